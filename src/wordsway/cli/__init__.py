@@ -1,0 +1,1 @@
+"""Thin commands, no maths."""

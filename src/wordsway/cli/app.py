@@ -1,0 +1,84 @@
+"""The command line: `wordsway …`.
+
+Exit status 0: done; 1: it could not be done; 2: the request is wrong. Errors are one line on standard error, never a
+traceback unless --debug.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.measure import measure_command
+from wordsway.cli.tour import tour_command
+from wordsway.errors import InputError, WordswayError
+from wordsway.version import __version__
+
+app = typer.Typer(
+    name="wordsway",
+    help="How far can one word sway a layer? Word sensitivity as an interval: attained and certified.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("measure")(measure_command)
+app.command("tour")(tour_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"wordsway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """How far can one word sway a layer?"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; return the exit status."""
+    debug = "--debug" in arguments
+    # --debug is understood anywhere on the line.
+    arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
+    try:
+        status = app(args=arguments or ["--help"], standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted: nothing was left half-written", 1, debug)
+    except InputError as error:
+        return _fail(str(error), 2, debug)
+    except WordswayError as error:
+        return _fail(str(error), 1, debug)
+    except MemoryError:
+        return _fail("not enough memory: see --forecast, or name fewer --positions", 1, debug)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # the command line itself was wrong, in the words of Typer
+            return _fail(f"{error.format_message()} (see wordsway --help)", 2, debug)
+        return _fail(f"{type(error).__name__}: {error} (run again with --debug for the traceback)", 1, debug)
+
+
+def _fail(message: str, status: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    first = " ".join(message.split())
+    print(f"wordsway: {first}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""`wordsway measure`: the sensitivity of a random map."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.progress import reporting
+from wordsway.errors import InputError
+from wordsway.sensitivity import MEMORY
+
+
+def measure_command(
+    map: Annotated[str, typer.Option("--map", help="rf, drf, raf or relu-raf.")],
+    n: Annotated[int, typer.Option("--n", help="Tokens per text.")],
+    d: Annotated[int, typer.Option("--d", help="Embedding dimension.")],
+    k: Annotated[int | None, typer.Option("--k", help="Features of rf and drf; n·d by default.")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", help="Layers of drf; 2 by default.")] = None,
+    positions: Annotated[
+        str, typer.Option("--positions", help="Words that may change: all, or numbers like 0,3. The paper uses the first.")
+    ] = "0",
+    trials: Annotated[int, typer.Option("--trials", help="Independent draws of text and weights.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
+    data: Annotated[str, typer.Option("--data", help="Where texts come from: gaussian.")] = "gaussian",
+    certificate: Annotated[bool, typer.Option("--certificate/--no-certificate", help="Also compute the upper end.")] = True,
+    memory: Annotated[float, typer.Option("--memory", help="Memory budget of a search, in GiB.")] = MEMORY / 2**30,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Measure how far one word can move a random map: S as an interval [attained, certified].
+
+    Example: wordsway measure --map raf --n 120 --d 768 --trials 10
+    """
+    from rich.console import Console
+
+    from wordsway.report.terminal import forecast_line, measurement_table
+    from wordsway.studies import Request, measure
+    from wordsway.studies.forecast import forecast as predict
+
+    if not 0 < memory < 2**20:
+        raise InputError("a memory budget between 0 and 1,048,576 GiB", memory, "pass --memory in GiB, for example 2")
+    request = Request(map, n, d, k, depth, _positions(positions), trials, seed, data, certificate, int(memory * 2**30))
+    if forecast:
+        cost = predict(request)
+        fields = {"map": map, "n": n, "d": d, "k": request.features, "depth": request.layers, "trials": trials}
+        typer.echo(json.dumps(fields | cost.to_dict())) if as_json else Console().print(forecast_line(request, cost))
+        return
+    with reporting(trials, "trial") as reporter:
+        result = measure(request, progress=reporter.trial)
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+    else:
+        Console().print(measurement_table(result))
+    if result.interrupted:
+        raise typer.Exit(1)
+
+
+def _positions(text: str) -> str | tuple[int, ...]:
+    if text.strip() == "all":
+        return "all"
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError("positions as all or numbers like 0,3", repr(text), "count words from 0") from None

@@ -1,0 +1,55 @@
+"""Progress on standard error: a live bar in a terminal, plain lines elsewhere, nothing for anything short."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from wordsway.memory import duration
+from wordsway.search import Progress
+
+#: Nothing is shown before this many seconds, and plain lines come no more often than the second number.
+QUIET, EVERY = 2.0, 10.0
+
+
+class Reporter:
+    """Progress over several trials, each with its own steps; knows the time left from the share done."""
+
+    def __init__(self, total: int, what: str) -> None:
+        self.total, self.what = total, what
+        self.started = self.last = time.monotonic()
+        self.live = sys.stderr.isatty()
+        self.shown = False
+
+    def trial(self, index: int) -> Progress:
+        def report(done: int, total: int, best: float) -> None:
+            self._show(index, min(1.0, done / max(1, total)), best)
+
+        return report
+
+    def _show(self, index: int, share: float, best: float) -> None:
+        now = time.monotonic()
+        spent = now - self.started
+        wait = 0.2 if self.live else EVERY
+        if spent < QUIET or (self.shown and now - self.last < wait):
+            return
+        self.last, self.shown = now, True
+        finished = (index + share) / self.total
+        left = f", about {duration(spent * (1 - finished) / finished)} left" if finished > 0.02 else ""
+        line = f"{self.what} {index + 1} of {self.total}: {100 * finished:.0f} %{left}, best S so far {best:.4g}"
+        print(f"\r\x1b[2K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.live and self.shown:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def reporting(total: int, what: str) -> Iterator[Reporter]:
+    reporter = Reporter(total, what)
+    try:
+        yield reporter
+    finally:
+        reporter.close()

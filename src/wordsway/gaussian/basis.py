@@ -1,0 +1,97 @@
+"""An orthonormal basis that grows: block Gram–Schmidt, twice, with rank detection, in preallocated rows."""
+
+from __future__ import annotations
+
+import torch
+
+#: A direction counts as new when what is left of it after projection exceeds this many rounding errors.
+ROUNDING_ERRORS = 200.0
+#: Vectors orthonormalised at a time: large enough for matrix products, small enough for a cheap inner QR.
+CHUNK = 64
+
+
+class Rows:
+    """Rows in preallocated storage: append without concatenation, doubling when a reservation is exceeded."""
+
+    def __init__(self, dim: int, *, dtype: torch.dtype, device: torch.device) -> None:
+        self.dim = dim
+        self._store = torch.empty(0, dim, dtype=dtype, device=device)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """A view of the rows in use (rank × dim)."""
+        return self._store[: self._used]
+
+    def reserve(self, extra: int) -> None:
+        """Make room for ``extra`` more rows; untouched rows cost address space, not memory."""
+        needed = self._used + extra
+        if needed > len(self._store):
+            store = torch.empty(max(needed, 2 * len(self._store)), self.dim, dtype=self._store.dtype, device=self._store.device)
+            store[: self._used] = self.rows
+            self._store = store
+
+    def append(self, rows: torch.Tensor) -> None:
+        self.reserve(len(rows))
+        self._store[self._used : self._used + len(rows)] = rows
+        self._used += len(rows)
+
+
+class Basis(Rows):
+    """Orthonormal rows q_1 … q_r of ℝ^dim.
+
+    ``extend(H)`` adds the directions that the rows of H have beyond the span. A direction whose residual is within
+    rounding of zero is not added, so the rank never exceeds ``dim`` and a repeated query adds nothing.
+
+    >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
+    >>> len(basis.extend(torch.tensor([[2.0, 0, 0], [4.0, 0, 0], [1.0, 1.0, 0]], dtype=torch.float64)))
+    2
+    >>> basis.complete, len(basis)
+    (False, 2)
+    """
+
+    @property
+    def complete(self) -> bool:
+        """Whether the rows span the whole space."""
+        return len(self) == self.dim
+
+    def extend(self, H: torch.Tensor) -> torch.Tensor:
+        """Add what is new in the rows of H; return the orthonormal rows that were added."""
+        start = len(self)
+        for part in H.split(min(CHUNK, self.dim)):
+            if self.complete:
+                break
+            self._extend(part)
+        return self.rows[start:]
+
+    def _extend(self, H: torch.Tensor) -> None:
+        size = H.norm(dim=1)
+        # H − (HQᵀ)Q, then orthonormal among themselves; columns of the QR keep the order of the queries, so a small
+        # diagonal entry marks a query in the span of the ones before it.
+        residual = self._project_out(H)
+        Q, R = _qr(residual)
+        tolerance = ROUNDING_ERRORS * torch.finfo(H.dtype).eps
+        new = R.abs() > tolerance * size[: len(R)]
+        if not new.any():
+            return
+        if not new.all():
+            # The direction that QR made up for a dependent query must not be used by later ones: start over without it.
+            Q, _ = _qr(residual[: len(R)][new])
+        # One pass more on unit vectors: Gram–Schmidt twice is enough, whatever the cancellation in the first pass.
+        Q, _ = _qr(self._project_out(Q))
+        self.append(Q[: self.dim - len(self)])
+
+    def _project_out(self, H: torch.Tensor) -> torch.Tensor:
+        return H - (H @ self.rows.T) @ self.rows if len(self) else H
+
+
+def _qr(H: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Orthonormal rows Q that span the rows of H in order, and the diagonal of R."""
+    if len(H) == 1:
+        size = H.norm(dim=1)
+        return H / size.clamp_min(torch.finfo(H.dtype).tiny), size
+    Q, R = torch.linalg.qr(H.T)
+    return Q.T, R.diagonal()

@@ -1,0 +1,152 @@
+"""A Gaussian matrix drawn only where it is looked at.
+
+W ∈ ℝ^{rows×cols} with i.i.d. N(0, σ²) entries is known through two families of queries:
+
+- right: an orthonormal Q with A = WQ,
+- left:  an orthonormal P with B = WᵀP.
+
+Given both, W = AQᵀ + PBᵀ(I − QQᵀ) + (I − PPᵀ) G (I − QQᵀ) with G i.i.d. N(0, σ²) and independent of everything seen,
+whatever the queries were chosen from: Gaussian projections on orthogonal directions are independent, and each new
+direction is chosen before its own projection is drawn. So a new right query h = Qc + ‖r‖q is answered by drawing a fresh
+g ~ N(0, σ²I) and
+
+    Wq = P(Bᵀq) + (I − PPᵀ) g,        Wh = Ac + ‖r‖ Wq,
+
+and left queries mirror it. The answers are equal in distribution to those of a dense matrix, and all of them agree with
+one single matrix for life. Memory is O((rows + cols)·queries) instead of O(rows·cols).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.gaussian.basis import Basis, Rows
+from wordsway.seeds import generator
+
+
+class _Side:
+    """The queries of one side: an orthonormal basis of what was asked, and the matrix's answers to it."""
+
+    def __init__(self, dim: int, other: int, *, dtype: torch.dtype, device: torch.device) -> None:
+        self.basis = Basis(dim, dtype=dtype, device=device)
+        self.image = Rows(other, dtype=dtype, device=device)
+
+    def answer(self, H: torch.Tensor) -> torch.Tensor:
+        return (H @ self.basis.rows.T) @ self.image.rows
+
+
+class GaussianMatrix:
+    """W ∈ ℝ^{rows×cols}, i.i.d. N(0, scale²), revealed query by query.
+
+    Parameters
+    ----------
+    rows, cols : the shape of W
+    scale : the standard deviation σ of an entry
+    seed : the same seed and the same queries in the same order give the same answers
+    dtype, device : where and how the queries are kept
+
+    >>> W = GaussianMatrix(5, 3, seed=0)
+    >>> h = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    >>> y = W.right(h)                       # W h, drawn now
+    >>> W.rank, W.revealed
+    ((1, 0), False)
+    >>> bool((W.dense() @ h - y).abs().max() < 1e-12), W.revealed
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        cols: int,
+        *,
+        scale: float = 1.0,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if min(rows, cols) < 1:
+            raise InputError("a matrix with rows ≥ 1 and cols ≥ 1", f"{rows}×{cols}", "pass positive sizes")
+        if not (scale >= 0 and scale < float("inf")):
+            raise InputError("a finite scale ≥ 0", scale, "pass the standard deviation of one entry")
+        if dtype not in (torch.float32, torch.float64):
+            raise InputError("dtype float32 or float64", dtype, "orthogonality needs at least float32")
+        self.rows, self.cols, self.scale, self.seed = rows, cols, float(scale), seed
+        self.dtype, self.device = dtype, torch.device(device)
+        self._right = _Side(cols, rows, dtype=dtype, device=self.device)
+        self._left = _Side(rows, cols, dtype=dtype, device=self.device)
+        self._noise = generator(seed, "gaussian", rows, cols, device=self.device)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """How many independent right and left directions have been revealed."""
+        return len(self._right.basis), len(self._left.basis)
+
+    @property
+    def revealed(self) -> bool:
+        """Whether the whole matrix has been seen: nothing random is left, and nothing more is stored."""
+        return self._right.basis.complete or self._left.basis.complete
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of what has been revealed."""
+        return sum(self.rank) * (self.rows + self.cols) * self.dtype.itemsize
+
+    def reserve(self, *, right: int = 0, left: int = 0) -> None:
+        """Preallocate for that many more queries of each side."""
+        for side, extra in ((self._right, right), (self._left, left)):
+            extra = min(extra, side.basis.dim - len(side.basis))
+            side.basis.reserve(extra)
+            side.image.reserve(extra)
+
+    def right(self, H: torch.Tensor) -> torch.Tensor:
+        """W h for every vector h in the last axis of H: (…, cols) → (…, rows)."""
+        return self._query(self._right, self._left, H)
+
+    def left(self, G: torch.Tensor) -> torch.Tensor:
+        """Wᵀ g for every vector g in the last axis of G: (…, rows) → (…, cols)."""
+        return self._query(self._left, self._right, G)
+
+    def known(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The right directions revealed so far and their answers: Q (r×cols, orthonormal rows) and WQᵀ as r×rows."""
+        return self._right.basis.rows, self._right.image.rows
+
+    def condition(self, Q: torch.Tensor, answers: torch.Tensor) -> None:
+        """State before any query that W q is known for the orthonormal rows q of Q (r×cols); ``answers`` is r×rows."""
+        if self.rank != (0, 0):
+            raise InputError("a matrix nobody has looked at", f"rank {self.rank}", "condition it before the first query")
+        self._right.basis.append(Q)
+        self._right.image.append(answers)
+
+    def dense(self) -> torch.Tensor:
+        """The whole matrix, revealed now if it was not: rows×cols."""
+        if not self.revealed:
+            small, ask = (self.cols, self.right) if self.cols <= self.rows else (self.rows, self.left)
+            self.reserve(**{"right" if self.cols <= self.rows else "left": small})
+            for identity in torch.eye(small, dtype=self.dtype, device=self.device).split(256):
+                ask(identity)
+        if self._right.basis.complete:
+            return self._right.image.rows.T @ self._right.basis.rows
+        return self._left.basis.rows.T @ self._left.image.rows
+
+    def _query(self, side: _Side, other: _Side, H: torch.Tensor) -> torch.Tensor:
+        if H.shape[-1:] != (side.basis.dim,):
+            raise InputError(f"vectors of length {side.basis.dim}", f"shape {tuple(H.shape)}", "queries go along the last axis")
+        flat = H.reshape(-1, side.basis.dim).to(self.device, self.dtype)
+        if other.basis.complete:  # W = PBᵀ (or AQᵀ) is known: answer from it, store nothing
+            return ((flat @ other.image.rows.T) @ other.basis.rows).reshape(*H.shape[:-1], -1)
+        new = side.basis.extend(flat)
+        if len(new):
+            side.image.append(self._draw(new, other))
+        return side.answer(flat).reshape(*H.shape[:-1], -1)
+
+    def _draw(self, new: torch.Tensor, other: _Side) -> torch.Tensor:
+        """Wq = P(Bᵀq) + (I − PPᵀ)g = g + P(Bᵀq − Pᵀg) for each row q of ``new``."""
+        g = torch.randn(len(new), other.basis.dim, dtype=self.dtype, device=self.device, generator=self._noise).mul_(self.scale)
+        if len(other.basis):
+            g += (new @ other.image.rows.T - g @ other.basis.rows.T) @ other.basis.rows
+        return g
+
+    def __repr__(self) -> str:
+        state = "revealed" if self.revealed else f"{self.rank[0]} right and {self.rank[1]} left directions known"
+        return f"GaussianMatrix({self.rows}×{self.cols}, scale={self.scale:.3g}, {state})"

@@ -1,0 +1,133 @@
+"""Activations ϕ: the function, its derivative, and how far one neuron can move.
+
+Certificates need two facts about ϕ, both one-sided and safe:
+
+- ``slope(lo, hi)``: an upper bound of |ϕ′| on [lo, hi];
+- ``gain(z, c)``: an upper bound of |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c.
+
+With a = slope(z−τ, z+τ) and L = Lip(ϕ), a move u costs at most a·min(|u|,τ) + L·(|u|−τ)₊, so that
+gain(z, c) ≤ a + (L−a)(1−τ/c)₊ for every τ. For ReLU and z < 0, τ = |z| gives the exact (1 − |z|/c)₊.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from wordsway.errors import InputError
+
+Elementwise = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """ϕ with its derivative and Lipschitz constant.
+
+    ``critical`` lists the points where |ϕ′| may peak (so slopes on an interval are exact); ``kink`` marks a piecewise
+    linear ϕ with its kink at 0. ``lipschitz`` is None where nobody stated it: then no certificate exists.
+    """
+
+    name: str
+    function: Elementwise
+    derivative: Elementwise
+    lipschitz: float | None
+    critical: tuple[float, ...] | None = None
+    kink: bool = False
+
+    def __call__(self, z: torch.Tensor) -> torch.Tensor:
+        return self.function(z)
+
+    def slope(self, lo: torch.Tensor, hi: torch.Tensor) -> torch.Tensor:
+        """sup |ϕ′| on [lo, hi], elementwise (one-sided at a kink: an interval that ends at 0 stays on its side)."""
+        L = self.certified_lipschitz()
+        if self.critical is None:
+            return torch.full_like(lo, L)
+        if self.kink:
+            return torch.where(hi > 0, L, self.derivative(lo).abs())
+        peak = torch.maximum(self.derivative(lo).abs(), self.derivative(hi).abs())
+        for point in self.critical:
+            top = float(self.derivative(torch.tensor(point, dtype=torch.float64)).abs())
+            peak = torch.where((lo <= point) & (point <= hi), peak.clamp_min(top), peak)
+        return (peak * (1 + 1e-12)).clamp_max(L)
+
+    def gain(self, z: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        """sup |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c, or a bound above it.
+
+        >>> relu = activation("relu")
+        >>> relu.gain(torch.tensor([1.0, -1.0, -1.0]), torch.tensor([2.0, 2.0, 0.5])).tolist()
+        [1.0, 0.5, 0.0]
+        """
+        L = self.certified_lipschitz()
+        best = torch.full_like(z, L)
+        for tau in [z.abs()] if self.kink else [c * share for share in (0.25, 0.5, 0.75, 1.0)]:
+            a = self.slope(z - tau, z + tau)
+            best = torch.minimum(best, a + (L - a) * (1 - tau / c.clamp_min(1e-300)).clamp_min(0))
+        return best
+
+    def certified_lipschitz(self) -> float:
+        if self.lipschitz is None:
+            raise InputError(
+                "an activation with a known Lipschitz constant", f"{self.name!r} without one", "pass Activation(..., lipschitz=L)"
+            )
+        return self.lipschitz
+
+
+def _gelu(z: torch.Tensor) -> torch.Tensor:
+    return 0.5 * z * torch.erfc(-z / math.sqrt(2))
+
+
+def _gelu_slope(z: torch.Tensor) -> torch.Tensor:
+    return 0.5 * torch.erfc(-z / math.sqrt(2)) + z * torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+
+
+_GELU_LIPSCHITZ = 1.1289042340379  # ϕ′(√2), where ϕ″ = (2 − z²)·density vanishes; rounded up
+_LEAK = 0.01
+
+_KNOWN = {
+    a.name: a
+    for a in (
+        Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype), 1.0, (), kink=True),
+        Activation(
+            "leaky-relu",
+            lambda z: torch.nn.functional.leaky_relu(z, _LEAK),
+            lambda z: torch.where(z > 0, 1.0, _LEAK).to(z.dtype),
+            1.0,
+            (),
+            kink=True,
+        ),
+        Activation("tanh", torch.tanh, lambda z: 1 - torch.tanh(z) ** 2, 1.0, (0.0,)),
+        Activation("sigmoid", torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), 0.25, (0.0,)),
+        Activation("erf", torch.erf, lambda z: 2 / math.sqrt(math.pi) * torch.exp(-z * z), 2 / math.sqrt(math.pi), (0.0,)),
+        Activation("gelu", _gelu, _gelu_slope, _GELU_LIPSCHITZ, (-math.sqrt(2), math.sqrt(2))),
+        Activation("identity", lambda z: z, torch.ones_like, 1.0),
+    )
+}
+
+
+def activation(which: str | Activation | Elementwise, lipschitz: float | None = None) -> Activation:
+    """An activation by name, or one made of any elementwise torch callable (derivative by autograd).
+
+    >>> activation("tanh").lipschitz
+    1.0
+    >>> activation(torch.sin, lipschitz=1.0).derivative(torch.zeros(1)).item()
+    1.0
+    """
+    if isinstance(which, Activation):
+        return which
+    if isinstance(which, str):
+        if which not in _KNOWN:
+            raise InputError(f"an activation among {', '.join(sorted(_KNOWN))}", repr(which), "or pass an elementwise torch callable")
+        return _KNOWN[which]
+    if not callable(which):
+        raise InputError("an activation's name or a callable", type(which).__name__, f"use one of {', '.join(sorted(_KNOWN))}")
+    function = which
+
+    def derivative(z: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            z = z.detach().requires_grad_(True)
+            return torch.autograd.grad(function(z).sum(), z)[0]
+
+    return Activation(getattr(which, "__name__", "callable"), function, derivative, lipschitz)

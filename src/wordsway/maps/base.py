@@ -1,0 +1,151 @@
+"""What a map is: its definition φ(X), and its view from one word."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.sample import Sample
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How hard to look for the worst Δ of one word; a view proposes it, the caller may change it.
+
+    ``starts`` points take ``explore`` steps, the best ``keep`` go on for at most ``steps``; then ``rounds`` times
+    ``children`` are bred between the best ones and climb in their turn. ``solver`` is "ascent" where a look is cheap,
+    "conjugate" where every new direction has its price.
+    """
+
+    solver: str = "ascent"
+    starts: int = 32
+    explore: int = 10
+    keep: int = 8
+    steps: int = 60
+    rounds: int = 3
+    children: int = 16
+    tolerance: float = 1e-5
+
+
+class View(ABC):
+    """A map seen from one sample: how far did a Δ at one word move φ, and which way is up.
+
+    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view answers batches of (i, Δ): ``words`` is (B,), ``delta`` is
+    (B, d), values are (B,), gradients with respect to Δ are (B, d). Rows of a batch do not see each other.
+    """
+
+    X: torch.Tensor
+    plan: Plan = Plan()
+
+    @abstractmethod
+    def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """S²(i, Δ) for each row of the batch."""
+
+    @abstractmethod
+    def change_and_gradient(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """S²(i, Δ) and its gradient with respect to Δ."""
+
+    def suggest(self, word: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+        """Up to ``count`` Δ worth starting from, (m, d) with m ≤ count; none by default."""
+        return self.X.new_zeros(0, self.X.shape[1])
+
+    @property
+    @abstractmethod
+    def bytes_per_row(self) -> int:
+        """Working memory of one row of a batch, so that a driver can size its batches."""
+
+    @property
+    def bytes_per_look(self) -> int:
+        """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing is kept."""
+        return 0
+
+
+class FeatureMap(ABC):
+    """φ: texts (…, n, d) → features. A concrete map is final: variations are arguments or wrappers."""
+
+    name: ClassVar[str]
+    dtype: torch.dtype
+    device: torch.device
+
+    @abstractmethod
+    def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """The definition, in ``dtype`` arithmetic: (B, n, d) → (B, …)."""
+
+    @abstractmethod
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
+        """The view from one word of ``sample``, in ``dtype`` arithmetic (the map's own by default)."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Name, sizes and seed: what it takes to make this map again."""
+
+    #: The arithmetic a search may use; the value it finds is always recomputed in float64.
+    search_dtype: torch.dtype | None = None
+
+    def __call__(self, X: Any) -> torch.Tensor:
+        """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new first axis)."""
+        return self._evaluate(X, self.dtype)
+
+    def exact(self, X: Any) -> torch.Tensor:
+        """φ in float64 arithmetic, whatever the map's own dtype."""
+        return self._evaluate(X, torch.float64)
+
+    def _evaluate(self, X: Any, dtype: torch.dtype) -> torch.Tensor:
+        batch = as_batch(X).to(self.device, dtype)
+        self.check(*batch.shape[-2:])
+        out = self.features(batch.reshape(-1, *batch.shape[-2:]), dtype)
+        return out.reshape(*batch.shape[:-2], *out.shape[1:])
+
+    def check(self, n: int, d: int) -> None:
+        """Refuse texts this map was not made for; by default none."""
+        return
+
+    @staticmethod
+    def of(function: Any, *, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> FeatureMap:
+        """A map of any differentiable torch callable from (…, n, d) to features.
+
+        >>> identity = FeatureMap.of(lambda X: X)
+        >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape
+        torch.Size([2, 3])
+        """
+        from wordsway.maps.function import CallableMap
+
+        return CallableMap(function, dtype=dtype, device=device)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in self.describe().items() if k != 'map')})"
+
+
+def as_batch(X: Any) -> torch.Tensor:
+    """Texts as a float64 tensor (…, n, d)."""
+    if isinstance(X, Sample):
+        return X.X
+    if isinstance(X, Sequence) and X and all(isinstance(x, Sample) for x in X):
+        if len({x.X.shape for x in X}) > 1:
+            raise InputError(
+                "samples of one shape",
+                f"shapes {sorted({tuple(x.X.shape) for x in X})}",
+                "pass texts of one n and d, or call the map on each",
+            )
+        return torch.stack([x.X for x in X])
+    try:
+        batch = torch.as_tensor(X)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError("a Sample, an array (…, n, d) or a list of samples", type(X).__name__, "wrap it in ws.Sample(...)") from None
+    if batch.ndim < 2:
+        raise InputError("texts of shape (…, n, d)", f"shape {tuple(batch.shape)}", "pass one text as an n×d array")
+    return batch
+
+
+def nonzero_norm(norm: float, name: str) -> float:
+    """‖φ(X)‖, refused at 0, where a relative change means nothing."""
+    if not norm > 0:
+        raise InputError(
+            "φ(X) ≠ 0, so that a relative change exists", f"‖φ(X)‖ = {norm} for {name}", "use another seed, a wider map or another text"
+        )
+    return norm

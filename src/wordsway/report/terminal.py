@@ -1,0 +1,125 @@
+"""Results for a person at a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from wordsway.memory import duration, in_words
+from wordsway.result import Sensitivity
+from wordsway.studies.forecast import Forecast
+from wordsway.studies.trials import Measurement, Request
+
+#: Words shown of a long text: the ones that sway most.
+SHOWN = 20
+BAR = 24
+
+
+def sensitivity_panel(s: Sensitivity) -> RenderableType:
+    """The interval, the witness, and the words that sway most, with bars."""
+    head = Text.assemble(("S ", "bold"), interval(s.lower, s.upper, s.certificate), f"   ‖Δ‖ ≤ {s.radius:.4g}")
+    name = next((word.word for word in s.words if word.position == s.position), None)
+    where = f"word {s.position}" + (f" “{plain(name)}”" if name else "")
+    tail = Text(f"attained at {where} of {s.n} · {s.status} · {duration(s.seconds)} · seed {s.seed}", style="dim")
+    if len(s.words) == 1:
+        return Group(head, tail)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("position", justify="right")
+    if any(word.word for word in s.words):
+        table.add_column("word", overflow="fold", max_width=24)
+    table.add_column("lower", justify="right")
+    table.add_column("upper", justify="right")
+    table.add_column("")
+    ranked = sorted(s.words, key=lambda word: -word.lower)
+    top = max(word.upper if word.upper is not None else word.lower for word in s.words) or 1.0
+    for word in ranked[:SHOWN]:
+        cells = [str(word.position)] + ([plain(word.word or "")] if len(table.columns) == 5 else [])
+        upper = "–" if word.upper is None else f"{word.upper:.4g}"
+        table.add_row(*cells, f"{word.lower:.4g}", upper, bar(word.lower, word.upper, top))
+    more = len(ranked) - SHOWN
+    rest: list[RenderableType] = (
+        [Text(f"… and {more} more words, all below {ranked[SHOWN - 1].lower:.4g}", style="dim")] if more > 0 else []
+    )
+    return Group(head, table, *rest, tail)
+
+
+def bar(lower: float, upper: float | None, top: float) -> Text:
+    """What was attained in full blocks, what is certified in light ones."""
+    solid = round(BAR * lower / top)
+    light = 0 if upper is None else max(0, round(BAR * upper / top) - solid)
+    return Text.assemble(("█" * solid, "cyan"), ("░" * light, "dim"))
+
+
+def interval(lower: float, upper: float | None, certificate: str | None) -> str:
+    if upper is None:
+        return f"≥ {lower:.4g} (no certificate)"
+    return f"∈ [{lower:.4g}, {upper:.4g}] ({certificate})"
+
+
+def plain(word: str) -> str:
+    """A word without control characters, so that no text can drive the terminal."""
+    return "".join(char if char.isprintable() else "�" for char in word)
+
+
+def request_line(request: Request) -> str:
+    """What is being measured, in one line."""
+    sizes = f"n={request.n} d={request.d}"
+    if request.map in ("rf", "drf"):
+        sizes += f" k={request.features:,}" + (f" L={request.layers}" if request.map == "drf" else "")
+    where = (
+        "all words"
+        if isinstance(request.positions, str)
+        else f"word{'s' if len(request.positions) > 1 else ''} {','.join(map(str, request.positions))}"
+    )
+    return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
+
+
+def measurement_table(result: Measurement) -> RenderableType:
+    """One row per trial, then mean ± sd."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("trial", "attained", "certified", "ratio", "word", "time"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    top = max((trial.upper or trial.lower for trial in result.trials), default=1.0)
+    for index, trial in enumerate(result.trials):
+        upper, ratio = (
+            ("–", "–") if trial.upper is None else (f"{trial.upper:.4g}", f"{trial.upper / trial.lower:.2f}" if trial.lower else "–")
+        )
+        row = (str(index), f"{trial.lower:.4g}", upper, ratio, str(trial.position), duration(trial.seconds))
+        table.add_row(*row, bar(trial.lower, trial.upper, top))
+    spread = "" if result.sd is None else f" ± {result.sd:.2g} (sd)"
+    lines: list[RenderableType] = [Text(request_line(result.request), style="bold"), table]
+    if result.mean is not None:
+        kinds = sorted({trial.certificate for trial in result.trials if trial.certificate})
+        resting = f" · certificate: {', '.join(kinds)}" if kinds else " · no certificate"
+        lines.append(Text.assemble(("S ", "bold"), f"mean attained {result.mean:.4g}{spread}", (resting, "dim")))
+    note = f"{duration(result.seconds)} · peak memory {in_words(result.peak_mb * 1e6)}"
+    if result.interrupted:
+        note += f" · interrupted after {len(result.trials)} of {result.request.trials} trials"
+    return Group(*lines, Text(note, style="dim"))
+
+
+def forecast_line(request: Request, cost: Forecast) -> RenderableType:
+    trials = f"{request.trials} trial{'s' if request.trials > 1 else ''}"
+    return Group(
+        Text(request_line(request), style="bold"),
+        Text(f"forecast for {trials}: {duration(cost.seconds)}, peak memory {in_words(cost.bytes)}"),
+    )
+
+
+def tour_table(results: list[Measurement]) -> RenderableType:
+    """Mean attained – certified S of every map (rows) at every n (columns)."""
+    lengths = sorted({result.request.n for result in results})
+    table = Table(
+        box=None, pad_edge=False, header_style="dim", title="mean S: attained – certified", title_justify="left", title_style="dim"
+    )
+    table.add_column("map")
+    for n in lengths:
+        table.add_column(f"n = {n}", justify="right")
+    for name in dict.fromkeys(result.request.map for result in results):
+        row = {result.request.n: result for result in results if result.request.map == name}
+        layers = next(iter(row.values())).request.layers
+        cells = [f"{row[n].mean:.3g} – {row[n].mean_upper:.3g}" if n in row and row[n].mean_upper else "–" for n in lengths]
+        table.add_row(name + (f" (L={layers})" if layers else ""), *cells)
+    return table

@@ -1,0 +1,142 @@
+"""A text as numbers: n tokens, each a row of X ∈ ℝ^{n×d} with ‖x_i‖₂ = √d, and the words they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from wordsway.errors import InputError
+from wordsway.seeds import generator
+
+
+def finite_matrix(array: Any, what: str) -> torch.Tensor:
+    """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error that says what to do."""
+    try:
+        X = torch.as_tensor(array).detach().to("cpu", torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} of numbers", type(array).__name__, f"pass an n×d array ({error})") from None
+    if X.ndim != 2:
+        raise InputError(f"{what} of rank 2 (n tokens × d dimensions)", f"shape {tuple(X.shape)}", "pass one text as an n×d array")
+    if 0 in X.shape:
+        raise InputError(f"{what} with n ≥ 1 and d ≥ 1", f"shape {tuple(X.shape)}", "drop empty texts first")
+    bad = ~torch.isfinite(X)
+    if bad.any():
+        row, column = (int(v) for v in bad.nonzero()[0])
+        raise InputError(
+            f"{what} of finite numbers", f"{X[row, column].item()} at row {row}, column {column}", "clean NaN and infinite values"
+        )
+    return X
+
+
+class Sample:
+    """One text: X ∈ ℝ^{n×d}, float64, rows of norm √d, and optionally its words.
+
+    Parameters
+    ----------
+    array : n×d numbers (NumPy, torch, nested lists)
+    words : n strings, the word each row stands for; repeated words stay distinct, a word is its position
+    rescale : rescale each row to norm √d (the paper's Assumption); ``False`` keeps the rows as they are
+
+    >>> X = Sample([[3.0, 4.0], [0.0, 2.0]], words=["good", "film"])
+    >>> X.n, X.d, X.D, X.words
+    (2, 2, 4, ('good', 'film'))
+    >>> [round(float(v), 6) for v in X.X.norm(dim=1) ** 2]
+    [2.0, 2.0]
+    """
+
+    __slots__ = ("X", "words")
+    X: torch.Tensor
+    words: tuple[str, ...] | None
+
+    def __init__(self, array: Any, words: Sequence[str] | None = None, *, rescale: bool = True) -> None:
+        X = array.X if isinstance(array, Sample) else finite_matrix(array, "a text")
+        if words is None and isinstance(array, Sample):
+            words = array.words
+        if words is not None:
+            if isinstance(words, str):
+                raise InputError("a list of words", f"one string {words!r}", "split it, one word per row")
+            if len(words) != len(X):
+                raise InputError(f"{len(X)} words, one per row", f"{len(words)} words", "pass one word per token, or words=None")
+        self.X = _rescaled(X) if rescale else X.clone()
+        self.words = None if words is None else tuple(str(word) for word in words)
+
+    @classmethod
+    def gaussian(cls, n: int, d: int, seed: int = 0) -> Sample:
+        """Rows drawn uniformly on the sphere of radius √d (Gaussian rows, rescaled).
+
+        >>> Sample.gaussian(n=3, d=4, seed=0).X.shape
+        torch.Size([3, 4])
+        """
+        for name, value in (("n", n), ("d", d)):
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+                raise InputError(f"{name} ≥ 1, a whole number", repr(value), f"pass a positive {name}")
+        return cls(torch.randn(int(n), int(d), dtype=torch.float64, generator=generator(seed, "sample", int(n), int(d))))
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def D(self) -> int:
+        return self.X.numel()
+
+    def word(self, i: int) -> str | None:
+        """The word at position i, where words are known."""
+        return None if self.words is None else self.words[self.position(i)]
+
+    def position(self, i: Any) -> int:
+        """``i`` as a checked position."""
+        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+            raise InputError("a position as a whole number", repr(i), f"pass an int between 0 and {self.n - 1}")
+        if not 0 <= i < self.n:
+            raise InputError(f"a position between 0 and {self.n - 1}", i, "count words from 0")
+        return int(i)
+
+    def replaced(self, i: int, delta: Any) -> Sample:
+        """X^i(Δ) = X + e_i Δᵀ: row i moved by Δ; nothing is rescaled.
+
+        >>> X = Sample.gaussian(n=3, d=2, seed=0)
+        >>> torch.equal(X.replaced(1, [0.0, 0.0]).X, X.X)
+        True
+        """
+        i = self.position(i)
+        row = torch.as_tensor(delta).detach().to("cpu", torch.float64)
+        if row.shape != (self.d,):
+            raise InputError(f"Δ of shape ({self.d},)", f"shape {tuple(row.shape)}", "one number per dimension of the embedding")
+        if not torch.isfinite(row).all():
+            raise InputError("a finite Δ", "NaN or infinite entries", "clean Δ first")
+        X = self.X.clone()
+        X[i] += row
+        return Sample(X, self.words, rescale=False)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.X.numpy(), dtype=dtype)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        words = "" if self.words is None else f", words={' '.join(self.words[:6])!r}{'…' if self.n > 6 else ''}"
+        return f"Sample(n={self.n}, d={self.d}{words})"
+
+
+def _rescaled(X: torch.Tensor) -> torch.Tensor:
+    """Each row times √d/‖x_i‖; the largest entry is divided out first, so that no square over- or underflows."""
+    largest = X.abs().amax(dim=1, keepdim=True)
+    zero = (largest == 0).squeeze(1)
+    if zero.any():
+        raise InputError(
+            "rows that can be rescaled to norm √d",
+            f"a zero row at position {int(zero.nonzero()[0])}",
+            "drop that token, or pass rescale=False",
+        )
+    X = X / largest
+    return X * (math.sqrt(X.shape[1]) / X.norm(dim=1, keepdim=True))

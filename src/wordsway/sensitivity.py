@@ -1,0 +1,203 @@
+"""The one verb: sensitivity(map, sample) → an interval with a witness.
+
+S_φ(X) = sup over words i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from wordsway.bounds import Certificate, certify
+from wordsway.errors import InputError, WordswayError
+from wordsway.maps.base import FeatureMap, Plan, View
+from wordsway.result import Sensitivity, WordSensitivity, versions
+from wordsway.sample import Sample
+from wordsway.search import Found, Progress, search
+from wordsway.vectors import exactly_inside
+
+#: Default memory budget of a search, in bytes.
+MEMORY = 2**31
+#: Above this many words, every word gets a lighter search first and the most promising ones the full one.
+MANY, FINALISTS = 8, 4
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """Per searched word: Δ (float64, exactly in the ball) and S there, from the map's float64 view."""
+
+    words: list[int]
+    delta: torch.Tensor
+    lower: torch.Tensor
+    converged: bool
+
+
+def sensitivity(
+    phi: FeatureMap,
+    X: Any,
+    *,
+    positions: str | int | Sequence[int] = "all",
+    radius: float | None = None,
+    seed: int = 0,
+    plan: Plan | None = None,
+    certificate: bool = True,
+    memory: int = MEMORY,
+    progress: Progress | None = None,
+) -> Sensitivity:
+    """How far can one word sway φ at X?
+
+    Parameters
+    ----------
+    phi : the map; X : a `Sample`, or n×d numbers (whose rows are rescaled to √d)
+    positions : "all", one position or a list: the words that may change
+    radius : of the ball for Δ, √d by default
+    seed : of the search; the same seed gives the same numbers
+    plan : how hard to search (`Plan`); the map proposes one
+    certificate : also compute an upper end
+    memory : budget of the search in bytes; words are searched in batches that fit
+    progress : called as progress(steps done, steps at most, best S so far)
+
+    Returns
+    -------
+    Sensitivity, with lower ≤ S ≤ upper over the positions asked for. ``lower`` is the map's definition in float64 at
+    ``position`` and ``delta``, and ‖delta‖ ≤ radius exactly.
+
+    The identity map on rows of norm √d has S = 1/√n exactly:
+
+    >>> identity = FeatureMap.of(lambda X: X)
+    >>> s = sensitivity(identity, Sample.gaussian(n=4, d=3, seed=0), seed=0)
+    >>> round(s.lower, 6), s.upper
+    (0.5, None)
+    """
+    started = time.perf_counter()
+    sample = X if isinstance(X, Sample) else Sample(X)
+    words = _positions(positions, sample)
+    radius = math.sqrt(sample.d) if radius is None else float(radius)
+    if not (radius > 0 and math.isfinite(radius)):
+        raise InputError("a finite radius > 0", radius, "leave it out for the paper's √d")
+    phi.check(sample.n, sample.d)
+    view = phi.view(sample, phi.search_dtype)
+    delta, converged = _search(view, words, radius, seed, plan, memory, progress)
+    exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
+    found = _Searched(words, delta, _attained(exact, words, delta), converged)
+    bound = certify(phi, exact, words, radius) if certificate else None
+    # The definition itself, at the best witness, in float64.
+    best = int(found.lower.argmax())
+    before, after = phi.exact(sample), phi.exact(sample.replaced(words[best], found.delta[best]))
+    lower = float((after - before).norm() / before.norm())
+    return _result(phi, sample, found, bound, best, lower, radius, seed, time.perf_counter() - started)
+
+
+def _search(
+    view: View, words: list[int], radius: float, seed: int, plan: Plan | None, memory: int, progress: Progress | None
+) -> tuple[torch.Tensor, bool]:
+    """The best Δ of each word (P, d), float64 and exactly in the ball, and whether the search converged."""
+    chosen = plan or view.plan
+    if plan is None and len(words) > MANY and not view.bytes_per_look:
+        found = _run(view, words, radius, lighter(chosen), seed, memory, progress)
+        finalists = [words[row] for row in found.value.topk(FINALISTS).indices.tolist()]
+        final = _run(view, finalists, radius, chosen, seed, memory, progress)
+        found = _merge(found, final, words, finalists)
+    else:
+        found = _run(view, words, radius, chosen, seed, memory, progress)
+    return torch.stack([exactly_inside(row, radius) for row in found.delta]), found.converged
+
+
+def _attained(view: View, words: list[int], delta: torch.Tensor) -> torch.Tensor:
+    """S at each word's Δ, from a float64 view."""
+    index, delta = torch.tensor(words, device=view.X.device), delta.to(view.X.device, view.X.dtype)
+    with torch.no_grad():
+        squares = [view.change(i, part) for i, part in zip(index.split(64), delta.split(64), strict=True)]
+    return torch.cat(squares).clamp_min(0).sqrt().to("cpu", torch.float64)
+
+
+def _run(view: View, words: list[int], radius: float, plan: Plan, seed: int, memory: int, progress: Progress | None) -> Found:
+    index = torch.tensor(words, device=view.X.device)
+    with torch.no_grad():
+        return search(view, index, radius, plan=plan, seed=seed, memory=memory, progress=progress)
+
+
+def lighter(plan: Plan) -> Plan:
+    """Enough to rank the words: a third of the starts, one generation of children."""
+    return replace(
+        plan,
+        starts=max(4, plan.starts * 3 // 8),
+        keep=max(2, plan.keep // 3),
+        rounds=min(1, plan.rounds),
+        children=max(2, plan.children // 3),
+        steps=plan.steps // 2,
+        tolerance=1e-4,
+    )
+
+
+def _merge(found: Found, final: Found, words: list[int], finalists: list[int]) -> Found:
+    delta, value = found.delta.clone(), found.value.clone()
+    for row, word in enumerate(finalists):
+        at = words.index(word)
+        if final.value[row] > value[at]:
+            delta[at], value[at] = final.delta[row], final.value[row]
+    return replace(found, delta=delta, value=value, converged=final.converged)
+
+
+def _positions(positions: str | int | Sequence[int], sample: Sample) -> list[int]:
+    if isinstance(positions, str):
+        if positions != "all":
+            raise InputError('positions "all", an int or a list of ints', repr(positions), f"count words from 0 to {sample.n - 1}")
+        return list(range(sample.n))
+    if isinstance(positions, (int, np.integer)):
+        return [sample.position(positions)]
+    words = [sample.position(i) for i in positions]
+    if not words:
+        raise InputError("at least one position", "an empty list", 'pass "all" or some positions')
+    if len(set(words)) < len(words):
+        raise InputError("distinct positions", f"{words}", "name each word once")
+    return words
+
+
+def _result(
+    phi: FeatureMap,
+    sample: Sample,
+    found: _Searched,
+    bound: Certificate | None,
+    best: int,
+    lower: float,
+    radius: float,
+    seed: int,
+    seconds: float,
+) -> Sensitivity:
+    uppers = [None] * len(found.words) if bound is None else bound.upper.tolist()
+    lowers = found.lower.tolist()
+    lowers[best] = lower
+    for word, low, up in zip(found.words, lowers, uppers, strict=True):
+        if up is not None and not low <= up * (1 + 1e-9):
+            raise WordswayError(
+                f"word {word}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug in wordsway (or an event of "
+                "probability 1e-9): please report it with the map, its seed and the sample"
+            )
+    entries = tuple(
+        WordSensitivity(position=i, word=sample.word(i), lower=low, upper=up)
+        for i, low, up in zip(found.words, lowers, uppers, strict=True)
+    )
+    status = "converged" if found.converged else "budget spent: a larger plan= may raise lower"
+    return Sensitivity(
+        lower=lower,
+        upper=None if bound is None else max(up for up in uppers if up is not None),
+        certificate=None if bound is None else bound.kind,
+        position=found.words[best],
+        delta=found.delta[best],
+        words=entries,
+        status=status,
+        seed=seed,
+        seconds=seconds,
+        radius=radius,
+        n=sample.n,
+        d=sample.d,
+        map=phi.describe(),
+        versions=versions(),
+    )
