@@ -25,7 +25,7 @@ def duration(seconds: float) -> str:
     """Seconds for a person.
 
     >>> duration(0.2), duration(83), duration(7300)
-    ('0.2 s', '1 min 23 s', '2 h 2 min')
+    ('0.2 s', '1 min 23 s', '2 h 1 min')
     """
     if seconds < 60:
         return f"{seconds:.1f} s"

@@ -36,6 +36,7 @@ from wordsway.maps.scores import ReluScores
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
 NODES = 56  # grid points in a (in the softmax case: logits from −9 to 9)
 GOLDEN = (math.sqrt(5) - 1) / 2
+STEEP = 600  # a ReLU row is steep where R is below 1/600 of what Δ can add to its score
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
@@ -71,7 +72,7 @@ class _Problem:
     norm_a: float
     norm_y: float
     own_far: tuple[float, float, float]  # ‖x_i−φ_i‖², its e-component, the norm of the rest
-    own_hull: float  # max_l ‖x_l − φ_i‖²
+    own_hull: float  # max_l ‖x_l − φ_i‖², and ‖φ_i‖² where a row may fall silent
     own_cap: float  # another bound of ‖row i‖², +∞ where there is none
 
     @staticmethod
@@ -91,7 +92,7 @@ class _Problem:
         along = float(far @ e)
         relu = isinstance(view.kind, ReluScores)
         curve = _relu_curve if relu else _softmax_curve
-        p, a, width, bend, steep = curve(view, rows, i, radius)
+        p, a, width, bend, rise, trivial = curve(view, rows, i, radius)
         p0, y2, others = view.P[rows, i][:, None], (y * y).sum(1, keepdim=True), X[rows]
         cross = p * (p - p0)
         small, most = torch.maximum(p[:, :1], p0), (y2.sqrt() + radius) ** 2
@@ -102,20 +103,22 @@ class _Problem:
             p0=p0,
             y2=y2,
             ae=ae[:, None],
-            square=(p - p0) ** 2 * y2 + p * p * radius * radius,
-            linear=cross * ye[:, None],
-            quartic=cross**2,
+            square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
+            linear=torch.where(trivial, 0.0, cross * ye[:, None]),
+            quartic=torch.where(trivial, 0.0, cross**2),
             width2=width**2 / 8,
             slope=top * (2 * y2 + 4 * radius * ye.abs()[:, None] + 2 * radius * radius),
             bend=bend,
-            kappa_bend=4 * top * bend + p0**2 * steep,
+            kappa_bend=4 * top * bend + p0**2 * rise,
             # ReLU: the share is exactly 0 below the grid, and Δ cannot reach beyond it.
             low=(p0**2 * y2, torch.zeros_like(p0)) if relu else (small**2 * most, small**4),
             high=(torch.full_like(y2, -math.inf), torch.zeros_like(p0)) if relu else (most, torch.ones_like(p0)),
             norm_a=gram_norm_above(A @ A.T - torch.outer(ae, ae), inner=X.shape[1] + 1),
             norm_y=gram_norm_above(y @ y.T - torch.outer(ye, ye), inner=X.shape[1] + 1),
             own_far=(float(far @ far), along, float((far - along * e).norm())),
-            own_hull=float(((others - view.phi[i]) ** 2).sum(1).max()) if n > 1 else 0.0,
+            own_hull=float(torch.cat([others, X.new_zeros(1, X.shape[1])] if relu else [others]).sub(view.phi[i]).norm(dim=1).max()) ** 2
+            if n > 1 or relu
+            else 0.0,
             own_cap=own_row_above(view, i, radius, most_own) if relu else math.inf,
         )
 
@@ -133,7 +136,7 @@ def _softmax_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: floa
     step = torch.full_like(p, 18 / (NODES - 1))
     # |p″| = p(1−p)|1−2p| ≤ min(p, 1−p), largest within a step at one of the neighbours or bounded by 0.0963.
     bound = torch.minimum(p, 1 - p) * math.exp(18 / (NODES - 1))
-    return p, u - logit, step, bound.clamp_max(0.0963), (bound * bound).clamp_max(1 / 16)
+    return p, u - logit, step, bound.clamp_max(0.0963), (bound * bound).clamp_max(1 / 16), torch.zeros_like(logit, dtype=torch.bool)
 
 
 def _relu_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> tuple[torch.Tensor, ...]:
@@ -141,11 +144,13 @@ def _relu_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) 
     s, R = (part[i, rows][:, None] for part in view._pairs)
     reach = (s + radius * view.keys[rows].norm(dim=1, keepdim=True)).clamp_min(0) * (1 + 1e-12)
     w = reach * torch.linspace(0, 1, NODES, dtype=view.X.dtype, device=view.X.device) ** 2
-    p = torch.where(R > 0, w / (R + w).clamp_min(torch.finfo(w.dtype).tiny), 1.0)  # R = 0: any w > 0 takes the whole row
+    # Where the other words hardly count (R ≈ 0), the share jumps within a step; such rows are bounded by their trivial move.
+    steep = reach > STEEP * R
+    p = torch.where(steep, 1.0, w / (R + w).clamp_min(torch.finfo(w.dtype).tiny))
     step = torch.maximum(w - _shift(w, 1), _shift(w, -1) - w)
-    before = (R + _shift(w, 1)).clamp_min(torch.finfo(w.dtype).tiny)
-    bend, steep = 2 * R / before**3, (R / before**2) ** 2
-    return p, w - s, step, bend, steep
+    before = torch.where(steep | (R == 0), 1.0, R + _shift(w, 1))
+    bend = torch.where(steep, 0.0, 2 * R / before**3)
+    return p, w - s, step, bend, torch.where(steep, 0.0, (R / before**2) ** 2), steep
 
 
 def _shift(p: torch.Tensor, by: int) -> torch.Tensor:

@@ -68,21 +68,26 @@ class Basis(Rows):
         return self.rows[start:]
 
     def _extend(self, H: torch.Tensor) -> None:
-        size = H.norm(dim=1)
-        # H − (HQᵀ)Q, then orthonormal among themselves; columns of the QR keep the order of the queries, so a small
-        # diagonal entry marks a query in the span of the ones before it.
-        residual = self._project_out(H)
-        Q, R = _qr(residual)
-        tolerance = ROUNDING_ERRORS * torch.finfo(H.dtype).eps
-        new = R.abs() > tolerance * size[: len(R)]
-        if not new.any():
-            return
-        if not new.all():
-            # The direction that QR made up for a dependent query must not be used by later ones: start over without it.
-            Q, _ = _qr(residual[: len(R)][new])
-        # One pass more on unit vectors: Gram–Schmidt twice is enough, whatever the cancellation in the first pass.
-        Q, _ = _qr(self._project_out(Q))
-        self.append(Q[: self.dim - len(self)])
+        tolerance = ROUNDING_ERRORS * torch.finfo(H.dtype).eps * H.norm(dim=1)
+        while len(H) and not self.complete:
+            residual = self._project_out(H)
+            new = residual.norm(dim=1) > tolerance
+            H, residual, tolerance = H[new], residual[new], tolerance[new]
+            if not len(H):
+                return
+            # The QR keeps the order of the queries, so a small diagonal entry marks one in the span of those before it. The
+            # direction it made up for that one is arbitrary: stop there, and let the rest start over against a larger basis.
+            Q, R = _qr(residual)
+            dependent = (R.abs() <= tolerance[: len(R)]).nonzero()
+            fresh = int(dependent[0]) if len(dependent) else len(R)
+            # One pass more on unit vectors: Gram–Schmidt twice is enough, whatever the cancellation in the first pass. A unit
+            # vector that loses more than half its length was rounding error inside the span, not a direction.
+            Q = self._project_out(Q[:fresh])
+            noise = (Q.norm(dim=1) < 0.5).nonzero()
+            fresh = int(noise[0]) if len(noise) else fresh
+            if fresh:
+                self.append(_qr(Q[:fresh])[0][: self.dim - len(self)])
+            H, tolerance = H[fresh + 1 :], tolerance[fresh + 1 :]
 
     def _project_out(self, H: torch.Tensor) -> torch.Tensor:
         return H - (H @ self.rows.T) @ self.rows if len(self) else H

@@ -93,7 +93,7 @@ _KNOWN = {
         Activation(
             "leaky-relu",
             lambda z: torch.nn.functional.leaky_relu(z, _LEAK),
-            lambda z: torch.where(z > 0, 1.0, _LEAK).to(z.dtype),
+            lambda z: torch.where(z > 0, torch.ones_like(z), _LEAK),
             1.0,
             (),
             kink=True,

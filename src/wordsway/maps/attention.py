@@ -23,7 +23,6 @@ class Attention(FeatureMap):
     """φ(X) = P(XWXᵀ/√d) X with P ≥ 0 and rows that sum to one."""
 
     scores: ClassVar[Scores]
-    search_dtype = torch.float32
 
     def __init__(
         self,
@@ -78,6 +77,7 @@ class RAF(Attention):
 
     name = "raf"
     scores = SoftmaxScores()
+    search_dtype = torch.float32  # smooth, so single precision finds the same places at half the cost
 
 
 @final

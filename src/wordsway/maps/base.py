@@ -19,7 +19,7 @@ class Plan:
 
     ``starts`` points take ``explore`` steps, the best ``keep`` go on for at most ``steps``; then ``rounds`` times
     ``children`` are bred between the best ones and climb in their turn. ``solver`` is "ascent" where a look is cheap,
-    "conjugate" where every new direction has its price.
+    "conjugate" where every new direction has its price. ``scatter`` adds random looks in low dimensions.
     """
 
     solver: str = "ascent"
@@ -30,6 +30,7 @@ class Plan:
     rounds: int = 3
     children: int = 16
     tolerance: float = 1e-5
+    scatter: bool = True
 
 
 class View(ABC):

@@ -10,6 +10,7 @@ import torch
 
 from wordsway.errors import InputError, MemoryBudgetError
 from wordsway.maps.base import Plan, View
+from wordsway.search import scatter
 from wordsway.search.solvers import Ascent, ConjugateAscent, Solver, State
 from wordsway.search.starts import children, starts
 from wordsway.seeds import generator
@@ -74,6 +75,9 @@ def search(
 def _climb(view: View, solver: Solver, words: torch.Tensor, radius: float, plan: Plan, seed: int, meter: _Meter) -> Found:
     noise = [generator(seed, "search", int(word), device=view.X.device) for word in words]
     first = torch.cat([starts(view, words[row : row + 1], plan.starts, radius, noise[row]) for row in range(len(words))])
+    sampled = plan.scatter and scatter.worthwhile(view)
+    if sampled:
+        first = torch.cat([first, scatter.best_of_many(view, words, plan.starts, radius, noise)], 1)
     pool = _round(view, solver, words, first, radius, plan, meter)
     for _ in range(plan.rounds if plan.keep > 1 else 0):
         young = torch.cat([children(pool.delta[row : row + 1], plan.children, radius, noise[row]) for row in range(len(words))])
@@ -82,7 +86,10 @@ def _climb(view: View, solver: Solver, words: torch.Tensor, radius: float, plan:
     state = solver.init(view, words.repeat_interleave(best), pool.delta[:, :best].flatten(0, 1)) if plan.rounds else pool.state
     state, converged = _refine(view, solver, state, radius, plan.steps, plan.tolerance, meter)
     pool = _pool(state, len(words))
-    return Found(words, pool.delta[:, 0], pool.value[:, 0], converged, meter.done)
+    delta, value = pool.delta[:, 0], pool.value[:, 0]
+    if sampled:
+        delta, value = scatter.slide(view, words, delta, value, radius, noise)
+    return Found(words, delta, value, converged, meter.done)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,207 @@
+"""The verb: exact values where they are known, witnesses that anyone can check, and honest results."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.maps.base import View
+
+MAPS = {
+    "rf": lambda n, d, seed: ws.RF(n, d, seed=seed),
+    "rf-drawn": lambda n, d, seed: ws.RF(n, d, seed=seed, draw="on-demand"),
+    "drf": lambda n, d, seed: ws.DRF(n, d, 3, seed=seed),
+    "drf-drawn": lambda n, d, seed: ws.DRF(n, d, 3, seed=seed, draw="on-demand"),
+    "raf": lambda n, d, seed: ws.RAF(d, seed),
+    "relu-raf": lambda n, d, seed: ws.ReluRAF(d, seed),
+}
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (4, 3), (25, 8), (100, 30)])
+def test_the_identity_map_has_sensitivity_one_over_root_n_exactly(n, d):
+    s = ws.sensitivity(ws.FeatureMap.of(lambda X: X), ws.Sample.gaussian(n, d, 0), positions=0)
+    assert s.lower == pytest.approx(1 / math.sqrt(n), rel=1e-12)
+    assert s.upper is None
+
+
+@pytest.mark.parametrize("draw", ["dense", "on-demand"])
+def test_linear_maps_match_the_singular_value(draw):
+    """ϕ = identity: S = max_i √d σ_max(V_i)/‖V vec X‖, and the certificate is the same number."""
+    n, d, k = 5, 6, 20
+    X, phi = ws.Sample.gaussian(n, d, 1), ws.RF(n, d, k, seed=2, activation="identity", draw=draw)
+    s = ws.sensitivity(phi, X, seed=0)
+    V = phi.first.dense()
+    expected = (
+        max(float(torch.linalg.svdvals(V[:, i * d : i * d + d])[0]) for i in range(n)) * math.sqrt(d) / float((V @ X.X.flatten()).norm())
+    )
+    # Drawn on demand, six directions are all there are: the search sees the whole block.
+    assert s.lower == pytest.approx(expected, rel=1e-4)
+    assert s.lower <= expected * (1 + 1e-9) <= s.upper * (1 + 2e-9)
+    if draw == "dense":
+        assert s.upper == pytest.approx(expected, rel=1e-9) and s.certificate == "exact"
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_lower_is_the_definition_at_the_witness_and_the_witness_is_in_the_ball(name):
+    X, phi = ws.Sample.gaussian(9, 7, 3), MAPS[name](9, 7, 1)
+    s = ws.sensitivity(phi, X, positions=[0, 4, 8], seed=5)
+    before, after = phi(X), phi(X.replaced(s.position, s.delta))
+    assert s.lower == pytest.approx(float((after - before).norm() / before.norm()), rel=1e-12)
+    assert float(s.delta.norm()) <= s.radius == math.sqrt(7)
+    assert [w.position for w in s.words] == [0, 4, 8]
+    assert s.lower == max(w.lower for w in s.words) and s.upper == max(w.upper for w in s.words)
+    assert all(w.lower <= w.upper for w in s.words)
+    assert s.position == max(s.words, key=lambda w: w.lower).position
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_same_seed_same_numbers_and_words_do_not_depend_on_each_other(name):
+    X = ws.Sample.gaussian(6, 5, 3)
+    runs = [ws.sensitivity(MAPS[name](6, 5, 1), X, positions=[1, 4], seed=7) for _ in range(2)]
+    assert runs[0].lower == runs[1].lower and torch.equal(runs[0].delta, runs[1].delta)
+    assert runs[0].words == runs[1].words
+    if "drawn" not in name:  # drawn on demand, what was asked first decides what is drawn
+        alone = ws.sensitivity(MAPS[name](6, 5, 1), X, positions=4, seed=7)
+        assert alone.words[0].lower == pytest.approx(runs[0].words[1].lower, rel=1e-6)
+        assert alone.words[0].upper == pytest.approx(runs[0].words[1].upper, rel=0.02)
+
+
+def test_an_interior_maximum_is_found():
+    """φ(X) = (sin of the first coordinate, 3): the largest change is at a Δ strictly inside the ball."""
+    phi = ws.FeatureMap.of(lambda X: torch.stack([torch.sin(3 * X[..., 0, 0]), torch.full_like(X[..., 0, 0], 3.0)], -1))
+    X = ws.Sample([[1.0, 1.0], [0.5, -1.0]])
+    s = ws.sensitivity(phi, X, positions=0, radius=2.0)
+    start = math.sin(3 * float(X.X[0, 0]))
+    assert s.lower == pytest.approx((1 + abs(start)) / math.hypot(start, 3), rel=1e-6)
+
+
+def test_the_search_never_goes_down():
+    class Watched(View):
+        def __init__(self, inner):
+            self.inner, self.X, self.seen = inner, inner.X, []
+
+        def change(self, words, delta):
+            return self.inner.change(words, delta)
+
+        def change_and_gradient(self, words, delta):
+            return self.inner.change_and_gradient(words, delta)
+
+        @property
+        def bytes_per_row(self):
+            return self.inner.bytes_per_row
+
+    from wordsway.search.solvers import Ascent, ConjugateAscent
+
+    X = ws.Sample.gaussian(8, 6, 0)
+    for solver in (Ascent(), ConjugateAscent()):
+        view = Watched(ws.RAF(6, 1).view(X))
+        delta = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        delta *= math.sqrt(6) / delta.norm(dim=1, keepdim=True)
+        state = solver.init(view, torch.zeros(5, dtype=torch.long), delta)
+        for _ in range(40):
+            after = solver.step(view, state, math.sqrt(6))
+            assert (after.value >= state.value).all()
+            assert (after.delta.norm(dim=1) <= math.sqrt(6) * (1 + 1e-12)).all()
+            assert torch.allclose(view.change(after.words, after.delta), after.value, rtol=1e-12)
+            state = after
+        assert (state.value > solver.init(view, state.words, delta).value * 1.05).any()
+
+
+def test_all_positions_within_a_small_memory_budget_give_the_same_result():
+    X, phi = ws.Sample.gaussian(10, 8, 0), ws.RAF(8, 1)
+    large = ws.sensitivity(phi, X, seed=1)
+    small = ws.sensitivity(phi, X, seed=1, memory=200_000)
+    assert small.position == large.position
+    assert small.lower == pytest.approx(large.lower, rel=1e-5)
+
+
+def test_a_budget_too_small_for_drawn_weights_says_so():
+    with pytest.raises(ws.MemoryBudgetError, match="name fewer positions"):
+        ws.sensitivity(ws.RF(6, 50, seed=0, draw="on-demand"), ws.Sample.gaussian(6, 50, 0), memory=10_000)
+
+
+def test_a_larger_radius_and_more_positions_never_lower_the_result():
+    X, phi = ws.Sample.gaussian(6, 5, 0), ws.RAF(5, 1)
+    one = ws.sensitivity(phi, X, positions=2, seed=0)
+    every = ws.sensitivity(phi, X, positions="all", seed=0)
+    wide = ws.sensitivity(phi, X, positions=2, radius=2 * math.sqrt(5), seed=0)
+    assert every.lower >= one.lower * (1 - 1e-6) and wide.lower >= one.lower
+
+
+def test_progress_moves_forward_to_the_end():
+    seen = []
+    ws.sensitivity(
+        ws.RAF(6, 0), ws.Sample.gaussian(5, 6, 0), positions=0, progress=lambda done, total, best: seen.append((done, total, best))
+    )
+    assert [done for done, _, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(done <= total for done, total, _ in seen)
+    assert [best for _, _, best in seen] == sorted(best for _, _, best in seen)
+
+
+def test_results_carry_what_it_takes_to_make_them_again():
+    X = ws.Sample(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), words=["a", "<b>", "a"])
+    s = ws.sensitivity(ws.RAF(4, 3), X, seed=11)
+    data = json.loads(s.to_json())
+    for key in ("lower", "upper", "certificate", "position", "delta", "words", "status", "seed", "seconds", "map", "versions", "radius"):
+        assert key in data
+    assert data["seed"] == 11 and data["map"] == {"map": "raf", "d": 4, "seed": 3}
+    assert data["versions"]["wordsway"] == ws.__version__
+    assert len(data["delta"]) == 4 and data["words"][1]["word"] == "<b>"
+    frame = s.frame()
+    assert list(frame.columns) == ["position", "word", "lower", "upper"] and len(frame) == 3
+    assert frame["word"].tolist() == ["a", "<b>", "a"]
+
+
+def test_show_prints_the_interval_and_no_control_characters(capsys):
+    X = ws.Sample(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), words=["\x1b[31mred"] * 30)
+    s = ws.sensitivity(ws.RAF(4, 3), X, seed=0)
+    s.show()
+    printed = capsys.readouterr().out
+    assert f"{s.lower:.4g}" in printed and f"{s.upper:.4g}" in printed and "exact" in printed
+    assert "\x1b[31mred" not in printed and "10 more words" in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positions": 5}, "between 0 and 4"),
+        ({"positions": [0, 0]}, "distinct"),
+        ({"positions": []}, "at least one"),
+        ({"positions": "some"}, '"all"'),
+        ({"positions": [1.5]}, "whole number"),
+        ({"radius": 0.0}, "radius > 0"),
+        ({"radius": float("nan")}, "radius > 0"),
+        ({"plan": ws.Plan(solver="magic")}, "a solver among"),
+    ],
+)
+def test_bad_requests_are_refused(options, message):
+    with pytest.raises(ws.InputError, match=message):
+        ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), **options)
+
+
+def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
+    from wordsway.bounds import Certificate
+
+    module = importlib.import_module("wordsway.sensitivity")
+    monkeypatch.setattr(module, "certify", lambda *_: Certificate.exact(torch.tensor([0.01])))
+    with pytest.raises(ws.WordswayError, match="bug in wordsway"):
+        ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)
+
+
+def test_devices_and_dtypes_are_arguments():
+    X = ws.Sample.gaussian(6, 5, 0)
+    for phi in (
+        ws.RAF(5, 1, dtype=torch.float32),
+        ws.RF(6, 5, seed=1, dtype=torch.float32),
+        ws.DRF(6, 5, 2, seed=1, dtype=torch.float32, draw="on-demand"),
+    ):
+        assert phi(X).dtype == torch.float32
+        s = ws.sensitivity(phi, X, positions=0)
+        assert s.lower <= s.upper
+    meta = ws.RAF(5, weight=torch.eye(5), device="meta")
+    assert meta.weight.device.type == "meta"
