@@ -71,7 +71,8 @@ def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(na
             continue
         radius = (0.3, 1.0, 2.5)[seed % 3]
         bound = certify(phi, phi.view(X), [0, 2], radius)
-        assert bound is not None and bound.kind == "exact"
+        assert bound is not None
+        assert bound.kind == "exact"
         for row, word in enumerate((0, 2)):
             assert grid_search(phi, X, word, disc(radius, 81)) <= float(bound.upper[row]) * (1 + 1e-9)
         checked += 1
@@ -94,7 +95,8 @@ def test_given_weights_never_get_a_probabilistic_certificate():
     """Weights nobody drew: rank one, where a Gaussian bound would be far too small."""
     V = torch.ones(40, 12, dtype=torch.float64)
     s = ws.sensitivity(ws.RF(weight=V, n=3), ws.Sample(torch.randn(3, 4, generator=torch.Generator().manual_seed(2)) + 1), seed=0)
-    assert s.certificate == "exact" and s.lower <= s.upper
+    assert s.certificate == "exact"
+    assert s.lower <= s.upper
 
 
 def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail():

@@ -31,7 +31,8 @@ def test_every_recorded_answer_agrees_with_the_fully_revealed_matrix(rows, cols,
         G = torch.relu(asked[-1][1]) + 1e-3 * randn(len(H), rows, seed=50 + step, dtype=dtype)
         asked.append((G, W.left(G), "left"))
     dense = W.dense()
-    assert W.revealed and dense.shape == (rows, cols)
+    assert W.revealed
+    assert dense.shape == (rows, cols)
     tolerance = 1e-10 if dtype == torch.float64 else 2e-3
     for query, answer, side in asked:
         expected = query @ dense.T if side == "right" else query @ dense
@@ -54,7 +55,8 @@ def test_asking_again_reveals_and_stores_nothing():
     first = W.right(H)
     rank, size = W.rank, W.nbytes
     again = W.right(3 * H[:2] - H[2:4])
-    assert W.rank == rank and W.nbytes == size
+    assert W.rank == rank
+    assert W.nbytes == size
     assert torch.allclose(again, 3 * first[:2] - first[2:4], atol=1e-12)
 
 
@@ -94,7 +96,8 @@ def test_it_notices_that_it_has_seen_the_whole_matrix(side, count):
 def test_same_seed_and_queries_same_answers_and_another_seed_differs():
     H = randn(3, 8)
     answers = [GaussianMatrix(5, 8, seed=seed).right(H) for seed in (4, 4, 5)]
-    assert torch.equal(answers[0], answers[1]) and not torch.equal(answers[0], answers[2])
+    assert torch.equal(answers[0], answers[1])
+    assert not torch.equal(answers[0], answers[2])
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [(torch.float64, 1e-13), (torch.float32, 2e-5)])
@@ -143,7 +146,8 @@ def test_token_matrix_is_one_matrix_whatever_the_order_of_questions():
         assert torch.allclose(Y.flatten(-2) @ dense.T, answer, atol=1e-12)
     for i, H, right, G, left in words:
         block = dense[:, 5 * i : 5 * i + 5]
-        assert torch.allclose(H @ block.T, right, atol=1e-12) and torch.allclose(G @ block, left, atol=1e-12)
+        assert torch.allclose(H @ block.T, right, atol=1e-12)
+        assert torch.allclose(G @ block, left, atol=1e-12)
 
 
 def test_token_matrix_when_a_word_was_the_only_thing_that_differed():

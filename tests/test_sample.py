@@ -14,7 +14,8 @@ def test_rows_have_norm_root_d_and_keep_their_direction():
     X = ws.Sample(raw)
     assert torch.allclose(X.X.norm(dim=1), torch.full((3,), math.sqrt(2), dtype=torch.float64), rtol=1e-14)
     assert torch.allclose(X.X[0] / X.X[0].norm(), torch.tensor([0.6, 0.8], dtype=torch.float64))
-    assert X.X[1, 0] < 0 and X.X[2, 0] == X.X[2, 1]
+    assert X.X[1, 0] < 0
+    assert X.X[2, 0] == X.X[2, 1]
 
 
 def test_accepts_numpy_lists_and_tensors_alike():
@@ -49,7 +50,8 @@ def test_a_sample_does_not_share_memory_with_its_input():
 
 def test_repeated_words_stay_distinct():
     X = ws.Sample(torch.randn(3, 4), words=["very", "very", "good"])
-    assert X.word(0) == X.word(1) == "very" and X.word(2) == "good"
+    assert X.word(0) == X.word(1) == "very"
+    assert X.word(2) == "good"
 
 
 @pytest.mark.parametrize(

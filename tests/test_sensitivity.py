@@ -43,7 +43,8 @@ def test_linear_maps_match_the_singular_value(draw):
     assert s.lower == pytest.approx(expected, rel=1e-4)
     assert s.lower <= expected * (1 + 1e-9) <= s.upper * (1 + 2e-9)
     if draw == "dense":
-        assert s.upper == pytest.approx(expected, rel=1e-9) and s.certificate == "exact"
+        assert s.upper == pytest.approx(expected, rel=1e-9)
+        assert s.certificate == "exact"
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -54,7 +55,8 @@ def test_lower_is_the_definition_at_the_witness_and_the_witness_is_in_the_ball(n
     assert s.lower == pytest.approx(float((after - before).norm() / before.norm()), rel=1e-12)
     assert float(s.delta.norm()) <= s.radius == math.sqrt(7)
     assert [w.position for w in s.words] == [0, 4, 8]
-    assert s.lower == max(w.lower for w in s.words) and s.upper == max(w.upper for w in s.words)
+    assert s.lower == max(w.lower for w in s.words)
+    assert s.upper == max(w.upper for w in s.words)
     assert all(w.lower <= w.upper for w in s.words)
     assert s.position == max(s.words, key=lambda w: w.lower).position
 
@@ -63,7 +65,8 @@ def test_lower_is_the_definition_at_the_witness_and_the_witness_is_in_the_ball(n
 def test_same_seed_same_numbers_and_words_do_not_depend_on_each_other(name):
     X = ws.Sample.gaussian(6, 5, 3)
     runs = [ws.sensitivity(MAPS[name](6, 5, 1), X, positions=[1, 4], seed=7) for _ in range(2)]
-    assert runs[0].lower == runs[1].lower and torch.equal(runs[0].delta, runs[1].delta)
+    assert runs[0].lower == runs[1].lower
+    assert torch.equal(runs[0].delta, runs[1].delta)
     assert runs[0].words == runs[1].words
     if "drawn" not in name:  # drawn on demand, what was asked first decides what is drawn
         alone = ws.sensitivity(MAPS[name](6, 5, 1), X, positions=4, seed=7)
@@ -130,7 +133,8 @@ def test_a_larger_radius_and_more_positions_never_lower_the_result():
     one = ws.sensitivity(phi, X, positions=2, seed=0)
     every = ws.sensitivity(phi, X, positions="all", seed=0)
     wide = ws.sensitivity(phi, X, positions=2, radius=2 * math.sqrt(5), seed=0)
-    assert every.lower >= one.lower * (1 - 1e-6) and wide.lower >= one.lower
+    assert every.lower >= one.lower * (1 - 1e-6)
+    assert wide.lower >= one.lower
 
 
 def test_progress_moves_forward_to_the_end():
@@ -149,11 +153,14 @@ def test_results_carry_what_it_takes_to_make_them_again():
     data = json.loads(s.to_json())
     for key in ("lower", "upper", "certificate", "position", "delta", "words", "status", "seed", "seconds", "map", "versions", "radius"):
         assert key in data
-    assert data["seed"] == 11 and data["map"] == {"map": "raf", "d": 4, "seed": 3}
+    assert data["seed"] == 11
+    assert data["map"] == {"map": "raf", "d": 4, "seed": 3}
     assert data["versions"]["wordsway"] == ws.__version__
-    assert len(data["delta"]) == 4 and data["words"][1]["word"] == "<b>"
+    assert len(data["delta"]) == 4
+    assert data["words"][1]["word"] == "<b>"
     frame = s.frame()
-    assert list(frame.columns) == ["position", "word", "lower", "upper"] and len(frame) == 3
+    assert list(frame.columns) == ["position", "word", "lower", "upper"]
+    assert len(frame) == 3
     assert frame["word"].tolist() == ["a", "<b>", "a"]
 
 
@@ -162,8 +169,11 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
     s = ws.sensitivity(ws.RAF(4, 3), X, seed=0)
     s.show()
     printed = capsys.readouterr().out
-    assert f"{s.lower:.4g}" in printed and f"{s.upper:.4g}" in printed and "exact" in printed
-    assert "\x1b[31mred" not in printed and "10 more words" in printed
+    assert f"{s.lower:.4g}" in printed
+    assert f"{s.upper:.4g}" in printed
+    assert "exact" in printed
+    assert "\x1b[31mred" not in printed
+    assert "10 more words" in printed
 
 
 @pytest.mark.parametrize(

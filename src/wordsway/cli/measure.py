@@ -29,7 +29,7 @@ def measure_command(
     forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """Measure how far one word can move a random map: S as an interval [attained, certified].
+    """Measure how far one word can move a random map: S between what was attained and what is certified.
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """

@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.ticker import LogLocator
 
 from wordsway.bounds.theory import infinite_width, wide_relu_rf
@@ -104,8 +105,7 @@ def _theory(axes: Axes, results: Sequence[Measurement]) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    """Measurements first, then theory, beside the picture."""
+    """Measurements (those with error bars) first, then theory, beside the picture."""
     handles, labels = axes.get_legend_handles_labels()
-    measured = [name for _, _, name in LOOKS.values()]
-    order = sorted(range(len(labels)), key=lambda at: not any(labels[at].split(", L")[0] == name for name in measured))
+    order = sorted(range(len(labels)), key=lambda at: not isinstance(handles[at], ErrorbarContainer))
     axes.legend([handles[at] for at in order], [labels[at] for at in order], loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9.5)

@@ -109,17 +109,15 @@ def forecast_line(request: Request, cost: Forecast) -> RenderableType:
 
 
 def tour_table(results: list[Measurement]) -> RenderableType:
-    """Mean attained – certified S of every map (rows) at every n (columns)."""
+    """Mean attained–certified S of every map (rows) at every n (columns)."""
     lengths = sorted({result.request.n for result in results})
-    table = Table(
-        box=None, pad_edge=False, header_style="dim", title="mean S: attained – certified", title_justify="left", title_style="dim"
-    )
+    table = Table(box=None, pad_edge=False, header_style="dim", title="mean S: attained–certified", title_justify="left", title_style="dim")
     table.add_column("map")
     for n in lengths:
         table.add_column(f"n = {n}", justify="right")
     for name in dict.fromkeys(result.request.map for result in results):
         row = {result.request.n: result for result in results if result.request.map == name}
         layers = next(iter(row.values())).request.layers
-        cells = [f"{row[n].mean:.3g} – {row[n].mean_upper:.3g}" if n in row and row[n].mean_upper else "–" for n in lengths]
+        cells = [f"{row[n].mean:.3g}–{row[n].mean_upper:.3g}" if n in row and row[n].mean_upper else "–" for n in lengths]
         table.add_row(name + (f" (L={layers})" if layers else ""), *cells)
     return table

@@ -1,0 +1,29 @@
+"""Certified over attained at the paper's sizes, over several draws of Gaussian texts."""
+
+from __future__ import annotations
+
+import wordsway as ws
+
+GRID: dict[str, list[tuple[int, int, int]]] = {
+    "rf": [(n, d, 1) for d in (192, 384, 768) for n in (90, 120, 150)],
+    "drf": [(n, 768, depth) for depth in (2, 4, 8) for n in (50, 80)],
+    "raf": [(n, d, 1) for d in (192, 384, 768) for n in (10, 50, 100, 250)],
+    "relu-raf": [(n, d, 1) for d in (192, 384, 768) for n in (10, 50, 100, 250)],
+}
+
+
+def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
+    """upper/lower for ``draws`` independent texts and weights; raises if an attained value exceeds its certificate."""
+    out = []
+    for seed in range(draws):
+        X = ws.Sample.gaussian(n, d, 1000 + seed)
+        if name == "rf":
+            phi: ws.FeatureMap = ws.RF(n, d, seed=seed)
+        elif name == "drf":
+            phi = ws.DRF(n, d, depth, seed=seed)
+        else:
+            phi = ws.RAF(d, seed) if name == "raf" else ws.ReluRAF(d, seed)
+        s = ws.sensitivity(phi, X, positions=0, seed=seed)
+        assert s.upper is not None
+        out.append(s.upper / s.lower)
+    return out

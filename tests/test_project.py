@@ -1,0 +1,142 @@
+"""The project around the code: light imports, one-way rooms, documents that are true."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "wordsway"
+
+#: Each room imports only from rooms named before it.
+ROOMS = [
+    "errors",
+    "version",
+    "seeds",
+    "vectors",
+    "memory",
+    "sample",
+    "gaussian",
+    "maps",
+    "search",
+    "bounds",
+    "result",
+    "sensitivity",
+    "studies",
+    "report",
+    "cli",
+]
+
+
+def test_import_is_light():
+    """`import wordsway` loads neither plotting nor data frames nor transformers, and takes under 1.3 times `import torch`."""
+    code = (
+        "import sys, wordsway; print([m for m in ('matplotlib', 'pandas', 'transformers', 'rich', 'typer', 'scipy') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+    def fastest(module: str) -> float:
+        code = f"import time; s = time.perf_counter(); import {module}; print(time.perf_counter() - s)"
+        return min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5))
+
+    assert fastest("wordsway") < 1.3 * fastest("torch")
+
+
+def test_rooms_import_one_way():
+    for path in SOURCE.rglob("*.py"):
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for node in ast.parse(path.read_text()).body:  # imports at the top; lazy ones inside functions may look ahead
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wordsway."):
+                target = node.module.split(".")[1]
+                assert ROOMS.index(target) <= ROOMS.index(room), f"{path.name} of {room} imports from {target}"
+
+
+def test_files_fit_in_the_head():
+    for path in SOURCE.rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 320, path
+
+
+def test_every_public_name_is_documented():
+    import wordsway as ws
+
+    for name in ws.__all__:
+        assert name == "__version__" or (getattr(ws, name).__doc__ or "").strip(), name
+
+
+def python_examples(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+)
+def test_python_shown_runs(page):
+    scope: dict[str, object] = {}
+    for example in python_examples(page):
+        exec(compile(example, page.name, "exec"), scope)
+
+
+def test_the_readme_example_prints_what_it_says():
+    example = python_examples(ROOT / "README.md")[0]
+    shown = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)[0]
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=True)
+    numbers = r"[-+]?\d+\.\d+"
+    assert re.sub(numbers, "#", done.stdout).split() == re.sub(numbers, "#", shown).split()
+    for ours, theirs in zip(re.findall(numbers, done.stdout), re.findall(numbers, shown), strict=True):
+        assert float(ours) == pytest.approx(float(theirs), rel=0.02), "another processor may round its way to another maximum"
+
+
+def test_commands_shown_run():
+    from wordsway.cli.app import run
+
+    lines = re.findall(r"^wordsway (measure .*?)(?:\s+#.*)?$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert len(lines) >= 3
+    for line in lines:
+        assert run([*line.split(), "--forecast"] if "--forecast" not in line else line.split()) == 0
+
+
+def test_dependencies_are_explained():
+    table = (ROOT / "docs" / "dependencies.md").read_text()
+    names = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert len(names) >= 5
+    for name in names:
+        assert f"`{name}`" in table, name
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} → {target}"
+
+
+def test_no_path_of_a_machine_is_left_in_the_project():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in {".py", ".md", ".toml", ".txt"} and path.exists():
+            assert str(ROOT) + "/" not in path.read_text(), name
+
+
+def test_benchmark_cases_are_what_they_say():
+    """The naive procedure and ours see the same weights and text: at a small size the naive value is inside our interval."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks.cases import Case, run
+    finally:
+        sys.path.pop(0)
+    for name in ("raf", "relu-raf", "rf", "drf"):
+        case = Case("small", name, 8, 6, depth=2 if name == "drf" else 1, rate=1.0)
+        plain, ours = run(case, "naive"), run(case, "ours-certified")
+        assert plain["value"] <= ours["value"] * (1 + 1e-6)
+        assert ours["value"] <= ours["upper"]
+        json.dumps([plain, ours])
