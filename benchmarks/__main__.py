@@ -76,7 +76,9 @@ def tightness_table() -> str:
 
 
 def picture(rows: list[dict[str, Any]]) -> None:
-    from wordsway.report.plot import STYLE, plt
+    import matplotlib.pyplot as plt
+
+    from wordsway.report.plot import STYLE
 
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")

@@ -149,6 +149,49 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
             assert float(reached) <= float(upper[word])
 
 
+def test_a_row_at_the_very_edge_of_reach_is_not_certified_as_silent():
+    """s ≈ −r‖k‖ with R = 0: the score cancels to rounding error, and beyond it the whole row jumps."""
+    X = ws.Sample([[0.4826309513276337, -1.7369707438009951], [1.0, 0.0]], rescale=False)
+    W = [[-1.4284465939330802, 0.4685914300693942], [-0.2129187865660211, 0.19851418004759613]]
+    phi, delta, r = ws.ReluRAF(weight=W), [-0.9501806360089621, 0.3116997897875521], 0.9999999999999999
+    reached = float((phi(X.replaced(0, delta)) - phi(X)).norm() / phi(X).norm())
+    assert reached <= float(certify(phi, phi.view(X), [0], r).upper[0])
+
+
+def test_saturated_neurons_and_zero_rows_are_bounded_too():
+    steep = ws.RF(weight=[[18.515]], n=1, activation="tanh")
+    true = 5.4e-7 * 4 * math.exp(-2 * 18.515) / math.tanh(18.515)  # the slope at the near end, to first order
+    assert float(certify(steep, steep.view(ws.Sample([[1.0]])), [0], 5.4e-7).upper[0]) >= true * 0.99999
+    empty = ws.Sample([[0.0, 0.0], [1.0, 0.0]], rescale=False)
+    for phi in (
+        ws.ReluRAF(weight=torch.eye(2)),
+        ws.RAF(weight=torch.eye(2)),
+        ws.RF(2, 2, seed=0, draw="on-demand"),
+        ws.DRF(2, 2, 2, seed=3),
+    ):
+        s = ws.sensitivity(phi, empty)
+        assert s.lower <= s.upper < math.inf
+        for word in (0, 1):
+            assert grid_search(phi, empty, word, disc(math.sqrt(2), 61)) <= s.upper
+
+
+@pytest.mark.parametrize("radius", [1e-7, 1e-4, 1e3])
+def test_intervals_are_never_inverted_at_odd_radii(radius):
+    for seed in range(15):
+        for phi in (ws.RF(3, 4, seed=seed), ws.RAF(4, seed), ws.ReluRAF(4, seed)):
+            s = ws.sensitivity(
+                phi, ws.Sample.gaussian(3, 4, seed), positions=0, radius=radius, plan=ws.Plan(starts=6, rounds=0, scatter=False)
+            )
+            assert s.lower <= s.upper
+
+
+def test_numbers_too_large_or_small_to_square_are_refused():
+    X = ws.Sample.gaussian(3, 2, 1)
+    for scale in (1e154, 1e-161):
+        with pytest.raises(ws.InputError, match=r"between 1e-140 and 1e140|φ\(X\) ≠ 0"):
+            ws.sensitivity(ws.RF(3, 2, seed=0), ws.Sample(scale * X.X, rescale=False), positions=0)
+
+
 def test_norm_above_is_above_and_close():
     for shape in ((30, 7), (7, 30), (1, 1), (5, 5)):
         M = torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

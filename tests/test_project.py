@@ -20,6 +20,7 @@ ROOMS = [
     "version",
     "seeds",
     "vectors",
+    "threads",
     "memory",
     "sample",
     "gaussian",

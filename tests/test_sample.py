@@ -26,6 +26,12 @@ def test_accepts_numpy_lists_and_tensors_alike():
     assert np.asarray(samples[0]).shape == (2, 3)
 
 
+def test_python_numbers_keep_all_their_digits():
+    X = ws.Sample([[0.1, 0.2]], rescale=False)
+    assert X.X.tolist() == [[0.1, 0.2]]
+    assert X.replaced(0, [0.1, 0.7]).X[0, 0] == 0.1 + 0.1
+
+
 def test_gaussian_is_reproducible_and_depends_on_the_seed():
     assert torch.equal(ws.Sample.gaussian(4, 3, 7).X, ws.Sample.gaussian(4, 3, 7).X)
     assert not torch.equal(ws.Sample.gaussian(4, 3, 7).X, ws.Sample.gaussian(4, 3, 8).X)

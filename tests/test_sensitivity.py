@@ -184,8 +184,8 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
         ({"positions": []}, "at least one"),
         ({"positions": "some"}, '"all"'),
         ({"positions": [1.5]}, "whole number"),
-        ({"radius": 0.0}, "radius > 0"),
-        ({"radius": float("nan")}, "radius > 0"),
+        ({"radius": 0.0}, "between 1e-9 and 1e9"),
+        ({"radius": float("nan")}, "between 1e-9 and 1e9"),
         ({"plan": ws.Plan(solver="magic")}, "a solver among"),
     ],
 )

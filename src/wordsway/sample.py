@@ -13,10 +13,17 @@ from wordsway.errors import InputError
 from wordsway.seeds import generator
 
 
+def float64(array: Any) -> torch.Tensor:
+    """Any array of numbers as a float64 CPU tensor; Python numbers keep all their digits."""
+    return (
+        torch.as_tensor(array if isinstance(array, torch.Tensor) else np.asarray(array, dtype=np.float64)).detach().to("cpu", torch.float64)
+    )
+
+
 def finite_matrix(array: Any, what: str) -> torch.Tensor:
     """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error that says what to do."""
     try:
-        X = torch.as_tensor(array).detach().to("cpu", torch.float64)
+        X = float64(array)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{what} of numbers", type(array).__name__, f"pass an n×d array ({error})") from None
     if X.ndim != 2:
@@ -108,7 +115,7 @@ class Sample:
         True
         """
         i = self.position(i)
-        row = torch.as_tensor(delta).detach().to("cpu", torch.float64)
+        row = float64(delta)
         if row.shape != (self.d,):
             raise InputError(f"Δ of shape ({self.d},)", f"shape {tuple(row.shape)}", "one number per dimension of the embedding")
         if not torch.isfinite(row).all():

@@ -25,10 +25,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 
-from wordsway.bounds.certificate import Certificate, gram_norm_above
+from wordsway.bounds.certificate import Certificate, norm_above
 from wordsway.bounds.silence import largest_own_score, own_row_above
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.scores import ReluScores
@@ -47,7 +48,10 @@ def certify(view: AttentionView, words: list[int], radius: float) -> Certificate
     upper = []
     for i in words:
         total, tuned = _dual(_Problem.of(view, i, radius, most), radius, tuned)
-        upper.append(math.sqrt(total * SAFE) / view.norm)
+        # However large or small the numbers: every row ends up in the hull of the words, the moved one and zero.
+        longest = max(float(view.X.norm(dim=1).max()), float(view.X[i].norm()) + radius)
+        hull = float((view.phi.norm(dim=1) + longest).norm())
+        upper.append((min(math.sqrt(total * SAFE), hull) if math.isfinite(total) else hull) / view.norm)
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
@@ -92,7 +96,7 @@ class _Problem:
         along = float(far @ e)
         relu = isinstance(view.kind, ReluScores)
         curve = _relu_curve if relu else _softmax_curve
-        p, a, width, bend, rise, trivial = curve(view, rows, i, radius)
+        p, a, width, bend, rise, trivial, below, beyond = curve(view, rows, i, radius)
         p0, y2, others = view.P[rows, i][:, None], (y * y).sum(1, keepdim=True), X[rows]
         cross = p * (p - p0)
         small, most = torch.maximum(p[:, :1], p0), (y2.sqrt() + radius) ** 2
@@ -110,11 +114,11 @@ class _Problem:
             slope=top * (2 * y2 + 4 * radius * ye.abs()[:, None] + 2 * radius * radius),
             bend=bend,
             kappa_bend=4 * top * bend + p0**2 * rise,
-            # ReLU: the share is exactly 0 below the grid, and Δ cannot reach beyond it.
-            low=(p0**2 * y2, torch.zeros_like(p0)) if relu else (small**2 * most, small**4),
-            high=(torch.full_like(y2, -math.inf), torch.zeros_like(p0)) if relu else (most, torch.ones_like(p0)),
-            norm_a=gram_norm_above(A @ A.T - torch.outer(ae, ae), inner=X.shape[1] + 1),
-            norm_y=gram_norm_above(y @ y.T - torch.outer(ye, ye), inner=X.shape[1] + 1),
+            # Below its grid, a ReLU share is exactly 0.
+            low=_tail(below, p0**2 * y2, torch.zeros_like(p0)) if relu else _tail(below, small**2 * most, small**4),
+            high=_tail(beyond, most, torch.ones_like(p0)),
+            norm_a=norm_above(A - torch.outer(ae, e)),
+            norm_y=norm_above(y - torch.outer(ye, e)),
             own_far=(float(far @ far), along, float((far - along * e).norm())),
             own_hull=float(torch.cat([others, X.new_zeros(1, X.shape[1])] if relu else [others]).sub(view.phi[i]).norm(dim=1).max()) ** 2
             if n > 1 or relu
@@ -128,21 +132,38 @@ class _Problem:
         return replace(self, **{name: getattr(self, name)[:, ::3].contiguous() for name in grids})
 
 
-def _softmax_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> tuple[torch.Tensor, ...]:
-    """p(u) = σ(u) on a common grid of logits; what lies beyond it is bounded by the tails."""
+class _Curve(NamedTuple):
+    """The share p(a) of one key on a grid of moves, rows × grid points, with bounds on its derivatives around each point."""
+
+    p: torch.Tensor
+    a: torch.Tensor
+    step: torch.Tensor
+    bend: torch.Tensor  # |p″|
+    rise: torch.Tensor  # p′²
+    trivial: torch.Tensor  # rows for which only the trivial bound is used (n−1, 1)
+    below: torch.Tensor  # rows that Δ can move below the grid (n−1, 1)
+    beyond: torch.Tensor  # rows that Δ can move beyond it (n−1, 1)
+
+
+def _softmax_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> _Curve:
+    """p(u) = σ(u) for u = logit p⁰ + a, as far as Δ can move it or from −9 to 9; what lies outside is bounded by the tails."""
     logit = view._pairs[0][i, rows][:, None]
-    u = torch.linspace(-9, 9, NODES, dtype=view.X.dtype, device=view.X.device).expand(len(logit), NODES)
-    p = torch.sigmoid(u)
-    step = torch.full_like(p, 18 / (NODES - 1))
-    # |p″| = p(1−p)|1−2p| ≤ min(p, 1−p), largest within a step at one of the neighbours or bounded by 0.0963.
-    bound = torch.minimum(p, 1 - p) * math.exp(18 / (NODES - 1))
-    return p, u - logit, step, bound.clamp_max(0.0963), (bound * bound).clamp_max(1 / 16), torch.zeros_like(logit, dtype=torch.bool)
+    reach = radius * view.keys[rows].norm(dim=1, keepdim=True) * (1 + 1e-9)
+    low, high = (logit - reach).clamp(-9, 9), (logit + reach).clamp(-9, 9)
+    u = low + (high - low) * torch.linspace(0, 1, NODES, dtype=view.X.dtype, device=view.X.device)
+    p, step = torch.sigmoid(u), ((high - low) / (NODES - 1)).expand_as(u)
+    # p(1−p) and |p″| = p(1−p)|1−2p| are at most min(p, 1−p), which changes by no more than a factor e^step within a step.
+    bound = torch.minimum(p, 1 - p) * torch.exp(step)
+    below, beyond = logit - reach < -9, logit + reach > 9
+    return _Curve(p, u - logit, step, bound.clamp_max(0.0963), (bound * bound).clamp_max(1 / 16), torch.zeros_like(below), below, beyond)
 
 
-def _relu_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> tuple[torch.Tensor, ...]:
+def _relu_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> _Curve:
     """p(w) = w/(R+w), w = s + a from 0 to what Δ can reach, finer near 0; below 0 the share is 0."""
     s, R = (part[i, rows][:, None] for part in view._pairs)
-    reach = (s + radius * view.keys[rows].norm(dim=1, keepdim=True)).clamp_min(0) * (1 + 1e-12)
+    # Rounding errors of a score scale with its factors, not with what is left of it: a row must not pass for out of reach.
+    error = 1e-12 * view.X[rows].norm(dim=1, keepdim=True) * view.W.norm() * (view.X[i].norm() + radius)
+    reach = (s + radius * view.keys[rows].norm(dim=1, keepdim=True) + error).clamp_min(0)
     w = reach * torch.linspace(0, 1, NODES, dtype=view.X.dtype, device=view.X.device) ** 2
     # Where the other words hardly count (R ≈ 0), the share jumps within a step; such rows are bounded by their trivial move.
     steep = reach > STEEP * R
@@ -150,7 +171,13 @@ def _relu_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) 
     step = torch.maximum(w - _shift(w, 1), _shift(w, -1) - w)
     before = torch.where(steep | (R == 0), 1.0, R + _shift(w, 1))
     bend = torch.where(steep, 0.0, 2 * R / before**3)
-    return p, w - s, step, bend, torch.where(steep, 0.0, (R / before**2) ** 2), steep
+    rise = torch.where(steep, 0.0, (R / before**2) ** 2)
+    return _Curve(p, w - s, step, bend, rise, steep, torch.ones_like(steep), torch.zeros_like(steep))
+
+
+def _tail(reachable: torch.Tensor, value: torch.Tensor, kappa_term: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What a tail adds where Δ can reach it, −∞ elsewhere."""
+    return torch.where(reachable, value, -math.inf), torch.where(reachable, kappa_term, 0.0)
 
 
 def _shift(p: torch.Tensor, by: int) -> torch.Tensor:
@@ -170,7 +197,7 @@ def _dual(problem: _Problem, r: float, warm: Multipliers | None) -> tuple[float,
     lo, hi = edges[:-1], edges[1:]
     grid = (lo + hi) / 2
     if warm is None:
-        log_lambda = torch.full_like(lo, math.log(r * r / 20))
+        log_lambda = torch.full_like(lo, math.log((r * r + float(problem.y2.sum()) / max(1, len(problem.y2))) / 20 + 1e-30))
         log_kappa = torch.full_like(lo, 0.5 * math.log(len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30) + 1e-30))
         log_lambda, log_kappa = _tune(problem, r, lo, hi, (log_lambda, log_kappa), ((4.5, 10), (1.5, 7)))
     else:

@@ -40,13 +40,6 @@ def norm_above(M: torch.Tensor) -> float:
         return 0.0
     M = M.to(torch.float64)
     M = M if M.shape[0] >= M.shape[1] else M.T
-    return gram_norm_above(M.T @ M, inner=M.shape[0])
-
-
-def gram_norm_above(gram: torch.Tensor, inner: int) -> float:
-    """√λ_max of a computed Gram matrix of vectors of length ``inner``, rounding errors added."""
-    if not gram.numel():
-        return 0.0
-    trace = max(0.0, float(gram.diagonal().sum()))
-    error = (inner + 16 * len(gram)) * torch.finfo(torch.float64).eps * trace
-    return float(max(0.0, float(torch.linalg.eigvalsh(gram)[-1])) + error) ** 0.5
+    gram = M.T @ M
+    error = (len(M) + 16 * len(gram)) * torch.finfo(torch.float64).eps * float(gram.diagonal().sum())
+    return (max(0.0, float(torch.linalg.eigvalsh(gram)[-1])) + error) ** 0.5

@@ -14,7 +14,9 @@ with ‖Δ‖ g·y + ‖y‖ h·Δ, whose increments are larger)
 
 w(T) = E sup_{Δ∈T} h·Δ being the Gaussian width, and the supremum exceeds its mean by tLσ rad(T) with probability at most
 e^{−t²/2}. The text's own direction, along which V has been looked at (z = V vec X), is treated by a grid: on it F is
-convex, so only the ends of each cell count. Layers are independent of what came before, so with the layers' changes
+convex, so only the ends of each cell count. (For smooth ϕ the majorant r_τ may differ from end to end: all of them lie above
+the convex r*(u) = ∫₀^{|u|} slope(z−s, z+s) ds, which is the F that the argument is about.) Layers are independent of what came
+before, so with the layers' changes
 T_l = {δ_l(Δ)} of radius ρ_l and width w_l,
 
     w_l ≤ L(σ√k w_{l−1} + ρ_{l−1}(√(2/π)‖z_l‖/‖h_{l−1}‖ + tσ)),
@@ -82,6 +84,8 @@ def _gaussian(phi: FullyConnected, view: FullyConnectedView, words: list[int], r
     for i in words:
         x = view.X[i].to(torch.float64)
         sigma = math.sqrt(phi.beta / (phi.n * d))
+        if not float(x.norm()) > 0:
+            x = torch.nn.functional.one_hot(torch.tensor(0), d).to(x)  # z says nothing of V_i then; any direction will do
         seen = phi.first.word(i).right((x / x.norm()).to(view.X.dtype)).to(torch.float64)  # V_i x̂, looked at with z
         # Layer 1: Δ on the sphere (F∘V is convex), at angle θ to x̂; an arc lies below its ends stretched by 1/cos(half).
         stretch = 1 / math.cos(math.pi / (2 * CELLS))

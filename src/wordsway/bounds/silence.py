@@ -31,6 +31,8 @@ def largest_own_score(view: AttentionView) -> float:
 def own_row_above(view: AttentionView, i: int, r: float, most: float) -> float:
     """A bound of ‖φ_i(X^i(Δ)) − φ_i(X)‖² over ‖Δ‖ ≤ r, with ``most`` the `largest_own_score`."""
     x, phi = view.X[i], view.phi[i]
+    if not float(x.norm()) > 0:  # no direction to be tied to: the hull is the bound
+        return math.inf
     rows = torch.arange(len(view.X), device=x.device) != i
     others = view.X[rows]
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
@@ -78,4 +80,4 @@ def _own_score(view: AttentionView, x: torch.Tensor, cosine: torch.Tensor, most:
     peak = 0.5 * math.atan2(2 * across, own - most)
     angle = torch.arccos(cosine).clamp_max(peak)
     value = own * torch.cos(angle) ** 2 + across * torch.sin(2 * angle) + most * torch.sin(angle) ** 2
-    return value.clamp_min(0) * (1 + 1e-9) + 1e-12
+    return value.clamp_min(0) * (1 + 1e-9) + 1e-12 * (abs(most) + across)

@@ -134,11 +134,11 @@ class GaussianMatrix:
             raise InputError(f"vectors of length {side.basis.dim}", f"shape {tuple(H.shape)}", "queries go along the last axis")
         flat = H.reshape(-1, side.basis.dim).to(self.device, self.dtype)
         if other.basis.complete:  # W = PBᵀ (or AQᵀ) is known: answer from it, store nothing
-            return ((flat @ other.image.rows.T) @ other.basis.rows).reshape(*H.shape[:-1], -1)
+            return ((flat @ other.image.rows.T) @ other.basis.rows).reshape(*H.shape[:-1], other.basis.dim)
         new = side.basis.extend(flat)
         if len(new):
             side.image.append(self._draw(new, other))
-        return side.answer(flat).reshape(*H.shape[:-1], -1)
+        return side.answer(flat).reshape(*H.shape[:-1], other.basis.dim)
 
     def _draw(self, new: torch.Tensor, other: _Side) -> torch.Tensor:
         """Wq = P(Bᵀq) + (I − PPᵀ)g = g + P(Bᵀq − Pᵀg) for each row q of ``new``."""

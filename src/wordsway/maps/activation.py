@@ -75,6 +75,11 @@ class Activation:
         return self.lipschitz
 
 
+def _tanh_slope(z: torch.Tensor) -> torch.Tensor:
+    q = torch.exp(-2 * z.abs())  # 1 − tanh² = 4q/(1+q)², without the cancellation of a saturated neuron
+    return 4 * q / (1 + q) ** 2
+
+
 def _gelu(z: torch.Tensor) -> torch.Tensor:
     return 0.5 * z * torch.erfc(-z / math.sqrt(2))
 
@@ -98,7 +103,7 @@ _KNOWN = {
             (),
             kink=True,
         ),
-        Activation("tanh", torch.tanh, lambda z: 1 - torch.tanh(z) ** 2, 1.0, (0.0,)),
+        Activation("tanh", torch.tanh, _tanh_slope, 1.0, (0.0,)),
         Activation("sigmoid", torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), 0.25, (0.0,)),
         Activation("erf", torch.erf, lambda z: 2 / math.sqrt(math.pi) * torch.exp(-z * z), 2 / math.sqrt(math.pi), (0.0,)),
         Activation("gelu", _gelu, _gelu_slope, _GELU_LIPSCHITZ, (-math.sqrt(2), math.sqrt(2))),

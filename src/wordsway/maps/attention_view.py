@@ -26,6 +26,8 @@ from wordsway.maps.scores import ReluScores, Scores
 
 #: Above this share of one key, a row is written with the mean of its other keys.
 SHARP = 0.9
+#: Below this many multiplications in one product of a search, a second thread does not pay.
+SMALL = 4_000_000
 
 
 @final
@@ -52,6 +54,7 @@ class AttentionView(View):
         self.norm = nonzero_norm(float(self.phi.norm()), name)
         # Row i of these is about word i: pairs (i, j) for every row j.
         self._pairs = tuple(part.T.contiguous() for part in scores.prepare(self.s))
+        self.small = self.plan.starts * self._stack.numel() < SMALL
         self._phi2 = (self.phi * self.phi).sum(1)
         self._y2 = ((X * X).sum(1, keepdim=True) - 2 * X @ self.phi.T + self._phi2).clamp_min(0)
         share, top = self.P.max(1)

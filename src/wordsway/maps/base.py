@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 
 from wordsway.errors import InputError
-from wordsway.sample import Sample
+from wordsway.sample import Sample, float64
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class View(ABC):
 
     X: torch.Tensor
     plan: Plan = Plan()
+    #: Whether one look is too small, or too bound to memory, for more than one thread.
+    small: bool = False
 
     @abstractmethod
     def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -135,7 +137,7 @@ def as_batch(X: Any) -> torch.Tensor:
             )
         return torch.stack([x.X for x in X])
     try:
-        batch = torch.as_tensor(X)
+        batch = X if isinstance(X, torch.Tensor) else float64(X)
     except (TypeError, ValueError, RuntimeError):
         raise InputError("a Sample, an array (…, n, d) or a list of samples", type(X).__name__, "wrap it in ws.Sample(...)") from None
     if batch.ndim < 2:
@@ -144,7 +146,9 @@ def as_batch(X: Any) -> torch.Tensor:
 
 
 def nonzero_norm(norm: float, name: str) -> float:
-    """‖φ(X)‖, refused at 0, where a relative change means nothing."""
+    """‖φ(X)‖, refused at 0, where a relative change means nothing, and where its square over- or underflows."""
+    if norm > 0 and not 1e-140 < norm < 1e140:
+        raise InputError("‖φ(X)‖ between 1e-140 and 1e140", f"{norm} for {name}", "rescale the text or the weights")
     if not norm > 0:
         raise InputError(
             "φ(X) ≠ 0, so that a relative change exists", f"‖φ(X)‖ = {norm} for {name}", "use another seed, a wider map or another text"

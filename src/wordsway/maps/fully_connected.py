@@ -196,8 +196,12 @@ class FullyConnectedView(View):
             self.z.append(V.right(self.h[-1]).to(X.dtype))
             self.h.append(phi.activation(self.z[-1]))
         self.norm = nonzero_norm(float(self.h[-1].norm()), phi.name)
+        self.small = phi.on_demand
         if phi.on_demand:
-            self.plan = Plan(solver="conjugate", starts=1, explore=0, keep=1, steps=24 if phi.depth == 1 else 12, rounds=0, tolerance=1e-3)
+            self.plan = Plan(solver="conjugate", starts=1, explore=0, keep=1, steps=16, rounds=0, tolerance=1e-3)
+            for V in phi.later:
+                if isinstance(V, GaussianMatrix):
+                    V.reserve(right=3 * self.plan.steps, left=self.plan.steps)
         else:
             self.plan = Plan(starts=48, keep=12, rounds=1)
 
@@ -212,20 +216,27 @@ class FullyConnectedView(View):
             g = V.left(g).to(self.X.dtype) * self.phi.activation.derivative(z)
         gradient = torch.empty_like(delta)
         for i, rows in _by_word(words):
-            gradient[rows] = self.phi.first.word(i).left(g[rows]).to(delta.dtype)
+            gradient[rows] = self._word(i).left(g[rows]).to(delta.dtype)
         return (change * change).sum(1) / self.norm**2, gradient / self.norm**2
 
     def _forward(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The last layer's change (B, k) and every layer's moved preactivations z′_l (B, k)."""
         step = torch.empty(len(words), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
         for i, rows in _by_word(words):
-            step[rows] = self.phi.first.word(i).right(delta[rows]).to(self.X.dtype)
+            step[rows] = self._word(i).right(delta[rows]).to(self.X.dtype)
         moved = [self.z[0] + step]
         change = self.phi.activation(moved[0]) - self.h[0]
         for V, z, h in zip(self.phi.later, self.z[1:], self.h[1:], strict=True):
             moved.append(z + V.right(change).to(self.X.dtype))
             change = self.phi.activation(moved[-1]) - h
         return change, moved
+
+    def _word(self, i: int) -> GaussianMatrix | Dense:
+        """V_i, with room for a search when it is first looked at."""
+        V = self.phi.first.word(i)
+        if isinstance(V, GaussianMatrix) and V.rank[1] == 0:
+            V.reserve(right=self.plan.steps + 8, left=self.plan.steps + 8)
+        return V
 
     @property
     def bytes_per_row(self) -> int:

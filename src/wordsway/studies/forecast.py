@@ -16,10 +16,12 @@ import torch
 from wordsway.bounds import certify
 from wordsway.maps import FeatureMap, FullyConnected, Plan, View
 from wordsway.memory import peak_bytes
+from wordsway.sample import Sample
 from wordsway.search import search
 from wordsway.search.driver import HALFWAY, affordable
 from wordsway.sensitivity import FINALISTS, MANY, lighter
 from wordsway.studies.trials import Request
+from wordsway.threads import one_thread
 
 #: Shares of the steps a search may take that it takes on average before it stalls, measured on the paper's sizes.
 TYPICAL_HALFWAY, TYPICAL_STEPS = 0.6, 0.5
@@ -43,6 +45,11 @@ def forecast(request: Request) -> Forecast:
     phi, sample = request.build(0), request.sample(0)
     view = phi.view(sample, phi.search_dtype)
     drawn = time.perf_counter() - started
+    with one_thread(view.small):
+        return _cost(request, phi, sample, view, base, drawn)
+
+
+def _cost(request: Request, phi: FeatureMap, sample: Sample, view: View, base: int, drawn: float) -> Forecast:
     words = list(range(request.n)) if isinstance(request.positions, str) else list(request.positions)
     radius = sample.d**0.5
     if view.bytes_per_look:
