@@ -137,13 +137,13 @@ def test_a_larger_radius_and_more_positions_never_lower_the_result():
     assert wide.lower >= one.lower
 
 
-def test_progress_moves_forward_to_the_end():
+@pytest.mark.parametrize("n", [3, 12])
+def test_progress_moves_forward_to_the_end(n):
     seen = []
-    ws.sensitivity(
-        ws.RAF(6, 0), ws.Sample.gaussian(5, 6, 0), positions=0, progress=lambda done, total, best: seen.append((done, total, best))
-    )
+    ws.sensitivity(ws.RAF(6, 0), ws.Sample.gaussian(n, 6, 0), progress=lambda done, total, best: seen.append((done, total, best)))
     assert [done for done, _, _ in seen] == list(range(1, len(seen) + 1))
     assert all(done <= total for done, total, _ in seen)
+    assert seen[-1][0] == seen[-1][1], "the last word's certificate is the end"
     assert [best for _, _, best in seen] == sorted(best for _, _, best in seen)
 
 
@@ -194,6 +194,12 @@ def test_bad_requests_are_refused(options, message):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), **options)
 
 
+@pytest.mark.parametrize("field", ["starts", "explore", "keep", "steps", "rounds", "children", "tolerance"])
+def test_bad_plans_are_refused(field):
+    with pytest.raises(ws.InputError, match=f"a plan with {field}"):
+        ws.Plan(**{field: -1})
+
+
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
     from wordsway.bounds import Certificate
 
@@ -201,6 +207,19 @@ def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
     monkeypatch.setattr(module, "certify", lambda *_: Certificate.exact(torch.tensor([0.01])))
     with pytest.raises(ws.WordswayError, match="bug in wordsway"):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)
+
+
+def test_a_module_is_measured_in_its_own_precision():
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 5))
+    phi = ws.FeatureMap.of(module)
+    assert phi.dtype == torch.float32
+    X = ws.Sample.gaussian(5, 6, 0)
+    s = ws.sensitivity(phi, X, positions=[1, 3])
+    with torch.no_grad():
+        before, after = module(X.X.float()), module(X.replaced(s.position, s.delta).X.float())
+    assert s.lower == pytest.approx(float((after - before).norm() / before.norm()), rel=1e-4)
+    assert s.upper is None
 
 
 def test_devices_and_dtypes_are_arguments():

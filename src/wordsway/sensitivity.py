@@ -20,6 +20,7 @@ from wordsway.maps.base import FeatureMap, Plan, View
 from wordsway.result import Sensitivity, WordSensitivity, versions
 from wordsway.sample import Sample
 from wordsway.search import Found, Progress, search
+from wordsway.search.driver import steps_at_most
 from wordsway.threads import one_thread
 from wordsway.vectors import exactly_inside
 
@@ -86,11 +87,15 @@ def sensitivity(
         raise InputError("a radius between 1e-9 and 1e9", radius, "leave it out for the paper's √d")
     phi.check(sample.n, sample.d)
     view = phi.view(sample, phi.search_dtype)
-    with one_thread(view.small):
-        delta, converged = _search(view, words, radius, seed, plan, memory, progress)
-        exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
-        found = _Searched(words, delta, _attained(exact, words, delta), converged)
-        bound = certify(phi, exact, words, radius) if certificate else None
+    stages = _Stages(progress, len(words) if certificate else 0)
+    with one_thread(view.small), torch.no_grad():
+        delta, converged = _search(view, words, radius, seed, plan, memory, stages)
+        bound, attained = None, torch.zeros(1, dtype=torch.float64)
+        if certificate or len(words) > 1:  # for a single word the definition below is all it takes
+            exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
+            attained = _attained(exact, words, delta)
+            bound = certify(phi, exact, words, radius, stages.certified) if certificate else None
+        found = _Searched(words, delta, attained, converged)
         # The definition itself, at the best witness, in float64.
         best = int(found.lower.argmax())
         before, after = phi.exact(sample), phi.exact(sample.replaced(words[best], found.delta[best]))
@@ -98,33 +103,56 @@ def sensitivity(
     return _result(phi, sample, found, bound, best, lower, radius, seed, time.perf_counter() - started)
 
 
+class _Stages:
+    """One progress over several searches and the certificates of all words, never going back."""
+
+    def __init__(self, progress: Progress | None, certificates: int) -> None:
+        self.progress, self.certificates = progress, certificates
+        self.done, self.best = 0, 0.0
+
+    def search(self, more: int = 0) -> Progress | None:
+        """Progress of the next search, with ``more`` steps to come after it."""
+        if self.progress is None:
+            return None
+        before, progress = self.done, self.progress
+
+        def report(done: int, total: int, best: float) -> None:
+            self.done, self.best = before + done, max(self.best, best)
+            progress(self.done, before + total + more + self.certificates, self.best)
+
+        return report
+
+    def certified(self, words: int) -> None:
+        """So many words have their certificate."""
+        if self.progress is not None:
+            self.progress(self.done + words, self.done + self.certificates, self.best)
+
+
 def _search(
-    view: View, words: list[int], radius: float, seed: int, plan: Plan | None, memory: int, progress: Progress | None
+    view: View, words: list[int], radius: float, seed: int, plan: Plan | None, memory: int, stages: _Stages
 ) -> tuple[torch.Tensor, bool]:
     """The best Δ of each word (P, d), float64 and exactly in the ball, and whether the search converged."""
     chosen = plan or view.plan
     if plan is None and len(words) > MANY and not view.bytes_per_look:
-        found = _run(view, words, radius, lighter(chosen), seed, memory, progress)
+        found = _run(view, words, radius, lighter(chosen), seed, memory, stages.search(more=steps_at_most(chosen)))
         finalists = [words[row] for row in found.value.topk(FINALISTS).indices.tolist()]
-        final = _run(view, finalists, radius, chosen, seed, memory, progress)
+        final = _run(view, finalists, radius, chosen, seed, memory, stages.search())
         found = _merge(found, final, words, finalists)
     else:
-        found = _run(view, words, radius, chosen, seed, memory, progress)
+        found = _run(view, words, radius, chosen, seed, memory, stages.search())
     return torch.stack([exactly_inside(row, radius) for row in found.delta]), found.converged
 
 
 def _attained(view: View, words: list[int], delta: torch.Tensor) -> torch.Tensor:
     """S at each word's Δ, from a float64 view."""
     index, delta = torch.tensor(words, device=view.X.device), delta.to(view.X.device, view.X.dtype)
-    with torch.no_grad():
-        squares = [view.change(i, part) for i, part in zip(index.split(64), delta.split(64), strict=True)]
+    squares = [view.change(i, part) for i, part in zip(index.split(64), delta.split(64), strict=True)]
     return torch.cat(squares).clamp_min(0).sqrt().to("cpu", torch.float64)
 
 
 def _run(view: View, words: list[int], radius: float, plan: Plan, seed: int, memory: int, progress: Progress | None) -> Found:
     index = torch.tensor(words, device=view.X.device)
-    with torch.no_grad():
-        return search(view, index, radius, plan=plan, seed=seed, memory=memory, progress=progress)
+    return search(view, index, radius, plan=plan, seed=seed, memory=memory, progress=progress)
 
 
 def lighter(plan: Plan) -> Plan:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import torch
 
-from wordsway.bounds.certificate import Certificate, norm_above
+from wordsway.bounds.certificate import Certificate, Done, norm_above, silent
 from wordsway.bounds.silence import largest_own_score, own_row_above
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.scores import ReluScores
@@ -41,16 +41,17 @@ STEEP = 600  # a ReLU row is steep where R is below 1/600 of what Δ can add to 
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
-def certify(view: AttentionView, words: list[int], radius: float) -> Certificate:
+def certify(view: AttentionView, words: list[int], radius: float, done: Done = silent) -> Certificate:
     """An exact certificate for each word; the view must be in float64."""
     most = largest_own_score(view) if isinstance(view.kind, ReluScores) else math.inf
     tuned: Multipliers | None = None
-    upper = []
+    upper: list[float] = []
     for i in words:
         total, tuned = _dual(_Problem.of(view, i, radius, most), radius, tuned)
         # However large or small the numbers: every row ends up in the hull of the words, the moved one and zero.
         longest = max(float(view.X.norm(dim=1).max()), float(view.X[i].norm()) + radius)
         hull = float((view.phi.norm(dim=1) + longest).norm())
+        done(len(upper) + 1)
         upper.append((min(math.sqrt(total * SAFE), hull) if math.isfinite(total) else hull) / view.norm)
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 

@@ -31,7 +31,7 @@ import math
 
 import torch
 
-from wordsway.bounds.certificate import FAILURE, Certificate, norm_above
+from wordsway.bounds.certificate import FAILURE, Certificate, Done, norm_above, silent
 from wordsway.maps.activation import Activation
 from wordsway.maps.fully_connected import FullyConnected, FullyConnectedView
 
@@ -41,7 +41,7 @@ CELLS = 16
 WEIGHTED_UP_TO = 1024
 
 
-def certify(phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float) -> Certificate | None:
+def certify(phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float, done: Done = silent) -> Certificate | None:
     """The best certificate there is for each word, or None where the activation's Lipschitz constant is unknown."""
     if phi.activation.lipschitz is None:
         return None
@@ -49,7 +49,7 @@ def certify(phi: FullyConnected, view: FullyConnectedView, words: list[int], rad
     if phi.beta is None:
         assert exact is not None
         return Certificate.exact(exact)
-    probable = _gaussian(phi, view, words, radius)
+    probable = _gaussian(phi, view, words, radius, done)
     if exact is not None and bool((exact <= probable).all()):
         return Certificate.exact(exact)
     return Certificate.probable(probable if exact is None else torch.minimum(exact, probable))
@@ -73,7 +73,7 @@ def _weighted_norm(V: torch.Tensor, z: torch.Tensor, rho: float, act: Activation
     return norm_above(act.gain(z, reach)[:, None] * V)
 
 
-def _gaussian(phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float) -> torch.Tensor:
+def _gaussian(phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float, done: Done) -> torch.Tensor:
     assert phi.beta is not None
     act, L = phi.activation, phi.activation.certified_lipschitz()
     z, h = [part.to(torch.float64) for part in view.z], [part.to(torch.float64) for part in view.h]
@@ -105,6 +105,7 @@ def _gaussian(phi: FullyConnected, view: FullyConnectedView, words: list[int], r
                 L * (sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)),
             )
         upper.append(rho / view.norm)
+        done(len(upper))
     return torch.tensor(upper, dtype=torch.float64)
 
 

@@ -38,7 +38,7 @@ def own_row_above(view: AttentionView, i: int, r: float, most: float) -> float:
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
     norm, size, far = float(x.norm()), float(phi.norm()), float((x - phi).norm()) + r
 
-    edges = torch.linspace(0, norm + r, CELLS + 1, dtype=torch.float64)
+    edges = torch.linspace(0, norm + r, CELLS + 1, dtype=torch.float64, device=x.device)
     short, long = edges[:-1], edges[1:]
     product = (short**2 + norm**2 - r * r) / 2  # x_i·x′ at least, in each cell of ℓ
     cosine = torch.where(product >= 0, product / (long * norm), -1.0).clamp(-1, 1)

@@ -24,13 +24,18 @@ class Plan:
 
     solver: str = "ascent"
     starts: int = 32
-    explore: int = 10
+    explore: int = 8
     keep: int = 8
     steps: int = 60
     rounds: int = 3
     children: int = 16
     tolerance: float = 1e-5
     scatter: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("starts", 1), ("explore", 0), ("keep", 1), ("steps", 0), ("rounds", 0), ("children", 1), ("tolerance", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"a plan with {name} ≥ {least}", getattr(self, name), "leave it at its default")
 
 
 class View(ABC):
@@ -109,8 +114,10 @@ class FeatureMap(ABC):
         return
 
     @staticmethod
-    def of(function: Any, *, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> FeatureMap:
+    def of(function: Any, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> FeatureMap:
         """A map of any differentiable torch callable from (…, n, d) to features.
+
+        It computes in its own precision: that of a module's parameters, float64 for anything else, unless you say so.
 
         >>> identity = FeatureMap.of(lambda X: X)
         >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape

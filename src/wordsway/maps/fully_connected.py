@@ -25,6 +25,8 @@ from wordsway.maps.linear import DENSE_BYTES, Dense, DenseTokens, gaussian, gaus
 from wordsway.sample import Sample, finite_matrix
 from wordsway.seeds import derive
 
+#: Above this many weights of one word the landscape is nearly that of a quadratic: few starts, conjugate steps.
+WIDE = 50_000
 DRAWS = ("auto", "dense", "on-demand")
 
 
@@ -202,6 +204,8 @@ class FullyConnectedView(View):
             for V in phi.later:
                 if isinstance(V, GaussianMatrix):
                     V.reserve(right=3 * self.plan.steps, left=self.plan.steps)
+        elif phi.k * phi.d > WIDE:
+            self.plan = Plan(solver="conjugate", starts=4, explore=0, keep=4, steps=40, rounds=0)
         else:
             self.plan = Plan(starts=48, keep=12, rounds=1)
 

@@ -18,13 +18,22 @@ class CallableMap(FeatureMap):
 
     name = "callable"
 
-    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor], *, dtype: torch.dtype, device: torch.device | str) -> None:
+    def __init__(
+        self,
+        function: Callable[[torch.Tensor], torch.Tensor],
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
         if not callable(function):
             raise InputError("a torch callable from (…, n, d) to features", type(function).__name__, "pass a function or a module")
-        self.function, self.dtype, self.device = function, dtype, torch.device(device)
+        weight = next(function.parameters(), None) if isinstance(function, torch.nn.Module) else None
+        self.function = function
+        self.dtype = dtype or (torch.float64 if weight is None else weight.dtype)
+        self.device = torch.device(device or ("cpu" if weight is None else weight.device))
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        out = self.function(X)
+        out = self.function(X.to(self.dtype))
         if not isinstance(out, torch.Tensor) or out.shape[:1] != X.shape[:1]:
             got = f"shape {tuple(out.shape)}" if isinstance(out, torch.Tensor) else type(out).__name__
             raise InputError(
@@ -32,10 +41,10 @@ class CallableMap(FeatureMap):
                 got,
                 "let the callable work on (…, n, d) and keep the leading axes",
             )
-        return out
+        return out.to(dtype)
 
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
-        return CallableView(self, sample.X.to(self.device, dtype or self.dtype))
+        return CallableView(self, sample.X.to(self.device, self.dtype))
 
     def describe(self) -> dict[str, Any]:
         return {"map": self.name, "function": getattr(self.function, "__name__", type(self.function).__name__)}

@@ -59,16 +59,14 @@ def search(
     plan = affordable(plan, view, len(words), memory)
     room = max(1, memory // max(1, view.bytes_per_row * max(plan.starts, plan.children)))
     batches = list(words.split(int(room)))
-    meter = _Meter(
-        progress, len(batches) * (plan.explore * (1 + plan.rounds) + (HALFWAY * (1 + plan.rounds) if plan.rounds else 0) + plan.steps)
-    )
+    meter = _Meter(progress, len(batches) * steps_at_most(plan))
     parts = [_climb(view, solver, batch, radius, plan, seed, meter) for batch in batches]
     return Found(
         words,
         torch.cat([part.delta for part in parts]),
         torch.cat([part.value for part in parts]),
         all(part.converged for part in parts),
-        sum(part.steps for part in parts),
+        meter.done,
     )
 
 
@@ -147,6 +145,12 @@ def _best(pools: list[_Pool], keep: int) -> _Pool:
     order = value.argsort(dim=1, descending=True)[:, :keep]
     row = torch.arange(len(value), device=value.device)[:, None]
     return _Pool(delta[row, order], value[row, order], pools[-1].state)
+
+
+def steps_at_most(plan: Plan) -> int:
+    """Steps of one batch of words, if no point ever stalls."""
+    generations = 1 + plan.rounds
+    return generations * (plan.explore + (HALFWAY if plan.rounds else 0)) + plan.steps
 
 
 def affordable(plan: Plan, view: View, words: int, memory: int) -> Plan:
