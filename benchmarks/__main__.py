@@ -1,5 +1,6 @@
-"""`make bench`: the naive procedure against ours, and how tight the certificates are, into docs/performance.md.
+"""`make bench`: the naive procedure against ours, how tight the certificates are, and how true forecasts are.
 
+Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`) renews just that one.
 `python -m benchmarks run CASE WHO` runs one measurement in this process and prints it as JSON.
 """
 
@@ -10,6 +11,7 @@ import platform
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,6 @@ from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MARK = "<!-- measured: everything below is written by `make bench` -->"
 REPEATS, DRAWS = 3, 10
 
 
@@ -49,7 +50,9 @@ def compare() -> list[dict[str, Any]]:
     return rows
 
 
-def comparison_table(rows: list[dict[str, Any]]) -> str:
+def comparison() -> str:
+    rows = compare()
+    picture(rows)
     lines = [
         "| case | naive: S, time, peak | ours: S, time, peak | times faster | with certificate: S ≤, time, peak |",
         "|---|---|---|---|---|",
@@ -62,17 +65,47 @@ def comparison_table(rows: list[dict[str, Any]]) -> str:
         middle = f"{ours['value']:.4g}, {row['median']:.2f} s, {ours['peak_mb']:.0f} MB"
         right = f"{both['upper']:.4g}, {row['median_certified']:.2f} s, {both['peak_mb']:.0f} MB"
         lines.append(f"| {case.title} | {left} | {middle} | {ratio} | {right} |")
-    return "\n".join(lines)
+    note = f"Times of ours are medians of {REPEATS} runs, each in a fresh process; peak memory includes Python and torch (about 240 MB)."
+    return "\n".join([note, "", *lines, "", "![seconds of both procedures](performance.png)"])
 
 
-def tightness_table() -> str:
+def tightness() -> str:
     lines = ["| map | n | d | L | certified ÷ attained: median | largest of the draws |", "|---|---|---|---|---|---|"]
     for name, grid in GRID.items():
         for n, d, depth in grid:
             found = ratios(name, n, d, depth, DRAWS)
             lines.append(f"| {name} | {n} | {d} | {depth if name == 'drf' else ''} | {statistics.median(found):.3f} | {max(found):.3f} |")
             print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+    return "\n".join([f"One word, Gaussian texts, {DRAWS} draws each; all certificates held.", "", *lines])
+
+
+def forecasts() -> str:
+    lines = ["| request | forecast: time, peak | real: time, peak | ratio of time | of memory |", "|---|---|---|---|---|"]
+    for line in FORECASTS:
+        command = [sys.executable, "-m", "wordsway.cli.app", "measure", *line.split(), "--json"]
+        told, real = (
+            json.loads(subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout)
+            for more in (["--forecast"], [])
+        )
+        seconds, peak = told["forecast_seconds"], told["forecast_peak_mb"]
+        lines.append(
+            f"| `{line}` | {seconds:.2f} s, {peak:.0f} MB | {real['seconds']:.2f} s, {real['peak_mb']:.0f} MB "
+            f"| {seconds / real['seconds']:.2f} | {peak / real['peak_mb']:.2f} |"
+        )
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(["`wordsway measure … --forecast` against the real run, each in a fresh process.", "", *lines])
+
+
+FORECASTS = (
+    "--map raf --n 250 --d 768",
+    "--map raf --n 120 --d 768 --positions all",
+    "--map relu-raf --n 100 --d 384 --trials 5",
+    "--map rf --n 150 --d 768",
+    "--map rf --n 90 --d 192 --positions all",
+    "--map rf --n 20 --d 32 --positions all",
+    "--map drf --depth 2 --n 50 --d 768 --positions 0,1,2,3",
+    "--map drf --depth 8 --n 80 --d 768",
+)
 
 
 def picture(rows: list[dict[str, Any]]) -> None:
@@ -97,21 +130,28 @@ def picture(rows: list[dict[str, Any]]) -> None:
         plt.close(figure)
 
 
+PARTS: dict[str, tuple[str, Callable[[], str]]] = {
+    "compare": ("The naive procedure against ours", comparison),
+    "tightness": ("How tight the certificates are", tightness),
+    "forecasts": ("How true forecasts are", forecasts),
+}
+
+
+def renew(page: Path, heading: str, body: str) -> None:
+    """Replace the section under ``heading``, or append it."""
+    head, _, rest = page.read_text().partition(f"## {heading}\n")
+    after = rest[rest.index("\n## ") + 1 :] if "\n## " in rest else ""
+    page.write_text(f"{head.rstrip()}\n\n## {heading}\n\n{body.rstrip()}\n" + (f"\n{after}" if after else ""))
+
+
 def main() -> None:
     if sys.argv[1:2] == ["run"]:
         print(json.dumps(run(CASES[sys.argv[2]], sys.argv[3])))
         return
-    rows = compare()
-    picture(rows)
-    facts = f"torch {torch.__version__}, Python {platform.python_version()}, {torch.get_num_threads()} threads"
-    page = DOCS / "performance.md"
-    head = page.read_text().split(MARK)[0]
-    page.write_text(
-        f"{head}{MARK}\n\n## The naive procedure against ours\n\n`make bench`; {facts}. Times of ours are medians of {REPEATS} "
-        f"runs, each in a fresh process; peak memory includes Python and torch (about 240 MB).\n\n{comparison_table(rows)}\n\n"
-        f"![seconds of both procedures](performance.png)\n\n## How tight the certificates are\n\nOne word, Gaussian texts, {DRAWS} draws "
-        f"each; all certificates held.\n\n{tightness_table()}\n"
-    )
+    facts = f"*torch {torch.__version__}, Python {platform.python_version()}, {torch.get_num_threads()} threads.*"
+    for part in sys.argv[1:] or PARTS:
+        heading, measured = PARTS[part]
+        renew(DOCS / "performance.md", heading, f"{measured()}\n\n{facts}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ separate: with 2p(p−p⁰)η − κη² ≤ p²(p−p⁰)²/κ,
     Σ_{j≠i} ‖row j‖² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²)
                        + Σ_{j≠i} max_a [(p−p⁰)²‖y‖² + 2p(p−p⁰)β y·e + p²r² + p²(p−p⁰)²/κ − λ(a − βA_j·e)²].
 
-Every λ and κ give a valid bound; they are tuned for each cell of a grid over β. Between grid points nothing is left out: β
+Every λ and κ give a valid bound; they are tuned for each cell of a grid over β. So does every positive weight of the rows, with
+A_j and a_j multiplied by it: softmax rows that need a longer move to be won over get a smaller one, which where rows are many
+compared with d is worth a tenth of the bound. Between grid points nothing is left out: β
 enters linearly or through distances to an interval, and in a the function f obeys f″ ≥ −M, so that it exceeds its chord by
 at most M·width²/8. Row i lies in the hull of the words: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
 attention `wordsway.bounds.silence` says how far row i can turn to its own word.
@@ -36,6 +38,7 @@ from wordsway.maps.scores import ReluScores
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
 NODES = 56  # grid points in a (in the softmax case: logits from −9 to 9)
+TILTS = (0.0, 0.5, 1.0, 1.5)  # how strongly rows that are hard to win over are discounted
 GOLDEN = (math.sqrt(5) - 1) / 2
 STEEP = 600  # a ReLU row is steep where R is below 1/600 of what Δ can add to its score
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
@@ -43,11 +46,19 @@ SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 def certify(view: AttentionView, words: list[int], radius: float, done: Done = silent) -> Certificate:
     """An exact certificate for each word; the view must be in float64."""
-    most = largest_own_score(view) if isinstance(view.kind, ReluScores) else math.inf
+    relu = isinstance(view.kind, ReluScores)
+    most = largest_own_score(view) if relu else math.inf
     tuned: Multipliers | None = None
+    tilts: tuple[float, ...] = (0.0,) if relu else TILTS
     upper: list[float] = []
     for i in words:
-        total, tuned = _dual(_Problem.of(view, i, radius, most), radius, tuned)
+        # The first word tries every way to weight the rows; the others follow the best of them.
+        total, start = math.inf, tuned
+        for tilt in tilts:
+            value, start = _dual(_Problem.of(view, i, radius, most, tilt), radius, start)
+            if not value >= total:  # also where it is not a number: the hull below takes over then
+                total, tuned, chosen = value, start, tilt
+        tilts = (chosen,)
         # However large or small the numbers: every row ends up in the hull of the words, the moved one and zero.
         longest = max(float(view.X.norm(dim=1).max()), float(view.X[i].norm()) + radius)
         hull = float((view.phi.norm(dim=1) + longest).norm())
@@ -61,14 +72,15 @@ class _Problem:
     """All the dual needs of word i: rows j ≠ i (n−1 of them), G grid points each."""
 
     p: torch.Tensor  # shares at the grid points (n−1, G)
-    a: torch.Tensor  # the moves that give them (n−1, G)
+    a: torch.Tensor  # the moves that give them, times the row's weight (n−1, G)
     p0: torch.Tensor  # shares before (n−1, 1)
     y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
-    ae: torch.Tensor  # A_j·e (n−1, 1)
+    ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
     square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
     linear: torch.Tensor  # p(p−p⁰) y·e (n−1, G)
     quartic: torch.Tensor  # p²(p−p⁰)² (n−1, G)
     width2: torch.Tensor  # (grid step)²/8 around each grid point (n−1, G)
+    price_width2: torch.Tensor  # the same in the weighted units of a (n−1, G)
     slope: torch.Tensor  # |poly′| around each grid point, without the κ-term (n−1, G)
     bend: torch.Tensor  # |p″| around each grid point (n−1, G)
     kappa_bend: torch.Tensor  # what the κ-term adds to the concavity (n−1, G)
@@ -81,7 +93,7 @@ class _Problem:
     own_cap: float  # another bound of ‖row i‖², +∞ where there is none
 
     @staticmethod
-    def of(view: AttentionView, i: int, radius: float, most_own: float) -> _Problem:
+    def of(view: AttentionView, i: int, radius: float, most_own: float, tilt: float = 0.0) -> _Problem:
         X, n = view.X, len(view.X)
         rows = torch.arange(n, device=X.device) != i
         x, s = X[i], view.s[rows]
@@ -98,16 +110,17 @@ class _Problem:
         relu = isinstance(view.kind, ReluScores)
         curve = _relu_curve if relu else _softmax_curve
         p, a, width, bend, rise, trivial, below, beyond = curve(view, rows, i, radius)
+        weight = torch.ones_like(ae)[:, None] if relu else _weights(view._pairs[0][i, rows], tilt)
         p0, y2, others = view.P[rows, i][:, None], (y * y).sum(1, keepdim=True), X[rows]
         cross = p * (p - p0)
         small, most = torch.maximum(p[:, :1], p0), (y2.sqrt() + radius) ** 2
         top = torch.maximum(torch.maximum(p, _shift(p, -1)), p0)  # the largest share around each grid point
         return _Problem(
             p=p,
-            a=a,
+            a=weight * a,
             p0=p0,
             y2=y2,
-            ae=ae[:, None],
+            ae=weight * ae[:, None],
             square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
             linear=torch.where(trivial, 0.0, cross * ye[:, None]),
             quartic=torch.where(trivial, 0.0, cross**2),
@@ -118,7 +131,8 @@ class _Problem:
             # Below its grid, a ReLU share is exactly 0.
             low=_tail(below, p0**2 * y2, torch.zeros_like(p0)) if relu else _tail(below, small**2 * most, small**4),
             high=_tail(beyond, most, torch.ones_like(p0)),
-            norm_a=norm_above(A - torch.outer(ae, e)),
+            price_width2=weight**2 * width**2 / 8,
+            norm_a=norm_above(weight * (A - torch.outer(ae, e))),
             norm_y=norm_above(y - torch.outer(ye, e)),
             own_far=(float(far @ far), along, float((far - along * e).norm())),
             own_hull=float(torch.cat([others, X.new_zeros(1, X.shape[1])] if relu else [others]).sub(view.phi[i]).norm(dim=1).max()) ** 2
@@ -129,8 +143,14 @@ class _Problem:
 
     def coarse(self) -> _Problem:
         """Every third grid point, for tuning."""
-        grids = ("p", "a", "square", "linear", "quartic", "width2", "slope", "bend", "kappa_bend")
+        grids = ("p", "a", "square", "linear", "quartic", "width2", "price_width2", "slope", "bend", "kappa_bend")
         return replace(self, **{name: getattr(self, name)[:, ::3].contiguous() for name in grids})
+
+
+def _weights(logit: torch.Tensor, tilt: float) -> torch.Tensor:
+    """Weights of softmax rows, (n−1, 1): a power of the move that would win 95 % of the row, largest where it is shortest."""
+    need = (math.log(0.95 / 0.05) - logit).clamp_min(1.0)[:, None]
+    return (need.mean() / need) ** tilt if len(need) else need
 
 
 class _Curve(NamedTuple):
@@ -276,7 +296,7 @@ def _price(
     distance = torch.maximum(q.a - far, near - q.a).clamp_min(0)
     linear = 2 * torch.maximum(ends[0] * q.linear, ends[1] * q.linear)
     value = (q.square + q.width2 * q.slope * q.bend) + linear + (q.quartic + q.width2 * q.kappa_bend) / kap
-    value = (value - lam * (distance**2 - 2 * q.width2)).amax(-1)
+    value = (value - lam * (distance**2 - 2 * q.price_width2)).amax(-1)
     # The tails: shares below the first grid point and above the last one, at the distance of the tail from the cell.
     low = q.low[0] + q.low[1] / kap - lam * (near - q.a[:, :1]).clamp_min(0) ** 2
     high = q.high[0] + q.high[1] / kap - lam * (q.a[:, -1:] - far).clamp_min(0) ** 2

@@ -46,10 +46,6 @@ class Scores(ABC):
     def rest(self, pairs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """1 − p⁰, the share of all the other keys, accurate where it is tiny."""
 
-    @abstractmethod
-    def price(self, pairs: tuple[torch.Tensor, ...], p: torch.Tensor) -> torch.Tensor:
-        """The smallest a that gives the moved key a share of at least p (−∞ where no move is needed)."""
-
 
 @final
 class SoftmaxScores(Scores):
@@ -80,9 +76,6 @@ class SoftmaxScores(Scores):
 
     def rest(self, pairs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         return pairs[1].exp()
-
-    def price(self, pairs: tuple[torch.Tensor, ...], p: torch.Tensor) -> torch.Tensor:
-        return torch.logit(p) - pairs[0]
 
 
 @final
@@ -115,10 +108,6 @@ class ReluScores(Scores):
     def rest(self, pairs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         s, R = pairs
         return R / _nonzero(R + torch.relu(s))
-
-    def price(self, pairs: tuple[torch.Tensor, ...], p: torch.Tensor) -> torch.Tensor:
-        s, R = pairs
-        return torch.where(p > 0, R * p / (1 - p).clamp_min(torch.finfo(p.dtype).tiny) - s, float("-inf"))
 
 
 def _nonzero(total: torch.Tensor) -> torch.Tensor:

@@ -62,7 +62,7 @@ def _cost(request: Request, phi: FeatureMap, sample: Sample, view: View, base: i
     exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
     bound = _time(lambda: certify(phi, exact, words[:1], radius)) if request.certificate else 0.0
     # The first word of a certificate is tuned from scratch, the others follow it.
-    certificates = bound * (1 + (len(words) - 1) * (0.4 if not isinstance(phi, FullyConnected) else 1.0))
+    certificates = bound * (1 + (len(words) - 1) * (0.2 if not isinstance(phi, FullyConnected) else 1.0))
     return Forecast((one + drawn + certificates) * request.trials, base + held)
 
 
