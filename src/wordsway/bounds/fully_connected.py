@@ -35,8 +35,9 @@ from wordsway.bounds.certificate import FAILURE, Certificate, Done, norm_above, 
 from wordsway.maps.activation import Activation
 from wordsway.maps.fully_connected import FullyConnected, FullyConnectedView
 
-#: Cells of the grid over the component of a change along the direction already looked at.
-CELLS = 16
+#: Cells of the grids over the component of a change along the direction already looked at: angles in the first layer, lengths
+#: in the later ones.
+CELLS, LATER_CELLS = 16, 48
 #: Layers wider than this get the plain operator norm: the weighted one costs a k×k eigenvalue problem per word.
 WEIGHTED_UP_TO = 1024
 
@@ -78,7 +79,7 @@ def _gaussian(phi: FullyConnected, view: FullyConnectedView, words: list[int], r
     act, L = phi.activation, phi.activation.certified_lipschitz()
     z, h = [part.to(torch.float64) for part in view.z], [part.to(torch.float64) for part in view.h]
     # One event per word, layer and grid point, and one per width and for the first layer's Frobenius norm.
-    t = math.sqrt(2 * math.log(len(words) * phi.depth * (CELLS + 3) / FAILURE))
+    t = math.sqrt(2 * math.log(len(words) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
     d, k = phi.d, phi.k
     upper = []
     for i in words:
@@ -112,9 +113,9 @@ def _gaussian(phi: FullyConnected, view: FullyConnectedView, words: list[int], r
 def _next_radius(act: Activation, z: torch.Tensor, seen: torch.Tensor, sigma: float, rho: float, width: float, t: float) -> float:
     """ρ_l from T_{l−1} of the given radius and width: cells over α = ĥ·δ, each counted at both ends."""
     L, best = act.certified_lipschitz(), 0.0
-    for node in range(CELLS + 1):
-        along = rho * (2 * node / CELLS - 1)
-        nearest = max(0.0, abs(along) - 2 * rho / CELLS)  # the smallest |α| in the two cells that share this end
+    for node in range(LATER_CELLS + 1):
+        along = rho * (2 * node / LATER_CELLS - 1)
+        nearest = max(0.0, abs(along) - 2 * rho / LATER_CELLS)  # the smallest |α| in the two cells that share this end
         across = math.sqrt(rho * rho - nearest * nearest)
         mean = _mean_norm(act, z, along * seen, sigma * across)
         best = max(best, mean + L * sigma * (width + (t + 0.5) * across))

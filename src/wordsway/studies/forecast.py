@@ -25,6 +25,8 @@ from wordsway.threads import one_thread
 
 #: Shares of the steps a search may take that it takes on average before it stalls, measured on the paper's sizes.
 TYPICAL_HALFWAY, TYPICAL_STEPS = 0.6, 0.5
+#: Seconds that a step costs besides looking.
+OVERHEAD = 3e-4
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,13 @@ def _step(view: View, rows: int) -> float:
     words = torch.zeros(few, dtype=torch.long, device=view.X.device)
     delta = torch.randn(few, view.X.shape[1], dtype=view.X.dtype, device=view.X.device)
     view.change_and_gradient(words, delta)
-    return _time(lambda: view.change_and_gradient(words, delta)) * rows / few * 1.15
+    return _time(lambda: view.change_and_gradient(words, delta)) * rows / few * 1.15 + OVERHEAD
 
 
 def _on_demand(phi: FullyConnected, view: View, words: list[int], radius: float, request: Request) -> tuple[float, float]:
     """Seconds of one search where every direction is drawn, and the bytes it leaves behind."""
     plan = affordable(view.plan, view, len(words), request.memory)
-    few, more = 2, 5
+    few, more = (2, 5) if phi.depth == 1 else (4, 9)
 
     def run(steps: int, seed: int) -> float:
         fresh = request.build(seed).view(request.sample(seed))
@@ -117,6 +119,8 @@ def _on_demand(phi: FullyConnected, view: View, words: list[int], radius: float,
     steps, count = plan.steps, len(words)
     shared = count if phi.depth > 1 else 1
     seconds = count * linear * steps + (count / shared) * quadratic * (shared * steps) ** 2
+    if phi.depth > 1:  # short runs sit in the cache, long ones do not
+        seconds *= 1.5
     return seconds, float(view.bytes_per_look * (steps + 1) * count)
 
 
