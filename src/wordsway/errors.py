@@ -19,5 +19,16 @@ class InputError(WordswayError, ValueError):
         super().__init__(f"expected {expected}, got {got}: {remedy}")
 
 
+def positive(name: str, value: object) -> int:
+    """``value`` as an int ≥ 1 (NumPy's whole numbers count), or an error that names it.
+
+    >>> positive("n", 3)
+    3
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
+        raise InputError(f"{name} ≥ 1, a whole number", repr(value), f"pass a positive {name}")
+    return int(value)
+
+
 class MemoryBudgetError(WordswayError):
     """The request is right but does not fit the memory budget."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 from wordsway.seeds import generator
 
 
@@ -78,10 +78,8 @@ class Sample:
         >>> Sample.gaussian(n=3, d=4, seed=0).X.shape
         torch.Size([3, 4])
         """
-        for name, value in (("n", n), ("d", d)):
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name} ≥ 1, a whole number", repr(value), f"pass a positive {name}")
-        return cls(torch.randn(int(n), int(d), dtype=torch.float64, generator=generator(seed, "sample", int(n), int(d))))
+        n, d = positive("n", n), positive("d", d)
+        return cls(torch.randn(n, d, dtype=torch.float64, generator=generator(seed, "sample", n, d)))
 
     @property
     def n(self) -> int:

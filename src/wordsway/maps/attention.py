@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.scores import ReluScores, Scores, SoftmaxScores
@@ -42,9 +42,8 @@ class Attention(FeatureMap):
             if d is not None and d != len(W):
                 raise InputError(f"d={len(W)}, the size of the weight", f"d={d}", "leave d out when weight is given")
             self.seed, self.weight = None, W
-        elif not isinstance(d, int) or isinstance(d, bool) or d < 1:
-            raise InputError("d ≥ 1, a whole number", repr(d), "pass d, or weight=W")
         else:
+            d = positive("d", d)
             noise = generator(seed, "attention", d, device=self.device)
             self.seed = seed
             self.weight = torch.randn(d, d, dtype=dtype, device=self.device, generator=noise) / math.sqrt(d)

@@ -17,7 +17,7 @@ from typing import Any, final
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 from wordsway.gaussian import GaussianMatrix, TokenMatrix
 from wordsway.maps.activation import Activation, Elementwise, activation
 from wordsway.maps.base import FeatureMap, Plan, View, nonzero_norm
@@ -44,12 +44,10 @@ class FullyConnected(FeatureMap):
     later: list[GaussianMatrix | Dense]
 
     def _draw(self, n: int, d: int, k: int | None, depth: int, seed: int, beta: float, draw: str) -> None:
-        for name, value in (("n", n), ("d", d), ("depth", depth)) + ((("k", k),) if k is not None else ()):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name} ≥ 1, a whole number", repr(value), f"pass a positive {name}")
+        n, d, depth = positive("n", n), positive("d", d), positive("depth", depth)
         if draw not in DRAWS:
             raise InputError(f"draw among {', '.join(DRAWS)}", repr(draw), "leave it at 'auto'")
-        k = n * d if k is None else k
+        k = n * d if k is None else positive("k", k)
         entries = k * n * d + (depth - 1) * k * k
         self.n, self.d, self.k, self.depth, self.seed, self.beta = n, d, k, depth, seed, beta
         self.on_demand = draw == "on-demand" or (draw == "auto" and entries * self.dtype.itemsize > DENSE_BYTES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 
 from wordsway.gaussian import GaussianMatrix, TokenMatrix
@@ -11,13 +9,6 @@ from wordsway.seeds import generator
 
 #: A matrix up to this size is drawn whole: it costs less than the bookkeeping, and its certificate is exact.
 DENSE_BYTES = 2**26
-
-
-class Linear(Protocol):
-    """W seen through W h and Wᵀ g."""
-
-    def right(self, H: torch.Tensor) -> torch.Tensor: ...
-    def left(self, G: torch.Tensor) -> torch.Tensor: ...
 
 
 class Dense:
