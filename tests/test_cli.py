@@ -165,6 +165,14 @@ def test_forecast_says_time_and_memory():
         assert 0.5 < foretold["forecast_peak_mb"] / real["peak_mb"] < 2
 
 
+def test_peak_memory_is_the_programs_own_not_its_launchers():
+    """A launcher that holds a gigabyte must not show in the figure of the program it starts."""
+    code = "import subprocess, sys; held = bytearray(10**9); print(subprocess.run(sys.argv[1:], capture_output=True, text=True).stdout)"
+    command = [sys.executable, "-m", "wordsway.cli.app", *SMALL, "--json"]
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["peak_mb"] < 700
+
+
 def test_tour_writes_a_picture_and_a_table(tmp_path, capsys, monkeypatch):
     import wordsway.cli.tour as tour
 

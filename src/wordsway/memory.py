@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
+from pathlib import Path
 
 
 def peak_bytes() -> int:
-    """The largest resident size of this process so far."""
+    """The largest resident size of this process so far.
+
+    On Linux a child's ``ru_maxrss`` starts at the size of the process that launched it; the kernel's own mark of this
+    program (VmHWM) does not.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        mark = re.search(r"^VmHWM:\s+(\d+) kB", status.read_text(), flags=re.MULTILINE)
+        if mark:
+            return int(mark[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
