@@ -53,9 +53,10 @@ def certify(view: AttentionView, words: list[int], radius: float, done: Done = s
     upper: list[float] = []
     for i in words:
         # The first word tries every way to weight the rows; the others follow the best of them.
-        total, start = math.inf, tuned
+        problem = _Problem.of(view, i, radius, most)
+        total, start, chosen = math.inf, tuned, tilts[0]
         for tilt in tilts:
-            value, start = _dual(_Problem.of(view, i, radius, most, tilt), radius, start)
+            value, start = _dual(problem.tilted(tilt) if tilt else problem, radius, start)
             if not value >= total:  # also where it is not a number: the hull below takes over then
                 total, tuned, chosen = value, start, tilt
         tilts = (chosen,)
@@ -76,6 +77,7 @@ class _Problem:
     p0: torch.Tensor  # shares before (n−1, 1)
     y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
     ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
+    across: torch.Tensor  # A_j without its e-component, unweighted (n−1, d)
     square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
     linear: torch.Tensor  # p(p−p⁰) y·e (n−1, G)
     quartic: torch.Tensor  # p²(p−p⁰)² (n−1, G)
@@ -93,7 +95,7 @@ class _Problem:
     own_cap: float  # another bound of ‖row i‖², +∞ where there is none
 
     @staticmethod
-    def of(view: AttentionView, i: int, radius: float, most_own: float, tilt: float = 0.0) -> _Problem:
+    def of(view: AttentionView, i: int, radius: float, most_own: float) -> _Problem:
         X, n = view.X, len(view.X)
         rows = torch.arange(n, device=X.device) != i
         x, s = X[i], view.s[rows]
@@ -110,17 +112,18 @@ class _Problem:
         relu = isinstance(view.kind, ReluScores)
         curve = _relu_curve if relu else _softmax_curve
         p, a, width, bend, rise, trivial, below, beyond = curve(view, rows, i, radius)
-        weight = torch.ones_like(ae)[:, None] if relu else _weights(view._pairs[0][i, rows], tilt)
+        across = A - torch.outer(ae, e)
         p0, y2, others = view.P[rows, i][:, None], (y * y).sum(1, keepdim=True), X[rows]
         cross = p * (p - p0)
         small, most = torch.maximum(p[:, :1], p0), (y2.sqrt() + radius) ** 2
         top = torch.maximum(torch.maximum(p, _shift(p, -1)), p0)  # the largest share around each grid point
         return _Problem(
             p=p,
-            a=weight * a,
+            a=a,
             p0=p0,
             y2=y2,
-            ae=weight * ae[:, None],
+            ae=ae[:, None],
+            across=across,
             square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
             linear=torch.where(trivial, 0.0, cross * ye[:, None]),
             quartic=torch.where(trivial, 0.0, cross**2),
@@ -131,8 +134,8 @@ class _Problem:
             # Below its grid, a ReLU share is exactly 0.
             low=_tail(below, p0**2 * y2, torch.zeros_like(p0)) if relu else _tail(below, small**2 * most, small**4),
             high=_tail(beyond, most, torch.ones_like(p0)),
-            price_width2=weight**2 * width**2 / 8,
-            norm_a=norm_above(weight * (A - torch.outer(ae, e))),
+            price_width2=width**2 / 8,
+            norm_a=norm_above(across),
             norm_y=norm_above(y - torch.outer(ye, e)),
             own_far=(float(far @ far), along, float((far - along * e).norm())),
             own_hull=float(torch.cat([others, X.new_zeros(1, X.shape[1])] if relu else [others]).sub(view.phi[i]).norm(dim=1).max()) ** 2
@@ -141,16 +144,23 @@ class _Problem:
             own_cap=own_row_above(view, i, radius, most_own) if relu else math.inf,
         )
 
+    def tilted(self, tilt: float) -> _Problem:
+        """The same problem with weighted rows: a power of the move that would win 95 % of the row, largest where it is shortest."""
+        # At any grid point a = logit p − logit p⁰, so the move that gives a share of 95 % follows from the first one.
+        need = (math.log(0.95 / 0.05) - torch.logit(self.p[:, :1]) + self.a[:, :1]).clamp_min(1.0)
+        weight = (need.mean() / need) ** tilt
+        return replace(
+            self,
+            a=weight * self.a,
+            ae=weight * self.ae,
+            price_width2=weight**2 * self.width2,
+            norm_a=norm_above(weight * self.across),
+        )
+
     def coarse(self) -> _Problem:
         """Every third grid point, for tuning."""
         grids = ("p", "a", "square", "linear", "quartic", "width2", "price_width2", "slope", "bend", "kappa_bend")
         return replace(self, **{name: getattr(self, name)[:, ::3].contiguous() for name in grids})
-
-
-def _weights(logit: torch.Tensor, tilt: float) -> torch.Tensor:
-    """Weights of softmax rows, (n−1, 1): a power of the move that would win 95 % of the row, largest where it is shortest."""
-    need = (math.log(0.95 / 0.05) - logit).clamp_min(1.0)[:, None]
-    return (need.mean() / need) ** tilt if len(need) else need
 
 
 class _Curve(NamedTuple):
