@@ -27,20 +27,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
 
 from wordsway.bounds.certificate import Certificate, Done, norm_above, silent
+from wordsway.bounds.shares import neighbour, relu_curve, softmax_curve
 from wordsway.bounds.silence import largest_own_score, own_row_above
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.scores import ReluScores
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
-NODES = 56  # grid points in a (in the softmax case: logits from −9 to 9)
 TILTS = (0.0, 0.5, 1.0, 1.5)  # how strongly rows that are hard to win over are discounted
 GOLDEN = (math.sqrt(5) - 1) / 2
-STEEP = 600  # a ReLU row is steep where R is below 1/600 of what Δ can add to its score
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
@@ -110,13 +108,13 @@ class _Problem:
         far = x - view.phi[i]
         along = float(far @ e)
         relu = isinstance(view.kind, ReluScores)
-        curve = _relu_curve if relu else _softmax_curve
+        curve = relu_curve if relu else softmax_curve
         p, a, width, bend, rise, trivial, below, beyond = curve(view, rows, i, radius)
         across = A - torch.outer(ae, e)
         p0, y2, others = view.P[rows, i][:, None], (y * y).sum(1, keepdim=True), X[rows]
         cross = p * (p - p0)
         small, most = torch.maximum(p[:, :1], p0), (y2.sqrt() + radius) ** 2
-        top = torch.maximum(torch.maximum(p, _shift(p, -1)), p0)  # the largest share around each grid point
+        top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)  # the largest share around each grid point
         return _Problem(
             p=p,
             a=a,
@@ -163,57 +161,9 @@ class _Problem:
         return replace(self, **{name: getattr(self, name)[:, ::3].contiguous() for name in grids})
 
 
-class _Curve(NamedTuple):
-    """The share p(a) of one key on a grid of moves, rows × grid points, with bounds on its derivatives around each point."""
-
-    p: torch.Tensor
-    a: torch.Tensor
-    step: torch.Tensor
-    bend: torch.Tensor  # |p″|
-    rise: torch.Tensor  # p′²
-    trivial: torch.Tensor  # rows for which only the trivial bound is used (n−1, 1)
-    below: torch.Tensor  # rows that Δ can move below the grid (n−1, 1)
-    beyond: torch.Tensor  # rows that Δ can move beyond it (n−1, 1)
-
-
-def _softmax_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> _Curve:
-    """p(u) = σ(u) for u = logit p⁰ + a, as far as Δ can move it or from −9 to 9; what lies outside is bounded by the tails."""
-    logit = view._pairs[0][i, rows][:, None]
-    reach = radius * view.keys[rows].norm(dim=1, keepdim=True) * (1 + 1e-9)
-    low, high = (logit - reach).clamp(-9, 9), (logit + reach).clamp(-9, 9)
-    u = low + (high - low) * torch.linspace(0, 1, NODES, dtype=view.X.dtype, device=view.X.device)
-    p, step = torch.sigmoid(u), ((high - low) / (NODES - 1)).expand_as(u)
-    # p(1−p) and |p″| = p(1−p)|1−2p| are at most min(p, 1−p), which changes by no more than a factor e^step within a step.
-    bound = torch.minimum(p, 1 - p) * torch.exp(step)
-    below, beyond = logit - reach < -9, logit + reach > 9
-    return _Curve(p, u - logit, step, bound.clamp_max(0.0963), (bound * bound).clamp_max(1 / 16), torch.zeros_like(below), below, beyond)
-
-
-def _relu_curve(view: AttentionView, rows: torch.Tensor, i: int, radius: float) -> _Curve:
-    """p(w) = w/(R+w), w = s + a from 0 to what Δ can reach, finer near 0; below 0 the share is 0."""
-    s, R = (part[i, rows][:, None] for part in view._pairs)
-    # Rounding errors of a score scale with its factors, not with what is left of it: a row must not pass for out of reach.
-    error = 1e-12 * view.X[rows].norm(dim=1, keepdim=True) * view.W.norm() * (view.X[i].norm() + radius)
-    reach = (s + radius * view.keys[rows].norm(dim=1, keepdim=True) + error).clamp_min(0)
-    w = reach * torch.linspace(0, 1, NODES, dtype=view.X.dtype, device=view.X.device) ** 2
-    # Where the other words hardly count (R ≈ 0), the share jumps within a step; such rows are bounded by their trivial move.
-    steep = reach > STEEP * R
-    p = torch.where(steep, 1.0, w / (R + w).clamp_min(torch.finfo(w.dtype).tiny))
-    step = torch.maximum(w - _shift(w, 1), _shift(w, -1) - w)
-    before = torch.where(steep | (R == 0), 1.0, R + _shift(w, 1))
-    bend = torch.where(steep, 0.0, 2 * R / before**3)
-    rise = torch.where(steep, 0.0, (R / before**2) ** 2)
-    return _Curve(p, w - s, step, bend, rise, steep, torch.ones_like(steep), torch.zeros_like(steep))
-
-
 def _tail(reachable: torch.Tensor, value: torch.Tensor, kappa_term: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """What a tail adds where Δ can reach it, −∞ elsewhere."""
     return torch.where(reachable, value, -math.inf), torch.where(reachable, kappa_term, 0.0)
-
-
-def _shift(p: torch.Tensor, by: int) -> torch.Tensor:
-    """The neighbour's value along the grid; the ends repeat."""
-    return torch.cat([p[:, :1], p[:, :-1]], 1) if by > 0 else torch.cat([p[:, 1:], p[:, -1:]], 1)
 
 
 Multipliers = tuple[torch.Tensor, torch.Tensor]  # log λ and log κ of each coarse cell
