@@ -4,15 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint bench clean help
+.PHONY: run test lint bench data clean help
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-run: $(STAMP)    ## a short tour: the four maps over a few n, and a picture of S against n
+run: data        ## a short tour: the four maps over a few n, and a picture of S against n
 	$(BIN)/wordsway tour --out out/tour
 
-test: $(STAMP)   ## the whole test suite, doctests included
+test: data       ## the whole test suite, doctests included
 	$(BIN)/python -m pytest
 
 lint: $(STAMP)   ## style and types
@@ -22,6 +22,9 @@ lint: $(STAMP)   ## style and types
 
 bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (about ten minutes)
 	$(BIN)/python -m benchmarks
+
+data: $(STAMP)   ## fetch the reviews and the default model into the user's cache (WORDSWAY_HOME), once
+	$(BIN)/wordsway data get imdb minilm
 
 clean:           ## remove the virtual environment and generated output
 	rm -rf $(VENV) out build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -203,7 +203,7 @@ def test_bad_plans_are_refused(field):
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
     from wordsway.bounds import Certificate
 
-    module = importlib.import_module("wordsway.sensitivity")
+    module = importlib.import_module("wordsway.sway")
     monkeypatch.setattr(module, "certify", lambda *_: Certificate.exact(torch.tensor([0.01])))
     with pytest.raises(ws.WordswayError, match="bug in wordsway"):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)

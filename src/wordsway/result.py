@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """One searched word: ``lower`` was attained, ``upper`` is certified (None where no certificate exists)."""
+    """One searched row: ``lower`` was attained, ``upper`` is certified (None where no certificate exists).
+
+    ``index`` is the index of the word in the original text, where the sample knows it: a word of several tokens has
+    several rows, special tokens and padding belong to no word.
+    """
 
     position: int
     word: str | None
     lower: float
     upper: float | None
+    index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,17 @@ class Sensitivity:
     d: int
     map: dict[str, Any]
     versions: dict[str, str]
+
+    def by_word(self) -> tuple[WordSensitivity, ...]:
+        """One entry per word of the original text: the best of its rows, certified by the largest of their upper ends."""
+        words: dict[int, WordSensitivity] = {}
+        for row in self.words:
+            if row.index is not None:
+                before = words.get(row.index, row)
+                best = row if row.lower > before.lower else before
+                ends = [end for end in (row.upper, before.upper) if end is not None]
+                words[row.index] = replace(best, upper=max(ends) if ends else None)
+        return tuple(words.values())
 
     def to_dict(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}

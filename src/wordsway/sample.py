@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from wordsway.errors import InputError, positive
+from wordsway.reading import Reading
 from wordsway.seeds import generator
 
 
@@ -46,6 +47,7 @@ class Sample:
     ----------
     array : n×d numbers (NumPy, torch, nested lists)
     words : n strings, the word each row stands for; repeated words stay distinct, a word is its position
+    reading : how the text was read, where X was made from one: which rows make up which word, with character spans
     rescale : rescale each row to norm √d (the paper's Assumption); ``False`` keeps the rows as they are
 
     >>> X = Sample([[3.0, 4.0], [0.0, 2.0]], words=["good", "film"])
@@ -55,14 +57,19 @@ class Sample:
     [2.0, 2.0]
     """
 
-    __slots__ = ("X", "words")
+    __slots__ = ("X", "reading", "words")
     X: torch.Tensor
     words: tuple[str, ...] | None
+    reading: Reading | None
 
-    def __init__(self, array: Any, words: Sequence[str] | None = None, *, rescale: bool = True) -> None:
+    def __init__(self, array: Any, words: Sequence[str] | None = None, *, reading: Reading | None = None, rescale: bool = True) -> None:
         X = array.X if isinstance(array, Sample) else finite_matrix(array, "a text")
-        if words is None and isinstance(array, Sample):
-            words = array.words
+        if isinstance(array, Sample):
+            words, reading = array.words if words is None else words, array.reading if reading is None else reading
+        if reading is not None and len(reading.tokens) != len(X):
+            raise InputError(f"a reading of {len(X)} tokens, one per row", f"{len(reading.tokens)} tokens", "read the same tokens")
+        if words is None and reading is not None:
+            words = [reading.surface(row) for row in range(len(X))]
         if words is not None:
             if isinstance(words, str):
                 raise InputError("a list of words", f"one string {words!r}", "split it, one word per row")
@@ -70,6 +77,7 @@ class Sample:
                 raise InputError(f"{len(X)} words, one per row", f"{len(words)} words", "pass one word per token, or words=None")
         self.X = _rescaled(X) if rescale else X.clone()
         self.words = None if words is None else tuple(str(word) for word in words)
+        self.reading = reading
 
     @classmethod
     def gaussian(cls, n: int, d: int, seed: int = 0) -> Sample:
@@ -105,6 +113,17 @@ class Sample:
             raise InputError(f"a position between 0 and {self.n - 1}", i, "count words from 0")
         return int(i)
 
+    def rows(self, word: int) -> tuple[int, ...]:
+        """The rows of X that stand for a word of the original text, by the word's index."""
+        if self.reading is None:
+            raise InputError("a sample made from a text, to find a word in", "a sample of bare numbers", "name rows by their position")
+        found = self.reading.word(word)
+        if found is None:
+            last = self.reading.words[-1].index if self.reading.words else None
+            known = "no words" if last is None else f"words 0 to {last} in its {self.n} tokens"
+            raise InputError("a word of the text", f"word {word}; the text has {known}", "count words from 0, or take a larger n")
+        return found.rows
+
     def replaced(self, i: int, delta: Any) -> Sample:
         """X^i(Δ) = X + e_i Δᵀ: row i moved by Δ; nothing is rescaled.
 
@@ -120,7 +139,7 @@ class Sample:
             raise InputError("a finite Δ", "NaN or infinite entries", "clean Δ first")
         X = self.X.clone()
         X[i] += row
-        return Sample(X, self.words, rescale=False)
+        return Sample(X, self.words, reading=self.reading, rescale=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.X.numpy(), dtype=dtype)

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from wordsway.cli.data import data_app
 from wordsway.cli.measure import measure_command
 from wordsway.cli.tour import tour_command
 from wordsway.errors import InputError, WordswayError
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command("measure")(measure_command)
 app.command("tour")(tour_command)
+app.add_typer(data_app, name="data")
 
 
 def _version(wanted: bool) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from wordsway.memory import duration
-from wordsway.search import Progress
+from wordsway.memory import duration, in_words
+
+if TYPE_CHECKING:
+    from wordsway.search import Progress
 
 #: Nothing is shown before this many seconds, and plain lines come no more often than the second number.
 QUIET, EVERY = 2.0, 10.0
@@ -53,3 +56,29 @@ def reporting(total: int, what: str) -> Iterator[Reporter]:
         yield reporter
     finally:
         reporter.close()
+
+
+@contextmanager
+def fetching() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress of downloads: a bar in a terminal, plain lines elsewhere."""
+    live, started, last = sys.stderr.isatty(), time.monotonic(), 0.0
+    shown = False
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last, shown
+        now = time.monotonic()
+        if now - started < QUIET / 4 or now - last < (0.2 if live else EVERY):
+            return
+        last, shown = now, True
+        share = min(1.0, done / max(1, total))
+        line = f"fetching {what}: {in_words(done)} of {in_words(total)}"
+        if live:
+            width = 28
+            line = f"\r\x1b[2K{line} {'█' * round(width * share)}{'░' * (width - round(width * share))} {100 * share:.0f} %"
+        print(line, end="" if live else "\n", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if live and shown:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)

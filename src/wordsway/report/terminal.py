@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -44,10 +45,10 @@ def sensitivity_panel(s: Sensitivity) -> RenderableType:
     return Group(head, table, *rest, tail)
 
 
-def bar(lower: float, upper: float | None, top: float) -> Text:
+def bar(lower: float, upper: float | None, top: float, width: int = BAR) -> Text:
     """What was attained in full blocks, what is certified in light ones."""
-    solid = round(BAR * lower / top)
-    light = 0 if upper is None else max(0, round(BAR * upper / top) - solid)
+    solid = round(width * lower / top)
+    light = 0 if upper is None else max(0, round(width * upper / top) - solid)
     return Text.assemble(("█" * solid, "cyan"), ("░" * light, "dim"))
 
 
@@ -67,33 +68,41 @@ def request_line(request: Request) -> str:
     sizes = f"n={request.n} d={request.d}"
     if request.map in ("rf", "drf"):
         sizes += f" k={request.features:,}" + (f" L={request.layers}" if request.map == "drf" else "")
-    where = (
-        "all words"
-        if isinstance(request.positions, str)
-        else f"word{'s' if len(request.positions) > 1 else ''} {','.join(map(str, request.positions))}"
-    )
+    if isinstance(request.positions, str):
+        where = "all rows" if request.positions == "all" else "all words"
+    else:
+        where = f"row{'s' if len(request.positions) > 1 else ''} {','.join(map(str, request.positions))}"
     return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
 
 
 def measurement_table(result: Measurement) -> RenderableType:
     """One row per trial, then mean ± sd."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("trial", "attained", "certified", "ratio", "word", "time"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    real = any(trial.text for trial in result.trials)
+    for name in ("trial", "attained", "certified", "ratio", "row", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if real:
+        table.add_column("word", max_width=12, overflow="ellipsis", no_wrap=True)
+        table.add_column("text", max_width=14, overflow="ellipsis", no_wrap=True)
+    table.add_column("", no_wrap=True)
     top = max((trial.upper or trial.lower for trial in result.trials), default=1.0)
     for index, trial in enumerate(result.trials):
         upper, ratio = (
             ("–", "–") if trial.upper is None else (f"{trial.upper:.4g}", f"{trial.upper / trial.lower:.2f}" if trial.lower else "–")
         )
-        row = (str(index), f"{trial.lower:.4g}", upper, ratio, str(trial.position), duration(trial.seconds))
-        table.add_row(*row, bar(trial.lower, trial.upper, top))
+        row = [str(index), f"{trial.lower:.4g}", upper, ratio, str(trial.position), duration(trial.seconds)]
+        if real:
+            row += [escape(plain(trial.word or "")), escape(plain((trial.text or {}).get("id", "")))]
+        table.add_row(*row, bar(trial.lower, trial.upper, top, BAR // 3 if real else BAR))
     spread = "" if result.sd is None else f" ± {result.sd:.2g} (sd)"
     lines: list[RenderableType] = [Text(request_line(result.request), style="bold"), table]
     if result.mean is not None:
         kinds = sorted({trial.certificate for trial in result.trials if trial.certificate})
         resting = f" · certificate: {', '.join(kinds)}" if kinds else " · no certificate"
         lines.append(Text.assemble(("S ", "bold"), f"mean attained {result.mean:.4g}{spread}", (resting, "dim")))
+    if real:
+        about = result.source
+        lines.append(Text(f"embedded by {about['model']}, layer {about['layer']}, padding {about['padding']}", style="dim"))
     note = f"{duration(result.seconds)} · peak memory {in_words(result.peak_mb * 1e6)}"
     if result.interrupted:
         note += f" · interrupted after {len(result.trials)} of {result.request.trials} trials"

@@ -19,8 +19,8 @@ from wordsway.memory import peak_bytes
 from wordsway.sample import Sample
 from wordsway.search import search
 from wordsway.search.driver import HALFWAY, affordable
-from wordsway.sensitivity import FINALISTS, MANY, lighter
 from wordsway.studies.trials import Request
+from wordsway.sway import FINALISTS, MANY, lighter, rows_of
 from wordsway.threads import one_thread
 
 #: Shares of the steps a search may take that it takes on average before it stalls, measured on the paper's sizes.
@@ -44,7 +44,7 @@ def forecast(request: Request) -> Forecast:
     """Time and memory of ``request``; takes about a second."""
     base = peak_bytes()
     started = time.perf_counter()
-    phi, sample = request.build(0), request.sample(0)
+    phi, sample = request.build(0), replace(request, trials=1).source().draw(0).sample
     view = phi.view(sample, phi.search_dtype)
     drawn = time.perf_counter() - started
     with one_thread(view.small):
@@ -52,11 +52,11 @@ def forecast(request: Request) -> Forecast:
 
 
 def _cost(request: Request, phi: FeatureMap, sample: Sample, view: View, base: int, drawn: float) -> Forecast:
-    words = list(range(request.n)) if isinstance(request.positions, str) else list(request.positions)
+    words = rows_of(request.positions, sample)
     radius = sample.d**0.5
     if view.bytes_per_look:
         assert isinstance(phi, FullyConnected)
-        one, kept = _on_demand(phi, view, words, radius, request)
+        one, kept = _on_demand(phi, sample, view, words, radius, request)
         held = kept + 30 * phi.k * 8
     else:
         one, rows = _batched(phi, view, words, radius, request)
@@ -102,13 +102,13 @@ def _step(view: View, rows: int) -> float:
     return _time(lambda: view.change_and_gradient(words, delta)) * rows / few * 1.15 + OVERHEAD
 
 
-def _on_demand(phi: FullyConnected, view: View, words: list[int], radius: float, request: Request) -> tuple[float, float]:
+def _on_demand(phi: FullyConnected, sample: Sample, view: View, words: list[int], radius: float, request: Request) -> tuple[float, float]:
     """Seconds of one search where every direction is drawn, and the bytes it leaves behind."""
     plan = affordable(view.plan, view, len(words), request.memory)
     few, more = (2, 5) if phi.depth == 1 else (4, 9)
 
     def run(steps: int, seed: int) -> float:
-        fresh = request.build(seed).view(request.sample(seed))
+        fresh = request.build(seed).view(sample)
         trial = replace(plan, steps=steps, tolerance=0.0)
         return _time(lambda: search(fresh, torch.tensor(words[:1]), radius, plan=trial, seed=0, memory=request.memory))
 

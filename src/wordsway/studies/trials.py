@@ -1,4 +1,4 @@
-"""A random map measured on random texts, several times over: each trial draws its own text, weights and search."""
+"""A random map measured on several texts: each trial draws its own text, weights and search."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from wordsway.errors import InputError
 from wordsway.maps import DRF, RAF, RF, FeatureMap, ReluRAF
 from wordsway.memory import peak_bytes
 from wordsway.result import Sensitivity, versions
-from wordsway.sample import Sample
 from wordsway.search import Progress
 from wordsway.seeds import derive
-from wordsway.sensitivity import MEMORY, sensitivity
+from wordsway.studies.texts import CorpusTexts, Fetching, GaussianTexts, Source, TextOptions
+from wordsway.sway import MEMORY, sensitivity
 
 MAPS = ("rf", "drf", "raf", "relu-raf")
-DATA = ("gaussian",)
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,13 @@ class Request:
     d: int
     k: int | None = None
     depth: int | None = None
-    positions: str | tuple[int, ...] = (0,)
+    positions: str | tuple[int | str, ...] = (0,)
     trials: int = 1
     seed: int = 0
     data: str = "gaussian"
     certificate: bool = True
     memory: int = MEMORY
+    texts: TextOptions = TextOptions()
 
     def __post_init__(self) -> None:
         if self.map not in MAPS:
@@ -47,20 +47,16 @@ class Request:
             raise InputError("k only with rf and drf", f"k={self.k} with {self.map}", "attention has n·d features; leave k out")
         if self.depth is not None and self.map != "drf":
             raise InputError("depth only with drf", f"depth={self.depth} with {self.map}", "use --map drf, or leave depth out")
-        if self.data not in DATA:
-            raise InputError(
-                f"data among {', '.join(DATA)}",
-                repr(self.data),
-                "use gaussian, or ws.sensitivity(map, ws.Sample(array)) for your own numbers",
-            )
+        if self.data == "gaussian" and self.texts != TextOptions():
+            raise InputError("a corpus for these options (model, layer, padding, columns)", "gaussian texts", "pass --data imdb, or a file")
         if not isinstance(self.positions, str):
-            outside = [i for i in self.positions if not 0 <= i < self.n]
+            outside = [i for i in self.positions if not isinstance(i, str) and not 0 <= i < self.n]
             if outside or not self.positions:
                 raise InputError(f"positions between 0 and {self.n - 1}", outside or "none", "count words from 0")
             if len(set(self.positions)) < len(self.positions):
                 raise InputError("distinct positions", f"{list(self.positions)}", "name each word once")
-        elif self.positions != "all":
-            raise InputError('positions "all" or numbers', repr(self.positions), "write them as 0,3,5")
+        elif self.positions not in ("all", "words"):
+            raise InputError('positions "all", "words" or numbers', repr(self.positions), "write them as 0,3,5 or word:3")
 
     @property
     def layers(self) -> int | None:
@@ -84,8 +80,11 @@ class Request:
             return DRF(self.n, self.d, self.layers or 2, self.k, seed)
         return RAF(self.d, seed) if self.map == "raf" else ReluRAF(self.d, seed)
 
-    def sample(self, seed: int) -> Sample:
-        return Sample.gaussian(self.n, self.d, seed)
+    def source(self, fetching: Fetching | None = None) -> Source:
+        """The texts of all trials; corpora and models that are not here are fetched."""
+        if self.data == "gaussian":
+            return GaussianTexts(self.n, self.d, self.seed)
+        return CorpusTexts(self.data, self.n, self.d, self.seed, self.trials, self.texts, fetching)
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,8 @@ class Trial:
     sample_seed: int
     map_seed: int
     search_seed: int
+    word: str | None = None
+    text: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Measurement:
     seconds: float
     peak_mb: float
     interrupted: bool
+    source: dict[str, Any]
 
     @property
     def mean(self) -> float | None:
@@ -136,6 +138,7 @@ class Measurement:
             "depth": request.layers,
             "seed": request.seed,
             "data": request.data,
+            "source": self.source,
             "positions": request.positions if isinstance(request.positions, str) else list(request.positions),
             "mean": self.mean,
             "sd": self.sd,
@@ -154,6 +157,7 @@ def measure(
     *,
     progress: Callable[[int], Progress | None] | None = None,
     done: Callable[[int, Sensitivity], None] | None = None,
+    fetching: Fetching | None = None,
 ) -> Measurement:
     """Run the trials. Ctrl-C keeps the finished ones: the result then says it was interrupted.
 
@@ -163,35 +167,44 @@ def measure(
     """
     trials: list[Trial] = []
     spent, interrupted = 0.0, False
+    source = request.source(fetching)
     for index in range(request.trials):
-        seeds = {name: derive(request.seed, "trial", index, name) for name in ("sample", "map", "search")}
         try:
-            result = sensitivity(
-                request.build(seeds["map"]),
-                request.sample(seeds["sample"]),
-                positions=request.positions if isinstance(request.positions, str) else list(request.positions),
-                seed=seeds["search"],
-                certificate=request.certificate,
-                memory=request.memory,
-                progress=None if progress is None else progress(index),
-            )
+            trial, result = run_trial(request, source, index, None if progress is None else progress(index))
         except KeyboardInterrupt:
             interrupted = True
             break
         spent += result.seconds
-        trials.append(
-            Trial(
-                result.lower,
-                result.upper,
-                result.position,
-                result.seconds,
-                result.certificate,
-                result.status,
-                seeds["sample"],
-                seeds["map"],
-                seeds["search"],
-            )
-        )
+        trials.append(trial)
         if done is not None:
             done(index, result)
-    return Measurement(request, tuple(trials), spent, peak_bytes() / 1e6, interrupted)
+    return Measurement(request, tuple(trials), spent, peak_bytes() / 1e6, interrupted, source.describe())
+
+
+def run_trial(request: Request, source: Source, index: int, progress: Progress | None = None) -> tuple[Trial, Sensitivity]:
+    """One trial: its text, its weights, its search, each from a seed of its own."""
+    map_seed, search_seed = (derive(request.seed, "trial", index, name) for name in ("map", "search"))
+    drawn = source.draw(index)
+    result = sensitivity(
+        request.build(map_seed),
+        drawn.sample,
+        positions=request.positions if isinstance(request.positions, str) else list(request.positions),
+        seed=search_seed,
+        certificate=request.certificate,
+        memory=request.memory,
+        progress=progress,
+    )
+    trial = Trial(
+        lower=result.lower,
+        upper=result.upper,
+        position=result.position,
+        seconds=result.seconds,
+        certificate=result.certificate,
+        status=result.status,
+        sample_seed=drawn.seed,
+        map_seed=map_seed,
+        search_seed=search_seed,
+        word=drawn.sample.word(result.position),
+        text=drawn.text,
+    )
+    return trial, result

@@ -24,6 +24,8 @@ from wordsway.search.driver import steps_at_most
 from wordsway.threads import one_thread
 from wordsway.vectors import exactly_inside
 
+#: Which words may change; see `rows_of`.
+Positions = str | int | Sequence[int | str]
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
 #: Rounding error of an attained S, which is a difference of two forward passes divided by one of them.
@@ -46,7 +48,7 @@ def sensitivity(
     phi: FeatureMap,
     X: Any,
     *,
-    positions: str | int | Sequence[int] = "all",
+    positions: Positions = "all",
     radius: float | None = None,
     seed: int = 0,
     plan: Plan | None = None,
@@ -59,7 +61,8 @@ def sensitivity(
     Parameters
     ----------
     phi : the map; X : a `Sample`, or n×d numbers (whose rows are rescaled to √d)
-    positions : "all", one position or a list: the words that may change
+    positions : the rows that may change: "all", "words" (neither special tokens nor padding), one position or a list;
+        "word:3" is word 3 of the original text, wherever a position may stand
     radius : of the ball for Δ, √d by default
     seed : of the search; the same seed gives the same numbers
     plan : how hard to search (`Plan`); the map proposes one
@@ -81,7 +84,7 @@ def sensitivity(
     """
     started = time.perf_counter()
     sample = X if isinstance(X, Sample) else Sample(X)
-    words = _positions(positions, sample)
+    words = rows_of(positions, sample)
     radius = math.sqrt(sample.d) if radius is None else float(radius)
     if not 1e-9 <= radius <= 1e9:
         raise InputError("a radius between 1e-9 and 1e9", radius, "leave it out for the paper's √d")
@@ -177,19 +180,34 @@ def _merge(found: Found, final: Found, words: list[int], finalists: list[int]) -
     return replace(found, delta=delta, value=value, converged=final.converged)
 
 
-def _positions(positions: str | int | Sequence[int], sample: Sample) -> list[int]:
-    if isinstance(positions, str):
-        if positions != "all":
-            raise InputError('positions "all", an int or a list of ints', repr(positions), f"count words from 0 to {sample.n - 1}")
-        return list(range(sample.n))
-    if isinstance(positions, (int, np.integer)):
-        return [sample.position(positions)]
-    words = [sample.position(i) for i in positions]
-    if not words:
-        raise InputError("at least one position", "an empty list", 'pass "all" or some positions')
-    if len(set(words)) < len(words):
-        raise InputError("distinct positions", f"{words}", "name each word once")
-    return words
+def rows_of(positions: Positions, sample: Sample) -> list[int]:
+    """The rows that may change: "all", "words" (no special tokens, no padding), rows, or words as "word:3"; or a mix.
+
+    A word of several tokens stands for each of its rows: one row moves at a time, as S is defined.
+    """
+    if isinstance(positions, str) and positions in ("all", "words"):
+        rows = list(range(sample.n))
+        if positions == "words" and sample.reading is not None:
+            rows = [row for row in rows if sample.reading.tokens[row].kind == "word"]
+    else:
+        named = [positions] if isinstance(positions, (str, int, np.integer)) else list(positions)
+        rows = [row for one in named for row in (_word_rows(one, sample) if isinstance(one, str) else [sample.position(one)])]
+    if not rows:
+        raise InputError("at least one position", "none", 'pass "all" or some positions')
+    if len(set(rows)) < len(rows):
+        raise InputError("distinct positions", f"{rows}", "name each word once")
+    return rows
+
+
+def _word_rows(name: str, sample: Sample) -> tuple[int, ...]:
+    head, _, number = name.partition(":")
+    if head != "word" or not number.strip().isdecimal():
+        raise InputError(
+            'positions "all", "words", rows (0, 3) or words ("word:3")',
+            repr(name),
+            f"count rows from 0 to {sample.n - 1}, and words from 0",
+        )
+    return sample.rows(int(number))
 
 
 def _result(
@@ -216,7 +234,7 @@ def _result(
                 "probability 1e-9): please report it with the map, its seed and the sample"
             )
     entries = tuple(
-        WordSensitivity(position=i, word=sample.word(i), lower=low, upper=up)
+        WordSensitivity(i, sample.word(i), low, up, sample.reading.tokens[i].word if sample.reading else None)
         for i, low, up in zip(found.words, lowers, uppers, strict=True)
     )
     status = "converged" if found.converged else "budget spent: a larger plan= may raise lower"

@@ -1,0 +1,67 @@
+"""`wordsway data list` and `wordsway data get`: corpora and models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.progress import fetching
+from wordsway.data import CATALOGUE, entry, get, home, present
+
+data_app = typer.Typer(help="Corpora and models: what is here, what can be fetched, from where, under which licence.", no_args_is_help=True)
+
+
+@data_app.command("list")
+def list_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """What is here, what can be fetched, from where, its licence."""
+    rows = []
+    for item in CATALOGUE.values():
+        here = present(item.name)
+        rows.append(
+            {
+                "name": item.name,
+                "kind": item.kind,
+                "about": item.about,
+                "licence": item.licence,
+                "bytes": item.bytes,
+                "here": here is not None,
+                "folder": None if here is None else str(here.folder),
+                "from": None if here is None else here.source,
+                "sources": [source.title for source in item.sources],
+                "files": {kept.name: kept.sha256 for source in item.sources for kept in source.files} if here is None else dict(here.files),
+            }
+        )
+    if as_json:
+        typer.echo(json.dumps({"home": str(home()), "entries": rows}, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    from wordsway.report.catalogue import catalogue_table
+
+    Console().print(catalogue_table(rows, str(home())))
+
+
+@data_app.command("get")
+def get_command(
+    names: Annotated[list[str], typer.Argument(help="Names of the catalogue, for example: imdb minilm.", metavar="NAME...")],
+    folder: Annotated[Path | None, typer.Option("--from", help="Take the files from this folder instead of the network.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Fetch and verify; what is here and whole is left alone."""
+    found = []
+    for name in names:
+        entry(name)
+    for name in names:
+        before = present(name)
+        with fetching() as progress:
+            here = get(name, progress=lambda done, total, name=name: progress(name, done, total), folder=folder)
+        found.append({"name": name, "folder": str(here.folder), "from": here.source, "sha256": here.digest, "files": dict(here.files)})
+        if not as_json:
+            typer.echo(f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), verified")
+    if as_json:
+        typer.echo(json.dumps(found[0] if len(found) == 1 else found))

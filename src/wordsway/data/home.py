@@ -1,0 +1,38 @@
+"""Where fetched data and embeddings are kept: the user's cache directory, or WORDSWAY_HOME."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+
+def home() -> Path:
+    """The cache directory: ``$WORDSWAY_HOME`` where set, else the platform's own place for caches."""
+    chosen = os.environ.get("WORDSWAY_HOME")
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document under a temporary name, flush it to the disk, then rename: it is there whole, or not at all."""
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise

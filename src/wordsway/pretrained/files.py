@@ -1,0 +1,65 @@
+"""Where a model's files are: by catalogue name, or a folder of yours. Weights are safetensors; nothing is unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordsway import data
+from wordsway.data.clients import Progress
+from wordsway.data.home import sha256
+from wordsway.errors import InputError
+
+LIGHT = ("tokenizer.json", "config.json")
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model on this machine: its name for results, its folder, and one hash over its files."""
+
+    name: str
+    folder: Path
+    digest: str
+
+    def verified(self) -> Path:
+        """The folder, every file checked; a broken one is fetched again."""
+        if self.name in data.CATALOGUE:
+            data.get(self.name)
+        return self.folder
+
+    def config(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads((self.folder / "config.json").read_text("utf-8")))
+        except (OSError, ValueError) as error:
+            raise InputError(f"a model's config.json in {self.folder}", error, "point at the folder that `save_pretrained` wrote") from None
+
+
+def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
+    """The files of a model, fetched where the catalogue knows how; only the small ones are checked here."""
+    if str(model) in data.CATALOGUE:
+        entry = data.entry(str(model))
+        if entry.kind != "model":
+            raise InputError("a model", f"{model}, which is a corpus", "name a model: minilm, mpnet")
+        here = data.get(entry.name, only=LIGHT, progress=progress)
+        if any(name.endswith(".gguf") for name in here.files):
+            from wordsway.pretrained.gguf import unpacked
+
+            return unpacked(here)
+        return ModelFiles(entry.name, here.folder, here.digest)
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
+        raise InputError(f"a model ({known}) or a folder with one", repr(str(model)), "see wordsway data list, or check the path")
+    weights = sorted(folder.glob("*.safetensors"))
+    if not weights:
+        raise InputError(
+            "a folder with weights in safetensors",
+            f"{folder} without any",
+            "save the model with save_pretrained(…, safe_serialization=True); other formats can run code when they are opened",
+        )
+    kept = [*weights, *(folder / name for name in LIGHT if (folder / name).is_file())]
+    listing = "".join(f"{path.name} {sha256(path)}\n" for path in kept)
+    return ModelFiles(str(model), folder, hashlib.sha256(listing.encode()).hexdigest())

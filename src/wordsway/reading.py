@@ -1,0 +1,93 @@
+"""How a text was read: which rows of X stand for which word of the original, with character spans.
+
+A word is a run of letters and digits, joined by apostrophes and hyphens ("don't", "well-made"); every other visible
+character is a word by itself. This does not depend on the tokenizer, so that word 7 is the same word for every model.
+A word is its index, not its spelling: repeated words stay distinct.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["word", "special", "padding"]
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One row of X: the tokenizer's piece, its span in the original text, and the index of the word it belongs to.
+
+    Special tokens and padding have an empty span and no word.
+    """
+
+    piece: str
+    start: int
+    end: int
+    kind: Kind
+    word: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of the original text, ``text[start:end]``, and the rows of X that stand for it."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text, its tokens (one per row of X) and its words (those that reach into the rows)."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    words: tuple[Word, ...]
+
+    @classmethod
+    def of(cls, text: str, pieces: Sequence[tuple[str, int, int, Kind]]) -> Reading:
+        """From (piece, start, end, kind) per row, as a tokenizer gives them.
+
+        >>> pieces = [("[CLS]", 0, 0, "special"), ("un", 0, 2, "word"), ("##fair", 2, 6, "word"), ("!", 6, 7, "word")]
+        >>> reading = Reading.of("unfair!", pieces)
+        >>> [(word.text, word.rows) for word in reading.words]
+        [('unfair', (1, 2)), ('!', (3,))]
+        """
+        spans = word_spans(text)
+        tokens: list[Token] = []
+        rows: dict[int, list[int]] = {}
+        at = 0
+        for row, (piece, start, end, kind) in enumerate(pieces):
+            word = None
+            if kind == "word" and spans:
+                while at + 1 < len(spans) and spans[at][1] <= start:
+                    at += 1
+                # A piece of white space before a word (byte-level vocabularies) counts to the word that follows it.
+                word = at
+                rows.setdefault(at, []).append(row)
+            tokens.append(Token(piece, start, end, kind, word))
+        words = tuple(Word(i, text[slice(*spans[i])], *spans[i], tuple(at_rows)) for i, at_rows in rows.items())
+        return cls(text, tuple(tokens), words)
+
+    def surface(self, row: int) -> str:
+        """What the row stands for in the original text; the piece itself for special tokens and padding."""
+        token = self.tokens[row]
+        return self.text[token.start : token.end] if token.kind == "word" else token.piece
+
+    def word(self, index: int) -> Word | None:
+        """The word with this index, if it reaches into the rows."""
+        return next((word for word in self.words if word.index == index), None)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Character spans of the words of a text.
+
+    >>> [("I don't, I"[a:b]) for a, b in word_spans("I don't, I")]
+    ['I', "don't", ',', 'I']
+    """
+    return [match.span() for match in _WORD.finditer(text)]

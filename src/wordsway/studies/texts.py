@@ -1,0 +1,175 @@
+"""Where the texts of a study come from: Gaussian rows, or a corpus through a pretrained model.
+
+Drawing by seed gives every trial its own text; the first texts of many trials are those of few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from wordsway import data
+from wordsway.errors import InputError
+from wordsway.sample import Sample
+from wordsway.seeds import derive
+
+if TYPE_CHECKING:
+    from wordsway.pretrained import Embedder
+    from wordsway.text import Corpus, Text
+
+#: What to do with short texts: leave them out, pad them, or the paper's recipe.
+PADDING = ("none", "pad", "paper")
+#: The paper takes reviews of fewer tokens than this, and pads them to `PAPER_CONTEXT`.
+PAPER_FEWER, PAPER_CONTEXT = 240, 256
+DEFAULT_MODEL = "minilm"
+#: progress(what, done, total)
+Fetching = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a corpus is read and embedded; see `wordsway.text.corpus` and `wordsway.pretrained.Embedder`."""
+
+    model: str | None = None
+    layer: str = "input"
+    padding: str = "none"
+    text_column: str | None = None
+    label_column: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.padding not in PADDING:
+            raise InputError(f"padding among {', '.join(PADDING)}", repr(self.padding), "none takes only texts of at least n tokens")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample and where it came from: ``text`` names the review (id, SHA-256, label), None for Gaussian rows."""
+
+    sample: Sample
+    seed: int
+    text: dict[str, Any] | None = None
+
+
+class Source(Protocol):
+    """Texts by trial."""
+
+    def draw(self, index: int) -> Drawn:
+        """The text of this trial."""
+
+    def describe(self) -> dict[str, Any]:
+        """What results record of the data."""
+
+
+@dataclass(frozen=True)
+class GaussianTexts:
+    """Rows uniform on the sphere of radius √d, a new text for every trial."""
+
+    n: int
+    d: int
+    seed: int
+
+    def draw(self, index: int) -> Drawn:
+        seed = derive(self.seed, "trial", index, "sample")
+        return Drawn(Sample.gaussian(self.n, self.d, seed), seed)
+
+    def describe(self) -> dict[str, Any]:
+        return {"data": "gaussian"}
+
+
+class CorpusTexts:
+    """Distinct texts of a corpus, drawn by seed and embedded by a pretrained model."""
+
+    def __init__(self, name: str, n: int, d: int, seed: int, count: int, options: TextOptions, fetching: Fetching | None = None) -> None:
+        from wordsway.pretrained import Embedder
+        from wordsway.text import corpus
+
+        source, model = split(name)
+        chosen = options.model or model or DEFAULT_MODEL
+        bar = (lambda what: None) if fetching is None else (lambda what: lambda done, total: fetching(what, done, total))
+        self.corpus = corpus(
+            source, text_column=options.text_column, label_column=options.label_column, encoding=options.encoding, progress=bar(source)
+        )
+        self.embedder = Embedder(chosen, options.layer, context=context_for(n), progress=bar(chosen))
+        self.n, self.d, self.seed, self.options = n, d, seed, options
+        self.texts = draw_texts(self.corpus, self.embedder, count, seed, n=n, padding=options.padding)
+        padding = "none" if options.padding == "none" else "pad"
+        self.samples = self.embedder.samples([text.text for text in self.texts], n, d, padding=padding)
+
+    def draw(self, index: int) -> Drawn:
+        text = self.texts[index]
+        about = {"id": text.id, "sha256": text.sha256, "label": self.corpus.label(text)}
+        return Drawn(self.samples[index], self.seed, about)
+
+    def describe(self) -> dict[str, Any]:
+        about = {"corpus": self.corpus.name, "corpus_sha256": self.corpus.digest, "labels": dict(self.corpus.signs)}
+        return about | {"padding": self.options.padding, "read": self.corpus.faults.to_dict()} | self.embedder.describe()
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """A corpus and a model out of ``imdb:mpnet``, ``imdb:/path/to/model`` or ``reviews.csv:minilm``.
+
+    >>> split("imdb"), split("imdb:mpnet"), split("imdb:/models/mine")
+    (('imdb', None), ('imdb', 'mpnet'), ('imdb', '/models/mine'))
+    """
+    if Path(name).exists() or ":" not in name:
+        return name, None
+    head, tail = name.split(":", 1) if name.split(":", 1)[0] in data.CATALOGUE else name.rsplit(":", 1)
+    return head, tail
+
+
+def context_for(n: int) -> int:
+    """Tokens that texts are cut or padded to: the paper's 256, or what a longer n needs."""
+    return next((size for size in (PAPER_CONTEXT, 512) if n <= size), n)
+
+
+def draw_texts(corpus: Corpus, embedder: Embedder, count: int, seed: int, *, n: int, padding: str) -> list[Text]:
+    """``count`` distinct texts by seed.
+
+    none : texts of at least n tokens (special tokens count, as rows of X do)
+    pad : any text
+    paper : the paper's recipe: fewer than 240 tokens, labels balanced
+    """
+    from wordsway.text import draw
+
+    if padding == "paper":
+        if n > PAPER_CONTEXT:
+            raise InputError(f"n ≤ {PAPER_CONTEXT}, what the paper pads to", n, "take a smaller n, or --padding none")
+        return draw(
+            corpus,
+            count,
+            seed,
+            accept=lambda texts: [one.count < PAPER_FEWER for one in embedder.tokens([text.text for text in texts])],
+            balanced=True,
+            wanted=f"texts of fewer than {PAPER_FEWER} tokens",
+        )
+    if padding == "pad":
+        return draw(corpus, count, seed)
+    return draw(
+        corpus,
+        count,
+        seed,
+        accept=lambda texts: [one.count >= n for one in embedder.tokens([text.text for text in texts])],
+        promising=lambda text: len(text) + 2 >= n,
+        wanted=f"texts of at least n = {n} tokens",
+    )
+
+
+def paper_samples(
+    n: int, d: int, count: int, *, seed: int = 0, corpus: Any = "imdb", model: str | Path = DEFAULT_MODEL
+) -> list[tuple[Sample, int]]:
+    """The paper's data: (X, y) of reviews with fewer than 240 tokens, balanced labels y = ±1.
+
+    Input-layer embeddings of the review padded to 256 tokens, first n tokens, first d dimensions, rows rescaled to √d.
+    """
+    from wordsway.pretrained import Embedder
+    from wordsway.text import Corpus
+    from wordsway.text import corpus as opened
+
+    texts = corpus if isinstance(corpus, Corpus) else opened(corpus)
+    embedder = Embedder(model, context=PAPER_CONTEXT)
+    drawn = draw_texts(texts, embedder, count, seed, n=n, padding="paper")
+    samples = embedder.samples([text.text for text in drawn], n, d, padding="pad")
+    return [(sample, texts.signs[text.kind or ""]) for sample, text in zip(samples, drawn, strict=True)]

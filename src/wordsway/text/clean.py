@@ -1,0 +1,39 @@
+"""Mending texts without moving them: every character stays where it was, so that spans fit the original."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BREAK = re.compile(r"<\s*/?\s*br\s*/?\s*>", re.IGNORECASE)
+_STRAY = re.compile("[\ud800-\udfff]")
+
+
+@dataclass
+class Faults:
+    """What was mended or left out while reading: texts read, HTML line breaks, texts with encoding faults, rows skipped."""
+
+    texts: int = 0
+    breaks: int = 0
+    encoding: int = 0
+    empty: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        return {"texts": self.texts, "html_breaks": self.breaks, "encoding_faults": self.encoding, "empty": self.empty}
+
+
+def clean(text: str, faults: Faults) -> str:
+    """The text with HTML line breaks blanked and undecodable bytes as �, of the same length; both are counted.
+
+    >>> faults = Faults()
+    >>> clean("Good.<br /><br />Bad.", faults), faults.breaks
+    ('Good.\\n     \\n     Bad.', 2)
+    """
+    faults.texts += 1
+    if "<" in text:
+        text, found = _BREAK.subn(lambda match: "\n" + " " * (len(match[0]) - 1), text)
+        faults.breaks += found
+    if not text.isascii() and _STRAY.search(text):
+        text = _STRAY.sub("�", text)
+        faults.encoding += 1
+    return text

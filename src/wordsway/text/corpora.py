@@ -1,0 +1,135 @@
+"""A corpus: texts with labels ±1, read as a stream as often as needed, never held as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordsway import data
+from wordsway.errors import InputError
+from wordsway.text.clean import Faults, clean
+from wordsway.text.labels import signs, spelled
+from wordsway.text.readers import Columns, Row, records, rows
+
+#: At most this share of a corpus's texts may hold bytes that are not text in its encoding.
+TOLERATED = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text: where it stands in its corpus, its characters, its label's spelling, and the SHA-256 of its characters."""
+
+    id: str
+    text: str
+    kind: str | None
+    sha256: str
+
+
+@dataclass
+class Corpus:
+    """Texts that can be read again and again; ``read`` gives the raw rows.
+
+    After a whole pass, ``faults`` counts what was mended, ``signs`` maps labels to ±1, and ``digest`` is a fingerprint
+    of the texts that does not depend on their order.
+    """
+
+    name: str
+    read: Callable[[], Iterator[Row]]
+    remedy: str = "pass --encoding latin-1, or the encoding it was written in"
+    faults: Faults = field(default_factory=Faults)
+    signs: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
+
+    def __iter__(self) -> Iterator[Text]:
+        """All texts that are not empty. Mended: HTML line breaks, encoding faults."""
+        faults, kinds, total = Faults(), set[str](), 0
+        for where, raw, label in self.read():
+            text = clean(raw, faults)
+            if not text.strip():
+                faults.empty += 1
+                continue
+            kind = None if label is None else spelled(label)
+            if kind is not None and kind not in kinds:
+                kinds.add(kind)
+                signs(kinds, self.name)
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
+            total += int.from_bytes(digest, "big")
+            yield Text(where, text, kind, digest.hex())
+        if faults.texts == faults.empty:
+            raise InputError(f"texts in {self.name}", "none", "check that it was written completely")
+        if faults.encoding > TOLERATED * faults.texts:
+            raise InputError(f"{self.name} in UTF-8", f"other bytes in {faults.encoding} of {faults.texts} texts", self.remedy)
+        self.faults, self.signs = faults, signs(kinds, self.name)
+        self.digest = f"{total % 2**256:064x}"
+
+    def label(self, text: Text) -> int | None:
+        """The text's label as ±1; None where the corpus has none."""
+        return None if text.kind is None else self.signs[text.kind]
+
+    def balance(self) -> dict[int, int]:
+        """How many texts each label has (one pass).
+
+        >>> corpus([{"text": "good", "label": 1}, {"text": "bad", "label": 0}]).balance()
+        {-1: 1, 1: 1}
+        """
+        counts: dict[str | None, int] = {}
+        for text in self:
+            counts[text.kind] = counts.get(text.kind, 0) + 1
+        return {self.signs[kind]: counts[kind] for kind in sorted(filter(None, counts), key=lambda k: self.signs[k])}
+
+
+def corpus(
+    source: Any, *, text_column: str | None = None, label_column: str | None = None, encoding: str | None = None, progress: Any = None
+) -> Corpus:
+    """A corpus of the catalogue ("imdb"), a file or folder, a Hugging Face `datasets` split, or any list of texts.
+
+    >>> reviews = corpus(["A fine film.", "Two hours that I will not get back."])
+    >>> [text.text for text in reviews]
+    ['A fine film.', 'Two hours that I will not get back.']
+    """
+    columns = Columns(text_column, label_column)
+    if isinstance(source, str) and source in data.CATALOGUE:
+        return _fetched(source, progress)
+    if isinstance(source, (str, Path)):
+        path = Path(source).expanduser()
+        if not path.exists():
+            known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "corpus")
+            raise InputError(f"gaussian, a corpus ({known}), a file or a folder", repr(str(source)), "check the name or the path")
+        return Corpus(path.name, lambda: rows(path, columns, encoding))
+    if isinstance(source, Mapping):
+        raise InputError("one split of a data set", f"a dictionary of {', '.join(map(str, source))}", "choose one: dataset['train']")
+    names = getattr(source, "column_names", None)
+    if isinstance(names, list):
+        columns = (
+            Columns(*columns.find(names, "the data set")) if columns.label != "" else Columns(columns.find(names, "the data set")[0], "")
+        )
+    if not hasattr(source, "__iter__") or iter(source) is source:
+        raise InputError("texts that can be read more than once", type(source).__name__, "pass a list, or a file's path")
+    name = str(getattr(source, "builder_name", None) or "texts")
+    return Corpus(name, lambda: records(source, columns, name))
+
+
+def _fetched(name: str, progress: Any) -> Corpus:
+    entry = data.entry(name)
+    if entry.kind != "corpus":
+        raise InputError("a corpus", f"{name}, which is a model", f"write imdb:{name} to embed with it")
+    here = data.get(name, progress=progress)
+    files = [here.path(file) for file in sorted(here.files)]
+
+    def read() -> Iterator[Row]:
+        every = (row for path in files for row in (_reviews_only(path) if path.suffix == ".csv" else rows(path, Columns(), "utf-8")))
+        for number, (_, text, label) in enumerate(every):
+            yield f"{name}:{number}", text, label
+
+    return Corpus(name, read, remedy=f"fetch it again: wordsway data get {name}")
+
+
+def _reviews_only(path: Path) -> Iterator[Row]:
+    """The IMDb rows of a table that also holds snippets of another site."""
+    sources = (row[2] for row in rows(path, Columns("text", "source"), "utf-8"))
+    for source, row in zip(sources, rows(path, Columns("text", "label"), "utf-8"), strict=True):
+        if source == "imdb":
+            yield row

@@ -1,0 +1,107 @@
+"""Drawing texts by seed, in one pass and bounded memory, whatever the order of the file.
+
+Each text gets the key SHA-256(seed, SHA-256 of the text); the draw takes texts in the order of their keys. So a draw
+depends on the seed and on which texts there are, not on their order; no text comes twice, even if the file repeats it;
+and the first texts of a larger draw are the smaller draw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Callable, Iterator
+
+from wordsway.errors import InputError
+from wordsway.text.corpus import Corpus, Text
+
+#: Candidates held per pass, at least; each pass that does not suffice holds eight times more.
+POOL = 256
+
+
+def draw(
+    corpus: Corpus,
+    count: int,
+    seed: int,
+    *,
+    accept: Callable[[list[Text]], list[bool]] = lambda texts: [True] * len(texts),
+    promising: Callable[[str], bool] = lambda text: True,
+    balanced: bool = False,
+    wanted: str = "texts",
+) -> list[Text]:
+    """The first ``count`` acceptable texts of the seed's order; ``balanced`` alternates labels −1, +1, −1, …
+
+    ``promising`` is a cheap test of the characters, applied to every text; ``accept`` may be expensive, and sees only
+    candidates, in batches.
+
+    >>> from wordsway.text.corpus import corpus
+    >>> numbers = corpus([str(number) for number in range(100)])
+    >>> [text.text for text in draw(numbers, 3, seed=0)] == [text.text for text in draw(numbers, 10, seed=0)][:3]
+    True
+    """
+    shares = {-1: (count + 1) // 2, 1: count // 2} if balanced else {0: count}
+    found: dict[int, list[Text]] = {side: [] for side in shares}
+    pool, after = max(POOL, 4 * count), dict.fromkeys(shares, -1)
+    while any(len(found[side]) < share for side, share in shares.items()):
+        heaps = _smallest(corpus, seed, pool, after, promising, balanced)
+        for side, share in shares.items():
+            candidates = heaps.get(side, [])
+            for batch in _batches(candidates, 2 * (share - len(found[side]))):
+                if len(found[side]) >= share:
+                    break
+                good = accept([text for _, text in batch])
+                found[side] += [text for (_, text), fine in zip(batch, good, strict=True) if fine]
+            del found[side][share:]
+            if candidates:
+                after[side] = candidates[-1][0]
+        if all(len(heaps.get(side, [])) < pool for side, share in shares.items() if len(found[side]) < share):
+            break
+        pool *= 8
+    for side, share in shares.items():
+        if len(found[side]) < share:
+            which = {-1: " with label −1", 1: " with label +1"}.get(side, "")
+            total = corpus.faults.texts - corpus.faults.empty
+            raise InputError(
+                f"{share} different {wanted}{which} in {corpus.name}",
+                f"{len(found[side])} among {total:,}",
+                "draw fewer, or take a smaller n",
+            )
+    if not balanced:
+        return found[0]
+    return [found[(-1, 1)[number % 2]][number // 2] for number in range(count)]
+
+
+def _smallest(
+    corpus: Corpus, seed: int, pool: int, after: dict[int, int], promising: Callable[[str], bool], balanced: bool
+) -> dict[int, list[tuple[int, Text]]]:
+    """Per label (or 0) the ``pool`` texts with the smallest keys beyond ``after``, sorted by key."""
+    heaps: dict[str | None, list[tuple[int, Text]]] = {}
+    held: dict[str | None, set[int]] = {}
+    prefix = f"{int(seed)}:".encode()
+    bound = min(after.values())
+    for text in corpus:
+        if not promising(text.text):
+            continue
+        side = text.kind if balanced else None
+        key = int.from_bytes(hashlib.sha256(prefix + text.sha256.encode()).digest()[:16], "big")
+        heap, keys = heaps.setdefault(side, []), held.setdefault(side, set())
+        if key <= bound or key in keys or (len(heap) == pool and key > -heap[0][0]):
+            continue
+        keys.add(key)
+        if len(heap) < pool:
+            heapq.heappush(heap, (-key, text))
+        else:
+            keys.discard(-heapq.heappushpop(heap, (-key, text))[0])
+    if balanced and (None in heaps or len(corpus.signs) < 2):
+        raise InputError(
+            f"labels of two kinds in {corpus.name}, to balance them", f"{len(corpus.signs)} kinds", "name the labels with --label-column"
+        )
+    named = {(corpus.signs[kind] if balanced and kind is not None else 0): heap for kind, heap in heaps.items()}
+    return {
+        side: sorted(((-key, text) for key, text in heap if -key > after[side]), key=lambda pair: pair[0]) for side, heap in named.items()
+    }
+
+
+def _batches(items: list[tuple[int, Text]], size: int) -> Iterator[list[tuple[int, Text]]]:
+    size = max(8, size)
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
