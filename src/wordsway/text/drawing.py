@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Callable, Iterator
 
 from wordsway.errors import InputError
-from wordsway.text.corpus import Corpus, Text
+from wordsway.text.corpora import Corpus, Text
 
 #: Candidates held per pass, at least; each pass that does not suffice holds eight times more.
 POOL = 256
@@ -33,7 +33,7 @@ def draw(
     ``promising`` is a cheap test of the characters, applied to every text; ``accept`` may be expensive, and sees only
     candidates, in batches.
 
-    >>> from wordsway.text.corpus import corpus
+    >>> from wordsway.text.corpora import corpus
     >>> numbers = corpus([str(number) for number in range(100)])
     >>> [text.text for text in draw(numbers, 3, seed=0)] == [text.text for text in draw(numbers, 10, seed=0)][:3]
     True

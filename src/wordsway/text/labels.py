@@ -40,7 +40,7 @@ def signs(kinds: set[str], where: str) -> Mapping[str, int]:
     if len(by_name) == len(kinds) and len(set(by_name.values())) == len(kinds):
         return by_name
     ordered = sorted(kinds, key=_order)
-    return {kind: sign for kind, sign in zip(ordered, (-1, 1) if len(ordered) == 2 else (1,), strict=True)}
+    return dict(zip(ordered, (-1, 1) if len(ordered) == 2 else (1,), strict=True))
 
 
 def _order(kind: str) -> tuple[int, float, str]:

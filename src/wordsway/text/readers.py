@@ -74,8 +74,8 @@ def _kind(path: Path) -> str:
 
 def opened(path: Path, encoding: str | None) -> IO[str]:
     """The file as text: UTF-8 unless a byte-order mark or ``encoding`` says otherwise; binary files are refused."""
-    raw = cast(IO[bytes], gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
-    with raw:
+    packed = path.suffix.lower() == ".gz"
+    with gzip.open(path) if packed else path.open("rb") as raw:
         head = raw.read(1 << 16)
     wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if b"\0" in head and not wide and not (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
@@ -85,7 +85,7 @@ def opened(path: Path, encoding: str | None) -> IO[str]:
         codecs.lookup(chosen)
     except LookupError:
         raise InputError("an encoding that Python knows", repr(chosen), "utf-8, latin-1 or cp1252, for example") from None
-    open_as: Callable[..., IO[str]] = cast(Any, gzip.open) if path.suffix.lower() == ".gz" else cast(Any, open)
+    open_as: Callable[..., IO[str]] = cast(Any, gzip.open) if packed else cast(Any, open)
     return open_as(path, "rt", encoding=chosen, errors="surrogateescape", newline="")
 
 
