@@ -1,24 +1,30 @@
 """`make bench`: the naive procedure against ours, how tight the certificates are, and how true forecasts are.
 
-Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`) renews just that one.
+Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `embedding`) renews
+just that one. `python -m benchmarks effect` measures the paper's effect on IMDb reviews, for docs/data.md.
 `python -m benchmarks run CASE WHO` runs one measurement in this process and prints it as JSON.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks import effect
 from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
+from wordsway.data import home
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REPEATS, DRAWS = 3, 10
@@ -130,10 +136,38 @@ def picture(rows: list[dict[str, Any]]) -> None:
         plt.close(figure)
 
 
+def embedding() -> str:
+    """1,000 reviews through the input layer of each model that is here, in fresh processes and an empty cache."""
+    lines = ["| model | 1,000 reviews × 256 tokens to layer 0 | reading them back, checksums verified |", "|---|---|---|"]
+    for model in ("minilm", "mpnet"):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "data").symlink_to(home() / "data", target_is_directory=True)
+            environment = os.environ | {"WORDSWAY_HOME": folder}
+            command = [sys.executable, "-m", "benchmarks", "embed", model]
+            times = [
+                float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=DOCS.parent, env=environment).stdout)
+                for _ in range(2)
+            ]
+        lines.append(f"| {model} | {times[0]:.1f} s | {times[1]:.2f} s |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(["Loading the model is part of the first column; each cell is a fresh process.", "", *lines])
+
+
+def embed(model: str) -> float:
+    import wordsway as ws
+
+    texts = [text.text for text in ws.draw(ws.corpus("imdb"), 1000, seed=0)]
+    embedder = ws.Embedder(model)
+    started = time.perf_counter()
+    embedder.rows(texts)
+    return time.perf_counter() - started
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "compare": ("The naive procedure against ours", comparison),
     "tightness": ("How tight the certificates are", tightness),
     "forecasts": ("How true forecasts are", forecasts),
+    "embedding": ("Embedding and reading back", embedding),
 }
 
 
@@ -147,6 +181,12 @@ def renew(page: Path, heading: str, body: str) -> None:
 def main() -> None:
     if sys.argv[1:2] == ["run"]:
         print(json.dumps(run(CASES[sys.argv[2]], sys.argv[3])))
+        return
+    if sys.argv[1:2] == ["embed"]:
+        print(embed(sys.argv[2]))
+        return
+    if sys.argv[1:2] == ["effect"]:
+        effect.run(DOCS)
         return
     facts = f"*torch {torch.__version__}, Python {platform.python_version()}, {torch.get_num_threads()} threads.*"
     for part in sys.argv[1:] or PARTS:

@@ -95,7 +95,7 @@ def test_no_certificate(capsys):
         ([*SMALL, "--positions", "0,0"], 2, "distinct"),
         ([*SMALL, "--positions", "first"], 2, "numbers like 0,3"),
         ([*SMALL, "--trials", "0"], 2, "trials ≥ 1"),
-        ([*SMALL, "--data", "nosuch"], 2, "data among gaussian"),
+        ([*SMALL, "--data", "nosuch"], 2, "expected gaussian, a corpus (imdb), a file or a folder"),
         ([*SMALL, "--memory", "0"], 2, "memory budget"),
         ([*SMALL, "--frobnicate"], 2, "frobnicate"),
         (["frobnicate"], 2, "frobnicate"),
@@ -203,3 +203,80 @@ def test_progress_in_a_terminal_is_one_live_line():
     os.close(write)
     shown = os.read(read, 100_000).decode()
     assert "\r" in shown and "left" in shown and shown.count("\n") == 0
+
+
+def test_measure_on_reviews(capsys):
+    """Each trial names its review; the same seed draws the same ones, whatever the number of trials."""
+    line = ["measure", "--map", "raf", "--data", "imdb", "--n", "30", "--d", "64", "--json", "--seed", "4"]
+    assert run([*line, "--trials", "3"]) == 0
+    three = json.loads(capsys.readouterr().out)
+    assert run([*line, "--trials", "1"]) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert one["trials"][0]["text"] == three["trials"][0]["text"] and one["trials"][0]["lower"] == three["trials"][0]["lower"]
+    assert len({trial["text"]["sha256"] for trial in three["trials"]}) == 3
+    assert {trial["text"]["label"] for trial in three["trials"]} <= {-1, 1}
+    source = three["source"]
+    assert source["model"] == "minilm" and len(source["model_sha256"]) == len(source["corpus_sha256"]) == 64
+    assert source["cache_version"] and source["read"]["texts"] == 50_000
+
+
+def test_measure_on_a_file(capsys, tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("body,stars\n" + "\n".join(f"a film with number {n} and a plot that goes on and on,{n % 2}" for n in range(9)))
+    line = ["measure", "--map", "relu-raf", "--data", str(path), "--n", "8", "--d", "32", "--trials", "2"]
+    assert run([*line, "--text-column", "body", "--label-column", "stars", "--positions", "word:2", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [trial["position"] for trial in result["trials"]] == [3, 3] and result["trials"][0]["word"] == "with"
+    assert result["source"]["corpus"] == "reviews.csv" and result["source"]["labels"] == {"0": -1, "1": 1}
+    assert run([*line, "--text-column", "body"]) == 0
+    assert "reviews.csv:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--data", "nowhere.csv"], "check the name or the path"),
+        (["--data", "imdb:nothing"], "a model (minilm, mpnet"),
+        (["--data", "minilm"], "write imdb:minilm"),
+        (["--data", "imdb", "--d", "400"], "d ≤ 384"),
+        (["--data", "imdb", "--padding", "left"], "none, pad, paper"),
+        (["--data", "imdb", "--layer", "9"], "0 to 6"),
+        (["--data", "imdb", "--n", "400", "--padding", "paper"], "n ≤ 256"),
+        (["--data", "imdb", "--n", "5000"], "n = 5000 tokens"),
+        (["--data", "imdb", "--positions", "word:99"], "words 0 to"),
+        (["--padding", "pad"], "gaussian texts"),
+        (["--positions", "word:0"], "bare numbers"),
+    ],
+)
+def test_bad_text_requests_are_one_line(capsys, options, said):
+    line = ["measure", "--map", "raf"]
+    for name, default in (("--n", "8"), ("--d", "16")):
+        line += [] if name in options else [name, default]
+    assert run([*line, *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and said in err
+
+
+def test_data_commands(capsys):
+    assert run(["data", "list", "--json"]) == 0
+    entries = {row["name"]: row for row in json.loads(capsys.readouterr().out)["entries"]}
+    assert list(entries) == ["imdb", "minilm", "mpnet", "smollm2", "bert-base"]
+    assert entries["imdb"]["here"] and entries["minilm"]["here"]
+    assert all(row["licence"] and row["sources"] for row in entries.values())
+    assert run(["data", "list"]) == 0
+    assert "Apache-2.0" in capsys.readouterr().out
+    assert run(["data", "get", "imdb", "minilm"]) == 0
+    assert capsys.readouterr().out.count("already in") == 2
+    assert run(["data", "get", "nothing"]) == 2
+    assert "imdb, minilm, mpnet, smollm2, bert-base" in capsys.readouterr().err
+
+
+def test_a_second_get_is_quick():
+    """A process of its own, verified hashes included: the faster of three runs takes less than a second."""
+    command = [sys.executable, "-m", "wordsway", "data", "get", "imdb", "minilm"]
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 1

@@ -159,7 +159,7 @@ def test_results_carry_what_it_takes_to_make_them_again():
     assert len(data["delta"]) == 4
     assert data["words"][1]["word"] == "<b>"
     frame = s.frame()
-    assert list(frame.columns) == ["position", "word", "lower", "upper"]
+    assert list(frame.columns) == ["position", "word", "lower", "upper", "index"]
     assert len(frame) == 3
     assert frame["word"].tolist() == ["a", "<b>", "a"]
 

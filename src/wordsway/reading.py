@@ -77,7 +77,7 @@ class Reading:
     def surface(self, row: int) -> str:
         """What the row stands for in the original text; the piece itself for special tokens and padding."""
         token = self.tokens[row]
-        return self.text[token.start : token.end] if token.kind == "word" else token.piece
+        return (self.text[token.start : token.end].strip() if token.kind == "word" else "") or token.piece
 
     def word(self, index: int) -> Word | None:
         """The word with this index, if it reaches into the rows."""

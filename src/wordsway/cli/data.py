@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def get_command(
     for name in names:
         before = present(name)
         with fetching() as progress:
-            here = get(name, progress=lambda done, total, name=name: progress(name, done, total), folder=folder)
+            here = get(name, progress=partial(progress, name), folder=folder)
         found.append({"name": name, "folder": str(here.folder), "from": here.source, "sha256": here.digest, "files": dict(here.files)})
         if not as_json:
             typer.echo(f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), verified")

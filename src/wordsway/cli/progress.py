@@ -27,6 +27,9 @@ class Reporter:
         self.shown = False
 
     def trial(self, index: int) -> Progress:
+        if index == 0:  # what came before (fetching, embedding) tells nothing about the trials
+            self.started = time.monotonic()
+
         def report(done: int, total: int, best: float) -> None:
             self._show(index, min(1.0, done / max(1, total)), best)
 

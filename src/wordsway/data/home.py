@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,13 @@ def sha256(path: Path) -> str:
 
 def write_json(path: Path, document: Any) -> None:
     """Write a document under a temporary name, flush it to the disk, then rename: it is there whole, or not at all."""
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with partial.open("w", encoding="utf-8") as file:
             json.dump(document, file, indent=1, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
     except BaseException:
-        Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise

@@ -109,10 +109,7 @@ class Embedder:
             counts = torch.tensor([one.count for one in batch])
             ids = torch.tensor([one.ids for one in batch])[:, : int(counts.max()) if alone else None]
             mask = (torch.arange(ids.shape[1])[None] < counts[:, None]).long()
-            if self.layer == "words":
-                states = self.layers.words(ids)
-            else:
-                states = self.layers.hidden(self.layers.number(self.layer), ids, mask)
+            states = self.layers.words(ids) if self.layer == "words" else self.layers.hidden(self.layers.number(self.layer), ids, mask)
             rows += list(states.float().cpu().numpy())
         return rows
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import logging
 import os
@@ -41,6 +43,7 @@ def _unpack(folder: Path, source: str, target: Path) -> None:
     try:
         _convert(str(folder), source, str(room))
         write_json(room / RECORD, {path.name: sha256(path) for path in sorted(room.iterdir())})
+        room.chmod(0o755)  # a temporary folder is its owner's alone; a cache may be shared
         shutil.rmtree(target, ignore_errors=True)
         os.replace(room, target)
     finally:
@@ -56,11 +59,15 @@ def _whole(folder: Path) -> bool:
 
 
 def _convert(folder: str, source: str, target: str) -> None:
+    """Dequantise, and save as the plain model that the numbers now are (transformers refuses to save the quantised one)."""
     from wordsway.pretrained.model import quiet
 
-    with quiet():
+    with quiet(), contextlib.redirect_stderr(io.StringIO()):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         AutoTokenizer.from_pretrained(folder, gguf_file=source, local_files_only=True).save_pretrained(target)
-        model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=source, local_files_only=True)
-        model.save_pretrained(target, safe_serialization=True)
+        model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=source, local_files_only=True, dtype="float32")
+        config = type(model.config)(**{name: value for name, value in model.config.to_dict().items() if name != "quantization_config"})
+        plain = AutoModelForCausalLM.from_config(config)
+        plain.load_state_dict(model.state_dict())
+        plain.save_pretrained(target)

@@ -56,9 +56,9 @@ class Layers:
                 model = AutoModel.from_pretrained(
                     folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype="float32"
                 )
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        except Exception as error:  # transformers and safetensors raise whatever they come across
             raise WordswayError(
-                f"{files.name} could not be loaded ({str(error).strip().splitlines()[0][:200]}): "
+                f"{files.name} could not be loaded ({(str(error).strip() or type(error).__name__).splitlines()[0][:200]}): "
                 "it has to be a transformers model with config.json and safetensors weights"
             ) from None
         self.model: Any = model.eval().to(device)
@@ -93,12 +93,14 @@ class Layers:
         """hidden_states[layer] (B, n, d) for token ids (B, n) and attention mask (B, n)."""
         ids, mask = ids.to(self.device), mask.to(self.device)
         entrance = self.entrances[layer]
+        limit = getattr(self.model.config, "max_position_embeddings", None)
         try:
+            if limit is not None and ids.shape[1] > limit:
+                raise IndexError
             if entrance is None:
                 return self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False).hidden_states[layer]
             return self._until(entrance, ids, mask)
         except IndexError:
-            limit = getattr(self.model.config, "max_position_embeddings", "fewer")
             raise InputError(f"at most {limit} tokens for this model", ids.shape[1], "take a smaller n or context") from None
 
     def _until(self, entrance: Entrance, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

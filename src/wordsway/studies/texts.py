@@ -30,7 +30,7 @@ Fetching = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How a corpus is read and embedded; see `wordsway.text.corpus` and `wordsway.pretrained.Embedder`."""
+    """How a corpus is read and embedded; see `wordsway.text.corpora` and `wordsway.pretrained.Embedder`."""
 
     model: str | None = None
     layer: str = "input"

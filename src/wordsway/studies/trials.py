@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from wordsway.errors import InputError
@@ -34,7 +34,7 @@ class Request:
     data: str = "gaussian"
     certificate: bool = True
     memory: int = MEMORY
-    texts: TextOptions = TextOptions()
+    texts: TextOptions = field(default_factory=TextOptions)
 
     def __post_init__(self) -> None:
         if self.map not in MAPS:

@@ -1,0 +1,76 @@
+"""The paper's effect on real text: S against n for IMDb reviews through MiniLM and MPNet, into docs/imdb.*."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from wordsway.bounds.theory import wide_relu_rf
+from wordsway.report.panels import Curve, Panel, Reference, draw_panels
+from wordsway.studies import Measurement, Request, TextOptions, measure
+from wordsway.studies.slopes import fit_slope
+
+GRIDS = {
+    "rf": tuple(range(90, 151, 10)),
+    "raf": (10, 20, 50, 100, 150, 200, 250),
+    "relu-raf": (10, 20, 50, 100, 150, 200, 250),
+}
+TITLES = {"rf": "RF", "raf": "RAF (softmax)", "relu-raf": "ReLU-RAF"}
+WIDTHS = ((192, "minilm"), (384, "minilm"), (768, "mpnet"))
+
+
+def run(folder: Path, trials: int = 10) -> list[Measurement]:
+    """Measure, draw, and print the table of docs/data.md."""
+    started = time.perf_counter()
+    results = []
+    for name, grid in GRIDS.items():
+        for d, model in WIDTHS:
+            for n in grid:
+                request = Request(name, n, d, trials=trials, data=f"imdb:{model}", texts=TextOptions(padding="paper"))
+                results.append(measure(request))
+                print(f"{name} d={d} n={n}: {results[-1].mean:.4f}", flush=True)
+    draw_panels([_panel(name, results) for name in GRIDS], folder / "imdb", ("png", "svg"))
+    print(_table(results))
+    print(f"{time.perf_counter() - started:.0f} s")
+    return results
+
+
+def _panel(name: str, results: list[Measurement]) -> Panel:
+    curves = []
+    for look, (d, model) in enumerate(WIDTHS):
+        rows = [r for r in results if r.request.map == name and r.request.d == d]
+        slope = _slope(rows)
+        label = f"d = {d}, {'MiniLM' if model == 'minilm' else 'MPNet'}" + (f", slope {slope:.2f}" if name == "rf" else "")
+        curves.append(
+            Curve(
+                label,
+                [r.request.n for r in rows],
+                [r.mean or 0 for r in rows],
+                [r.sd or 0 for r in rows],
+                [r.mean_upper for r in rows],
+                look,
+            )
+        )
+    references = []
+    if name == "rf":
+        first = curves[0]
+        references.append(Reference("1/√n", first.n, [n**-0.5 for n in first.n]))
+        references.append(Reference("theory, (1 + √(2/n))/√n", first.n, [wide_relu_rf(n, 768) for n in first.n], look=5))
+    return Panel(TITLES[name], curves, references, rate=name == "rf")
+
+
+def _slope(rows: list[Measurement]) -> float:
+    slope = fit_slope([r.request.n for r in rows for _ in r.trials], [t.lower for r in rows for t in r.trials])
+    assert slope is not None
+    return slope.value
+
+
+def _table(results: list[Measurement]) -> str:
+    lines = ["| map | d, model | S at the smallest … largest n | fitted slope | largest ÷ smallest |", "|---|---|---|---|---|"]
+    for name in GRIDS:
+        for d, model in WIDTHS:
+            rows = [r for r in results if r.request.map == name and r.request.d == d]
+            means = [r.mean or 0 for r in rows]
+            slope = fit_slope([r.request.n for r in rows for _ in r.trials], [t.lower for r in rows for t in r.trials])
+            lines.append(f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | {max(means) / min(means):.2f} |")
+    return "\n".join(lines)

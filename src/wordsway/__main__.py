@@ -1,0 +1,5 @@
+"""`python -m wordsway`."""
+
+from wordsway.cli.app import main
+
+main()

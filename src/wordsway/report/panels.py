@@ -1,0 +1,118 @@
+"""Panels of curves against n: means with error bars, the certified band, references; one look for all figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from wordsway.report.plot import STYLE
+
+#: Okabe and Ito's colours with a marker each: safe for colour-blind readers, and for grey prints.
+LOOK = (("#0072B2", "o"), ("#D55E00", "^"), ("#009E73", "s"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Means ± sd of attained values at each n, and the means of their certified ends (None where there is none)."""
+
+    label: str
+    n: Sequence[int]
+    mean: Sequence[float]
+    sd: Sequence[float]
+    upper: Sequence[float | None] = ()
+    look: int = 0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A line to compare with: theory, or a rate."""
+
+    label: str
+    n: Sequence[float]
+    value: Sequence[float]
+    look: int | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes; ``rate`` draws both axes in logarithms, where a rate is a straight line."""
+
+    title: str
+    curves: Sequence[Curve]
+    references: Sequence[Reference] = ()
+    rate: bool = False
+
+
+def draw_panels(panels: Sequence[Panel], path: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
+    """Draw the panels side by side (in rows of three) and write them in every format, each whole or not at all."""
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    with plt.rc_context(STYLE):
+        figure, grid = plt.subplots(rows, columns, figsize=(4.6 * columns, 4.3 * rows), layout="constrained", squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            _draw(axes, panel)
+        for axes in list(grid.flat)[len(panels) :]:
+            axes.set_visible(False)
+        written = save(figure, path, formats)
+        plt.close(figure)
+    return written
+
+
+def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
+    """Write a figure under temporary names, then rename; without the hour, so that equal numbers give equal files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    for kind in formats:
+        target, partial = path.with_suffix(f".{kind}"), path.with_suffix(f".part.{kind}")
+        stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+        figure.savefig(partial, dpi=160, metadata=stamp)
+        partial.replace(target)
+        written.append(target)
+    return written
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for curve in panel.curves:
+        colour, marker = LOOK[curve.look % len(LOOK)]
+        axes.errorbar(
+            curve.n, curve.mean, yerr=curve.sd, color=colour, marker=marker, markersize=5, linewidth=1.4, capsize=2.5, label=curve.label
+        )
+        band = (
+            [(n, low, high) for n, low, high in zip(curve.n, curve.mean, curve.upper, strict=True) if high is not None]
+            if curve.upper
+            else []
+        )
+        if band:
+            n, low, high = zip(*band, strict=True)
+            axes.fill_between(n, low, high, color=colour, alpha=0.12, linewidth=0)
+    for reference in panel.references:
+        colour = "#555555" if reference.look is None else LOOK[reference.look % len(LOOK)][0]
+        axes.plot(reference.n, reference.value, linestyle=":", linewidth=1.2, color=colour, label=reference.label)
+    ticks = sorted({n for curve in panel.curves for n in curve.n})
+    if not panel.rate:  # two labels must not run into each other
+        span = ticks[-1] - ticks[0] or 1
+        ticks = [tick for at, tick in enumerate(ticks) if at == 0 or tick - ticks[at - 1] > 0.07 * span]
+    if panel.rate:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(6))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+        axes.minorticks_off()
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xticks(ticks, [str(tick) for tick in ticks], rotation=0 if len(ticks) <= 7 else 45)
+    axes.set_xlabel("number of tokens n")
+    axes.set_ylabel("word sensitivity S")
+    axes.set_title(panel.title, fontsize=11)
+    handles, labels = axes.get_legend_handles_labels()
+    order = sorted(range(len(labels)), key=lambda at: not isinstance(handles[at], ErrorbarContainer))
+    axes.legend([handles[at] for at in order], [labels[at] for at in order], fontsize=8.5)
