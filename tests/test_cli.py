@@ -143,7 +143,11 @@ def test_a_real_process_prints_nothing_but_json():
 def test_ctrl_c_keeps_finished_trials():
     arguments = [*SMALL, "--trials", "1000000", "--json"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "wordsway.cli.app", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "wordsway.cli.app", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
     )
     time.sleep(8)
     process.send_signal(signal.SIGINT)

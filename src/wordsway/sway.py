@@ -52,6 +52,7 @@ def sensitivity(
     radius: float | None = None,
     seed: int = 0,
     plan: Plan | None = None,
+    effort: float = 1.0,
     certificate: bool = True,
     memory: int = MEMORY,
     progress: Progress | None = None,
@@ -65,7 +66,8 @@ def sensitivity(
         "word:3" is word 3 of the original text, wherever a position may stand
     radius : of the ball for Δ, √d by default
     seed : of the search; the same seed gives the same numbers
-    plan : how hard to search (`Plan`); the map proposes one
+    plan : how hard to search (`Plan`); the map proposes one, and beyond eight words a lighter one for ranking them
+    effort : scales the starts and steps of the map's own plan
     certificate : also compute an upper end
     memory : budget of the search in bytes; words are searched in batches that fit
     progress : called as progress(steps done, steps at most, best S so far)
@@ -92,7 +94,7 @@ def sensitivity(
     view = phi.view(sample, phi.search_dtype)
     stages = _Stages(progress, len(words) if certificate else 0)
     with one_thread(view.small), torch.no_grad():
-        delta, converged = _search(view, words, radius, seed, plan, memory, stages)
+        delta, converged = _search(view, words, radius, seed, plan, effort, memory, stages)
         bound, attained = None, torch.zeros(1, dtype=torch.float64)
         if certificate or len(words) > 1:  # for a single word the definition below is all it takes
             exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
@@ -132,13 +134,13 @@ class _Stages:
 
 
 def _search(
-    view: View, words: list[int], radius: float, seed: int, plan: Plan | None, memory: int, stages: _Stages
+    view: View, words: list[int], radius: float, seed: int, plan: Plan | None, effort: float, memory: int, stages: _Stages
 ) -> tuple[torch.Tensor, bool]:
     """The best Δ of each word (P, d), float64 and exactly in the ball, and whether the search converged."""
-    chosen = plan or view.plan
-    if plan is None and len(words) > MANY and not view.bytes_per_look:
+    chosen = plan or scaled(view.plan, effort)
+    if plan is None and len(words) > MANY:
         found = _run(view, words, radius, lighter(chosen), seed, memory, stages.search(more=steps_at_most(chosen)))
-        finalists = [words[row] for row in found.value.topk(FINALISTS).indices.tolist()]
+        finalists = [words[row] for row in found.value.topk(min(len(words), _finalists(view))).indices.tolist()]
         final = _run(view, finalists, radius, chosen, seed, memory, stages.search())
         found = _merge(found, final, words, finalists)
     else:
@@ -158,8 +160,22 @@ def _run(view: View, words: list[int], radius: float, plan: Plan, seed: int, mem
     return search(view, index, radius, plan=plan, seed=seed, memory=memory, progress=progress)
 
 
+def scaled(plan: Plan, effort: float) -> Plan:
+    """The plan with its starts and steps times ``effort``."""
+    if not 0.01 <= effort <= 1000:
+        raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
+    return replace(plan, starts=max(1, round(plan.starts * effort)), steps=max(1, round(plan.steps * effort)))
+
+
+def _finalists(view: View) -> int:
+    """How many words get the full search: more where the lighter one ranks them less surely."""
+    return 2 * FINALISTS if view.bytes_per_look else FINALISTS
+
+
 def lighter(plan: Plan) -> Plan:
-    """Enough to rank the words: a third of the starts, one generation of children."""
+    """Enough to rank the words: a third of the starts, one generation of children; or a third of the steps."""
+    if plan.solver == "conjugate":
+        return replace(plan, steps=max(1, plan.steps // 3))
     return replace(
         plan,
         starts=max(4, plan.starts * 3 // 8),

@@ -6,6 +6,7 @@ traceback unless --debug.
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from typing import Annotated
@@ -47,16 +48,31 @@ def common(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     sys.exit(run(arguments))
+
+
+def _speak() -> None:
+    """The library's warnings as lines of this program."""
+    log = logging.getLogger("wordsway")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("wordsway: %(message)s"))
+        log.addHandler(handler)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line; return the exit status."""
     debug = "--debug" in arguments
+    _speak()
     # --debug is understood anywhere on the line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
     try:
         status = app(args=arguments or ["--help"], standalone_mode=False)
+        if status == 130:  # how Typer passes Ctrl-C on
+            return _fail("interrupted: nothing was left half-written", 1, debug)
         return status if isinstance(status, int) else 0
     except typer.Exit as stop:
         return stop.exit_code

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wordsway.cli.progress import fetching
+from wordsway.cli.progress import echo_json, fetching
 from wordsway.data import CATALOGUE, entry, get, home, present
 
 data_app = typer.Typer(help="Corpora and models: what is here, what can be fetched, from where, under which licence.", no_args_is_help=True)
@@ -38,7 +37,7 @@ def list_command(
             }
         )
     if as_json:
-        typer.echo(json.dumps({"home": str(home()), "entries": rows}, ensure_ascii=False))
+        echo_json({"home": str(home()), "entries": rows})
         return
     from rich.console import Console
 
@@ -63,6 +62,7 @@ def get_command(
             here = get(name, progress=partial(progress, name), folder=folder)
         found.append({"name": name, "folder": str(here.folder), "from": here.source, "sha256": here.digest, "files": dict(here.files)})
         if not as_json:
-            typer.echo(f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), verified")
+            checked = "verified" if folder is None else "its hashes recorded or verified"
+            typer.echo(f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), {checked}")
     if as_json:
-        typer.echo(json.dumps(found[0] if len(found) == 1 else found))
+        echo_json(found[0] if len(found) == 1 else found)

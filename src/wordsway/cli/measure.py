@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from wordsway.cli.progress import fetching, reporting
+from wordsway.cli.progress import echo_json, fetching, reporting
 from wordsway.errors import InputError
 
 
@@ -67,12 +66,12 @@ def measure_command(
     if forecast:
         cost = predict(request)
         fields = {"map": map, "n": n, "d": d, "k": request.features, "depth": request.layers, "trials": trials}
-        typer.echo(json.dumps(fields | cost.to_dict())) if as_json else Console().print(forecast_line(request, cost))
+        echo_json(fields | cost.to_dict()) if as_json else Console().print(forecast_line(request, cost))
         return
     with reporting(trials, "trial") as reporter, fetching() as download:
         result = measure(request, progress=reporter.trial, fetching=download)
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+        echo_json(result.to_dict())
     else:
         Console().print(measurement_table(result))
     if result.interrupted:

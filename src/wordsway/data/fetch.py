@@ -23,7 +23,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from wordsway.data import clients
-from wordsway.data.archives import ArchiveError, extract, join
+from wordsway.data.archives import ArchiveError, extract, join, looks_like
 from wordsway.data.catalogue import Entry, Hub, Registry, entry
 from wordsway.data.clients import Progress, Unreachable
 from wordsway.data.home import home, sha256, write_json
@@ -71,7 +71,7 @@ def present(name: str) -> Present | None:
         files = {str(file): str(digest) for file, digest in manifest["files"].items()}
         good = manifest["version"] == VERSION and any(_agrees(source, files) for source in wanted.sources)
         return Present(wanted, folder, str(manifest["source"]), files) if good else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -92,7 +92,7 @@ def get(name: str, *, only: tuple[str, ...] | None = None, progress: Progress | 
         if not broken:
             return here
         log.warning("%s is not the file it should be (its SHA-256 differs): refused, fetching it again", here.path(broken[0]))
-    with _writing(wanted.name), one_at_a_time(wanted.name):
+    with writing(wanted.name), one_at_a_time(wanted.name):
         again = present(name)
         if again is not None and folder is None and not again.broken():
             return again  # another process was faster
@@ -117,13 +117,18 @@ def one_at_a_time(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _writing(name: str) -> Iterator[None]:
+def writing(name: str) -> Iterator[None]:
     """The disk's refusals as one line with a remedy."""
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        remedy = "free some space there" if error.errno == errno.ENOSPC else "make it writable"
+        remedies = {
+            errno.ENOSPC: "free some space there",
+            errno.ENOTDIR: "remove the file in its way",
+            errno.EEXIST: "remove the file in its way",
+        }
+        remedy = remedies.get(error.errno or 0, "make it writable")
         raise DataError(f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to another folder") from None
 
 
@@ -197,7 +202,7 @@ def _from_source(wanted: Entry, source: Hub | Registry, progress: Progress, room
 
 def _from_folder(wanted: Entry, folder: Path, room: Path) -> tuple[str, dict[str, str]]:
     """Copy the files of one of the sources out of a folder."""
-    for source in wanted.sources:
+    for source in sorted(wanted.sources, key=lambda source: any(kept.sha256 is None for kept in source.files)):  # pinned ones first
         if all((folder / kept.name).is_file() for kept in source.files):
             for kept in source.files:
                 shutil.copyfile(folder / kept.name, room / kept.name)
@@ -205,6 +210,9 @@ def _from_folder(wanted: Entry, folder: Path, room: Path) -> tuple[str, dict[str
             bad = [kept.name for kept in source.files if kept.sha256 not in (None, found[kept.name])]
             if bad:
                 raise ArchiveError(f"{bad[0]} is refused: its SHA-256 is not the catalogue's")
+            for kept in source.files:
+                if not looks_like(room / kept.name):
+                    raise ArchiveError(f"{kept.name} is refused: it is not what its name says")
             return f"folder, as {source.title}", found
     choices = " or ".join(", ".join(kept.name for kept in source.files) for source in wanted.sources)
     raise InputError(f"a folder with {choices}", folder, f"point --from at the folder that holds {wanted.name}")

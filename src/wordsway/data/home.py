@@ -15,7 +15,9 @@ import platformdirs
 def home() -> Path:
     """The cache directory: ``$WORDSWAY_HOME`` where set, else the platform's own place for caches."""
     chosen = os.environ.get("WORDSWAY_HOME")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
+    if chosen and not chosen.startswith("~"):
+        return Path(chosen)
+    return Path(os.path.expanduser(chosen)) if chosen else Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
 
 
 def sha256(path: Path) -> str:

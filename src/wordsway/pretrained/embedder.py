@@ -18,6 +18,7 @@ from wordsway.pretrained.files import locate
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader, Tokens
 from wordsway.sample import Sample
+from wordsway.text.clean import STRAY
 
 #: What to do with a text of fewer than n tokens.
 PADDING = ("none", "pad")
@@ -76,6 +77,10 @@ class Embedder:
         return about | {"cache_version": VERSION, **{name: version(name) for name in ("transformers", "tokenizers")}}
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        for text in texts:
+            if not isinstance(text, str) or STRAY.search(text):
+                got = "lone surrogates" if isinstance(text, str) else type(text).__name__
+                raise InputError("texts of whole characters", got, "decode bytes first, with errors='replace'")
         return self.reader(texts)
 
     def rows(self, texts: Sequence[str], *, padded: bool = True, progress: Callable[[int, int], None] | None = None) -> list[np.ndarray]:
@@ -98,7 +103,9 @@ class Embedder:
             found |= fresh
             if progress is not None:
                 progress(start + len(some), len(missing))
-        return [found[key] for key in keys]
+        if padded or alone:
+            return [found[key] for key in keys]
+        return [found[key][: one.count] for key, one in zip(keys, self.tokens(texts), strict=True)]
 
     def _run(self, texts: Sequence[str], alone: bool) -> list[np.ndarray]:
         tokens = self.tokens(texts)
@@ -127,7 +134,11 @@ class Embedder:
             raise InputError(f"padding among {', '.join(PADDING)}", repr(padding), "pad fills short texts up, none refuses them")
         if n is not None and positive("n", n) > self.context:
             raise InputError(f"n ≤ {self.context}, the context", n, "pass a larger context")
+        if isinstance(texts, str):
+            raise InputError("a list of texts", "one string", "pass [text], or use sample(text)")
         texts = list(texts)
+        if not texts:
+            return []
         tokens = self.tokens(texts)
         for one in tokens:
             if n is not None and one.count < n and padding == "none":

@@ -12,8 +12,11 @@ from wordsway import data
 from wordsway.data.clients import Progress
 from wordsway.data.home import sha256
 from wordsway.errors import InputError
+from wordsway.text.readers import expanded, there
 
 LIGHT = ("tokenizer.json", "config.json")
+#: Files beside the weights that can change tokens or numbers.
+SPELLING = {".json", ".txt", ".model", ".jinja"}
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
 
             return unpacked(here)
         return ModelFiles(entry.name, here.folder, here.digest)
-    folder = Path(model).expanduser()
-    if not folder.is_dir():
+    folder = expanded(model)
+    if not there(model) or not folder.is_dir():
         known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
         raise InputError(f"a model ({known}) or a folder with one", repr(str(model)), "see wordsway data list, or check the path")
     weights = sorted(folder.glob("*.safetensors"))
@@ -60,6 +63,7 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
             f"{folder} without any",
             "save the model with save_pretrained(…, safe_serialization=True); other formats can run code when they are opened",
         )
-    kept = [*weights, *(folder / name for name in LIGHT if (folder / name).is_file())]
+    spelling = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in SPELLING)
+    kept = [*weights, *spelling]
     listing = "".join(f"{path.name} {sha256(path)}\n" for path in kept)
     return ModelFiles(str(model), folder, hashlib.sha256(listing.encode()).hexdigest())

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from wordsway.data import Present, home
-from wordsway.data.fetch import one_at_a_time
+from wordsway.data.fetch import one_at_a_time, writing
 from wordsway.data.home import sha256, write_json
 from wordsway.pretrained.files import ModelFiles
 
@@ -25,7 +25,7 @@ def unpacked(here: Present) -> ModelFiles:
     source = next(name for name in here.files if name.endswith(".gguf"))
     target = home() / "models" / f"{here.entry.name}-{here.digest[:16]}"
     if not _whole(target):
-        with one_at_a_time(f"unpack-{here.entry.name}"):
+        with writing(here.entry.name), one_at_a_time(f"unpack-{here.entry.name}"):
             if not _whole(target):
                 log.warning("unpacking %s once (dequantised %s); this takes about a minute", here.entry.name, _kind(source))
                 _unpack(here.folder, source, target)

@@ -101,7 +101,7 @@ class Layers:
                 return self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False).hidden_states[layer]
             return self._until(entrance, ids, mask)
         except IndexError:
-            raise InputError(f"at most {limit} tokens for this model", ids.shape[1], "take a smaller n or context") from None
+            raise InputError(f"fewer tokens (this model has {limit} positions)", ids.shape[1], "take a smaller n or context") from None
 
     def _until(self, entrance: Entrance, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         reached: list[torch.Tensor] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -30,6 +31,7 @@ class Curve:
     sd: Sequence[float]
     upper: Sequence[float | None] = ()
     look: int = 0
+    dashed: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Reference:
     n: Sequence[float]
     value: Sequence[float]
     look: int | None = None
+    style: str = ":"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def draw_panels(panels: Sequence[Panel], path: Path, formats: Sequence[str] = ("
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     with plt.rc_context(STYLE):
-        figure, grid = plt.subplots(rows, columns, figsize=(4.6 * columns, 4.3 * rows), layout="constrained", squeeze=False)
+        figure, grid = plt.subplots(rows, columns, figsize=(5.6 * columns, 4.6 * rows), layout="constrained", squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             _draw(axes, panel)
         for axes in list(grid.flat)[len(panels) :]:
@@ -83,9 +86,10 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg", "pd
 def _draw(axes: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         colour, marker = LOOK[curve.look % len(LOOK)]
-        axes.errorbar(
-            curve.n, curve.mean, yerr=curve.sd, color=colour, marker=marker, markersize=5, linewidth=1.4, capsize=2.5, label=curve.label
-        )
+        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5}
+        if curve.dashed:
+            look |= {"linestyle": "--", "markerfacecolor": "white", "markersize": 4, "linewidth": 1.0}
+        axes.errorbar(curve.n, curve.mean, yerr=curve.sd, capsize=2.5, label=curve.label, **look)
         band = (
             [(n, low, high) for n, low, high in zip(curve.n, curve.mean, curve.upper, strict=True) if high is not None]
             if curve.upper
@@ -96,7 +100,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
             axes.fill_between(n, low, high, color=colour, alpha=0.12, linewidth=0)
     for reference in panel.references:
         colour = "#555555" if reference.look is None else LOOK[reference.look % len(LOOK)][0]
-        axes.plot(reference.n, reference.value, linestyle=":", linewidth=1.2, color=colour, label=reference.label)
+        axes.plot(reference.n, reference.value, linestyle=reference.style, linewidth=1.2, color=colour, label=reference.label)
     ticks = sorted({n for curve in panel.curves for n in curve.n})
     if not panel.rate:  # two labels must not run into each other
         span = ticks[-1] - ticks[0] or 1
@@ -108,11 +112,11 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
         axes.minorticks_off()
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.25)  # room for the legend
     axes.set_xticks(ticks, [str(tick) for tick in ticks], rotation=0 if len(ticks) <= 7 else 45)
     axes.set_xlabel("number of tokens n")
     axes.set_ylabel("word sensitivity S")
     axes.set_title(panel.title, fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda at: not isinstance(handles[at], ErrorbarContainer))
-    axes.legend([handles[at] for at in order], [labels[at] for at in order], fontsize=8.5)
+    axes.legend([handles[at] for at in order], [labels[at] for at in order], fontsize=8, ncols=1 if panel.rate else 2, loc="upper right")

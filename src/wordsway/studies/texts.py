@@ -14,6 +14,7 @@ from wordsway import data
 from wordsway.errors import InputError
 from wordsway.sample import Sample
 from wordsway.seeds import derive
+from wordsway.text.readers import there
 
 if TYPE_CHECKING:
     from wordsway.pretrained import Embedder
@@ -80,32 +81,67 @@ class GaussianTexts:
 
 
 class CorpusTexts:
-    """Distinct texts of a corpus, drawn by seed and embedded by a pretrained model."""
+    """Distinct texts of a corpus, drawn by seed and embedded by a pretrained model, ``ahead`` of them at once."""
 
-    def __init__(self, name: str, n: int, d: int, seed: int, count: int, options: TextOptions, fetching: Fetching | None = None) -> None:
-        from wordsway.pretrained import Embedder
-        from wordsway.text import corpus
-
-        source, model = split(name)
-        chosen = options.model or model or DEFAULT_MODEL
-        bar = (lambda what: None) if fetching is None else (lambda what: lambda done, total: fetching(what, done, total))
-        self.corpus = corpus(
-            source, text_column=options.text_column, label_column=options.label_column, encoding=options.encoding, progress=bar(source)
-        )
-        self.embedder = Embedder(chosen, options.layer, context=context_for(n), progress=bar(chosen))
+    def __init__(self, name: str, n: int, d: int, seed: int, ahead: int, options: TextOptions, fetching: Fetching | None = None) -> None:
+        if options.padding == "paper" and n > PAPER_CONTEXT:
+            raise InputError(f"n ≤ {PAPER_CONTEXT}, what the paper pads to", n, "take a smaller n, or --padding none")
         self.n, self.d, self.seed, self.options = n, d, seed, options
-        self.texts = draw_texts(self.corpus, self.embedder, count, seed, n=n, padding=options.padding)
-        padding = "none" if options.padding == "none" else "pad"
-        self.samples = self.embedder.samples([text.text for text in self.texts], n, d, padding=padding)
+        self.drawn = _drawn(name, context_for(n), seed, n if options.padding == "none" else 0, options, fetching)
+        self.drawn.upto(ahead)
+        self.samples: dict[int, Sample] = {}
 
     def draw(self, index: int) -> Drawn:
-        text = self.texts[index]
-        about = {"id": text.id, "sha256": text.sha256, "label": self.corpus.label(text)}
-        return Drawn(self.samples[index], self.seed, about)
+        corpus, text = self.drawn.corpus, self.drawn.upto(index + 1)[index]
+        if index not in self.samples:
+            padding = "none" if self.options.padding == "none" else "pad"
+            ahead = [at for at in range(len(self.drawn.texts)) if at >= index or at not in self.samples]
+            samples = self.drawn.embedder.samples([self.drawn.texts[at].text for at in ahead], self.n, self.d, padding=padding)
+            self.samples |= dict(zip(ahead, samples, strict=True))
+        return Drawn(self.samples[index], self.seed, {"id": text.id, "sha256": text.sha256, "label": corpus.label(text)})
 
     def describe(self) -> dict[str, Any]:
-        about = {"corpus": self.corpus.name, "corpus_sha256": self.corpus.digest, "labels": dict(self.corpus.signs)}
-        return about | {"padding": self.options.padding, "read": self.corpus.faults.to_dict()} | self.embedder.describe()
+        corpus = self.drawn.corpus
+        about = {"corpus": corpus.name, "corpus_sha256": corpus.digest, "labels": dict(corpus.signs)}
+        return about | {"padding": self.options.padding, "read": corpus.faults.to_dict()} | self.drawn.embedder.describe()
+
+
+@dataclass
+class _Draws:
+    """The seed's order of a corpus, drawn as far as it was needed."""
+
+    corpus: Corpus
+    embedder: Embedder
+    seed: int
+    n: int
+    padding: str
+    texts: list[Text]
+
+    def upto(self, count: int) -> list[Text]:
+        if count > len(self.texts):
+            self.texts = draw_texts(self.corpus, self.embedder, count, self.seed, n=self.n, padding=self.padding)
+        return self.texts
+
+
+_DRAWS: dict[tuple[Any, ...], _Draws] = {}
+
+
+def _drawn(name: str, context: int, seed: int, n: int, options: TextOptions, fetching: Fetching | None) -> _Draws:
+    """The draws of this corpus, model and seed, shared by all sizes that allow it: reading a corpus takes a second."""
+    from wordsway.pretrained import Embedder
+    from wordsway.text import corpus
+
+    key = (name, context, seed, n, options, data.home())
+    if key not in _DRAWS:
+        source, model = split(name)
+        if options.model and model and options.model != model:
+            raise InputError("one model", f"{model} in --data and {options.model} as --model", "name it once")
+        chosen = options.model or model or DEFAULT_MODEL
+        bar = (lambda what: None) if fetching is None else (lambda what: lambda done, total: fetching(what, done, total))
+        columns = {"text_column": options.text_column, "label_column": options.label_column, "encoding": options.encoding}
+        texts = corpus(source, **columns, progress=bar(source))
+        _DRAWS[key] = _Draws(texts, Embedder(chosen, options.layer, context=context, progress=bar(chosen)), seed, n, options.padding, [])
+    return _DRAWS[key]
 
 
 def split(name: str) -> tuple[str, str | None]:
@@ -114,9 +150,13 @@ def split(name: str) -> tuple[str, str | None]:
     >>> split("imdb"), split("imdb:mpnet"), split("imdb:/models/mine")
     (('imdb', None), ('imdb', 'mpnet'), ('imdb', '/models/mine'))
     """
-    if Path(name).exists() or ":" not in name:
+    if there(name) or ":" not in name:
         return name, None
     head, tail = name.split(":", 1) if name.split(":", 1)[0] in data.CATALOGUE else name.rsplit(":", 1)
+    if not (head in data.CATALOGUE or there(head)):
+        return name, None
+    if not tail:
+        raise InputError("a model behind the colon", repr(name), f"write {head}:minilm, or {head} alone")
     return head, tail
 
 
@@ -152,7 +192,7 @@ def draw_texts(corpus: Corpus, embedder: Embedder, count: int, seed: int, *, n: 
         count,
         seed,
         accept=lambda texts: [one.count >= n for one in embedder.tokens([text.text for text in texts])],
-        promising=lambda text: len(text) + 2 >= n,
+        promising=lambda text: 4 * len(text) + 8 >= n,  # no tokenizer makes more pieces of a character
         wanted=f"texts of at least n = {n} tokens",
     )
 

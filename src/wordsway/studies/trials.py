@@ -35,6 +35,7 @@ class Request:
     certificate: bool = True
     memory: int = MEMORY
     texts: TextOptions = field(default_factory=TextOptions)
+    effort: float = 1.0
 
     def __post_init__(self) -> None:
         if self.map not in MAPS:
@@ -181,15 +182,18 @@ def measure(
     return Measurement(request, tuple(trials), spent, peak_bytes() / 1e6, interrupted, source.describe())
 
 
-def run_trial(request: Request, source: Source, index: int, progress: Progress | None = None) -> tuple[Trial, Sensitivity]:
-    """One trial: its text, its weights, its search, each from a seed of its own."""
+def run_trial(
+    request: Request, source: Source, index: int, progress: Progress | None = None, *, text: int | None = None
+) -> tuple[Trial, Sensitivity]:
+    """One trial: its text (number ``text`` of the source, or the trial's own), its weights, its search, each from its seed."""
     map_seed, search_seed = (derive(request.seed, "trial", index, name) for name in ("map", "search"))
-    drawn = source.draw(index)
+    drawn = source.draw(index if text is None else text)
     result = sensitivity(
         request.build(map_seed),
         drawn.sample,
         positions=request.positions if isinstance(request.positions, str) else list(request.positions),
         seed=search_seed,
+        effort=request.effort,
         certificate=request.certificate,
         memory=request.memory,
         progress=progress,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BREAK = re.compile(r"<\s*/?\s*br\s*/?\s*>", re.IGNORECASE)
-_STRAY = re.compile("[\ud800-\udfff]")
+_BREAK = re.compile(r"<\s{0,8}/?\s{0,8}br\s{0,8}/?\s{0,8}>", re.IGNORECASE)
+STRAY = re.compile("[\ud800-\udfff]")
 
 
 @dataclass
@@ -33,7 +33,7 @@ def clean(text: str, faults: Faults) -> str:
     if "<" in text:
         text, found = _BREAK.subn(lambda match: "\n" + " " * (len(match[0]) - 1), text)
         faults.breaks += found
-    if not text.isascii() and _STRAY.search(text):
-        text = _STRAY.sub("�", text)
+    if not text.isascii() and STRAY.search(text):
+        text = STRAY.sub("�", text)
         faults.encoding += 1
     return text

@@ -10,9 +10,9 @@ from typing import Any
 
 from wordsway import data
 from wordsway.errors import InputError
-from wordsway.text.clean import Faults, clean
+from wordsway.text.clean import STRAY, Faults, clean
 from wordsway.text.labels import signs, spelled
-from wordsway.text.readers import Columns, Row, records, rows
+from wordsway.text.readers import Columns, Row, expanded, records, rows, there
 
 #: At most this share of a corpus's texts may hold bytes that are not text in its encoding.
 TOLERATED = 0.01
@@ -51,7 +51,7 @@ class Corpus:
             if not text.strip():
                 faults.empty += 1
                 continue
-            kind = None if label is None else spelled(label)
+            kind = None if label is None else STRAY.sub("�", spelled(label)) or None
             if kind is not None and kind not in kinds:
                 kinds.add(kind)
                 signs(kinds, self.name)
@@ -67,6 +67,9 @@ class Corpus:
 
     def label(self, text: Text) -> int | None:
         """The text's label as ±1; None where the corpus has none."""
+        if text.kind is not None and text.kind not in self.signs:  # in the middle of a first pass
+            for _ in self:
+                pass
         return None if text.kind is None else self.signs[text.kind]
 
     def balance(self) -> dict[int, int]:
@@ -94,11 +97,11 @@ def corpus(
     if isinstance(source, str) and source in data.CATALOGUE:
         return _fetched(source, progress)
     if isinstance(source, (str, Path)):
-        path = Path(source).expanduser()
-        if not path.exists():
+        if not there(source):
             known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "corpus")
             raise InputError(f"gaussian, a corpus ({known}), a file or a folder", repr(str(source)), "check the name or the path")
-        return Corpus(path.name, lambda: rows(path, columns, encoding))
+        path = expanded(source)
+        return Corpus(STRAY.sub("�", path.name or str(path)), lambda: rows(path, columns, encoding))
     if isinstance(source, Mapping):
         raise InputError("one split of a data set", f"a dictionary of {', '.join(map(str, source))}", "choose one: dataset['train']")
     names = getattr(source, "column_names", None)

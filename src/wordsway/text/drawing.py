@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 from wordsway.text.corpora import Corpus, Text
+from wordsway.text.corpora import corpus as opened
 
 #: Candidates held per pass, at least; each pass that does not suffice holds eight times more.
 POOL = 256
 
 
 def draw(
-    corpus: Corpus,
+    corpus: Any,
     count: int,
     seed: int,
     *,
@@ -38,33 +40,36 @@ def draw(
     >>> [text.text for text in draw(numbers, 3, seed=0)] == [text.text for text in draw(numbers, 10, seed=0)][:3]
     True
     """
+    corpus = corpus if isinstance(corpus, Corpus) else opened(corpus)
+    count = positive("count", count)
     shares = {-1: (count + 1) // 2, 1: count // 2} if balanced else {0: count}
     found: dict[int, list[Text]] = {side: [] for side in shares}
-    pool, after = max(POOL, 4 * count), dict.fromkeys(shares, -1)
-    while any(len(found[side]) < share for side, share in shares.items()):
-        heaps = _smallest(corpus, seed, pool, after, promising, balanced)
-        for side, share in shares.items():
-            candidates = heaps.get(side, [])
-            for batch in _batches(candidates, 2 * (share - len(found[side]))):
-                if len(found[side]) >= share:
+    pool, after, taken = max(POOL, 4 * count), dict.fromkeys(shares, -1), set[str]()
+    short = {side for side, share in shares.items() if share}
+    while short:
+        candidates, full = _smallest(corpus, seed, pool, after, promising, balanced)
+        for side in sorted(short):
+            for batch in _batches(candidates[side], 2 * (shares[side] - len(found[side]))):
+                fresh = [text for _, text in batch if text.sha256 not in taken]  # a text may stand under both labels
+                for text, fine in zip(fresh, accept(fresh), strict=True):
+                    if fine and len(found[side]) < shares[side]:
+                        found[side].append(text)
+                        taken.add(text.sha256)
+                if len(found[side]) == shares[side]:
                     break
-                good = accept([text for _, text in batch])
-                found[side] += [text for (_, text), fine in zip(batch, good, strict=True) if fine]
-            del found[side][share:]
-            if candidates:
-                after[side] = candidates[-1][0]
-        if all(len(heaps.get(side, [])) < pool for side, share in shares.items() if len(found[side]) < share):
-            break
-        pool *= 8
-    for side, share in shares.items():
-        if len(found[side]) < share:
+            if candidates[side]:
+                after[side] = candidates[side][-1][0]
+        missing = {side for side in short if len(found[side]) < shares[side]}
+        for side in missing - full:
             which = {-1: " with label −1", 1: " with label +1"}.get(side, "")
             total = corpus.faults.texts - corpus.faults.empty
             raise InputError(
-                f"{share} different {wanted}{which} in {corpus.name}",
+                f"{shares[side]} different {wanted}{which} in {corpus.name}",
                 f"{len(found[side])} among {total:,}",
                 "draw fewer, or take a smaller n",
             )
+        short = missing
+        pool *= 8
     if not balanced:
         return found[0]
     return [found[(-1, 1)[number % 2]][number // 2] for number in range(count)]
@@ -72,16 +77,17 @@ def draw(
 
 def _smallest(
     corpus: Corpus, seed: int, pool: int, after: dict[int, int], promising: Callable[[str], bool], balanced: bool
-) -> dict[int, list[tuple[int, Text]]]:
-    """Per label (or 0) the ``pool`` texts with the smallest keys beyond ``after``, sorted by key."""
+) -> tuple[dict[int, list[tuple[int, Text]]], set[int]]:
+    """Per label (or 0) the ``pool`` texts with the smallest keys beyond ``after``, sorted by key; and the labels with more."""
     heaps: dict[str | None, list[tuple[int, Text]]] = {}
     held: dict[str | None, set[int]] = {}
     prefix = f"{int(seed)}:".encode()
-    bound = min(after.values())
     for text in corpus:
         if not promising(text.text):
             continue
         side = text.kind if balanced else None
+        label = corpus.signs.get(text.kind or "") if balanced else 0  # unknown in the first pass, which takes all
+        bound = -1 if label is None else after[label]
         key = int.from_bytes(hashlib.sha256(prefix + text.sha256.encode()).digest()[:16], "big")
         heap, keys = heaps.setdefault(side, []), held.setdefault(side, set())
         if key <= bound or key in keys or (len(heap) == pool and key > -heap[0][0]):
@@ -92,13 +98,11 @@ def _smallest(
         else:
             keys.discard(-heapq.heappushpop(heap, (-key, text))[0])
     if balanced and (None in heaps or len(corpus.signs) < 2):
-        raise InputError(
-            f"labels of two kinds in {corpus.name}, to balance them", f"{len(corpus.signs)} kinds", "name the labels with --label-column"
-        )
+        got = "texts without a label" if None in heaps else f"{len(corpus.signs)} kinds"
+        raise InputError(f"labels of two kinds in {corpus.name}, to balance them", got, "name the labels with --label-column")
     named = {(corpus.signs[kind] if balanced and kind is not None else 0): heap for kind, heap in heaps.items()}
-    return {
-        side: sorted(((-key, text) for key, text in heap if -key > after[side]), key=lambda pair: pair[0]) for side, heap in named.items()
-    }
+    full = {side for side, heap in named.items() if len(heap) == pool}
+    return {side: sorted(((-key, text) for key, text in named.get(side, [])), key=lambda pair: pair[0]) for side in after}, full
 
 
 def _batches(items: list[tuple[int, Text]], size: int) -> Iterator[list[tuple[int, Text]]]:

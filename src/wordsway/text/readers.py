@@ -9,12 +9,15 @@ import codecs
 import csv
 import gzip
 import json
+import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from wordsway.errors import InputError
+from wordsway.text.labels import KNOWN
 
 #: The longest text, in characters: beyond it, a file is not what it seems to be.
 LONGEST = 1_000_000
@@ -36,6 +39,10 @@ class Columns:
         known = list(names)
         text = self.text if self.text is not None else next((name for name in TEXT_COLUMNS if name in known), None)
         if text is None and len(known) == 1:
+            if self.text is None and any(mark in known[0] for mark in ";\t|"):
+                raise InputError(
+                    f"commas between the columns of {where}", f"one column {known[0][:40]!r}", "save it with commas, or as .tsv"
+                )
             text = known[0]
         if text is None or text not in known:
             wanted = f"a column {self.text!r}" if self.text else f"a column of texts ({', '.join(TEXT_COLUMNS[:4])})"
@@ -64,7 +71,34 @@ def rows(path: Path, columns: Columns, encoding: str | None = None) -> Iterator[
         raise InputError(f"a file whose name ends in {', '.join(READERS)} (or .gz)", path.name, "rename or convert it")
     if path.stat().st_size == 0:
         raise InputError("a file with texts", f"{path.name}, which is empty", "check that it was written completely")
-    yield from reader(path, columns, encoding)
+    try:
+        yield from reader(path, columns, encoding)
+    except InputError:
+        raise
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"a whole gzip file in {path.name}", error, "check that it was written completely") from None
+    except UnicodeError as error:
+        raise InputError(f"{path.name} in {encoding or 'UTF-8'}", str(error).splitlines()[0], "pass its own --encoding") from None
+    except RecursionError:
+        raise InputError(f"texts in {path.name}", "JSON nested too deeply", "write one flat object per text") from None
+    except OSError as error:
+        raise InputError("a file that can be read", f"{path.name} ({os.strerror(error.errno or 5)})", "check its permissions") from None
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with ~ spelled out, where that user exists."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def there(path: str | Path) -> bool:
+    """Is something at this path? Names that no file can have are nowhere."""
+    try:
+        return str(path) != "" and expanded(path).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _kind(path: Path) -> str:
@@ -77,16 +111,28 @@ def opened(path: Path, encoding: str | None) -> IO[str]:
     packed = path.suffix.lower() == ".gz"
     with gzip.open(path) if packed else path.open("rb") as raw:
         head = raw.read(1 << 16)
-    wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if b"\0" in head and not wide and not (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
+    marks = (
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    )
+    marked = next((name for mark, name in marks if head.startswith(mark)), None)
+    chosen = _encoding(encoding or marked or "utf-8-sig")
+    if b"\0" in head and not chosen.startswith(("utf-16", "utf-32")):
         raise InputError("a text file", f"{path.name}, which is binary", "pass CSV, TSV, JSONL, Parquet or plain text by its own name")
-    chosen = encoding or ("utf-16" if wide else "utf-8-sig")
-    try:
-        codecs.lookup(chosen)
-    except LookupError:
-        raise InputError("an encoding that Python knows", repr(chosen), "utf-8, latin-1 or cp1252, for example") from None
     open_as: Callable[..., IO[str]] = cast(Any, gzip.open) if packed else cast(Any, open)
     return open_as(path, "rt", encoding=chosen, errors="surrogateescape", newline="")
+
+
+def _encoding(name: str) -> str:
+    """The encoding's own name; UTF-8 also reads files that begin with a mark."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(name)
+    except (LookupError, UnicodeError, TypeError):
+        raise InputError("an encoding of texts that Python knows", repr(name), "utf-8, latin-1 or cp1252, for example") from None
+    return "utf-8-sig" if found.name == "utf-8" else found.name
 
 
 def _lines(file: IO[str], name: str) -> Iterator[str]:
@@ -105,7 +151,7 @@ def _text_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[
     """One text per line."""
     with opened(path, encoding) as file:
         for number, line in enumerate(_lines(file, path.name)):
-            yield f"{path.name}:{number + 1}", line, None
+            yield f"{path.name}:{number + 1}", line.rstrip("\r\n"), None
 
 
 def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator[Row]]:
@@ -114,7 +160,7 @@ def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator
         with opened(path, encoding) as file:
             table = csv.reader(_lines(file, path.name), delimiter=separator)
             try:
-                header = [name.strip() for name in next(table, [])]
+                header = [name.strip() for name in next((cells for cells in table if cells), [])]
                 text, label = columns.find(header, path.name)
                 at, sign = header.index(text), None if label is None else header.index(label)
                 for number, cells in enumerate(table):
@@ -191,7 +237,7 @@ def _parquet(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row
                 for one, sign in zip(texts, labels, strict=True):
                     number += 1
                     yield f"{path.name}:{number}", _string(one, path.name, number), sign
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, UnicodeError) as error:
         raise InputError(f"a Parquet file in {path.name}", str(error).splitlines()[0], "check that it was written completely") from None
 
 
@@ -201,9 +247,17 @@ def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]
     plain = [file for file in files if _kind(file) == ".txt"]
     if not files:
         raise InputError(f"a folder with {', '.join(READERS)} files", f"{path} without any", "check the path")
+    named = {file.parent.name for file in plain if file.parent.name.lower() in KNOWN}
+    if len(named) == 2:  # what lies outside (a README, say) is no text of the corpus
+        files = plain = [file for file in plain if file.parent.name in named]
+    if plain and len(plain) < len(files):
+        raise InputError(
+            "a folder of texts or of tables", f"{plain[0].name} beside {next(f for f in files if f not in plain).name}", "name one file"
+        )
     if not plain:
         for file in files:
-            yield from rows(file, columns, encoding)
+            for where, text, label in rows(file, columns, encoding):
+                yield f"{file.parent.relative_to(path) / where}", text, label
         return
     folders = {file.parent.name for file in plain}
     for file in plain:
