@@ -1,0 +1,84 @@
+"""The paper's figures from a table of cells: one panel per kind of data."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wordsway.bounds.theory import infinite_width, wide_relu_rf
+from wordsway.report.panels import Curve, Panel, Reference, draw_panels
+from wordsway.studies.claims import series_slope
+from wordsway.studies.figures import FigureSpec
+
+if TYPE_CHECKING:
+    import pandas
+
+MODELS = {"imdb:minilm": "MiniLM", "imdb:mpnet": "MPNet", "imdb:bert-base": "BERT-Base"}
+
+
+def draw_figure(figure: FigureSpec, frame: pandas.DataFrame, path: Path) -> list[Path]:
+    """PNG, SVG and PDF beside each other; nothing where nothing was measured."""
+    panels = figure_panels(figure, frame)
+    return draw_panels(panels, path) if panels else []
+
+
+def figure_panels(figure: FigureSpec, frame: pandas.DataFrame) -> list[Panel]:
+    """Gaussian texts left, IMDb reviews right."""
+    if frame.empty:
+        return []
+    panels = []
+    for title, inside in (("Gaussian texts", False), ("IMDb reviews", True)):
+        rows = frame[(frame["map"] == figure.map) & (frame["data"].str.startswith("imdb") == inside)]
+        if not rows.empty:
+            panels.append(_panel(figure, title, rows))
+    return panels
+
+
+def _panel(figure: FigureSpec, title: str, rows: pandas.DataFrame) -> Panel:
+    curves: list[Curve] = []
+    deep = figure.map == "drf"
+    looks = {value: at for at, value in enumerate(figure.depths if deep else figure.widths)}
+    for pair, some in rows.groupby(["data", "depth" if deep else "d"]):
+        data, value = str(pair[0]), int(pair[1])  # type: ignore[call-overload]
+        name = f"L = {value}" if deep else f"d = {value}"
+        name += f", {MODELS[data]}" if data in MODELS else ""
+        look = looks[value] + (3 if data == "imdb:bert-base" else 0)
+        for positions, part in some.groupby("positions"):
+            slope = series_slope(part)
+            told = "" if slope is None or positions == "all" else f": slope {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
+            curves.append(_curve(part, f"{name}, any row" if positions == "all" else f"{name}{told}", look, dashed=positions == "all"))
+    curves.sort(key=lambda curve: (curve.dashed, curve.look))
+    return Panel(f"{figure.title.split(': ')[-1].capitalize()} · {title}", curves, _references(figure, rows), rate=figure.rate)
+
+
+def _curve(rows: pandas.DataFrame, label: str, look: int, *, dashed: bool) -> Curve:
+    points = rows.groupby("n")["lower"].agg(["mean", "std"]).sort_index()
+    upper = rows.groupby("n")["upper"].mean().sort_index()
+    ends = [] if dashed else [None if math.isnan(value) else float(value) for value in upper]
+    spread = [0.0 if math.isnan(value) else float(value) for value in points["std"]]
+    return Curve(label, [int(n) for n in points.index], [float(v) for v in points["mean"]], spread, ends, look, dashed)
+
+
+def _references(figure: FigureSpec, rows: pandas.DataFrame) -> list[Reference]:
+    low, high = int(rows["n"].min()), int(rows["n"].max())
+    if low == high:
+        return []
+    fine = [low * (high / low) ** (step / 60) for step in range(61)]
+    grid = sorted({int(n) for n in rows["n"]})
+    if figure.map == "rf":
+        theory = Reference("theory, (1 + √(2/n))/√n", fine, [wide_relu_rf(n, int(rows["d"].max())) for n in fine])
+        return [theory, Reference("infinite width, typical Δ", grid, [infinite_width(n) for n in grid], style="-.")]
+    if figure.map == "drf":
+        return [
+            Reference(f"L = {depth}, infinite width", grid, [infinite_width(n, depth=depth) for n in grid], look=at)
+            for at, depth in enumerate(figure.depths)
+            if depth is not None and depth in set(rows["depth"])
+        ]
+    first = rows[rows["positions"] == "0"]
+    if figure.map == "raf" and not first.empty:
+        return [Reference("constant, Ω(1)", [low, high], [first["lower"].mean()] * 2)]
+    if not first.empty:
+        start = float(first[first["n"] == low]["lower"].mean())
+        return [Reference("∝ 1/√n", fine, [start * math.sqrt(low / n) for n in fine])]
+    return []

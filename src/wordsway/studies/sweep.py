@@ -1,0 +1,73 @@
+"""The driver of a grid: run what is left, store what is done, lose nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from wordsway.studies.budget import cell_bytes, units
+from wordsway.studies.cells import Cell
+from wordsway.studies.store import LOOSE, Record, Store
+from wordsway.studies.workers import Executor
+
+#: progress(done, total, failed, seconds of this run)
+SweepProgress = Callable[[int, int, int, float], None]
+
+
+@dataclass
+class Swept:
+    """What a run did: cells in all, done before, now, and meanwhile by other runs; failures with their errors."""
+
+    total: int
+    before: int
+    done: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    elsewhere: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def left(self) -> int:
+        return self.total - self.before - self.done - self.elsewhere - len(self.failed) - len(self.skipped)
+
+
+def sweep(
+    cells: Sequence[Cell], store: Store, executor: Executor, *, retry_failed: bool = False, progress: SweepProgress | None = None
+) -> Swept:
+    """Run the cells that the store does not have, largest first; each is stored as soon as it is done.
+
+    Ctrl-C stops the workers and returns what was done; `kill -9` loses at most the cells that were running.
+    """
+    started = time.perf_counter()
+    unique = {cell.key: cell for cell in cells}
+    failures = store.failures()
+    left = [cell for key, cell in unique.items() if key not in store]
+    swept = Swept(len(unique), len(unique) - len(left))
+    if not retry_failed:
+        swept.skipped = {cell.key: failures[cell.key] for cell in left if cell.key in failures}
+        left = [cell for cell in left if cell.key not in swept.skipped]
+    left.sort(key=lambda cell: (-units(cell), cell.key))
+    report = progress or (lambda done, total, failed, seconds: None)
+    report(swept.before, swept.total, 0, 0.0)
+    try:
+        for outcome in executor.run(left, cell_bytes, lambda cell: cell.key not in store):
+            if outcome.outputs is None:
+                swept.failed[outcome.cell.key] = outcome.error or "unknown"
+                store.fail(outcome.cell.content, outcome.error or "unknown")
+            else:
+                store.add(Record(outcome.cell.content, outcome.outputs, outcome.facts))
+                swept.done += 1
+            if len(store.loose) >= 2 * LOOSE:
+                store.pack()
+            report(swept.before + swept.done, swept.total, len(swept.failed), time.perf_counter() - started)
+    except KeyboardInterrupt:
+        swept.interrupted = True
+    finally:
+        executor.close()
+    swept.elsewhere = sum(key in store for key in unique) - swept.before - swept.done
+    if not swept.interrupted:
+        store.pack(least=LOOSE)
+    swept.seconds = time.perf_counter() - started
+    return swept
