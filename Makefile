@@ -9,8 +9,8 @@ STAMP := $(VENV)/.installed
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-run: data        ## a short tour: the four maps over a few n, and a picture of S against n
-	$(BIN)/wordsway tour --out out/tour
+run: data        ## the paper's Figures 2 and 3.1–3.2, a quick subset, into out/reproduce/index.html
+	$(BIN)/wordsway reproduce --quick --out out/reproduce
 
 test: data       ## the whole test suite, doctests included
 	$(BIN)/python -m pytest

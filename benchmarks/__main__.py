@@ -1,7 +1,8 @@
 """`make bench`: the naive procedure against ours, how tight the certificates are, and how true forecasts are.
 
 Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `embedding`) renews
-just that one. `python -m benchmarks effect` measures the paper's effect on IMDb reviews, for docs/data.md.
+just that one. `python -m benchmarks cost FOLDER` reads docs/cost.md off a finished `wordsway reproduce`;
+`python -m benchmarks effect` measures the paper's effect on IMDb reviews, for docs/data.md.
 `python -m benchmarks run CASE WHO` runs one measurement in this process and prints it as JSON.
 """
 
@@ -21,7 +22,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import effect
+from benchmarks import cost, effect
 from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
 from wordsway.data import home
@@ -184,6 +185,13 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["embed"]:
         print(embed(sys.argv[2]))
+        return
+    if sys.argv[1:2] == ["cost"]:
+        renew(
+            DOCS / "cost.md",
+            "Measured",
+            f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, two workers.*",
+        )
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -33,6 +33,7 @@ ROOMS = [
     "bounds",
     "result",
     "sway",
+    "learning",
     "studies",
     "report",
     "cli",

@@ -32,6 +32,7 @@ import math
 import torch
 
 from wordsway.bounds.certificate import FAILURE, Certificate, Done, norm_above, silent
+from wordsway.gaussian.joint import ConditionedWord
 from wordsway.maps.activation import Activation
 from wordsway.maps.fully_connected import FullyConnected, FullyConnectedView
 
@@ -62,9 +63,11 @@ def _exact(phi: FullyConnected, view: FullyConnectedView, words: list[int], radi
     plain = [norm_above(V) * act.certified_lipschitz() if len(V) > WEIGHTED_UP_TO else None for V in later]
     upper = []
     for i in words:
-        rho = radius * _weighted_norm(phi.first.word(i).dense().to(torch.float64), z[0], radius, act)
-        for V, pre, norm in zip(later, z[1:], plain, strict=True):
-            rho *= norm if norm is not None else _weighted_norm(V, pre, rho, act)
+        V = phi.first.word(i)
+        assert not isinstance(V, ConditionedWord)  # weights that are there
+        rho = radius * _weighted_norm(V.dense().to(torch.float64), z[0], radius, act)
+        for W, pre, norm in zip(later, z[1:], plain, strict=True):
+            rho *= norm if norm is not None else _weighted_norm(W, pre, rho, act)
         upper.append(rho / view.norm)
     return torch.tensor(upper, dtype=torch.float64)
 

@@ -14,7 +14,10 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.data import data_app
+from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
+from wordsway.cli.reproduce import reproduce_command
+from wordsway.cli.sweep import sweep_command
 from wordsway.cli.tour import tour_command
 from wordsway.errors import InputError, WordswayError
 from wordsway.version import __version__
@@ -27,6 +30,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("measure")(measure_command)
+app.command("learn")(learn_command)
+app.command("reproduce")(reproduce_command)
+app.command("sweep")(sweep_command)
 app.command("tour")(tour_command)
 app.add_typer(data_app, name="data")
 

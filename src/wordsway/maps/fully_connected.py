@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any, final
 
@@ -19,6 +20,7 @@ import torch
 
 from wordsway.errors import InputError, positive
 from wordsway.gaussian import GaussianMatrix, TokenMatrix
+from wordsway.gaussian.joint import ConditionedWord, JointTokens
 from wordsway.maps.activation import Activation, Elementwise, activation
 from wordsway.maps.base import FeatureMap, Plan, View, nonzero_norm
 from wordsway.maps.linear import DENSE_BYTES, Dense, DenseTokens, gaussian, gaussian_tokens
@@ -40,7 +42,7 @@ class FullyConnected(FeatureMap):
     seed: int | None
     beta: float | None
     activation: Activation
-    first: TokenMatrix | DenseTokens
+    first: TokenMatrix | DenseTokens | JointTokens
     later: list[GaussianMatrix | Dense]
 
     def _draw(self, n: int, d: int, k: int | None, depth: int, seed: int, beta: float, draw: str) -> None:
@@ -127,6 +129,12 @@ class RF(FullyConnected):
             self._accept([weight], n)
         else:
             self._draw(*_sizes(n, d), k, 1, seed, 1.0, draw)
+
+    def drawn_for(self, joint: JointTokens) -> RF:
+        """The same map, its matrix drawn for many texts at once: another draw than the one that this object makes by itself."""
+        other = copy(self)
+        other.first = joint
+        return other
 
 
 @final
@@ -233,7 +241,7 @@ class FullyConnectedView(View):
             change = self.phi.activation(moved[-1]) - h
         return change, moved
 
-    def _word(self, i: int) -> GaussianMatrix | Dense:
+    def _word(self, i: int) -> GaussianMatrix | Dense | ConditionedWord:
         """V_i, with room for a search when it is first looked at."""
         V = self.phi.first.word(i)
         if isinstance(V, GaussianMatrix) and V.rank[1] == 0:

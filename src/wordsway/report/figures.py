@@ -46,7 +46,7 @@ def _panel(figure: FigureSpec, title: str, rows: pandas.DataFrame) -> Panel:
         look = looks[value] + (3 if data == "imdb:bert-base" else 0)
         for positions, part in some.groupby("positions"):
             slope = series_slope(part)
-            told = "" if slope is None or positions == "all" else f": slope {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
+            told = "" if slope is None or positions == "all" else f": slope {slope:.2f}"
             curves.append(_curve(part, f"{name}, any row" if positions == "all" else f"{name}{told}", look, dashed=positions == "all"))
     curves.sort(key=lambda curve: (curve.dashed, curve.look))
     return Panel(f"{figure.title.split(': ')[-1].capitalize()} · {title}", curves, _references(figure, rows), rate=figure.rate)

@@ -75,7 +75,7 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg", "pd
     path.parent.mkdir(parents=True, exist_ok=True)
     written = []
     for kind in formats:
-        target, partial = path.with_suffix(f".{kind}"), path.with_suffix(f".part.{kind}")
+        target, partial = path.with_name(f"{path.name}.{kind}"), path.with_name(f".{path.name}.part.{kind}")
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(partial, dpi=160, metadata=stamp)
         partial.replace(target)
@@ -111,6 +111,9 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(6))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
         axes.minorticks_off()
+        tops = [mean + sd for curve in panel.curves for mean, sd in zip(curve.mean, curve.sd, strict=True)]
+        lows = [value for curve in panel.curves for value in curve.mean] + [value for line in panel.references for value in line.value]
+        axes.set_ylim(min(lows) * 0.96, min(axes.get_ylim()[1], max(tops) * 1.6))  # a loose certificate may leave the axes
     else:
         axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.25)  # room for the legend
     axes.set_xticks(ticks, [str(tick) for tick in ticks], rotation=0 if len(ticks) <= 7 else 45)

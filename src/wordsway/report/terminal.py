@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
@@ -9,7 +11,9 @@ from rich.text import Text
 
 from wordsway.memory import duration, in_words
 from wordsway.result import Sensitivity
+from wordsway.studies.claims import FAILS, HOLDS, Finding
 from wordsway.studies.forecast import Forecast
+from wordsway.studies.lessons import Lessons
 from wordsway.studies.trials import Measurement, Request
 
 #: Words shown of a long text: the ones that sway most.
@@ -130,3 +134,37 @@ def tour_table(results: list[Measurement]) -> RenderableType:
         cells = [f"{row[n].mean:.3g}–{row[n].mean_upper:.3g}" if n in row and row[n].mean_upper else "–" for n in lengths]
         table.add_row(name + (f" (L={layers})" if layers else ""), *cells)
     return table
+
+
+def findings_table(findings: Sequence[Finding]) -> RenderableType:
+    """Claims beside measurements."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("claim", ratio=3)
+    table.add_column("on", ratio=2)
+    table.add_column("measured", ratio=3)
+    table.add_column("verdict", no_wrap=True)
+    for one in findings:
+        style = {HOLDS: "green", FAILS: "red"}.get(one.verdict, "dim")
+        table.add_row(escape(one.claim), escape(one.series), escape(one.measured), Text(one.verdict, style=style))
+    return table
+
+
+def lessons_table(result: Lessons) -> RenderableType:
+    """One row per trial: predictions before and after the update, the error and its certified floor."""
+    lesson, request = result.lesson, result.lesson.request
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("trial", "y", "before", "→ changed", "after", "→ changed", "error", "floor", "γ", "A"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for index, one in enumerate(result.trials):
+        floor = "–" if one["bound"] is None else f"{one['bound']:.3g}"
+        names = ("before_original", "before_changed", "after_original", "after_changed", "error")
+        numbers = [f"{one[name]:.3g}" for name in names]
+        table.add_row(str(index), f"{one['label']:+d}", *numbers, floor, f"{one['gamma']:.3g}", f"{one['alignment']:.3g}")
+    head = f"{request.map.upper()} n={request.n} d={request.d} · {lesson.train} training texts ({request.data})"
+    head += f" · {lesson.update}, {lesson.loss} loss"
+    errors = sorted(one["error"] for one in result.trials)
+    lines: list[RenderableType] = [Text(head, style="bold"), table]
+    if errors:
+        lines.append(Text.assemble(("error ", "bold"), f"median {errors[len(errors) // 2]:.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
+    note = f"{duration(result.seconds)} · peak memory {in_words(result.peak_mb * 1e6)} · asked for: the label −y"
+    return Group(*lines, Text(note + (" · interrupted" if result.interrupted else ""), style="dim"))

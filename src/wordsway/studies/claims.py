@@ -59,7 +59,7 @@ def _series(map_name: str, data: str, d: int, depth: int | None, rows: pandas.Da
         n = sorted(set(rows["n"]))
         expected = fit_slope(n, [wide_relu_rf(one, d) for one in n])
         near = abs(slope.value + 0.5) <= TOLERANCE or (expected is not None and abs(slope.value - expected.value) <= TOLERANCE / 2)
-        theory = "" if expected is None else f"; the theory at these n: {expected.value:.3f}"
+        theory = "" if expected is None else f"; the theory at these n: −{-expected.value:.3f}"
         return [Finding("2-left", "Theorem 1: S of RF falls like n^(−1/2)", where, f"slope {slope}{theory}", HOLDS if near else FAILS)]
     if map_name == "drf":
         falls = slope.high < -0.3

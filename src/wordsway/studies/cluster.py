@@ -30,17 +30,17 @@ class DaskCluster:
         self.local: Any = None
         for noisy in ("distributed", "distributed.worker", "distributed.nanny", "distributed.scheduler", "distributed.comm", "tornado"):
             logging.getLogger(noisy).setLevel(logging.CRITICAL)
+        here = address.removeprefix("local:") if address.startswith("local:") else None
+        if here is not None and (not here.isdecimal() or int(here) < 1):
+            raise InputError("a cluster as tcp://host:port or local:COUNT", repr(address), "local:4 starts four workers here")
         try:
-            if address.startswith("local:"):
-                count = address.removeprefix("local:")
-                if not count.isdecimal() or int(count) < 1:
-                    raise InputError("a cluster as tcp://host:port or local:COUNT", repr(address), "local:4 starts four workers here")
+            if here is not None:
                 self.local = LocalCluster(
-                    n_workers=int(count),
+                    n_workers=int(here),
                     threads_per_worker=1,
                     processes=True,
                     dashboard_address=None,
-                    memory_limit=max(memory // int(count), 2**30),
+                    memory_limit=max(memory // int(here), 2**30),
                 )
                 self.client = Client(self.local, timeout=PATIENCE)
             else:

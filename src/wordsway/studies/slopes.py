@@ -18,8 +18,12 @@ class Slope:
     intercept: float
     points: int
 
+    def __format__(self, digits: str) -> str:
+        form = digits or ".3f"
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]".replace("-", "−")
+
     def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        return format(self)
 
 
 def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Slope | None:

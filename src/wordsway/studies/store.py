@@ -137,7 +137,7 @@ class Store:
         for path in (self.folder / "failed").glob("*.json"):
             if path.stem not in self:
                 try:
-                    found[path.stem] = str(json.loads(path.read_text("utf-8"))["error"])
+                    found[path.stem] = str(json.loads(path.read_text("utf-8").partition("\n")[2])["error"])
                 except (OSError, ValueError, KeyError, TypeError):
                     found[path.stem] = "the record of the failure is unreadable"
         return found
@@ -260,6 +260,24 @@ class Store:
         if path not in self.refused:
             self.refused[path] = reason
             log.warning("%s is not a cell of ours (%s): left alone, computed again", path, reason)
+
+
+def export(table: pandas.DataFrame, facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
+    """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run beside it."""
+    paths = [folder / f"{name}.csv", folder / f"{name}.parquet"]
+    for path in paths:
+        partial = path.with_name(f".{path.name}.part")
+        try:
+            if path.suffix == ".csv":
+                table.to_csv(partial, index=False)
+            else:
+                facts.to_parquet(partial, index=False)
+            os.replace(partial, path)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink()
+            raise _refusal(folder, error) from None
+    return paths
 
 
 class _Broken(Exception):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from wordsway.studies.budget import cell_bytes, units
 from wordsway.studies.cells import Cell
 from wordsway.studies.store import LOOSE, Record, Store
 from wordsway.studies.workers import Executor
 
-#: progress(done, total, failed, seconds of this run)
-SweepProgress = Callable[[int, int, int, float], None]
+
+class SweepProgress(Protocol):
+    """Told what is left before the first cell, then of every cell as it is done or fails."""
+
+    def begin(self, left: Sequence[Cell]) -> None: ...
+
+    def __call__(self, cell: Cell | None, done: int, total: int, failed: int, seconds: float) -> None: ...
 
 
 @dataclass
@@ -49,8 +55,8 @@ def sweep(
         swept.skipped = {cell.key: failures[cell.key] for cell in left if cell.key in failures}
         left = [cell for cell in left if cell.key not in swept.skipped]
     left.sort(key=lambda cell: (-units(cell), cell.key))
-    report = progress or (lambda done, total, failed, seconds: None)
-    report(swept.before, swept.total, 0, 0.0)
+    if progress is not None:
+        progress.begin(left)
     try:
         for outcome in executor.run(left, cell_bytes, lambda cell: cell.key not in store):
             if outcome.outputs is None:
@@ -61,7 +67,8 @@ def sweep(
                 swept.done += 1
             if len(store.loose) >= 2 * LOOSE:
                 store.pack()
-            report(swept.before + swept.done, swept.total, len(swept.failed), time.perf_counter() - started)
+            if progress is not None:
+                progress(outcome.cell, swept.before + swept.done, swept.total, len(swept.failed), time.perf_counter() - started)
     except KeyboardInterrupt:
         swept.interrupted = True
     finally:

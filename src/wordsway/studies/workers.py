@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
+from wordsway.memory import give_back_memory
 from wordsway.studies.cells import Cell, run_cell
 
 #: A cell whose worker died this often is given up.
@@ -74,6 +75,7 @@ def _serve(pipe: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             pipe.send(work(pipe.recv()))
+            give_back_memory()
 
 
 @dataclass

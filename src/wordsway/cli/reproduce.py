@@ -1,0 +1,127 @@
+"""`wordsway reproduce`: the paper's figures from one command."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordsway.cli.progress import fetching
+from wordsway.cli.running import folder, run_cells, tell, tell_forecast
+
+if TYPE_CHECKING:
+    from wordsway.studies.cells import Cell
+    from wordsway.studies.figures import FigureSpec, Sources
+    from wordsway.studies.store import Store
+    from wordsway.studies.sweep import Swept
+
+
+def reproduce_command(
+    figures: Annotated[list[str] | None, typer.Argument(help="2-left, 2-right, 3.1, 3.2; 2, 3 or all.", metavar="[FIGURE...|all]")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Some of the same cells: d = 192 (768 for depth), 3 trials.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the figures, the page and the store.")] = Path("out/reproduce"),
+    seed: Annotated[int, typer.Option("--seed", help="Of the whole study.")] = 0,
+    workers: Annotated[int | None, typer.Option("--workers", help="Processes on this machine; one per core by default.")] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="A Dask scheduler, tcp://host:port, or local:COUNT.")] = None,
+    memory: Annotated[float | None, typer.Option("--memory", help="Limit for all workers together, in GiB.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run cells again that failed before.")] = False,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
+) -> None:
+    """The paper's figures with error bars, theory curves, certificates and provenance; kill it and it resumes.
+
+    Example: wordsway reproduce --quick
+    """
+    from wordsway.studies.figures import choose, figure_cells, sources
+    from wordsway.studies.store import Store
+
+    chosen = choose(figures or [])
+    store = Store(folder(out) / "store")
+    with fetching() as progress:
+        available = sources(not forecast, lambda done, total: progress("reviews and model", done, total))
+    cells = {figure.name: figure_cells(figure, available, quick=quick, seed=seed) for figure in chosen}
+    every = [cell for some in cells.values() for cell in some]
+    if forecast:
+        tell_forecast(every, store, workers)
+        return
+    swept = run_cells(every, store, workers=workers, cluster=cluster, memory=memory, retry_failed=retry_failed)
+    ours = Path(sys.argv[0]).name.startswith(("wordsway", "__main__"))
+    command = shlex.join(["wordsway", *(sys.argv[1:] if ours else ["reproduce"])])
+    page = _render(chosen, cells, store, available, swept, out, command, seed, quick)
+    tell(swept, store, command)
+    typer.echo(f"The page: {page}")
+    if swept.interrupted or swept.failed or swept.skipped:
+        raise typer.Exit(1)
+
+
+def _render(
+    chosen: list[FigureSpec],
+    cells: dict[str, list[Cell]],
+    store: Store,
+    available: Sources,
+    swept: Swept,
+    out: Path,
+    command: str,
+    seed: int,
+    quick: bool,
+) -> Path:
+    """Figures, tables and the page from what is stored."""
+    from rich.console import Console
+
+    from wordsway.memory import duration
+    from wordsway.report.figures import draw_figure
+    from wordsway.report.page import Page, Plate, write_page
+    from wordsway.report.terminal import findings_table
+    from wordsway.result import versions
+    from wordsway.studies.claims import findings
+    from wordsway.studies.figures import TRIALS_EVERYWHERE
+    from wordsway.studies.store import export
+
+    plates, spent = [], {}
+    for figure in chosen:
+        keys = [cell.key for cell in cells[figure.name] if cell.key in store]
+        frame, facts = store.frame(keys), store.frame(keys, facts=True)
+        written = draw_figure(figure, frame, out / figure.name)
+        if not written:
+            continue
+        tables = export(frame, facts, out, figure.name)
+        spent[figure.name] = float(facts["seconds"].sum())
+        trials = int(frame["trial"].max()) + 1
+        caption = (
+            f"Mean ± 1 sd over {trials} trials, log axes where a rate is claimed. Solid: the first row may change, as in the paper; "
+            "shaded up to the certified end."
+            + (
+                f" Dashed: the sup over all rows ({min(trials, TRIALS_EVERYWHERE)} trials)."
+                if figure.everywhere
+                else " All rows have the same law under Gaussian weights."
+            )
+            + f" {len(frame):,} cells, {duration(spent[figure.name])} of one core."
+        )
+        files = [path.name for path in [*written, *tables]]
+        plates.append(Plate(figure.title, out / f"{figure.name}.svg", caption, files))
+    everything = store.frame([cell.key for some in cells.values() for cell in some if cell.key in store], facts=True)
+    found = findings(everything, available.missing)
+    Console().print(findings_table(found))
+    provenance = {
+        "seed": str(seed),
+        "cells": f"{len(everything):,} of {swept.total:,}; {len(swept.failed | swept.skipped)} failed",
+        "computing time": "; ".join(f"Figure {name}: {duration(seconds)}" for name, seconds in spent.items()) + " (of one core)",
+        "this run": duration(swept.seconds),
+        "largest worker": f"{everything['peak_mb'].max():.0f} MB" if len(everything) else "–",
+        "machines": ", ".join(sorted(set(everything["host"]))) if len(everything) else "–",
+        "versions": ", ".join(f"{name} {value}" for name, value in versions().items()),
+        "stored in": str(store.folder),
+    }
+    page = Page(
+        "How far can one word sway a layer?",
+        "Figures 2 and 3.1–3.2 of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and Mondelli, ICML 2024), "
+        "measured anew: S is the largest relative change of a layer’s features when one word moves by at most its own norm."
+        + (" A quick subset of the full run." if quick else ""),
+        plates,
+        found,
+        provenance,
+        command,
+    )
+    return write_page(page, out / "index.html")

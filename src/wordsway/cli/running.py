@@ -1,0 +1,117 @@
+"""What `sweep` and `reproduce` share: executors, progress over cells, the closing summary."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from wordsway.errors import InputError
+from wordsway.memory import duration, in_words
+
+if TYPE_CHECKING:
+    from wordsway.studies.cells import Cell
+    from wordsway.studies.store import Store
+    from wordsway.studies.sweep import Swept
+
+EVERY = 10.0
+
+
+class CellProgress:
+    """Cells done, failed, and the time left, weighed by what cells cost; one live line, or plain ones."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        from wordsway.studies.budget import typical_seconds
+
+        self.weights = {cell.key: typical_seconds(cell) for cell in cells}
+        self.live, self.last, self.shown = sys.stderr.isatty(), 0.0, False
+        self.done_weight = self.left_weight = 0.0
+
+    def begin(self, left: Sequence[Cell]) -> None:
+        self.left_weight = sum(self.weights[cell.key] for cell in left)
+
+    def __call__(self, cell: Cell | None, done: int, total: int, failed: int, seconds: float) -> None:
+        if cell is not None:
+            self.done_weight += self.weights[cell.key]
+        now = time.monotonic()
+        if seconds < 2.0 or now - self.last < (0.2 if self.live else EVERY):
+            return
+        self.last, self.shown = now, True
+        share = self.done_weight / max(self.left_weight, 1e-9)
+        left = f", about {duration(seconds * (1 - share) / share)} left" if share > 0.01 else ""
+        line = f"{done:,} of {total:,} cells{left}" + (f", {failed} failed" if failed else "")
+        print(f"\r\x1b[2K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.live and self.shown:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def run_cells(
+    cells: Sequence[Cell], store: Store, *, workers: int | None, cluster: str | None, memory: float | None, retry_failed: bool
+) -> Swept:
+    """Run what is left on this machine or a cluster, with progress."""
+    from wordsway.studies.sweep import sweep
+    from wordsway.studies.workers import LocalWorkers, available_memory, cores
+
+    if workers is not None and not 1 <= workers <= 1024:
+        raise InputError("workers between 1 and 1024", workers, "leave it out for one per core")
+    if memory is not None and not 0 < memory < 2**20:
+        raise InputError("a memory limit in GiB", memory, "leave it out for four fifths of what is free")
+    limit = int(memory * 2**30) if memory is not None else int(0.8 * available_memory())
+    progress = CellProgress(cells)
+    try:
+        if cluster is not None:
+            from wordsway.studies.cluster import DaskCluster
+
+            return sweep(cells, store, DaskCluster(cluster, limit), retry_failed=retry_failed, progress=progress)
+        return sweep(cells, store, LocalWorkers(workers or cores(), limit), retry_failed=retry_failed, progress=progress)
+    finally:
+        progress.close()
+
+
+def tell(swept: Swept, store: Store, again: str) -> None:
+    """What was done, what failed and how to run it again."""
+    parts = [f"{swept.done:,} cells done now", f"{swept.before:,} before"]
+    parts += [f"{swept.elsewhere:,} by other runs"] if swept.elsewhere else []
+    typer.echo(f"{', '.join(parts)}, of {swept.total:,}; {duration(swept.seconds)}; kept in {store.folder}")
+    failed = swept.failed | swept.skipped
+    if failed:
+        reasons: dict[str, int] = {}
+        for error in failed.values():
+            reasons[error] = reasons.get(error, 0) + 1
+        for error, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]:
+            typer.echo(f"  {count} failed: {error}", err=True)
+        typer.echo(f"  run them again with: {again} --retry-failed", err=True)
+    if swept.interrupted:
+        typer.echo(f"interrupted with {swept.left:,} cells left: run the same command again to go on", err=True)
+
+
+def tell_forecast(cells: Sequence[Cell], store: Store | None, workers: int | None, *, as_json: bool = False) -> None:
+    from wordsway.cli.progress import echo_json
+    from wordsway.studies.budget import forecast_cells
+    from wordsway.studies.workers import available_memory, cores
+
+    left = [cell for cell in cells if store is None or cell.key not in store]
+    cost = forecast_cells(left, workers or cores(), int(0.8 * available_memory()))
+    if as_json:
+        fields = {"cells": len(cells), "left": len(left), "workers": cost.workers}
+        echo_json(fields | {"forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6})
+        return
+    typer.echo(
+        f"{len(left):,} of {len(cells):,} cells left: about {duration(cost.seconds)} with {cost.workers} workers, "
+        f"peak memory {in_words(cost.bytes)} in all"
+    )
+
+
+def folder(out: Path) -> Path:
+    """The output folder, checked before any work."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("a folder that can be written", f"{out} ({error.strerror})", "choose another one with --out") from None
+    return out

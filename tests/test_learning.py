@@ -1,0 +1,230 @@
+"""Learning: equal to plain linear algebra, readouts equal to the definition, an inequality that never fails."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.cli.app import run
+from wordsway.errors import InputError
+from wordsway.gaussian.joint import JointTokens
+from wordsway.learning.descent import Loss, descend
+from wordsway.learning.interpolate import interpolate
+from wordsway.learning.learn import learn
+from wordsway.learning.readout import readout
+from wordsway.learning.stack import DenseStack, JointStack
+from wordsway.studies import Request
+from wordsway.studies.lessons import GaussianLessons, Lesson, teach
+
+F64 = torch.float64
+MAPS = {
+    "raf": lambda n, d: ws.RAF(d=d, seed=1),
+    "relu-raf": lambda n, d: ws.ReluRAF(d=d, seed=2),
+    "rf": lambda n, d: ws.RF(n=n, d=d, k=50, seed=3),
+    "drf": lambda n, d: ws.DRF(n=n, d=d, depth=3, k=40, seed=4),
+}
+
+
+def texts(count, n=5, d=6):
+    return [ws.Sample.gaussian(n=n, d=d, seed=100 + number) for number in range(count)]
+
+
+def naive(phi, train, labels, X, y):
+    """θ*, fine-tuned and re-trained by dense pseudo-inverses."""
+    Phi = torch.stack([phi.exact(one).flatten() for one in train])
+    phi_x, y_train = phi.exact(X).flatten(), torch.tensor(labels, dtype=F64)
+    start = torch.linalg.pinv(Phi) @ y_train
+    fine = start + phi_x * (y - phi_x @ start) / (phi_x @ phi_x)
+    again = torch.linalg.pinv(torch.cat([Phi, phi_x[None]])) @ torch.cat([y_train, torch.tensor([y], dtype=F64)])
+    return start, fine, again
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("case", ["N < p", "duplicates", "a duplicate of the new text", "N = p", "N > p"])
+def test_interpolators_equal_pseudo_inverses(name, case):
+    phi = MAPS[name](5, 6)
+    p = phi(texts(1)[0]).numel()
+    count = {"N = p": p, "N > p": p + 9}.get(case, 8)
+    train, X = texts(count), ws.Sample.gaussian(n=5, d=6, seed=7)
+    labels = [1 if number % 3 else -1 for number in range(count)]
+    if case == "duplicates":
+        train[3], train[5] = train[1], train[1]
+    if case == "a duplicate of the new text":
+        train[2] = X
+    stacked = DenseStack(phi, torch.stack([one.X for one in [*train, X]]))
+    found = interpolate(stacked.gram(), torch.tensor(labels, dtype=F64), -1.0)
+    thetas = stacked.combine(torch.stack([found.start, found.fine_tuned, found.retrained]))
+    for ours, theirs in zip(thetas, naive(phi, train, labels, X, -1), strict=True):
+        # Predictions, and the vectors themselves, up to the conditioning of a square random matrix.
+        tolerance = 1e-8 if case != "N = p" else 1e-6
+        assert float((ours - theirs).norm() / theirs.norm()) < tolerance
+    if case in ("duplicates", "N > p"):
+        assert found.rank < count
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_readouts_equal_the_definition(name):
+    phi, X = MAPS[name](5, 6), ws.Sample.gaussian(n=5, d=6, seed=0)
+    noise = torch.Generator().manual_seed(0)
+    thetas = torch.randn(3, phi(X).numel(), dtype=F64, generator=noise)
+    look = readout(phi.view(X, F64), thetas)
+    words, delta = torch.tensor([0, 3, 4, 3]), 1.5 * torch.randn(4, 6, dtype=F64, generator=noise)
+    value, gradient = look(words, delta)
+    truth = torch.stack([thetas @ phi.exact(X.replaced(int(i), row)).flatten() for i, row in zip(words, delta, strict=True)])
+    torch.testing.assert_close(value, truth, rtol=1e-10, atol=1e-10)
+    for axis in range(6):
+        step = torch.zeros(6, dtype=F64)
+        step[axis] = 1e-6
+        slope = (look(words, delta + step)[0] - look(words, delta - step)[0]) / 2e-6
+        torch.testing.assert_close(gradient[:, :, axis], slope, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("update", ["fine-tune", "retrain"])
+@pytest.mark.parametrize("name", MAPS)
+def test_what_is_reported_is_what_happens(name, update):
+    """Every figure recomputed from the witness Δ with dense pseudo-inverses."""
+    phi, train, X = MAPS[name](5, 6), texts(8), ws.Sample.gaussian(n=5, d=6, seed=7)
+    labels = [1, -1, 1, 1, -1, -1, 1, -1]
+    for loss in ("align", "direct"):
+        found = learn(phi, train, labels, X, -1, update=update, loss=loss, positions=[2])[0]
+        start, fine, again = naive(phi, train, labels, X, -1)
+        theta = fine if update == "fine-tune" else again
+        before, after = phi.exact(X).flatten(), phi.exact(X.replaced(2, found.delta)).flatten()
+        assert found.before_original == pytest.approx(float(before @ start), abs=1e-8)
+        assert found.before_changed == pytest.approx(float(after @ start), abs=1e-8)
+        assert found.after_original == pytest.approx(-1.0, abs=1e-8)
+        assert found.after_changed == pytest.approx(float(after @ theta), abs=1e-7)
+        assert found.error == pytest.approx(float(after @ theta - 1) ** 2, abs=1e-6)
+        assert found.gamma == pytest.approx(abs(float((after - before) @ start)), abs=1e-8)
+        assert float(found.delta.norm()) <= math.sqrt(6)
+        assert found.bound is None or found.error >= found.bound - 1e-9
+
+
+def test_the_search_reaches_what_a_grid_reaches():
+    """n = 3, d = 2: the best loss on a fine grid of the disc is not better by more than 1 %."""
+    train, X = texts(4, 3, 2), ws.Sample.gaussian(n=3, d=2, seed=7)
+    labels = [1, -1, 1, -1]
+    side = torch.linspace(-1.4143, 1.4143, 161, dtype=F64)
+    grid = torch.cartesian_prod(side, side)
+    grid = grid[grid.norm(dim=1) <= math.sqrt(2)]
+    for phi in (ws.RAF(d=2, seed=1), ws.ReluRAF(d=2, seed=2), ws.RF(n=3, d=2, k=20, seed=3)):
+        for loss in ("align", "direct", "penalised"):
+            stacked = DenseStack(phi, torch.stack([one.X for one in [*train, X]]))
+            K = stacked.gram()
+            found = interpolate(K, torch.tensor(labels, dtype=F64), 1.0)
+            one = torch.zeros(5, dtype=F64)
+            one[4] = 1 / found.norm2
+            view = phi.view(X, F64)
+            look = readout(view, stacked.combine(torch.stack([found.start, one])))
+            goal = Loss(loss, 1.0, found.residual, float(K[-1] @ found.start), 0.1 if loss == "penalised" else 0.0)
+            readings = look(torch.ones(len(grid), dtype=torch.long), grid)[0]
+            best = float(goal(readings[:, 0], readings[:, 1])[0].min())
+            ours = descend(look, view, 1, goal, math.sqrt(2), seed=0, starts=48, steps=120).value
+            assert ours <= best * 1.01 + 1e-6, (phi.name, loss)
+
+
+def test_answers_for_many_texts_have_the_law_of_one_matrix():
+    """Covariances of (Z, V_iΔ) against those of a dense V over 40,000 rows: within 5 standard errors (false alarm below 1e-4)."""
+    k = 40_000
+    X = torch.stack([one.X for one in texts(5, 3, 4)])
+    X[3] = X[1]  # a duplicate text has the same answers
+    joint = JointTokens(k, X, scale=0.5, seed=2)
+    assert torch.allclose(joint.answers[1], joint.answers[3], atol=1e-6)
+    noise = torch.Generator().manual_seed(0)
+    delta = torch.randn(2, 4, dtype=F64, generator=noise)
+    moved = joint.word(1).right(delta)
+    rows = torch.cat([joint.answers, moved])
+    placed = torch.zeros(2, 3, 4, dtype=F64)
+    placed[:, 1] = delta
+    queries = torch.cat([X, placed]).flatten(1)
+    expected = 0.25 * queries @ queries.T
+    size = expected.diag().sqrt()
+    error = (rows @ rows.T / k - expected) / (size[:, None] * size[None]) * math.sqrt(k / 2)
+    assert float(error.abs().max()) < 5
+    left = joint.word(1).left(rows[0])
+    torch.testing.assert_close(left @ delta[0], rows[0] @ moved[0], rtol=1e-8, atol=1e-6)
+    with pytest.raises(InputError, match="the one that was singled out"):
+        joint.word(0)
+    with pytest.raises(InputError, match="one of the texts"):
+        joint.right(X[0] + 1)
+
+
+def test_random_features_drawn_jointly_learn_like_dense_ones():
+    """RF on demand against dense RF, 40 draws each: median errors agree within their spread."""
+    train, X = texts(6), ws.Sample.gaussian(n=5, d=6, seed=7)
+    labels = [1, -1, 1, -1, 1, -1]
+    errors = {
+        draw: [learn(ws.RF(n=5, d=6, k=200, seed=seed, draw=draw), train, labels, X, 1)[0].error for seed in range(40)]
+        for draw in ("dense", "on-demand")
+    }
+    from scipy.stats import ks_2samp
+
+    assert ks_2samp(*errors.values()).pvalue > 1e-3
+    assert isinstance(ws.learning.stack.stack(ws.RF(n=5, d=6, k=200, draw="on-demand"), train, X, words=1), JointStack)
+
+
+def test_the_inequality_holds_on_every_trial():
+    """Small problems of all kinds, with the certified upper end; a violation raises."""
+    checked = 0
+    for name in ("rf", "raf", "relu-raf"):
+        for update in ("fine-tune", "retrain"):
+            for loss in ("align", "direct"):
+                result = teach(Lesson(Request(name, n=12, d=8, trials=20, seed=1), 10, update, loss))
+                for trial in result.trials:
+                    assert trial["error"] >= trial["bound"] - 1e-6
+                    checked += trial["bound"] > 0
+    assert checked > 50, "the floor says something"
+
+
+def test_lessons_on_gaussian_texts_and_reviews(capsys):
+    lessons = GaussianLessons(6, 5, seed=0)
+    labels = [lessons.draw(index).text["label"] for index in range(200)]
+    assert 60 < labels.count(1) < 140 and lessons.draw(3).text == GaussianLessons(6, 5, seed=0).draw(3).text
+    line = ["learn", "--map", "raf", "--n", "12", "--d", "32", "--train", "10", "--trials", "2", "--data", "imdb", "--json"]
+    assert run(line) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["train"] == 10 and result["source"]["padding"] == "paper" and len(result["trials"]) == 2
+    fields = {"before_original", "before_changed", "after_original", "after_changed", "error", "gamma", "alignment", "bound"}
+    assert fields <= set(result["trials"][0])
+    assert result["trials"][0]["text"]["id"] != result["trials"][1]["text"]["id"]
+    assert run(line[:-1]) == 0
+    assert "training texts (imdb)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--train", "0"], "at least two training texts"),
+        (["--train", "10", "--update", "forget"], "fine-tune, retrain"),
+        (["--train", "10", "--loss", "hinge"], "align, direct, penalised"),
+        (["--train", "10", "--loss", "penalised"], "a penalty > 0"),
+        (["--train", "10", "--penalty", "1"], "only there"),
+        (["--train", "60000", "--data", "imdb"], "different texts"),
+        (["--train", "10", "--data", "imdb", "--n", "300"], "n ≤ 256"),
+    ],
+)
+def test_bad_lessons_are_one_line(options, said, capsys):
+    line = ["learn", "--map", "raf", "--d", "16"] + ([] if "--n" in options else ["--n", "5"])
+    assert run([*line, *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.strip().count("\n") == 0 and said in err
+
+
+def test_bad_arguments_of_learn():
+    train, X, phi = texts(4), ws.Sample.gaussian(n=5, d=6, seed=7), ws.RAF(d=6, seed=0)
+    for arguments, said in [
+        (([], [], X, 1), "at least one training text"),
+        ((train, [1, 1, 1, 1], X, 1), "both labels"),
+        ((train, [1, -1, 1], X, 1), "4 labels"),
+        ((train, [1, 0, 1, -1], X, 1), "labels −1 or 1"),
+        ((train, [1, -1, 1, -1], X, 2), "labels −1 or 1"),
+        ((train, [1, -1, 1, -1], ws.Sample.gaussian(n=4, d=6), 1), "texts of one size"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            learn(phi, *arguments)
+    with pytest.raises(InputError, match="not in the span"):
+        learn(phi, texts(40), [1, -1] * 20, X, 1, update="retrain")
