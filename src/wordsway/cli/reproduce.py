@@ -91,7 +91,7 @@ def _render(
         trials = int(frame["trial"].max()) + 1
         caption = (
             f"Mean ± 1 sd over {trials} trials, log axes where a rate is claimed. Solid: the first row may change, as in the paper; "
-            "shaded up to the certified end."
+            "shaded up to the certified end, which may lie beyond the axes."
             + (
                 f" Dashed: the sup over all rows ({min(trials, TRIALS_EVERYWHERE)} trials)."
                 if figure.everywhere
