@@ -17,6 +17,7 @@ from wordsway.version import __version__
 if TYPE_CHECKING:
     from wordsway.errors import InputError, MemoryBudgetError, WordswayError
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
+    from wordsway.learning.learn import Learned, learn
     from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, Plan, ReluRAF, View, activation
     from wordsway.pretrained import Embedder
     from wordsway.reading import Reading, Token, Word
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "errors": ("InputError", "MemoryBudgetError", "WordswayError"),
     "gaussian": ("GaussianMatrix", "TokenMatrix"),
+    "learning.learn": ("Learned", "learn"),
     "maps": ("DRF", "RAF", "RF", "Activation", "FeatureMap", "Plan", "ReluRAF", "View", "activation"),
     "pretrained": ("Embedder",),
     "reading": ("Reading", "Token", "Word"),
@@ -51,6 +53,7 @@ __all__ = [
     "FeatureMap",
     "GaussianMatrix",
     "InputError",
+    "Learned",
     "MemoryBudgetError",
     "Plan",
     "Reading",
@@ -68,6 +71,7 @@ __all__ = [
     "activation",
     "corpus",
     "draw",
+    "learn",
     "paper_samples",
     "sensitivity",
 ]

@@ -28,6 +28,7 @@ def learn_command(
     padding: Annotated[str | None, typer.Option("--padding", help="none, pad or paper (the default with a corpus).")] = None,
     text_column: Annotated[str | None, typer.Option("--text-column", help="Column of texts in a file.")] = None,
     label_column: Annotated[str | None, typer.Option("--label-column", help="Column of labels in a file.")] = None,
+    real_words: Annotated[bool, typer.Option("--real-words", help="Also try every word of the model's vocabulary in that place.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Learn that one word flips the label: update an interpolator with a new text, change one word, ask for the other label.
@@ -43,7 +44,7 @@ def learn_command(
     chosen = padding or ("none" if data == "gaussian" else "paper")
     texts = TextOptions(model, "input", chosen, text_column, label_column)
     request = Request(map, n, d, k, depth, _positions(positions), trials, seed, data, texts=texts)
-    lesson = Lesson(request, train, update, loss, penalty)
+    lesson = Lesson(request, train, update, loss, penalty, real_words)
     with reporting(trials, "trial") as reporter, fetching() as download:
         report = reporter.trial(0)
         result = teach(lesson, progress=lambda done, total: report(done, total, 0.0), fetching=download)

@@ -20,18 +20,16 @@ import torch
 from wordsway.bounds import certify
 from wordsway.errors import InputError, WordswayError
 from wordsway.learning.descent import Loss, descend
-from wordsway.learning.interpolate import interpolate
-from wordsway.learning.readout import readout
-from wordsway.learning.stack import stack
+from wordsway.learning.problem import UPDATES, Problem, pose
 from wordsway.maps.base import FeatureMap, View
 from wordsway.sample import Sample
 from wordsway.sway import Positions, rows_of
 from wordsway.threads import one_thread
 from wordsway.vectors import exactly_inside
 
-UPDATES = ("fine-tune", "retrain")
 #: Starts and steps of the search over Δ, where a look is cheap and where every direction is drawn.
 CHEAP, DRAWN = (48, 120), (2, 40)
+__all__ = ["UPDATES", "Learned", "among", "learn", "outcome", "turn"]
 #: How far rounding may carry an error below its floor.
 SLACK = 1e-7
 
@@ -95,103 +93,82 @@ def learn(
     >>> found.after_original, found.error < 1
     (-1.0, True)
     """
-    _check(train, labels, X, y, update, penalty)
-    started = time.perf_counter()
     rows = rows_of(positions, X)
-    radius = math.sqrt(X.d) if radius is None else float(radius)
-    stacked = stack(phi, list(train), X, words=len(rows))
-    K = stacked.gram()
-    found = interpolate(K, torch.tensor(labels, dtype=torch.float64), float(y))
-    if update == "retrain" and not found.fresh2 > 0:
-        raise InputError(
-            "a new text whose features are not in the span of the training texts'",
-            f"rank {found.rank} of {len(train)}",
-            "take fewer training texts, or fine-tune",
-        )
-    v2 = found.norm2 if update == "fine-tune" else found.fresh2
-    direction = found.fresh if update == "retrain" else torch.zeros_like(found.fresh).index_fill(0, torch.tensor([len(train)]), 1.0)
-    thetas = stacked.combine(torch.stack([found.start, direction / v2]))
-    after = found.fine_tuned if update == "fine-tune" else found.retrained
-    view = stacked.phi.view(X, torch.float64)
-    before = float(K[-1] @ found.start)
-    goal = Loss(loss, float(y), found.residual, before, penalty)
-    look = readout(view, thetas)
+    problem = pose(phi, train, labels, X, y, update=update, words=len(rows))
+    return turn(problem, rows, loss=loss, penalty=penalty, radius=radius, seed=seed, certificate=certificate)
+
+
+def turn(
+    problem: Problem,
+    rows: Sequence[int],
+    *,
+    loss: str,
+    penalty: float = 0.0,
+    radius: float | None = None,
+    seed: int = 0,
+    certificate: bool = True,
+) -> list[Learned]:
+    """Look for the Δ of each row that turns the label, for a problem that is posed already."""
+    if not (penalty >= 0 and math.isfinite(penalty)):
+        raise InputError("a penalty ≥ 0", penalty, "the paper uses 1, 0.1 and 0.01")
+    started, view = time.perf_counter(), problem.view
+    radius = math.sqrt(view.X.shape[1]) if radius is None else float(radius)
+    goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
     starts, steps = DRAWN if view.bytes_per_look else CHEAP
     results = []
     with one_thread(view.small), torch.no_grad():
-        uppers = _uppers(stacked.phi, view, rows, radius) if certificate else [None] * len(rows)
+        uppers = _uppers(problem.phi, view, list(rows), radius) if certificate else [None] * len(rows)
         for i, upper in zip(rows, uppers, strict=True):
-            reached = descend(look, view, i, goal, radius, seed=seed, starts=starts, steps=steps)
+            reached = descend(problem.look, view, i, goal, radius, seed=seed, starts=starts, steps=steps)
             delta = exactly_inside(reached.delta.to(torch.float64), radius)
-            u, a = (float(one) for one in look(torch.tensor([i]), delta[None].to(view.X.dtype))[0][0])
-            changed = u + a * found.residual
-            results.append(
-                _entry(i, before, u, float(K[-1] @ after), changed, a, upper, v2, found, y, time.perf_counter() - started, delta)
-            )
+            results.append(outcome(problem, i, delta, upper, time.perf_counter() - started))
     return results
 
 
-def _entry(
-    i: int,
-    before: float,
-    u: float,
-    original: float,
-    changed: float,
-    a: float,
-    upper: float | None,
-    v2: float,
-    found: Any,
-    y: int,
-    seconds: float,
-    delta: torch.Tensor,
-) -> Learned:
-    error, gamma = (changed + y) ** 2, abs(u - before)
-    ratio = math.sqrt(found.norm2 / v2)
-    bound = None if upper is None else max(0.0, 2 - gamma - upper * ratio * abs(found.residual)) ** 2
+def outcome(problem: Problem, i: int, delta: torch.Tensor, sensitivity: float | None, seconds: float = 0.0) -> Learned:
+    """What the updated model says of X^i(Δ); with a certified sensitivity the floor is checked."""
+    u, a = (float(one) for one in problem.look(torch.tensor([i]), delta[None].to(problem.view.X.dtype))[0][0])
+    changed = u + a * problem.residual
+    error, gamma = (changed + problem.y) ** 2, abs(u - problem.before)
+    bound = None if sensitivity is None else problem.floor(gamma, sensitivity)
     if bound is not None and error < bound * (1 - SLACK) - SLACK:
         raise WordswayError(
             f"error {error:.9g} is below its certified floor {bound:.9g} at word {i}; this is a bug in wordsway "
             "(or an event of probability 1e-9): please report it with the map, its seed and the texts"
         )
+    updates = problem.updates
     return Learned(
         position=i,
-        before_original=before,
+        before_original=problem.before,
         before_changed=u,
-        after_original=round(original, 12),
+        after_original=round(problem.after, 12),
         after_changed=changed,
         error=error,
         gamma=gamma,
         alignment=a,
         bound=bound,
-        sensitivity=upper,
-        v_norm=math.sqrt(v2),
-        phi_norm=math.sqrt(found.norm2),
-        rank=found.rank,
-        condition=found.condition,
-        label=y,
+        sensitivity=sensitivity,
+        v_norm=math.sqrt(problem.v2),
+        phi_norm=math.sqrt(updates.norm2),
+        rank=updates.rank,
+        condition=updates.condition,
+        label=problem.y,
         seconds=seconds,
         delta=delta,
     )
 
 
+def among(problem: Problem, i: int, rows: torch.Tensor, batch: int = 256) -> torch.Tensor:
+    """The error for each of many rows (V, d) that word i could become, evaluated exactly: real words, for example."""
+    deltas = rows.to(torch.float64) - problem.view.X[i].to(torch.float64)
+    errors = []
+    with torch.no_grad():
+        for part in deltas.split(batch):
+            readings = problem.look(torch.full((len(part),), i), part.to(problem.view.X.dtype))[0]
+            errors.append(problem.error(readings[:, 0], readings[:, 1]))
+    return torch.cat(errors)
+
+
 def _uppers(phi: FeatureMap, view: View, rows: list[int], radius: float) -> list[float | None]:
     bound = certify(phi, view, rows, radius)
     return [None] * len(rows) if bound is None else [float(one) for one in bound.upper]
-
-
-def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str, penalty: float) -> None:
-    if not train:
-        raise InputError("at least one training text", "none", "pass N ≥ 1 texts")
-    if len(labels) != len(train):
-        raise InputError(f"{len(train)} labels, one per training text", f"{len(labels)} labels", "pass one label per text")
-    for one in [*labels, y]:
-        if one not in (-1, 1):
-            raise InputError("labels −1 or 1", repr(one), "map your labels to ±1")
-    if len(set(labels)) < 2 and len(labels) > 1:
-        raise InputError("training texts of both labels", f"only {labels[0]:+d}", "add texts of the other label")
-    if any((one.n, one.d) != (X.n, X.d) for one in train):
-        raise InputError(f"texts of one size, n={X.n} and d={X.d}", "texts of several sizes", "embed all of them with the same n and d")
-    if update not in UPDATES:
-        raise InputError(f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them")
-    if not (penalty >= 0 and math.isfinite(penalty)):
-        raise InputError("a penalty ≥ 0", penalty, "the paper uses 1, 0.1 and 0.01")

@@ -120,6 +120,26 @@ class Embedder:
             rows += list(states.float().cpu().numpy())
         return rows
 
+    def candidates(self, text: str, row: int, d: int | None = None) -> tuple[list[str], torch.Tensor]:
+        """Every piece of the vocabulary, and the row of X that it would be at place ``row`` of this text, rescaled to √d.
+
+        For the input layer and bare word vectors, where a row depends on its own token and place alone.
+        """
+        if self.layer not in ("input", "words"):
+            raise InputError("the input layer or bare word vectors", self.layer, "deeper layers mix words; pass layer='input'")
+        vocabulary = self.reader.tokenizer.get_vocab(with_added_tokens=True)
+        size = self.layers.model.get_input_embeddings().num_embeddings
+        pieces = sorted((piece for piece, number in vocabulary.items() if number < size), key=vocabulary.__getitem__)
+        prefix = torch.tensor(self.tokens([text])[0].ids[: row + 1])
+        numbers = torch.tensor([vocabulary[piece] for piece in pieces])
+        rows = []
+        for part in numbers.split(max(1, BATCH_TOKENS // len(prefix))):
+            ids = prefix.repeat(len(part), 1)
+            ids[:, row] = part
+            states = self.layers.words(ids) if self.layer == "words" else self.layers.hidden(0, ids, torch.ones_like(ids))
+            rows.append(states[:, row, :d].to(torch.float64))
+        return pieces, _to_sphere(torch.cat(rows))
+
     def sample(self, text: str, n: int | None = None, d: int | None = None, *, padding: str = "none") -> Sample:
         """The first n tokens of one text (all of its own by default) and the first d dimensions, rows rescaled to √d."""
         return self.samples([text], n, d, padding=padding)[0]
@@ -157,3 +177,8 @@ class Embedder:
             Sample(matrix[: n or one.count, :d].astype(np.float64), reading=one.reading(n or one.count))
             for one, matrix in zip(tokens, rows, strict=True)
         ]
+
+
+def _to_sphere(rows: torch.Tensor) -> torch.Tensor:
+    """Rows rescaled to √d; a row of zeros (an unused piece) stays."""
+    return rows * (rows.shape[1] ** 0.5 / rows.norm(dim=1, keepdim=True).clamp_min(1e-300))

@@ -166,5 +166,11 @@ def lessons_table(result: Lessons) -> RenderableType:
     lines: list[RenderableType] = [Text(head, style="bold"), table]
     if errors:
         lines.append(Text.assemble(("error ", "bold"), f"median {errors[len(errors) // 2]:.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
+    for index, one in enumerate(result.trials):
+        if "real_words" in one:
+            shown = ", ".join(f"{plain(best['piece'])} {best['error']:.3g}" for best in one["real_words"][:5])
+            lines.append(
+                Text(f"trial {index}: of {one['real_words_tried']:,} real words, best {shown} (unchanged {one['unchanged_error']:.3g})")
+            )
     note = f"{duration(result.seconds)} · peak memory {in_words(result.peak_mb * 1e6)} · asked for: the label −y"
     return Group(*lines, Text(note + (" · interrupted" if result.interrupted else ""), style="dim"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +12,15 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.learning.descent import LOSSES
-from wordsway.learning.learn import UPDATES, Learned, learn
+from wordsway.learning.learn import Learned, among, turn
+from wordsway.learning.problem import UPDATES, Problem, pose
 from wordsway.memory import peak_bytes
 from wordsway.result import versions
 from wordsway.sample import Sample
 from wordsway.seeds import derive, generator
-from wordsway.studies.texts import Drawn, Fetching, Source, TextOptions
+from wordsway.studies.texts import CorpusTexts, Drawn, Fetching, Source, TextOptions
 from wordsway.studies.trials import Request
+from wordsway.sway import rows_of
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,11 @@ class Lesson:
     update: str = "fine-tune"
     loss: str = "direct"
     penalty: float = 0.0
+    real_words: bool = False
 
     def __post_init__(self) -> None:
+        if self.real_words and self.request.data == "gaussian":
+            raise InputError("a corpus, to try real words", "gaussian texts", "pass --data imdb, or a file")
         if self.train < 2:
             raise InputError("at least two training texts", self.train, "pass --train 2 or more: both labels have to be there")
         if self.update not in UPDATES:
@@ -111,34 +117,46 @@ def teach(lesson: Lesson, *, progress: Callable[[int, int], None] | None = None,
     for index in range(request.trials):
         try:
             new = source.draw(N + index)
-            results = learn(
-                request.build(derive(request.seed, "trial", index, "map")),
-                [drawn.sample for drawn in train],
-                labels,
-                new.sample,
-                _label(new),
-                update=lesson.update,
-                loss=lesson.loss,
-                penalty=lesson.penalty,
-                positions=request.positions if isinstance(request.positions, str) else list(request.positions),
-                seed=derive(request.seed, "trial", index, "search"),
-                certificate=request.certificate,
-            )
+            phi = request.build(derive(request.seed, "trial", index, "map"))
+            rows = rows_of(request.positions, new.sample)
+            started = time.perf_counter()
+            samples = [drawn.sample for drawn in train]
+            problem = pose(phi, samples, labels, new.sample, _label(new), update=lesson.update, words=len(rows))
+            search_seed = derive(request.seed, "trial", index, "search")
+            results = turn(problem, rows, loss=lesson.loss, penalty=lesson.penalty, seed=search_seed, certificate=request.certificate)
+            best = min(results, key=lambda one: one.error)
+            about: dict[str, Any] = {"word": new.sample.word(best.position), "text": new.text}
+            if len(results) > 1:
+                about["rows"] = [one.to_dict() for one in results]
+            if lesson.real_words:
+                about |= _real_words(problem, source, new, best.position, request.d)
+            about["seconds"] = time.perf_counter() - started
         except KeyboardInterrupt:
             interrupted = True
             break
-        best = min(results, key=lambda one: one.error)
         found.append(best)
-        trials.append(best.to_dict() | {"word": new.sample.word(best.position), "text": new.text})
+        trials.append(best.to_dict() | about)
         if progress is not None:
             progress(index + 1, request.trials)
     spent = sum(trial["seconds"] for trial in trials)
     return Lessons(lesson, tuple(trials), spent, peak_bytes() / 1e6, source.describe(), interrupted, tuple(found))
 
 
-def _source(lesson: Lesson, fetching: Fetching | None) -> Source:
-    from wordsway.studies.texts import CorpusTexts
+def _real_words(problem: Problem, source: Source, new: Drawn, position: int, d: int) -> dict[str, Any]:
+    """The whole vocabulary at the same place, evaluated exactly: how much of the effect does an actual word reach?"""
+    assert isinstance(source, CorpusTexts) and new.sample.reading is not None
+    pieces, rows = source.drawn.embedder.candidates(new.sample.reading.text, position, d)
+    errors = among(problem, position, rows)
+    order = errors.argsort()[:10].tolist()
+    own = problem.error(*(torch.tensor(one, dtype=torch.float64) for one in (problem.before, 1.0)))
+    return {
+        "unchanged_error": float(own),
+        "real_words": [{"piece": pieces[at], "error": float(errors[at])} for at in order],
+        "real_words_tried": len(pieces),
+    }
 
+
+def _source(lesson: Lesson, fetching: Fetching | None) -> Source:
     request = lesson.request
     if request.data == "gaussian":
         return GaussianLessons(request.n, request.d, request.seed)

@@ -1,0 +1,89 @@
+"""An updated interpolator seen from the new text: what it says of the text with one word moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.learning.interpolate import Updates, interpolate
+from wordsway.learning.readout import Readout, readout
+from wordsway.learning.stack import stack
+from wordsway.maps.base import FeatureMap, View
+from wordsway.sample import Sample
+
+UPDATES = ("fine-tune", "retrain")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """After an update with (X, y): for a word i and a Δ, u = f(X^i(Δ), θ*) and the alignment a = A(Δ) tell everything.
+
+    f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y.
+    """
+
+    phi: FeatureMap
+    view: View
+    look: Readout
+    updates: Updates
+    y: int
+    before: float
+    after: float
+    v2: float
+
+    @property
+    def residual(self) -> float:
+        """y − f(X, θ*)."""
+        return self.updates.residual
+
+    @property
+    def ratio(self) -> float:
+        """‖φ(X)‖/‖v‖."""
+        return math.sqrt(self.updates.norm2 / self.v2)
+
+    def error(self, u: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        return (u + a * self.residual + self.y) ** 2
+
+    def floor(self, gamma: float, sensitivity: float) -> float:
+        """The error's lower bound, (2 − γ − S·(‖φ(X)‖/‖v‖)·|y − f(X,θ*)|)₊²."""
+        return max(0.0, 2 - gamma - sensitivity * self.ratio * abs(self.residual)) ** 2
+
+
+def pose(phi: FeatureMap, train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, *, update: str, words: int) -> Problem:
+    """Interpolate, update, and get ready for Δ at ``words`` words of X."""
+    _check(train, labels, X, y, update)
+    stacked = stack(phi, list(train), X, words=words)
+    K = stacked.gram()
+    found = interpolate(K, torch.tensor(labels, dtype=torch.float64), float(y))
+    if update == "retrain" and not found.fresh2 > 0:
+        raise InputError(
+            "a new text whose features are not in the span of the training texts'",
+            f"rank {found.rank} of {len(train)}",
+            "take fewer training texts, or fine-tune",
+        )
+    new = torch.zeros_like(found.fresh)
+    new[-1] = 1.0
+    direction, v2 = (new, found.norm2) if update == "fine-tune" else (found.fresh, found.fresh2)
+    thetas = stacked.combine(torch.stack([found.start, direction / v2]))
+    view = stacked.phi.view(X, torch.float64)
+    after = found.fine_tuned if update == "fine-tune" else found.retrained
+    return Problem(stacked.phi, view, readout(view, thetas), found, y, float(K[-1] @ found.start), float(K[-1] @ after), v2)
+
+
+def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str) -> None:
+    if not train:
+        raise InputError("at least one training text", "none", "pass N ≥ 1 texts")
+    if len(labels) != len(train):
+        raise InputError(f"{len(train)} labels, one per training text", f"{len(labels)} labels", "pass one label per text")
+    for one in [*labels, y]:
+        if one not in (-1, 1):
+            raise InputError("labels −1 or 1", repr(one), "map your labels to ±1")
+    if len(set(labels)) < 2 and len(labels) > 1:
+        raise InputError("training texts of both labels", f"only {labels[0]:+d}", "add texts of the other label")
+    if any((one.n, one.d) != (X.n, X.d) for one in train):
+        raise InputError(f"texts of one size, n={X.n} and d={X.d}", "texts of several sizes", "embed all of them with the same n and d")
+    if update not in UPDATES:
+        raise InputError(f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them")
