@@ -183,7 +183,7 @@ def test_the_inequality_holds_on_every_trial():
 def test_lessons_on_gaussian_texts_and_reviews(capsys):
     lessons = GaussianLessons(6, 5, seed=0)
     labels = [lessons.draw(index).text["label"] for index in range(200)]
-    assert 60 < labels.count(1) < 140 and lessons.draw(3).text == GaussianLessons(6, 5, seed=0).draw(3).text
+    assert labels.count(1) == 100 and lessons.draw(3).text == GaussianLessons(6, 5, seed=0).draw(3).text
     line = ["learn", "--map", "raf", "--n", "12", "--d", "32", "--train", "10", "--trials", "2", "--data", "imdb", "--json"]
     assert run(line) == 0
     result = json.loads(capsys.readouterr().out)
@@ -228,3 +228,62 @@ def test_bad_arguments_of_learn():
             learn(phi, *arguments)
     with pytest.raises(InputError, match="not in the span"):
         learn(phi, texts(40), [1, -1] * 20, X, 1, update="retrain")
+
+
+def test_grids_may_learn(tmp_path):
+    """Cells that learn go through the same store and table; other cells keep their names."""
+    from wordsway.studies.cells import Cell
+    from wordsway.studies.spec import parse_study
+    from wordsway.studies.store import Store
+    from wordsway.studies.sweep import sweep
+    from wordsway.studies.workers import LocalWorkers
+
+    text = """
+    trials = 2
+    [[grid]]
+    map = ["raf", "rf"]
+    n = 6
+    d = 8
+    train = [6, 10]
+    update = ["fine-tune", "retrain"]
+    [[grid]]
+    map = "raf"
+    n = 6
+    d = 8
+    """
+    study = parse_study(text)
+    assert len(study.cells) == 18 and all(Cell.of(cell.content) == cell for cell in study.cells)
+    assert "train" not in study.cells[-1].content
+    store = Store(tmp_path)
+    swept = sweep(study.cells, store, LocalWorkers(2, 2**33))
+    assert swept.done == 18 and not swept.failed
+    table = store.frame()
+    lessons = table.dropna(subset=["train"])
+    assert len(lessons) == 16 and (lessons["error"] >= lessons["bound"] - 1e-6).all()
+    head = "[[grid]]\nmap = 'raf'\nn = 6\nd = 8\n"
+    for wrong, said in (("train = 4\nloss = 'hinge'", "align, direct, penalised"), ("train = 1", "a whole number ≥ 2")):
+        with pytest.raises(InputError, match=said):
+            parse_study(head + wrong)
+    with pytest.raises(InputError, match="say how many training texts"):
+        parse_study("[[grid]]\nmap = 'raf'\nn = 6\nd = 8\nloss = 'direct'")
+
+
+def test_real_words_are_evaluated_exactly():
+    """Every piece of a small model's vocabulary in one place: the errors of a few, recomputed from the text with that piece."""
+    result = teach(Lesson(Request("raf", n=12, d=32, trials=1, data="imdb"), 6, real_words=True))
+    trial = result.trials[0]
+    assert trial["real_words_tried"] == 30_522 and len(trial["real_words"]) == 10
+    errors = [one["error"] for one in trial["real_words"]]
+    assert errors == sorted(errors) and errors[0] <= trial["unchanged_error"]
+    assert trial["error"] <= errors[0] + 1e-9, "a Δ in the ball does what a neighbouring word does, here"
+
+
+def test_candidates_are_the_rows_that_the_model_makes():
+    embedder = ws.Embedder("minilm")
+    text = "The film was good and the plot was fine."
+    pieces, rows = embedder.candidates(text, 4, d=64)
+    for piece in ("good", "bad", "dull"):
+        changed = embedder.sample(text.replace("good", piece), n=6, d=64)
+        torch.testing.assert_close(rows[pieces.index(piece)], changed.X[4], rtol=0, atol=1e-5)
+    with pytest.raises(InputError, match="the input layer or bare word vectors"):
+        ws.Embedder("minilm", 2).candidates(text, 4)

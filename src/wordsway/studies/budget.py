@@ -24,6 +24,8 @@ def cell_bytes(cell: Cell) -> int:
     """Bytes that a worker takes at most while it runs this cell, counted from the sizes."""
     request, words = cell.request, cell.request.searched
     k, n, d = request.features, cell.n, cell.d
+    if cell.train is not None:  # features of all texts, their answers or copies, and the texts
+        return int(BASE_TEXT + (cell.train + 1) * (2.2 * k + 2 * n * d) * 8 + 60 * k * 8)
     base = BASE if cell.data == "gaussian" else BASE_TEXT
     if cell.map in ("rf", "drf"):
         layers = request.layers or 1
@@ -39,6 +41,8 @@ def units(cell: Cell) -> float:
     """Relative cost within one kind of cells (`kind`), for ordering and for interpolating."""
     request, words = cell.request, cell.request.searched
     steps = LOOKS if words <= 8 else LOOKS_OF_MANY
+    if cell.train is not None:
+        return (cell.train + 1) ** 2 * request.features / 50 + (cell.train + 1) * cell.n * cell.d**2 / 50 + 1e6
     if cell.map in ("rf", "drf"):
         return words * steps * request.features * (1 + 8 * ((request.layers or 1) - 1)) * cell.effort
     return words * (cell.n * cell.d + cell.d**2) * cell.effort + 1e5
@@ -47,13 +51,15 @@ def units(cell: Cell) -> float:
 def typical_seconds(cell: Cell) -> float:
     """About what a cell takes on a two-core machine, to weigh progress; `forecast_cells` asks the machine itself."""
     many = cell.request.searched > 8
+    if cell.train is not None:
+        return 0.3 + 3e-9 * units(cell)
     rate = {"rf": 7e-8 if many else 1.3e-7, "drf": 5e-8}.get(cell.map, 3e-8 if many else 2e-7)
     return 0.03 + rate * units(cell)
 
 
 def kind(cell: Cell) -> tuple[object, ...]:
     """Cells whose costs follow one curve of `units`."""
-    return (cell.map, cell.request.layers, cell.request.searched > 8, cell.certificate, cell.effort)
+    return (cell.map, cell.request.layers, cell.request.searched > 8, cell.certificate, cell.effort, cell.train is None)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,9 @@ def forecast_cells(cells: Sequence[Cell], workers: int, memory: int) -> GridFore
         kinds.setdefault(kind(cell), []).append(cell)
     total = 0.0
     for some in kinds.values():
+        if some[0].train is not None:
+            total += sum(typical_seconds(cell) for cell in some)
+            continue
         points = sorted({cell.group: cell for cell in some}.values(), key=units)
         tried = {at: _tried(points[at]) for at in {0, len(points) // 2, len(points) - 1}}
         curve = sorted((math.log(units(points[at])), math.log(max(cost.seconds, 1e-3))) for at, cost in tried.items())

@@ -10,11 +10,14 @@ from typing import Any
 
 from wordsway.errors import InputError
 from wordsway.seeds import derive
+from wordsway.studies.lessons import GaussianLessons, Lesson, run_one
 from wordsway.studies.texts import CorpusTexts, GaussianTexts, Source, TextOptions
 from wordsway.studies.trials import Request, run_trial
 
 #: What a stored cell means; raise it when the same content would give other numbers.
 VERSION = 1
+#: Fields of cells that learn; others leave them out.
+LEARNING = ("train", "update", "loss", "penalty")
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,24 @@ class Cell:
     certificate: bool = True
     effort: float = 1.0
     texts: TextOptions = field(default_factory=TextOptions)
+    train: int | None = None
+    update: str | None = None
+    loss: str | None = None
+    penalty: float | None = None
 
     def __post_init__(self) -> None:
         if self.trial < 0:
             raise InputError("trial ≥ 0", self.trial, "count trials from 0")
-        _ = self.request  # checks the sizes once, here
+        _ = self.request if self.train is None else self.lesson  # checks everything once, here
+        if self.train is None and any(value is not None for value in (self.update, self.loss, self.penalty)):
+            raise InputError("train with update, loss and penalty", "none", "say how many training texts, or leave the others out")
+
+    @cached_property
+    def lesson(self) -> Lesson:
+        """For a cell that learns: the request with its training texts, update and loss."""
+        if self.train is None:
+            raise InputError("a cell that learns", "one that measures", "pass train, update and loss")
+        return Lesson(self.request, self.train, self.update or "fine-tune", self.loss or "direct", self.penalty or 0.0)
 
     @cached_property
     def request(self) -> Request:
@@ -66,7 +82,7 @@ class Cell:
         }
         if self.data == "gaussian":
             plain.pop("texts")
-        return plain
+        return {name: value for name, value in plain.items() if name not in LEARNING or value is not None}
 
     @cached_property
     def key(self) -> str:
@@ -103,6 +119,8 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     from wordsway.threads import one_thread
 
     with one_thread(torch.get_num_threads() > 1):
+        if cell.train is not None:
+            return run_lesson(cell)
         source: Source
         if cell.data == "gaussian":
             source = GaussianTexts(cell.n, cell.d, cell.own_seed)
@@ -113,6 +131,20 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     about = source.describe()
     kept = ("corpus", "corpus_sha256", "model", "model_sha256", "layer", "cache_version")
     return asdict(trial) | {"source": {name: about[name] for name in kept if name in about}}
+
+
+def run_lesson(cell: Cell) -> dict[str, Any]:
+    """A cell that learns: the study's first N texts, and the one after them that the trial names."""
+    assert cell.train is not None
+    source: Source
+    if cell.data == "gaussian":
+        source = GaussianLessons(cell.n, cell.d, derive(cell.seed, "lessons", cell.n, cell.d))
+    else:
+        source = _texts(cell.data, cell.n, cell.d, cell.seed, cell.texts)
+    trial, _ = run_one(cell.lesson, source, 0, new=cell.train + cell.trial)
+    about = source.describe()
+    kept = ("corpus", "corpus_sha256", "model", "model_sha256", "layer", "cache_version")
+    return trial | {"lower": trial["error"], "upper": None, "source": {name: about[name] for name in kept if name in about}}
 
 
 @lru_cache(maxsize=8)

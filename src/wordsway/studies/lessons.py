@@ -48,7 +48,7 @@ class Lesson:
 
 
 class GaussianLessons:
-    """Gaussian texts labelled by a linear teacher, y = sign ⟨w, vec X⟩ with w drawn from the seed."""
+    """Gaussian texts labelled by a linear teacher, y = sign ⟨w, vec X⟩ with w drawn from the seed; labels alternate."""
 
     def __init__(self, n: int, d: int, seed: int) -> None:
         self.n, self.d, self.seed = n, d, seed
@@ -56,10 +56,10 @@ class GaussianLessons:
 
     def draw(self, index: int) -> Drawn:
         seed = derive(self.seed, "lesson", index)
-        sample = Sample.gaussian(self.n, self.d, seed)
-        return Drawn(
-            sample, seed, {"id": f"gaussian:{index}", "sha256": None, "label": 1 if float((sample.X * self.teacher).sum()) > 0 else -1}
-        )
+        X, label = Sample.gaussian(self.n, self.d, seed).X, (-1, 1)[index % 2]
+        if float((X * self.teacher).sum()) * label < 0:  # X and −X are equally likely, so this balances the labels and nothing else
+            X = -X
+        return Drawn(Sample(X), seed, {"id": f"gaussian:{index}", "sha256": None, "label": label})
 
     def describe(self) -> dict[str, Any]:
         return {"data": "gaussian", "labels": "a linear teacher"}
@@ -109,37 +109,42 @@ def teach(lesson: Lesson, *, progress: Callable[[int, int], None] | None = None,
     """
     request, N = lesson.request, lesson.train
     source = _source(lesson, fetching)
-    train = [source.draw(index) for index in range(N)]
-    labels = [_label(drawn) for drawn in train]
     trials: list[dict[str, Any]] = []
     found: list[Learned] = []
     interrupted = False
     for index in range(request.trials):
         try:
-            new = source.draw(N + index)
-            phi = request.build(derive(request.seed, "trial", index, "map"))
-            rows = rows_of(request.positions, new.sample)
-            started = time.perf_counter()
-            samples = [drawn.sample for drawn in train]
-            problem = pose(phi, samples, labels, new.sample, _label(new), update=lesson.update, words=len(rows))
-            search_seed = derive(request.seed, "trial", index, "search")
-            results = turn(problem, rows, loss=lesson.loss, penalty=lesson.penalty, seed=search_seed, certificate=request.certificate)
-            best = min(results, key=lambda one: one.error)
-            about: dict[str, Any] = {"word": new.sample.word(best.position), "text": new.text}
-            if len(results) > 1:
-                about["rows"] = [one.to_dict() for one in results]
-            if lesson.real_words:
-                about |= _real_words(problem, source, new, best.position, request.d)
-            about["seconds"] = time.perf_counter() - started
+            trial, best = run_one(lesson, source, index, new=N + index)
         except KeyboardInterrupt:
             interrupted = True
             break
         found.append(best)
-        trials.append(best.to_dict() | about)
+        trials.append(trial)
         if progress is not None:
             progress(index + 1, request.trials)
     spent = sum(trial["seconds"] for trial in trials)
     return Lessons(lesson, tuple(trials), spent, peak_bytes() / 1e6, source.describe(), interrupted, tuple(found))
+
+
+def run_one(lesson: Lesson, source: Source, index: int, *, new: int) -> tuple[dict[str, Any], Learned]:
+    """One trial: the source's first N texts for training, its text number ``new``, weights and search from the trial's seeds."""
+    request, started = lesson.request, time.perf_counter()
+    fresh = source.draw(new)  # the furthest one first, so that all are drawn and embedded at once
+    train = [source.draw(at) for at in range(lesson.train)]
+    labels = [_label(drawn) for drawn in train]
+    phi = request.build(derive(request.seed, "trial", index, "map"))
+    rows = rows_of(request.positions, fresh.sample)
+    samples = [drawn.sample for drawn in train]
+    problem = pose(phi, samples, labels, fresh.sample, _label(fresh), update=lesson.update, words=len(rows))
+    search_seed = derive(request.seed, "trial", index, "search")
+    results = turn(problem, rows, loss=lesson.loss, penalty=lesson.penalty, seed=search_seed, certificate=request.certificate)
+    best = min(results, key=lambda one: one.error)
+    about: dict[str, Any] = {"word": fresh.sample.word(best.position), "text": fresh.text}
+    if len(results) > 1:
+        about["rows"] = [one.to_dict() for one in results]
+    if lesson.real_words:
+        about |= _real_words(problem, source, fresh, best.position, request.d)
+    return best.to_dict() | about | {"seconds": time.perf_counter() - started}, best
 
 
 def _real_words(problem: Problem, source: Source, new: Drawn, position: int, d: int) -> dict[str, Any]:

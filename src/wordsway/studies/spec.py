@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.errors import InputError
+from wordsway.learning.descent import LOSSES
+from wordsway.learning.problem import UPDATES
 from wordsway.studies.cells import Cell
 from wordsway.studies.texts import PADDING, TextOptions
 from wordsway.studies.trials import MAPS
@@ -90,6 +92,10 @@ _GRID = _COMMON | {
     "padding": _Key(f"one of {', '.join(PADDING)}", lambda value: value in PADDING),
     "model": _Key("a model's name or path", _text),
     "layer": _Key('"input", "words", "last" or a number', lambda value: _text(value) or _whole(0)(value)),
+    "train": _Key("training texts of a cell that learns, a whole number ≥ 2, or a list of them", _whole(2)),
+    "update": _Key(f"one of {', '.join(UPDATES)}, or a list of them", lambda value: value in UPDATES),
+    "loss": _Key(f"one of {', '.join(LOSSES)}, or a list of them", lambda value: value in LOSSES),
+    "penalty": _Key("a number > 0, or a list of them", lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0),
     "text_column": _Key("a column's name", _text, spans=False),
     "label_column": _Key("a column's name", _text, spans=False),
     "encoding": _Key("an encoding's name", _text, spans=False),

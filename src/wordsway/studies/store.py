@@ -33,6 +33,8 @@ log = logging.getLogger("wordsway")
 #: Loose files beyond this number are packed.
 LOOSE = 500
 #: Columns of the table that do not depend on when and where a cell was run.
+LESSON = ("train", "update", "loss", "penalty")
+LEARNED = ("error", "gamma", "alignment", "bound", "before_original", "before_changed", "after_original", "after_changed")
 OUTPUTS = ("lower", "upper", "position", "word", "certificate", "status", "sample_seed", "map_seed", "search_seed")
 FACTS = ("seconds", "peak_mb", "host", "finished", "wordsway", "torch", "python")
 
@@ -201,6 +203,8 @@ class Store:
             row = {"key": key} | {name: value for name, value in content.items() if name not in ("texts", "version", "certificate")}
             row["positions"] = row["positions"] if isinstance(row["positions"], str) else ",".join(map(str, row["positions"]))
             row |= {name: outputs.get(name) for name in OUTPUTS}
+            if "train" in content:
+                row |= {name: content.get(name) for name in LESSON} | {name: outputs.get(name) for name in LEARNED}
             row |= {"text_id": text.get("id"), "text_sha256": text.get("sha256"), "label": text.get("label")}
             rows.append(row | ({name: record.facts.get(name) for name in FACTS} if facts else {}))
         return pandas.DataFrame(rows)
