@@ -307,7 +307,7 @@ BROKEN = {
     "no gzip": ("r.csv.gz", b"text\nfine\n", "whole gzip"),
     "half a UTF-16 file": ("r.txt", "fine film".encode("utf-16")[:-1], "encoding"),
     "semicolons": ("r.csv", b"text;label\nfine, really;1\n", "commas between the columns"),
-    "deep JSON": ("r.jsonl", b"[" * 100_000 + b"]" * 100_000, ""),
+    "deep JSON": ("r.jsonl", b"[" * 100_000 + b"]" * 100_000, "nested|JSON"),
 }
 
 

@@ -48,6 +48,8 @@ def draw(
     short = {side for side, share in shares.items() if share}
     while short:
         candidates, full = _smallest(corpus, seed, pool, after, promising, balanced)
+        if count > corpus.faults.texts - corpus.faults.empty:  # said before anything expensive is tried
+            raise _too_few(corpus, 0, count, corpus.faults.texts - corpus.faults.empty, wanted)
         for side in sorted(short):
             for batch in _batches(candidates[side], 2 * (shares[side] - len(found[side]))):
                 fresh = [text for _, text in batch if text.sha256 not in taken]  # a text may stand under both labels
@@ -61,18 +63,18 @@ def draw(
                 after[side] = candidates[side][-1][0]
         missing = {side for side in short if len(found[side]) < shares[side]}
         for side in missing - full:
-            which = {-1: " with label −1", 1: " with label +1"}.get(side, "")
-            total = corpus.faults.texts - corpus.faults.empty
-            raise InputError(
-                f"{shares[side]} different {wanted}{which} in {corpus.name}",
-                f"{len(found[side])} among {total:,}",
-                "draw fewer, or take a smaller n",
-            )
+            raise _too_few(corpus, side, shares[side], len(found[side]), wanted)
         short = missing
         pool *= 8
     if not balanced:
         return found[0]
     return [found[(-1, 1)[number % 2]][number // 2] for number in range(count)]
+
+
+def _too_few(corpus: Corpus, side: int, share: int, found: int, wanted: str) -> InputError:
+    which = {-1: " with label −1", 1: " with label +1"}.get(side, "")
+    total = corpus.faults.texts - corpus.faults.empty
+    return InputError(f"{share} different {wanted}{which} in {corpus.name}", f"{found} among {total:,}", "draw fewer, or take a smaller n")
 
 
 def _smallest(
