@@ -14,6 +14,7 @@ from wordsway.studies.figures import FigureSpec
 if TYPE_CHECKING:
     import pandas
 
+MAPS = {"rf": "RF", "drf": "DRF, d = 768", "raf": "RAF (softmax)", "relu-raf": "ReLU-RAF"}
 MODELS = {"imdb:minilm": "MiniLM", "imdb:mpnet": "MPNet", "imdb:bert-base": "BERT-Base"}
 
 
@@ -49,7 +50,7 @@ def _panel(figure: FigureSpec, title: str, rows: pandas.DataFrame) -> Panel:
             told = "" if slope is None or positions == "all" else f": slope {slope:.2f}"
             curves.append(_curve(part, f"{name}, any row" if positions == "all" else f"{name}{told}", look, dashed=positions == "all"))
     curves.sort(key=lambda curve: (curve.dashed, curve.look))
-    return Panel(f"{figure.title.split(': ')[-1].capitalize()} · {title}", curves, _references(figure, rows), rate=figure.rate)
+    return Panel(f"{MAPS[figure.map]} · {title}", curves, _references(figure, rows), rate=figure.rate)
 
 
 def _curve(rows: pandas.DataFrame, label: str, look: int, *, dashed: bool) -> Curve:

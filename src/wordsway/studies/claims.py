@@ -42,6 +42,7 @@ def findings(frame: pandas.DataFrame, missing: list[str]) -> list[Finding]:
             map_name, data, d, depth = (one.item() if hasattr(one, "item") else one for one in series)
             found += _series(str(map_name), str(data), int(str(d)), None if _missing(depth) else int(float(str(depth))), rows)
         found += _depth(first[first["map"] == "drf"])
+        found.sort(key=lambda one: one.figure)
         found.append(_certificates(frame))
     return found + [Finding("", what.partition(":")[0], "", what.partition(":")[2].strip(), OPEN) for what in missing]
 

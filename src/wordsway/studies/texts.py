@@ -192,7 +192,7 @@ def draw_texts(corpus: Corpus, embedder: Embedder, count: int, seed: int, *, n: 
         count,
         seed,
         accept=lambda texts: [one.count >= n for one in embedder.tokens([text.text for text in texts])],
-        promising=lambda text: 4 * len(text) + 8 >= n,  # no tokenizer makes more pieces of a character
+        promising=lambda text: (1 if text.isascii() else 4) * len(text) + 8 >= n,  # no tokenizer makes more pieces of a character
         wanted=f"texts of at least n = {n} tokens",
     )
 
