@@ -22,6 +22,7 @@ ROOMS = [
     "vectors",
     "threads",
     "memory",
+    "whole",
     "reading",
     "sample",
     "data",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.measure import _positions
+from wordsway.cli.measure import parse_positions
 from wordsway.cli.progress import echo_json, fetching, reporting
 
 
@@ -43,7 +43,7 @@ def learn_command(
 
     chosen = padding or ("none" if data == "gaussian" else "paper")
     texts = TextOptions(model, "input", chosen, text_column, label_column)
-    request = Request(map, n, d, k, depth, _positions(positions), trials, seed, data, texts=texts)
+    request = Request(map, n, d, k, depth, parse_positions(positions), trials, seed, data, texts=texts)
     lesson = Lesson(request, train, update, loss, penalty, real_words)
     with reporting(trials, "trial") as reporter, fetching() as download:
         report = reporter.trial(0)

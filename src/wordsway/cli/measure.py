@@ -62,7 +62,7 @@ def measure_command(
     if not 0 < memory < 2**20:
         raise InputError("a memory budget between 0 and 1,048,576 GiB", memory, "pass --memory in GiB, for example 2")
     texts = TextOptions(model, layer, padding, text_column, label_column, encoding)
-    request = Request(map, n, d, k, depth, _positions(positions), trials, seed, data, certificate, int(memory * 2**30), texts)
+    request = Request(map, n, d, k, depth, parse_positions(positions), trials, seed, data, certificate, int(memory * 2**30), texts)
     if forecast:
         cost = predict(request)
         fields = {"map": map, "n": n, "d": d, "k": request.features, "depth": request.layers, "trials": trials}
@@ -78,7 +78,7 @@ def measure_command(
         raise typer.Exit(1)
 
 
-def _positions(text: str) -> str | tuple[int | str, ...]:
+def parse_positions(text: str) -> str | tuple[int | str, ...]:
     if text.strip() in ("all", "words"):
         return text.strip()
     parts = [part.strip() for part in text.split(",")]

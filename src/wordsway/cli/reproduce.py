@@ -77,12 +77,13 @@ def _render(
     from wordsway.result import versions
     from wordsway.studies.claims import findings
     from wordsway.studies.figures import TRIALS_EVERYWHERE
-    from wordsway.studies.store import export
+    from wordsway.studies.store import export, without_facts
 
     plates, spent = [], {}
     for figure in chosen:
         keys = [cell.key for cell in cells[figure.name] if cell.key in store]
-        frame, facts = store.frame(keys), store.frame(keys, facts=True)
+        facts = store.frame(keys, facts=True)
+        frame = without_facts(facts)
         written = draw_figure(figure, frame, out / figure.name)
         if not written:
             continue

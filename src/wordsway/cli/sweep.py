@@ -26,7 +26,7 @@ def sweep_command(
     """
     from wordsway.cli.progress import echo_json
     from wordsway.studies.spec import load_study
-    from wordsway.studies.store import Store, export
+    from wordsway.studies.store import Store, export, without_facts
 
     study = load_study(file)
     store = Store(folder(out) / "store")
@@ -35,7 +35,8 @@ def sweep_command(
         return
     swept = run_cells(study.cells, store, workers=workers, cluster=cluster, memory=memory, retry_failed=retry_failed)
     done = [cell.key for cell in study.cells if cell.key in store]
-    tables = export(store.frame(done), store.frame(done, facts=True), out)
+    facts = store.frame(done, facts=True)
+    tables = export(without_facts(facts), facts, out)
     if as_json:
         fields: dict[str, Any] = {"study": study.name, "key": study.key, "total": swept.total, "done": swept.done, "before": swept.before}
         fields |= {"failed": swept.failed | swept.skipped, "interrupted": swept.interrupted, "tables": [str(path) for path in tables]}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordsway.cli.progress import reporting
+from wordsway.whole import whole
 
 if TYPE_CHECKING:
     from wordsway.studies import Measurement
@@ -50,9 +51,8 @@ def tour_command(
 
 
 def _write_table(results: list[Measurement], path: Path) -> None:
-    """One row per trial, under a temporary name until complete."""
-    partial = path.with_suffix(".part")
-    with partial.open("w", newline="") as file:
+    """One row per trial."""
+    with whole(path) as partial, partial.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(
             [
@@ -79,4 +79,3 @@ def _write_table(results: list[Measurement], path: Path) -> None:
                 writer.writerow(
                     [*sizes, t.lower, t.upper, t.certificate, t.position, f"{t.seconds:.3f}", t.sample_seed, t.map_seed, t.search_seed]
                 )
-    partial.replace(path)

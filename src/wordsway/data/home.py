@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
 import platformdirs
+
+from wordsway.whole import whole
 
 
 def home() -> Path:
@@ -27,14 +28,6 @@ def sha256(path: Path) -> str:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a document under a temporary name, flush it to the disk, then rename: it is there whole, or not at all."""
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    """Write a document: it is there whole, or not at all."""
+    with whole(path) as partial:
+        partial.write_text(json.dumps(document, indent=1, ensure_ascii=False), "utf-8")

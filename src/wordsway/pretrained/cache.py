@@ -21,6 +21,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from wordsway.data import home
+from wordsway.whole import whole
 
 log = logging.getLogger("wordsway")
 #: Of the numbers and of the files; results record it.
@@ -72,22 +73,15 @@ class Cache:
         """Keep the matrices; a disk that refuses is reported, and costs only the speed of a second run."""
         if not matrices:
             return
-        whole = {key: np.ascontiguousarray(rows) for key, rows in matrices.items()}
-        checksums = {key: zlib.crc32(rows.data) for key, rows in whole.items()}
-        partial = self.folder / f".{uuid.uuid4().hex}.part"
+        tensors = {key: np.ascontiguousarray(rows) for key, rows in matrices.items()}
+        checksums = {key: zlib.crc32(rows.data) for key, rows in tensors.items()}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as out:
-                out.write(save(whole, metadata={"checksums": json.dumps(checksums)}))
-                out.flush()
-                os.fsync(out.fileno())
-            os.replace(partial, self.folder / f"{uuid.uuid4().hex}.safetensors")
+            with whole(self.folder / f"{uuid.uuid4().hex}.safetensors") as partial:
+                partial.write_bytes(save(tensors, metadata={"checksums": json.dumps(checksums)}))
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else error
             log.warning("embeddings are not kept (%s: %s); set WORDSWAY_HOME to a folder that can be written", self.folder, reason)
-        finally:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
 
     def _scan(self) -> None:
         """Learn what files that came since the last look hold."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordsway.studies.claims import FAILS, HOLDS, Finding
+from wordsway.whole import whole
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6675; --paper: #fbfaf7; --card: #ffffff; --line: #e3e0d8; --accent: #0072b2;
@@ -79,9 +80,8 @@ def write_page(page: Page, path: Path) -> Path:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{_text(page.title)}</title><style>{STYLE}</style></head>\n<body><main>\n" + "\n".join(body) + "\n</main></body></html>\n"
     )
-    partial = path.with_suffix(".part")
-    partial.write_text(document, "utf-8")
-    partial.replace(path)
+    with whole(path) as partial:
+        partial.write_text(document, "utf-8")
     return path
 
 

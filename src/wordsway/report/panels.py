@@ -12,10 +12,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.container import ErrorbarContainer
-from matplotlib.figure import Figure
 
-from wordsway.report.plot import STYLE
+from wordsway.report.plot import STYLE, legend, save
 
 #: Okabe and Ito's colours with a marker each: safe for colour-blind readers, and for grey prints.
 LOOK = (("#0072B2", "o"), ("#D55E00", "^"), ("#009E73", "s"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"))
@@ -70,19 +68,6 @@ def draw_panels(panels: Sequence[Panel], path: Path, formats: Sequence[str] = ("
     return written
 
 
-def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
-    """Write a figure under temporary names, then rename; without the hour, so that equal numbers give equal files."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    written = []
-    for kind in formats:
-        target, partial = path.with_name(f"{path.name}.{kind}"), path.with_name(f".{path.name}.part.{kind}")
-        stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        figure.savefig(partial, dpi=160, metadata=stamp)
-        partial.replace(target)
-        written.append(target)
-    return written
-
-
 def _draw(axes: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         colour, marker = LOOK[curve.look % len(LOOK)]
@@ -120,6 +105,4 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_xlabel("number of tokens n")
     axes.set_ylabel("word sensitivity S")
     axes.set_title(panel.title, fontsize=11)
-    handles, labels = axes.get_legend_handles_labels()
-    order = sorted(range(len(labels)), key=lambda at: not isinstance(handles[at], ErrorbarContainer))
-    axes.legend([handles[at] for at in order], [labels[at] for at in order], fontsize=8, ncols=1 if panel.rate else 2, loc="upper right")
+    legend(axes, fontsize=8, ncols=1 if panel.rate else 2, loc="upper right")

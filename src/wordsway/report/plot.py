@@ -12,10 +12,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from wordsway.bounds.theory import infinite_width, wide_relu_rf
 from wordsway.studies.trials import Measurement
+from wordsway.whole import whole
 
 #: Okabe and Ito's colours, safe for colour-blind readers; one marker each, so that grey prints work too.
 LOOKS = {
@@ -70,14 +72,8 @@ def sensitivity_against_n(results: Sequence[Measurement], path: Path, formats: S
         axes.set_title(
             f"How far one word can move each layer (d = {', '.join(map(str, d))}): attained, and certified (shaded)", fontsize=11
         )
-        _legend(axes)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        written = []
-        for kind in formats:
-            target, partial = path.with_suffix(f".{kind}"), path.with_suffix(f".part.{kind}")
-            figure.savefig(partial, dpi=160)
-            partial.replace(target)
-            written.append(target)
+        legend(axes, fontsize=9.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        written = save(figure, path.with_suffix(""), formats)
         plt.close(figure)
     return written
 
@@ -104,8 +100,21 @@ def _theory(axes: Axes, results: Sequence[Measurement]) -> None:
         axes.axhline(sum(raf) / len(raf), color=LOOKS["raf"][0], linestyle=":", linewidth=1.0, label="constant, Ω(1)")
 
 
-def _legend(axes: Axes) -> None:
-    """Measurements (those with error bars) first, then theory, beside the picture."""
+def legend(axes: Axes, **look: Any) -> None:
+    """Measurements (those with error bars) first, then theory."""
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda at: not isinstance(handles[at], ErrorbarContainer))
-    axes.legend([handles[at] for at in order], [labels[at] for at in order], loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9.5)
+    axes.legend([handles[at] for at in order], [labels[at] for at in order], **look)
+
+
+def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
+    """Write ``path``.png and so on, each whole or not at all; without the hour, so that equal numbers give equal files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    for kind in formats:
+        target = path.with_name(f"{path.name}.{kind}")
+        stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+        with whole(target) as partial:
+            figure.savefig(partial, format=kind, dpi=160, metadata=stamp)
+        written.append(target)
+    return written

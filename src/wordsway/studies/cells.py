@@ -128,9 +128,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         else:
             source = _texts(cell.data, cell.n, cell.d, cell.seed, cell.texts)
             trial, _ = run_trial(cell.request, source, 0, text=cell.trial)
-    about = source.describe()
-    kept = ("corpus", "corpus_sha256", "model", "model_sha256", "layer", "cache_version")
-    return asdict(trial) | {"source": {name: about[name] for name in kept if name in about}}
+    return asdict(trial) | {"source": _provenance(source)}
 
 
 def run_lesson(cell: Cell) -> dict[str, Any]:
@@ -142,9 +140,14 @@ def run_lesson(cell: Cell) -> dict[str, Any]:
     else:
         source = _texts(cell.data, cell.n, cell.d, cell.seed, cell.texts)
     trial, _ = run_one(cell.lesson, source, 0, new=cell.train + cell.trial)
+    return trial | {"lower": trial["error"], "upper": None, "source": _provenance(source)}
+
+
+def _provenance(source: Source) -> dict[str, Any]:
+    """What a stored cell keeps of its texts' source."""
     about = source.describe()
     kept = ("corpus", "corpus_sha256", "model", "model_sha256", "layer", "cache_version")
-    return trial | {"lower": trial["error"], "upper": None, "source": {name: about[name] for name in kept if name in about}}
+    return {name: about[name] for name in kept if name in about}
 
 
 @lru_cache(maxsize=8)

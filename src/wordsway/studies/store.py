@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 
 from wordsway.errors import WordswayError
 from wordsway.studies.cells import VERSION, Cell
+from wordsway.whole import whole
 
 if TYPE_CHECKING:
     import pandas
@@ -174,12 +175,9 @@ class Store:
                     sums = [_checksum(document) for document in documents]
                     name = hashlib.sha256("".join(sums).encode()).hexdigest()[:32]
                     path = self.folder / "packed" / f"{name}.parquet"
-                    partial = path.with_name(f".{name}.{uuid.uuid4().hex}.part")
                     table = pyarrow.table({"key": loose, "sha256": sums, "document": documents})
-                    pyarrow.parquet.write_table(table, partial, compression="zstd", row_group_size=5000)
-                    with partial.open("rb+") as file:
-                        os.fsync(file.fileno())
-                    os.replace(partial, path)
+                    with whole(path) as partial:
+                        pyarrow.parquet.write_table(table, partial, compression="zstd", row_group_size=5000)
                     self._parts.add(path)
                     self.packed |= dict.fromkeys(loose, path)
                 for key in sorted(self.loose & set(self.packed)):  # only now, with the packed file on disk
@@ -213,16 +211,10 @@ class Store:
         return self.folder / "cells" / f"{key}.json"
 
     def _write(self, path: Path, document: str) -> None:
-        partial = path.with_name(f".{path.stem}.{uuid.uuid4().hex}.part")
         try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(_checksum(document) + "\n" + document)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
+            with whole(path) as partial:
+                partial.write_text(_checksum(document) + "\n" + document, "utf-8")
         except OSError as error:
-            with suppress(OSError):
-                partial.unlink()
             raise _refusal(self.folder, error) from None
 
     def _load(self, path: Path, key: str) -> Record:
@@ -235,28 +227,21 @@ class Store:
     def _packed_keys(self, path: Path) -> list[str]:
         """The keys of a packed file, every record's checksum verified."""
         import pyarrow
-        import pyarrow.parquet
 
         try:
-            table = pyarrow.parquet.read_table(path, columns=["key", "sha256", "document"])
-            keys, sums = table["key"].to_pylist(), table["sha256"].to_pylist()
-            good = [
-                key
-                for key, checksum, document in zip(keys, sums, table["document"].to_pylist(), strict=True)
-                if _checksum(document) == checksum
-            ]
-            if len(good) < len(keys):
-                raise _Broken(f"{len(keys) - len(good)} records do not fit their checksum")
+            keys, wrong = [], 0
+            for key, checksum, document in _packed_rows(path):
+                keys.append(key)
+                wrong += _checksum(document) != checksum
+            if wrong:
+                raise _Broken(f"{wrong} records do not fit their checksum")
         except (pyarrow.ArrowException, OSError, KeyError, _Broken) as error:
             self._refuse(path, str(error).splitlines()[0])
             raise _Broken(str(error)) from None
         return keys
 
     def _unpack(self, path: Path, keys: set[str]) -> Iterator[tuple[str, Record]]:
-        import pyarrow.parquet
-
-        table = pyarrow.parquet.read_table(path, columns=["key", "sha256", "document"])
-        for key, checksum, document in zip(*(table[name].to_pylist() for name in ("key", "sha256", "document")), strict=True):
+        for key, checksum, document in _packed_rows(path):
             if key in keys:
                 yield key, _record(document, checksum, key)
 
@@ -266,20 +251,31 @@ class Store:
             log.warning("%s is not a cell of ours (%s): left alone, computed again", path, reason)
 
 
+def _packed_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Key, checksum and document of every record of a packed file."""
+    import pyarrow.parquet
+
+    columns = ("key", "sha256", "document")
+    table = pyarrow.parquet.read_table(path, columns=list(columns))
+    return zip(*(table[name].to_pylist() for name in columns), strict=True)
+
+
+def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The columns of a table that are the same for every run."""
+    return frame.drop(columns=list(FACTS), errors="ignore")
+
+
 def export(table: pandas.DataFrame, facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
     """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run beside it."""
     paths = [folder / f"{name}.csv", folder / f"{name}.parquet"]
     for path in paths:
-        partial = path.with_name(f".{path.name}.part")
         try:
-            if path.suffix == ".csv":
-                table.to_csv(partial, index=False)
-            else:
-                facts.to_parquet(partial, index=False)
-            os.replace(partial, path)
+            with whole(path) as partial:
+                if path.suffix == ".csv":
+                    table.to_csv(partial, index=False)
+                else:
+                    facts.to_parquet(partial, index=False)
         except OSError as error:
-            with suppress(OSError):
-                partial.unlink()
             raise _refusal(folder, error) from None
     return paths
 
