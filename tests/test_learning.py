@@ -55,7 +55,7 @@ def test_interpolators_equal_pseudo_inverses(name, case):
         train[3], train[5] = train[1], train[1]
     if case == "a duplicate of the new text":
         train[2] = X
-    stacked = DenseStack(phi, torch.stack([one.X for one in [*train, X]]))
+    stacked = DenseStack(phi, train, X)
     found = interpolate(stacked.gram(), torch.tensor(labels, dtype=F64), -1.0)
     thetas = stacked.combine(torch.stack([found.start, found.fine_tuned, found.retrained]))
     for ours, theirs in zip(thetas, naive(phi, train, labels, X, -1), strict=True):
@@ -113,7 +113,7 @@ def test_the_search_reaches_what_a_grid_reaches():
     grid = grid[grid.norm(dim=1) <= math.sqrt(2)]
     for phi in (ws.RAF(d=2, seed=1), ws.ReluRAF(d=2, seed=2), ws.RF(n=3, d=2, k=20, seed=3)):
         for loss in ("align", "direct", "penalised"):
-            stacked = DenseStack(phi, torch.stack([one.X for one in [*train, X]]))
+            stacked = DenseStack(phi, train, X)
             K = stacked.gram()
             found = interpolate(K, torch.tensor(labels, dtype=F64), 1.0)
             one = torch.zeros(5, dtype=F64)
@@ -127,30 +127,43 @@ def test_the_search_reaches_what_a_grid_reaches():
             assert ours <= best * 1.01 + 1e-6, (phi.name, loss)
 
 
-def test_answers_for_many_texts_have_the_law_of_one_matrix():
-    """Covariances of (Z, V_iΔ) against those of a dense V over 40,000 rows: within 5 standard errors (false alarm below 1e-4)."""
+@pytest.mark.parametrize("words", [[1], [2, 0, 1], [1, 0]])
+@pytest.mark.parametrize("count", [5, 16])
+def test_answers_for_many_texts_have_the_law_of_one_matrix(words, count):
+    """Covariances of (Z, V_iΔ …) against those of a dense V over 40,000 rows: within 5 standard errors (false alarm below 1e-3).
+
+    One word and several ones after another, fewer texts than D = 12 and more.
+    """
     k = 40_000
-    X = torch.stack([one.X for one in texts(5, 3, 4)])
+    X = torch.stack([one.X for one in texts(count, 3, 4)])
     X[3] = X[1]  # a duplicate text has the same answers
-    joint = JointTokens(k, X, scale=0.5, seed=2)
+    joint = JointTokens(k, X, words=words, scale=0.5, seed=2).draw()
     assert torch.allclose(joint.answers[1], joint.answers[3], atol=1e-6)
     noise = torch.Generator().manual_seed(0)
-    delta = torch.randn(2, 4, dtype=F64, generator=noise)
-    moved = joint.word(1).right(delta)
-    rows = torch.cat([joint.answers, moved])
-    placed = torch.zeros(2, 3, 4, dtype=F64)
-    placed[:, 1] = delta
-    queries = torch.cat([X, placed]).flatten(1)
-    expected = 0.25 * queries @ queries.T
+    rows, queries, answers = [joint.answers], [X], joint.answers.clone()
+    for i in words:
+        delta = torch.randn(2, 4, dtype=F64, generator=noise)
+        moved = joint.word(i).right(delta)
+        torch.testing.assert_close(joint.word(i).left(answers[0]) @ delta[0], answers[0] @ moved[0], rtol=1e-7, atol=1e-5)
+        placed = torch.zeros(2, 3, 4, dtype=F64)
+        placed[:, i] = delta
+        rows.append(moved)
+        queries.append(placed)
+    if len(words) == 3:  # every column of V has been asked for: the words' parts of a text add up to its answer
+        fresh = JointTokens(k, X, words=words, scale=0.5, seed=2).draw()
+        parts = sum(fresh.word(i).right(X[0, i]) for i in words)
+        torch.testing.assert_close(parts, fresh.answers[0], rtol=1e-6, atol=1e-5)
+    asked = torch.cat(queries).flatten(1)
+    expected = 0.25 * asked @ asked.T
     size = expected.diag().sqrt()
-    error = (rows @ rows.T / k - expected) / (size[:, None] * size[None]) * math.sqrt(k / 2)
+    found = torch.cat(rows)
+    error = (found @ found.T / k - expected) / (size[:, None] * size[None]) * math.sqrt(k / 2)
     assert float(error.abs().max()) < 5
-    left = joint.word(1).left(rows[0])
-    torch.testing.assert_close(left @ delta[0], rows[0] @ moved[0], rtol=1e-8, atol=1e-6)
-    with pytest.raises(InputError, match="the one that was singled out"):
-        joint.word(0)
-    with pytest.raises(InputError, match="one of the texts"):
-        joint.right(X[0] + 1)
+    torch.testing.assert_close(joint.answers, answers)
+    with pytest.raises(InputError, match="one after another"):
+        joint.word(words[0] if len(words) > 1 else 0)
+    with pytest.raises(InputError, match="the text that"):
+        joint.right(X[-1] + 1)
 
 
 def test_random_features_drawn_jointly_learn_like_dense_ones():
@@ -164,7 +177,7 @@ def test_random_features_drawn_jointly_learn_like_dense_ones():
     from scipy.stats import ks_2samp
 
     assert ks_2samp(*errors.values()).pvalue > 1e-3
-    assert isinstance(ws.learning.stack.stack(ws.RF(n=5, d=6, k=200, draw="on-demand"), train, X, words=1), JointStack)
+    assert isinstance(ws.learning.stack.stack(ws.RF(n=5, d=6, k=200, draw="on-demand"), train, X, [0]), JointStack)
 
 
 def test_the_inequality_holds_on_every_trial():

@@ -32,7 +32,7 @@ import math
 import torch
 
 from wordsway.bounds.certificate import FAILURE, Certificate, Done, norm_above, silent
-from wordsway.gaussian.joint import ConditionedWord
+from wordsway.gaussian.joint import DrawnWord, OneWord
 from wordsway.maps.activation import Activation
 from wordsway.maps.fully_connected import FullyConnected, FullyConnectedView
 
@@ -64,7 +64,7 @@ def _exact(phi: FullyConnected, view: FullyConnectedView, words: list[int], radi
     upper = []
     for i in words:
         V = phi.first.word(i)
-        assert not isinstance(V, ConditionedWord)  # weights that are there
+        assert not isinstance(V, (OneWord, DrawnWord))  # weights that are there
         rho = radius * _weighted_norm(V.dense().to(torch.float64), z[0], radius, act)
         for W, pre, norm in zip(later, z[1:], plain, strict=True):
             rho *= norm if norm is not None else _weighted_norm(W, pre, rho, act)

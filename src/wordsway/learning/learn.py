@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from wordsway.bounds import certify
 from wordsway.errors import InputError, WordswayError
 from wordsway.learning.descent import Loss, descend
 from wordsway.learning.problem import UPDATES, Problem, pose
-from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.base import FeatureMap
 from wordsway.sample import Sample
 from wordsway.sway import Positions, rows_of
 from wordsway.threads import one_thread
@@ -94,8 +94,8 @@ def learn(
     (-1.0, True)
     """
     rows = rows_of(positions, X)
-    problem = pose(phi, train, labels, X, y, update=update, words=len(rows))
-    return turn(problem, rows, loss=loss, penalty=penalty, radius=radius, seed=seed, certificate=certificate)
+    problem = pose(phi, train, labels, X, y, update=update, words=rows)
+    return list(turn(problem, rows, loss=loss, penalty=penalty, radius=radius, seed=seed, certificate=certificate))
 
 
 def turn(
@@ -107,22 +107,24 @@ def turn(
     radius: float | None = None,
     seed: int = 0,
     certificate: bool = True,
-) -> list[Learned]:
-    """Look for the Δ of each row that turns the label, for a problem that is posed already."""
+) -> Iterator[Learned]:
+    """Look for the Δ of each row that turns the label, row after row, for a problem that is posed already.
+
+    A row's matrix may be drawn for as long as it is looked at: ask about a result (`outcome`, `among`) before the next one.
+    """
     if not (penalty >= 0 and math.isfinite(penalty)):
         raise InputError("a penalty ≥ 0", penalty, "the paper uses 1, 0.1 and 0.01")
     started, view = time.perf_counter(), problem.view
     radius = math.sqrt(view.X.shape[1]) if radius is None else float(radius)
     goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
     starts, steps = DRAWN if view.bytes_per_look else CHEAP
-    results = []
-    with one_thread(view.small), torch.no_grad():
-        uppers = _uppers(problem.phi, view, list(rows), radius) if certificate else [None] * len(rows)
-        for i, upper in zip(rows, uppers, strict=True):
+    for i in rows:
+        with one_thread(view.small), torch.no_grad():
+            bound = certify(problem.phi, view, [i], radius) if certificate else None
             reached = descend(problem.look, view, i, goal, radius, seed=seed, starts=starts, steps=steps)
             delta = exactly_inside(reached.delta.to(torch.float64), radius)
-            results.append(outcome(problem, i, delta, upper, time.perf_counter() - started))
-    return results
+            one = outcome(problem, i, delta, None if bound is None else float(bound.upper[0]), time.perf_counter() - started)
+        yield one
 
 
 def outcome(problem: Problem, i: int, delta: torch.Tensor, sensitivity: float | None, seconds: float = 0.0) -> Learned:
@@ -167,8 +169,3 @@ def among(problem: Problem, i: int, rows: torch.Tensor, batch: int = 256) -> tor
             readings = problem.look(torch.full((len(part),), i), part.to(problem.view.X.dtype))[0]
             errors.append(problem.error(readings[:, 0], readings[:, 1]))
     return torch.cat(errors)
-
-
-def _uppers(phi: FeatureMap, view: View, rows: list[int], radius: float) -> list[float | None]:
-    bound = certify(phi, view, rows, radius)
-    return [None] * len(rows) if bound is None else [float(one) for one in bound.upper]

@@ -52,10 +52,12 @@ class Problem:
         return max(0.0, 2 - gamma - sensitivity * self.ratio * abs(self.residual)) ** 2
 
 
-def pose(phi: FeatureMap, train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, *, update: str, words: int) -> Problem:
-    """Interpolate, update, and get ready for Δ at ``words`` words of X."""
+def pose(
+    phi: FeatureMap, train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, *, update: str, words: Sequence[int]
+) -> Problem:
+    """Interpolate, update, and get ready for Δ at these words of X, one after another."""
     _check(train, labels, X, y, update)
-    stacked = stack(phi, list(train), X, words=words)
+    stacked = stack(phi, train, X, words)
     K = stacked.gram()
     found = interpolate(K, torch.tensor(labels, dtype=torch.float64), float(y))
     if update == "retrain" and not found.fresh2 > 0:
@@ -74,7 +76,7 @@ def pose(phi: FeatureMap, train: Sequence[Sample], labels: Sequence[int], X: Sam
 
 
 def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str) -> None:
-    if not train:
+    if not len(train):
         raise InputError("at least one training text", "none", "pass N ≥ 1 texts")
     if len(labels) != len(train):
         raise InputError(f"{len(train)} labels, one per training text", f"{len(labels)} labels", "pass one label per text")
@@ -83,7 +85,5 @@ def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, up
             raise InputError("labels −1 or 1", repr(one), "map your labels to ±1")
     if len(set(labels)) < 2 and len(labels) > 1:
         raise InputError("training texts of both labels", f"only {labels[0]:+d}", "add texts of the other label")
-    if any((one.n, one.d) != (X.n, X.d) for one in train):
-        raise InputError(f"texts of one size, n={X.n} and d={X.d}", "texts of several sizes", "embed all of them with the same n and d")
     if update not in UPDATES:
         raise InputError(f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them")

@@ -7,10 +7,12 @@ drawn for all texts at once (`wordsway.gaussian.joint`), exactly.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
 
+from wordsway.errors import InputError
 from wordsway.gaussian.joint import BLOCK, JointTokens
 from wordsway.maps import RF, FeatureMap
 from wordsway.maps.fully_connected import FullyConnected
@@ -35,15 +37,16 @@ class Stack(Protocol):
 
 
 class DenseStack:
-    """Φ₊ itself, in float64."""
+    """Φ₊ itself, in float64; the texts pass by in blocks."""
 
-    def __init__(self, phi: FeatureMap, texts: torch.Tensor) -> None:
-        self.phi = phi
-        one = phi.features(texts[:1].to(phi.dtype), torch.float64).flatten(1)
-        size = max(1, WORKING // (one.shape[1] * 8 * 4))
-        self.features = torch.empty(len(texts), one.shape[1], dtype=torch.float64)
-        for start in range(0, len(texts), size):
-            self.features[start : start + size] = phi.features(texts[start : start + size], torch.float64).flatten(1)
+    def __init__(self, phi: FeatureMap, train: Sequence[Sample], new: Sample) -> None:
+        self.phi, M = phi, len(train) + 1
+        width = phi.features(new.X[None].to(phi.dtype), torch.float64).numel()
+        size = max(1, WORKING // (width * 8 * 4))
+        self.features = torch.empty(M, width, dtype=torch.float64)
+        for start in range(0, M, size):
+            block = torch.stack(list(_texts(train, new, start, start + size)))
+            self.features[start : start + len(block)] = phi.features(block.to(phi.dtype), torch.float64).flatten(1)
 
     def gram(self) -> torch.Tensor:
         return self.features @ self.features.T
@@ -55,29 +58,49 @@ class DenseStack:
 class JointStack:
     """Random features of all texts without V: Φ₊ = ϕ(Z) in blocks of columns."""
 
-    def __init__(self, phi: RF, texts: torch.Tensor) -> None:
+    def __init__(self, phi: RF, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> None:
         assert phi.seed is not None and phi.beta is not None
-        self.joint = JointTokens(phi.k, texts, scale=math.sqrt(phi.beta / (phi.n * phi.d)), seed=derive(phi.seed, "joint"))
+        self.joint = self._asked(phi, train, new, words).draw()
         self.phi = phi.drawn_for(self.joint)
 
+    @staticmethod
+    def _asked(phi: RF, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> JointTokens:
+        assert phi.seed is not None and phi.beta is not None
+        texts = torch.empty(len(train) + 1, new.n, new.d, dtype=torch.float64)
+        for at, X in enumerate(_texts(train, new)):
+            texts[at] = X
+        scale = math.sqrt(phi.beta / (phi.n * phi.d))
+        return JointTokens(phi.k, texts, words=words, scale=scale, seed=derive(phi.seed, "joint"))
+
     def gram(self) -> torch.Tensor:
-        M, act = len(self.joint.answers), self.phi.activation
+        M = self.joint.count
         K = torch.zeros(M, M, dtype=torch.float64)
-        for start in range(0, self.phi.k, BLOCK):
-            part = act(self.joint.answers[:, start : start + BLOCK].to(torch.float64))
+        for part in self._blocks():
             K.addmm_(part, part.T)
         return K
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
-        act, Z = self.phi.activation, self.joint.answers
-        return torch.cat([coefficients @ act(Z[:, start : start + BLOCK].to(torch.float64)) for start in range(0, self.phi.k, BLOCK)], 1)
+        return torch.cat([coefficients @ part for part in self._blocks()], 1)
+
+    def _blocks(self) -> Iterator[torch.Tensor]:
+        for start in range(0, self.phi.k, BLOCK):
+            yield self.phi.activation(self.joint.answers[:, start : start + BLOCK])
 
 
-def stack(phi: FeatureMap, train: list[Sample], new: Sample, *, words: int) -> Stack:
-    """Φ₊ of the training texts and the new one; ``words`` of the new text will be looked at."""
-    texts = torch.stack([sample.X for sample in [*train, new]])
-    if isinstance(phi, RF) and phi.on_demand and words == 1:
-        return JointStack(phi, texts)
+def stack(phi: FeatureMap, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> Stack:
+    """Φ₊ of the training texts and the new one, whose ``words`` will be looked at, in that order."""
     if isinstance(phi, FullyConnected):
         phi.check(new.n, new.d)
-    return DenseStack(phi, texts)
+    if isinstance(phi, RF) and phi.on_demand:
+        return JointStack(phi, train, new, words)
+    return DenseStack(phi, train, new)
+
+
+def _texts(train: Sequence[Sample], new: Sample, start: int = 0, stop: int | None = None) -> Iterator[torch.Tensor]:
+    """The texts from ``start`` to ``stop``, the new one last; ``train`` may make each of them when it is asked for."""
+    for at in range(start, min(len(train) + 1, len(train) + 1 if stop is None else stop)):
+        sample = train[at] if at < len(train) else new
+        if (sample.n, sample.d) != (new.n, new.d):
+            found = f"n={sample.n}, d={sample.d} at training text {at}"
+            raise InputError(f"texts of one size, n={new.n} and d={new.d}", found, "embed all of them with the same n and d")
+        yield sample.X

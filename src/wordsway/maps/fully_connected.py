@@ -20,7 +20,7 @@ import torch
 
 from wordsway.errors import InputError, positive
 from wordsway.gaussian import GaussianMatrix, TokenMatrix
-from wordsway.gaussian.joint import ConditionedWord, JointTokens
+from wordsway.gaussian.joint import DrawnWord, JointTokens, OneWord
 from wordsway.maps.activation import Activation, Elementwise, activation
 from wordsway.maps.base import FeatureMap, Plan, View, nonzero_norm
 from wordsway.maps.linear import DENSE_BYTES, Dense, DenseTokens, gaussian, gaussian_tokens
@@ -241,7 +241,7 @@ class FullyConnectedView(View):
             change = self.phi.activation(moved[-1]) - h
         return change, moved
 
-    def _word(self, i: int) -> GaussianMatrix | Dense | ConditionedWord:
+    def _word(self, i: int) -> GaussianMatrix | Dense | OneWord | DrawnWord:
         """V_i, with room for a search when it is first looked at."""
         V = self.phi.first.word(i)
         if isinstance(V, GaussianMatrix) and V.rank[1] == 0:

@@ -17,6 +17,7 @@ from wordsway.pretrained.cache import VERSION, Cache
 from wordsway.pretrained.files import locate
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader, Tokens
+from wordsway.reading import Reading
 from wordsway.sample import Sample
 from wordsway.text.clean import STRAY
 
@@ -150,6 +151,12 @@ class Embedder:
         ``padding="none"`` refuses texts of fewer than n tokens; ``"pad"`` fills them up with the model's padding token,
         embedded like any other, as the paper does.
         """
+        return [Sample(rows.astype(np.float64), reading=reading) for rows, reading in self.readings(texts, n, d, padding=padding)]
+
+    def readings(
+        self, texts: Sequence[str], n: int | None = None, d: int | None = None, *, padding: str = "none"
+    ) -> list[tuple[np.ndarray, Reading]]:
+        """What samples are made of, at half their memory: rows in float32, as the model gives them, and the reading of each text."""
         if padding not in PADDING:
             raise InputError(f"padding among {', '.join(PADDING)}", repr(padding), "pad fills short texts up, none refuses them")
         if n is not None and positive("n", n) > self.context:
@@ -173,10 +180,7 @@ class Embedder:
             raise InputError(
                 f"d ≤ {rows[0].shape[1]}, the width of {self.name}", d, "take a smaller d, or a wider model such as mpnet (768)"
             )
-        return [
-            Sample(matrix[: n or one.count, :d].astype(np.float64), reading=one.reading(n or one.count))
-            for one, matrix in zip(tokens, rows, strict=True)
-        ]
+        return [(matrix[: n or one.count, :d], one.reading(n or one.count)) for one, matrix in zip(tokens, rows, strict=True)]
 
 
 def _to_sphere(rows: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wordsway.errors import InputError
 from wordsway.seeds import derive
-from wordsway.studies.lessons import GaussianLessons, Lesson, run_one
+from wordsway.studies.lessons import GaussianLessons, Labelled, Lesson, run_one
 from wordsway.studies.texts import CorpusTexts, GaussianTexts, Source, TextOptions
 from wordsway.studies.trials import Request, run_trial
 
@@ -134,7 +134,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 def run_lesson(cell: Cell) -> dict[str, Any]:
     """A cell that learns: the study's first N texts, and the one after them that the trial names."""
     assert cell.train is not None
-    source: Source
+    source: Labelled
     if cell.data == "gaussian":
         source = GaussianLessons(cell.n, cell.d, derive(cell.seed, "lessons", cell.n, cell.d))
     else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -47,6 +47,13 @@ class Lesson:
             raise InputError("a penalty > 0 with the penalised loss, and only there", self.penalty, "the paper uses 1, 0.1 and 0.01")
 
 
+class Labelled(Source, Protocol):
+    """Texts by number, with their labels ±1."""
+
+    def label(self, index: int) -> int:
+        """The label of a text, without drawing it."""
+
+
 class GaussianLessons:
     """Gaussian texts labelled by a linear teacher, y = sign ⟨w, vec X⟩ with w drawn from the seed; labels alternate."""
 
@@ -56,13 +63,32 @@ class GaussianLessons:
 
     def draw(self, index: int) -> Drawn:
         seed = derive(self.seed, "lesson", index)
-        X, label = Sample.gaussian(self.n, self.d, seed).X, (-1, 1)[index % 2]
+        X, label = Sample.gaussian(self.n, self.d, seed).X, self.label(index)
         if float((X * self.teacher).sum()) * label < 0:  # X and −X are equally likely, so this balances the labels and nothing else
             X = -X
         return Drawn(Sample(X), seed, {"id": f"gaussian:{index}", "sha256": None, "label": label})
 
+    def label(self, index: int) -> int:
+        return (-1, 1)[index % 2]
+
     def describe(self) -> dict[str, Any]:
         return {"data": "gaussian", "labels": "a linear teacher"}
+
+
+@dataclass(frozen=True)
+class FirstTexts(Sequence[Sample]):
+    """A source's first texts, each drawn when it is asked for: they pass by, and are never held all at once."""
+
+    source: Labelled
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, at: Any) -> Any:
+        if not 0 <= at < self.size:
+            raise IndexError(at)
+        return self.source.draw(at).sample
 
 
 @dataclass(frozen=True)
@@ -126,28 +152,29 @@ def teach(lesson: Lesson, *, progress: Callable[[int, int], None] | None = None,
     return Lessons(lesson, tuple(trials), spent, peak_bytes() / 1e6, source.describe(), interrupted, tuple(found))
 
 
-def run_one(lesson: Lesson, source: Source, index: int, *, new: int) -> tuple[dict[str, Any], Learned]:
+def run_one(lesson: Lesson, source: Labelled, index: int, *, new: int) -> tuple[dict[str, Any], Learned]:
     """One trial: the source's first N texts for training, its text number ``new``, weights and search from the trial's seeds."""
     request, started = lesson.request, time.perf_counter()
     fresh = source.draw(new)  # the furthest one first, so that all are drawn and embedded at once
-    train = [source.draw(at) for at in range(lesson.train)]
-    labels = [_label(drawn) for drawn in train]
+    labels = [source.label(at) for at in range(lesson.train)]
     phi = request.build(derive(request.seed, "trial", index, "map"))
     rows = rows_of(request.positions, fresh.sample)
-    samples = [drawn.sample for drawn in train]
-    problem = pose(phi, samples, labels, fresh.sample, _label(fresh), update=lesson.update, words=len(rows))
+    problem = pose(phi, FirstTexts(source, lesson.train), labels, fresh.sample, source.label(new), update=lesson.update, words=rows)
     search_seed = derive(request.seed, "trial", index, "search")
-    results = turn(problem, rows, loss=lesson.loss, penalty=lesson.penalty, seed=search_seed, certificate=request.certificate)
+    results: list[Learned] = []
+    real: dict[str, Any] = {}
+    for one in turn(problem, rows, loss=lesson.loss, penalty=lesson.penalty, seed=search_seed, certificate=request.certificate):
+        results.append(one)
+        if lesson.real_words and one is min(results, key=lambda other: other.error):
+            real = _real_words(problem, source, fresh, one.position, request.d)
     best = min(results, key=lambda one: one.error)
     about: dict[str, Any] = {"word": fresh.sample.word(best.position), "text": fresh.text}
     if len(results) > 1:
         about["rows"] = [one.to_dict() for one in results]
-    if lesson.real_words:
-        about |= _real_words(problem, source, fresh, best.position, request.d)
-    return best.to_dict() | about | {"seconds": time.perf_counter() - started}, best
+    return best.to_dict() | about | real | {"seconds": time.perf_counter() - started}, best
 
 
-def _real_words(problem: Problem, source: Source, new: Drawn, position: int, d: int) -> dict[str, Any]:
+def _real_words(problem: Problem, source: Labelled, new: Drawn, position: int, d: int) -> dict[str, Any]:
     """The whole vocabulary at the same place, evaluated exactly: how much of the effect does an actual word reach?"""
     assert isinstance(source, CorpusTexts) and new.sample.reading is not None
     pieces, rows = source.drawn.embedder.candidates(new.sample.reading.text, position, d)
@@ -161,16 +188,9 @@ def _real_words(problem: Problem, source: Source, new: Drawn, position: int, d: 
     }
 
 
-def _source(lesson: Lesson, fetching: Fetching | None) -> Source:
+def _source(lesson: Lesson, fetching: Fetching | None) -> Labelled:
     request = lesson.request
     if request.data == "gaussian":
         return GaussianLessons(request.n, request.d, request.seed)
     options = request.texts if request.texts != TextOptions() else TextOptions(padding="paper")
     return CorpusTexts(request.data, request.n, request.d, request.seed, lesson.train + request.trials, options, fetching)
-
-
-def _label(drawn: Drawn) -> int:
-    label = (drawn.text or {}).get("label")
-    if label is None:
-        raise InputError("labelled texts", "a text without a label", "name the labels with --label-column")
-    return int(label)

@@ -25,6 +25,8 @@ PADDING = ("none", "pad", "paper")
 #: The paper takes reviews of fewer tokens than this, and pads them to `PAPER_CONTEXT`.
 PAPER_FEWER, PAPER_CONTEXT = 240, 256
 DEFAULT_MODEL = "minilm"
+#: Texts embedded, or read from the cache, at once.
+AT_ONCE = 256
 #: progress(what, done, total)
 Fetching = Callable[[str, int, int], None]
 
@@ -89,16 +91,30 @@ class CorpusTexts:
         self.n, self.d, self.seed, self.options = n, d, seed, options
         self.drawn = _drawn(name, context_for(n), seed, n if options.padding == "none" else 0, options, fetching)
         self.drawn.upto(ahead)
-        self.samples: dict[int, Sample] = {}
+        self.rows: dict[int, tuple[Any, Any]] = {}
 
     def draw(self, index: int) -> Drawn:
         corpus, text = self.drawn.corpus, self.drawn.upto(index + 1)[index]
-        if index not in self.samples:
-            padding = "none" if self.options.padding == "none" else "pad"
-            ahead = [at for at in range(len(self.drawn.texts)) if at >= index or at not in self.samples]
-            samples = self.drawn.embedder.samples([self.drawn.texts[at].text for at in ahead], self.n, self.d, padding=padding)
-            self.samples |= dict(zip(ahead, samples, strict=True))
-        return Drawn(self.samples[index], self.seed, {"id": text.id, "sha256": text.sha256, "label": corpus.label(text)})
+        if index not in self.rows:
+            self._embed([at for at in range(len(self.drawn.texts)) if at not in self.rows])
+        rows, reading = self.rows[index]
+        sample = Sample(rows, reading=reading)
+        return Drawn(sample, self.seed, {"id": text.id, "sha256": text.sha256, "label": corpus.label(text)})
+
+    def _embed(self, which: list[int]) -> None:
+        """Rows of these texts, kept in float32 and without what n and d leave out."""
+        padding = "none" if self.options.padding == "none" else "pad"
+        for start in range(0, len(which), AT_ONCE):
+            some = which[start : start + AT_ONCE]
+            read = self.drawn.embedder.readings([self.drawn.texts[at].text for at in some], self.n, self.d, padding=padding)
+            self.rows |= {at: (rows.copy(), reading) for at, (rows, reading) in zip(some, read, strict=True)}
+
+    def label(self, index: int) -> int:
+        """The label of text number ``index``, ±1."""
+        label = self.drawn.corpus.label(self.drawn.upto(index + 1)[index])
+        if label is None:
+            raise InputError("labelled texts", "a text without a label", "name the labels with --label-column")
+        return label
 
     def describe(self) -> dict[str, Any]:
         corpus = self.drawn.corpus
