@@ -26,3 +26,17 @@ def exactly_inside(delta: torch.Tensor, radius: float) -> torch.Tensor:
     while float(delta.norm()) > radius:
         delta = delta * (1 - torch.finfo(torch.float64).eps)
     return delta
+
+
+def gram(rows: torch.Tensor, size: int = 256) -> torch.Tensor:
+    """rows·rowsᵀ with half the products: only the blocks on and below the diagonal are computed.
+
+    >>> gram(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[5.0, 11.0], [11.0, 25.0]]
+    """
+    K = rows.new_empty(len(rows), len(rows))
+    for start in range(0, len(rows), size):
+        stop = min(len(rows), start + size)
+        K[start:, start:stop] = rows[start:] @ rows[start:stop].T
+        K[start:stop, stop:] = K[stop:, start:stop].T
+    return K

@@ -46,8 +46,7 @@ def learn_command(
     request = Request(map, n, d, k, depth, parse_positions(positions), trials, seed, data, texts=texts)
     lesson = Lesson(request, train, update, loss, penalty, real_words)
     with reporting(trials, "trial") as reporter, fetching() as download:
-        report = reporter.trial(0)
-        result = teach(lesson, progress=lambda done, total: report(done, total, 0.0), fetching=download)
+        result = teach(lesson, progress=reporter.show, fetching=download)
     if as_json:
         echo_json(result.to_dict())
     else:

@@ -18,39 +18,59 @@ if TYPE_CHECKING:
 QUIET, EVERY = 2.0, 10.0
 
 
-class Reporter:
-    """Progress over several trials, each with its own steps; knows the time left from the share done."""
+class Line:
+    """One line on standard error: redrawn in a terminal, a plain one now and then elsewhere, none in the first moments."""
 
-    def __init__(self, total: int, what: str) -> None:
-        self.total, self.what = total, what
-        self.started = self.last = time.monotonic()
-        self.live = sys.stderr.isatty()
+    def __init__(self, quiet: float = QUIET) -> None:
+        self.live, self.quiet = sys.stderr.isatty(), quiet
+        self.started, self.last = time.monotonic(), 0.0
         self.shown = False
 
-    def trial(self, index: int) -> Progress:
-        if index == 0:  # what came before (fetching, embedding) tells nothing about the trials
-            self.started = time.monotonic()
+    @property
+    def spent(self) -> float:
+        return time.monotonic() - self.started
 
-        def report(done: int, total: int, best: float) -> None:
-            self._show(index, min(1.0, done / max(1, total)), best)
+    def restart(self) -> None:
+        """Time the work from now on."""
+        self.started = time.monotonic()
 
-        return report
-
-    def _show(self, index: int, share: float, best: float) -> None:
+    def show(self, text: Callable[[], str]) -> None:
+        """Show what ``text`` says, if it is time for it."""
         now = time.monotonic()
-        spent = now - self.started
-        wait = 0.2 if self.live else EVERY
-        if spent < QUIET or (self.shown and now - self.last < wait):
+        if now - self.started < self.quiet or (self.shown and now - self.last < (0.2 if self.live else EVERY)):
             return
         self.last, self.shown = now, True
-        finished = (index + share) / self.total
-        left = f", about {duration(spent * (1 - finished) / finished)} left" if finished > 0.02 else ""
-        line = f"{self.what} {index + 1} of {self.total}: {100 * finished:.0f} %{left}, best S so far {best:.4g}"
-        print(f"\r\x1b[2K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+        print(f"\r\x1b[2K{text()}" if self.live else text(), end="" if self.live else "\n", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         if self.live and self.shown:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def time_left(spent: float, share: float) -> str:
+    """ ", about 3 s left", once enough is done to tell."""
+    return f", about {duration(spent * (1 - share) / share)} left" if share > 0.02 else ""
+
+
+class Reporter:
+    """Progress over several trials, each with its own steps; knows the time left from the share done."""
+
+    def __init__(self, total: int, what: str) -> None:
+        self.total, self.what, self.line = total, what, Line()
+
+    def trial(self, index: int) -> Progress:
+        if index == 0:  # what came before (fetching, embedding) tells nothing about the trials
+            self.line.restart()
+        return lambda done, total, best: self.show(index, min(1.0, done / max(1, total)), f", best S so far {best:.4g}")
+
+    def show(self, index: int, share: float, more: str = "") -> None:
+        """Trial number ``index`` is done up to ``share``."""
+        finished = (index + share) / self.total
+        left = time_left(self.line.spent, finished)
+        self.line.show(lambda: f"{self.what} {index + 1} of {self.total}: {100 * finished:.0f} %{left}{more}")
+
+    def close(self) -> None:
+        self.line.close()
 
 
 @contextmanager
@@ -75,24 +95,14 @@ def echo_json(document: object) -> None:
 @contextmanager
 def fetching() -> Iterator[Callable[[str, int, int], None]]:
     """Progress of downloads: a bar in a terminal, plain lines elsewhere."""
-    live, started, last = sys.stderr.isatty(), time.monotonic(), 0.0
-    shown = False
+    line, width = Line(QUIET / 4), 28
 
     def show(what: str, done: int, total: int) -> None:
-        nonlocal last, shown
-        now = time.monotonic()
-        if now - started < QUIET / 4 or now - last < (0.2 if live else EVERY):
-            return
-        last, shown = now, True
         share = min(1.0, done / max(1, total))
-        line = f"fetching {what}: {in_words(done)} of {in_words(total)}"
-        if live:
-            width = 28
-            line = f"\r\x1b[2K{line} {'█' * round(width * share)}{'░' * (width - round(width * share))} {100 * share:.0f} %"
-        print(line, end="" if live else "\n", file=sys.stderr, flush=True)
+        bar = f" {'█' * round(width * share)}{'░' * (width - round(width * share))} {100 * share:.0f} %" if line.live else ""
+        line.show(lambda: f"fetching {what}: {in_words(done)} of {in_words(total)}{bar}")
 
     try:
         yield show
     finally:
-        if live and shown:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+        line.close()

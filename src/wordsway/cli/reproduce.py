@@ -14,13 +14,22 @@ from wordsway.cli.running import folder, run_cells, tell, tell_forecast
 
 if TYPE_CHECKING:
     from wordsway.studies.cells import Cell
-    from wordsway.studies.figures import FigureSpec, Sources
+    from wordsway.studies.figures import Figure, Sources
     from wordsway.studies.store import Store
     from wordsway.studies.sweep import Swept
 
+LEAD = (
+    "Figures 2, 3.1–3.2, 4 and 5 of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and Mondelli, ICML 2024), "
+    "measured anew: S is the largest relative change of a layer’s features when one word moves by at most its own norm. "
+    "Figures 4 and 5 ask what follows: can a linear readout of the layer learn that this word flips the label?"
+)
+
 
 def reproduce_command(
-    figures: Annotated[list[str] | None, typer.Argument(help="2-left, 2-right, 3.1, 3.2; 2, 3 or all.", metavar="[FIGURE...|all]")] = None,
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(help="2-left, 2-right, 3.1, 3.2, 4-minilm, 5-gaussian …; 2, 3, 4, 5 or all.", metavar="[FIGURE...|all]"),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Some of the same cells: d = 192 (768 for depth), 3 trials.")] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder for the figures, the page and the store.")] = Path("out/reproduce"),
     seed: Annotated[int, typer.Option("--seed", help="Of the whole study.")] = 0,
@@ -34,14 +43,14 @@ def reproduce_command(
 
     Example: wordsway reproduce --quick
     """
-    from wordsway.studies.figures import choose, figure_cells, sources
+    from wordsway.studies.figures import choose, sources
     from wordsway.studies.store import Store
 
     chosen = choose(figures or [])
     store = Store(folder(out) / "store")
     with fetching() as progress:
         available = sources(not forecast, lambda done, total: progress("reviews and model", done, total))
-    cells = {figure.name: figure_cells(figure, available, quick=quick, seed=seed) for figure in chosen}
+    cells = {figure.name: figure.cells(available, quick=quick, seed=seed) for figure in chosen}
     every = [cell for some in cells.values() for cell in some]
     if forecast:
         tell_forecast(every, store, workers)
@@ -57,7 +66,7 @@ def reproduce_command(
 
 
 def _render(
-    chosen: list[FigureSpec],
+    chosen: list[Figure],
     cells: dict[str, list[Cell]],
     store: Store,
     available: Sources,
@@ -71,12 +80,11 @@ def _render(
     from rich.console import Console
 
     from wordsway.memory import duration
-    from wordsway.report.figures import draw_figure
+    from wordsway.report.figures import caption, draw_figure
     from wordsway.report.page import Page, Plate, write_page
     from wordsway.report.terminal import findings_table
     from wordsway.result import versions
     from wordsway.studies.claims import findings
-    from wordsway.studies.figures import TRIALS_EVERYWHERE
     from wordsway.studies.store import export, without_facts
 
     plates, spent = [], {}
@@ -89,19 +97,9 @@ def _render(
             continue
         tables = export(frame, facts, out, figure.name)
         spent[figure.name] = float(facts["seconds"].sum())
-        trials = int(frame["trial"].max()) + 1
-        caption = (
-            f"Mean ± 1 sd over {trials} trials, log axes where a rate is claimed. Solid: the first row may change, as in the paper; "
-            "shaded up to the certified end, which may lie beyond the axes."
-            + (
-                f" Dashed: the sup over all rows ({min(trials, TRIALS_EVERYWHERE)} trials)."
-                if figure.everywhere
-                else " All rows have the same law under Gaussian weights."
-            )
-            + f" {len(frame):,} cells, {duration(spent[figure.name])} of one core."
-        )
+        told = f"{caption(figure, frame)} {len(frame):,} cells, {duration(spent[figure.name])} of one core."
         files = [path.name for path in [*written, *tables]]
-        plates.append(Plate(figure.title, out / f"{figure.name}.svg", caption, files))
+        plates.append(Plate(figure.title, out / f"{figure.name}.svg", told, files))
     everything = store.frame([cell.key for some in cells.values() for cell in some if cell.key in store], facts=True)
     found = findings(everything, available.missing)
     Console().print(findings_table(found))
@@ -117,9 +115,7 @@ def _render(
     }
     page = Page(
         "How far can one word sway a layer?",
-        "Figures 2 and 3.1–3.2 of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and Mondelli, ICML 2024), "
-        "measured anew: S is the largest relative change of a layer’s features when one word moves by at most its own norm."
-        + (" A quick subset of the full run." if quick else ""),
+        LEAD + (" A quick subset of the full run." if quick else ""),
         plates,
         found,
         provenance,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from wordsway.cli.progress import Line, time_left
 from wordsway.errors import InputError
 from wordsway.memory import duration, in_words
 
@@ -18,17 +17,15 @@ if TYPE_CHECKING:
     from wordsway.studies.store import Store
     from wordsway.studies.sweep import Swept
 
-EVERY = 10.0
-
 
 class CellProgress:
-    """Cells done, failed, and the time left, weighed by what cells cost; one live line, or plain ones."""
+    """Cells done, failed, and the time left, weighed by what cells cost."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         from wordsway.studies.budget import typical_seconds
 
         self.weights = {cell.key: typical_seconds(cell) for cell in cells}
-        self.live, self.last, self.shown = sys.stderr.isatty(), 0.0, False
+        self.line = Line()
         self.done_weight = self.left_weight = 0.0
 
     def begin(self, left: Sequence[Cell]) -> None:
@@ -37,18 +34,11 @@ class CellProgress:
     def __call__(self, cell: Cell | None, done: int, total: int, failed: int, seconds: float) -> None:
         if cell is not None:
             self.done_weight += self.weights[cell.key]
-        now = time.monotonic()
-        if seconds < 2.0 or now - self.last < (0.2 if self.live else EVERY):
-            return
-        self.last, self.shown = now, True
-        share = self.done_weight / max(self.left_weight, 1e-9)
-        left = f", about {duration(seconds * (1 - share) / share)} left" if share > 0.01 else ""
-        line = f"{done:,} of {total:,} cells{left}" + (f", {failed} failed" if failed else "")
-        print(f"\r\x1b[2K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+        left = time_left(seconds, self.done_weight / max(self.left_weight, 1e-9))
+        self.line.show(lambda: f"{done:,} of {total:,} cells{left}" + (f", {failed} failed" if failed else ""))
 
     def close(self) -> None:
-        if self.live and self.shown:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+        self.line.close()
 
 
 def run_cells(

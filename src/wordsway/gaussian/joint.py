@@ -20,6 +20,7 @@ import torch
 from wordsway.errors import InputError
 from wordsway.gaussian.matrix import GaussianMatrix
 from wordsway.seeds import derive, generator
+from wordsway.vectors import gram
 
 #: Columns of Z drawn at once.
 BLOCK = 4096
@@ -35,8 +36,7 @@ class JointTokens:
         self.k, self.scale, self.seed, self.count = k, scale, seed, len(texts)
         self.last = texts[-1].clone()
         self.rows = {i: texts[:, i].to(torch.float64, copy=True) for i in dict.fromkeys(words)}
-        flat = texts.flatten(1).to(torch.float64)
-        self.gram = flat @ flat.T
+        self.gram = gram(texts.flatten(1).to(torch.float64))
         self.answers: torch.Tensor = torch.empty(0)
         self._word: tuple[int, OneWord | DrawnWord] | None = None
         self._left, self._left_gram, self._taken = self.answers, self.gram, set[int]()

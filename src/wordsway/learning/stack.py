@@ -18,6 +18,7 @@ from wordsway.maps import RF, FeatureMap
 from wordsway.maps.fully_connected import FullyConnected
 from wordsway.sample import Sample
 from wordsway.seeds import derive
+from wordsway.vectors import gram
 
 #: Bytes of one block of features while they are computed.
 WORKING = 2**27
@@ -49,7 +50,7 @@ class DenseStack:
             self.features[start : start + len(block)] = phi.features(block.to(phi.dtype), torch.float64).flatten(1)
 
     def gram(self) -> torch.Tensor:
-        return self.features @ self.features.T
+        return gram(self.features)
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
         return coefficients @ self.features
@@ -76,7 +77,7 @@ class JointStack:
         M = self.joint.count
         K = torch.zeros(M, M, dtype=torch.float64)
         for part in self._blocks():
-            K.addmm_(part, part.T)
+            K += gram(part)
         return K
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:

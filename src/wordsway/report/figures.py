@@ -1,4 +1,4 @@
-"""The paper's figures from a table of cells: one panel per kind of data."""
+"""The paper's figures from a table of cells, and what stands below them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from wordsway.bounds.theory import infinite_width, wide_relu_rf
 from wordsway.report.panels import Curve, Panel, Reference, draw_panels
+from wordsway.report.scatter import draw_scatter
 from wordsway.studies.claims import series_slope
-from wordsway.studies.figures import FigureSpec
+from wordsway.studies.figures import TRIALS_EVERYWHERE, Curves, Figure, Scatter
 
 if TYPE_CHECKING:
     import pandas
@@ -18,13 +19,37 @@ MAPS = {"rf": "RF", "drf": "DRF, d = 768", "raf": "RAF (softmax)", "relu-raf": "
 MODELS = {"imdb:minilm": "MiniLM", "imdb:mpnet": "MPNet", "imdb:bert-base": "BERT-Base"}
 
 
-def draw_figure(figure: FigureSpec, frame: pandas.DataFrame, path: Path) -> list[Path]:
+def draw_figure(figure: Figure, frame: pandas.DataFrame, path: Path) -> list[Path]:
     """PNG, SVG and PDF beside each other; nothing where nothing was measured."""
+    if isinstance(figure, Scatter):
+        return draw_scatter(figure, frame, path) if not frame.empty else []
+    assert isinstance(figure, Curves)
     panels = figure_panels(figure, frame)
     return draw_panels(panels, path) if panels else []
 
 
-def figure_panels(figure: FigureSpec, frame: pandas.DataFrame) -> list[Panel]:
+def caption(figure: Figure, frame: pandas.DataFrame) -> str:
+    """How to read the figure."""
+    trials = int(frame["trial"].max()) + 1
+    if isinstance(figure, Scatter):
+        return (
+            f"Each point is one of {trials} new texts under new weights: the error of the updated model on the changed text, for which the "
+            "opposite label is right, against γ = |f(X^i(Δ), θ*) − f(X, θ*)|, how far the old model already moved. A layer that does not "
+            "see the word stays on the dashed curve (2 − γ)². Points beyond the axes stand on their edge."
+        )
+    assert isinstance(figure, Curves)
+    rows = (
+        f"Dashed: the sup over all rows ({min(trials, TRIALS_EVERYWHERE)} trials)."
+        if figure.everywhere
+        else "All rows have the same law under Gaussian weights."
+    )
+    return (
+        f"Mean ± 1 sd over {trials} trials, log axes where a rate is claimed. Solid: the first row may change, as in the paper; "
+        f"shaded up to the certified end, which may lie beyond the axes. {rows}"
+    )
+
+
+def figure_panels(figure: Curves, frame: pandas.DataFrame) -> list[Panel]:
     """Gaussian texts left, IMDb reviews right."""
     if frame.empty:
         return []
@@ -36,7 +61,7 @@ def figure_panels(figure: FigureSpec, frame: pandas.DataFrame) -> list[Panel]:
     return panels
 
 
-def _panel(figure: FigureSpec, title: str, rows: pandas.DataFrame) -> Panel:
+def _panel(figure: Curves, title: str, rows: pandas.DataFrame) -> Panel:
     curves: list[Curve] = []
     deep = figure.map == "drf"
     looks = {value: at for at, value in enumerate(figure.depths if deep else figure.widths)}
@@ -61,7 +86,7 @@ def _curve(rows: pandas.DataFrame, label: str, look: int, *, dashed: bool) -> Cu
     return Curve(label, [int(n) for n in points.index], [float(v) for v in points["mean"]], spread, ends, look, dashed)
 
 
-def _references(figure: FigureSpec, rows: pandas.DataFrame) -> list[Reference]:
+def _references(figure: Curves, rows: pandas.DataFrame) -> list[Reference]:
     low, high = int(rows["n"].min()), int(rows["n"].max())
     if low == high:
         return []

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wordsway.studies.claims import FAILS, HOLDS, Finding
+from wordsway.studies.finding import FAILS, HOLDS, Finding
 from wordsway.whole import whole
 
 STYLE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from wordsway.memory import duration, in_words
 from wordsway.result import Sensitivity
-from wordsway.studies.claims import FAILS, HOLDS, Finding
+from wordsway.studies.finding import FAILS, HOLDS, Finding
 from wordsway.studies.forecast import Forecast
 from wordsway.studies.lessons import Lessons
 from wordsway.studies.trials import Measurement, Request
@@ -149,17 +150,33 @@ def findings_table(findings: Sequence[Finding]) -> RenderableType:
     return table
 
 
+def place(one: dict[str, Any]) -> str:
+    """A trial's row and, where it is known, its word."""
+    return f"{one['position']}" + (f" {plain(one['word'])}" if one.get("word") else "")
+
+
 def lessons_table(result: Lessons) -> RenderableType:
     """One row per trial: predictions before and after the update, the error and its certified floor."""
     lesson, request = result.lesson, result.lesson.request
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("trial", "y", "before", "→ changed", "after", "→ changed", "error", "floor", "γ", "A"):
+    real = any(one["word"] for one in result.trials)
+    for name in ("trial", "y", "before", "→ Δ", "after", "→ Δ", "error", "floor", "γ", "A"):
         table.add_column(name, justify="right", no_wrap=True)
+    if real:
+        table.add_column("word", no_wrap=True)
     for index, one in enumerate(result.trials):
         floor = "–" if one["bound"] is None else f"{one['bound']:.3g}"
         names = ("before_original", "before_changed", "after_original", "after_changed", "error")
         numbers = [f"{one[name]:.3g}" for name in names]
-        table.add_row(str(index), f"{one['label']:+d}", *numbers, floor, f"{one['gamma']:.3g}", f"{one['alignment']:.3g}")
+        table.add_row(
+            str(index),
+            f"{one['label']:+d}",
+            *numbers,
+            floor,
+            f"{one['gamma']:.3g}",
+            f"{one['alignment']:.3g}",
+            *([place(one)] if real else []),
+        )
     head = f"{request.map.upper()} n={request.n} d={request.d} · {lesson.train} training texts ({request.data})"
     head += f" · {lesson.update}, {lesson.loss} loss"
     errors = sorted(one["error"] for one in result.trials)
@@ -167,6 +184,10 @@ def lessons_table(result: Lessons) -> RenderableType:
     if errors:
         lines.append(Text.assemble(("error ", "bold"), f"median {errors[len(errors) // 2]:.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
     for index, one in enumerate(result.trials):
+        if "rows" in one:
+            order = sorted(one["rows"], key=lambda row: row["error"])
+            shown = ", ".join(f"{place(row)} {row['error']:.3g}" for row in [*order[:4], *order[4:][-1:]])
+            lines.append(Text(f"trial {index}: of {len(order)} rows, easiest to turn first, hardest last: {shown}"))
         if "real_words" in one:
             shown = ", ".join(f"{plain(best['piece'])} {best['error']:.3g}" for best in one["real_words"][:5])
             lines.append(

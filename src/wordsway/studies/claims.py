@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wordsway.bounds.theory import wide_relu_rf
+from wordsway.studies.claims_learning import learning_findings
+from wordsway.studies.finding import FAILS, HOLDS, OPEN, Finding
 from wordsway.studies.slopes import Slope, fit_slope
 
 if TYPE_CHECKING:
@@ -14,18 +15,6 @@ if TYPE_CHECKING:
 
 #: A slope within this of what is expected agrees with it.
 TOLERANCE = 0.05
-HOLDS, FAILS, OPEN = "agrees", "disagrees", "not measured"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A claim, the series it was tested on, what was measured, and the verdict."""
-
-    figure: str
-    claim: str
-    series: str
-    measured: str
-    verdict: str
 
 
 def series_slope(rows: pandas.DataFrame) -> Slope | None:
@@ -34,8 +23,10 @@ def series_slope(rows: pandas.DataFrame) -> Slope | None:
 
 
 def findings(frame: pandas.DataFrame, missing: list[str]) -> list[Finding]:
-    """Every claim of Figures 2 and 3.1–3.2 on every series that was measured, and what was not."""
+    """Every claim of Figures 2–5 on every series that was measured, and what was not."""
     found: list[Finding] = []
+    learned = frame[frame["train"].notna()] if "train" in frame else frame[:0]
+    frame = frame.drop(learned.index)
     if not frame.empty:
         first = frame[frame["positions"] == "0"]
         for series, rows in first.groupby(["map", "data", "d", "depth"], dropna=False):
@@ -44,6 +35,8 @@ def findings(frame: pandas.DataFrame, missing: list[str]) -> list[Finding]:
         found += _depth(first[first["map"] == "drf"])
         found.sort(key=lambda one: one.figure)
         found.append(_certificates(frame))
+    if not learned.empty:
+        found += learning_findings(learned)
     return found + [Finding("", what.partition(":")[0], "", what.partition(":")[2].strip(), OPEN) for what in missing]
 
 

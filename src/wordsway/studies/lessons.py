@@ -22,6 +22,9 @@ from wordsway.studies.texts import CorpusTexts, Drawn, Fetching, Source, TextOpt
 from wordsway.studies.trials import Request
 from wordsway.sway import rows_of
 
+#: progress(trial, share of it that is done)
+Share = Callable[[int, float], None]
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -126,8 +129,8 @@ class Lessons:
         return sizes | how | {"source": self.source, "trials": list(self.trials)} | told | facts
 
 
-def teach(lesson: Lesson, *, progress: Callable[[int, int], None] | None = None, fetching: Fetching | None = None) -> Lessons:
-    """Run the trials; Ctrl-C keeps the finished ones.
+def teach(lesson: Lesson, *, progress: Share | None = None, fetching: Fetching | None = None) -> Lessons:
+    """Run the trials; Ctrl-C keeps the finished ones. ``progress(trial, share)`` is told how far a trial is.
 
     >>> result = teach(Lesson(Request("raf", n=5, d=8, trials=2), train=6))
     >>> len(result.trials), all(trial["error"] >= (trial["bound"] or 0) for trial in result.trials)
@@ -140,19 +143,17 @@ def teach(lesson: Lesson, *, progress: Callable[[int, int], None] | None = None,
     interrupted = False
     for index in range(request.trials):
         try:
-            trial, best = run_one(lesson, source, index, new=N + index)
+            trial, best = run_one(lesson, source, index, new=N + index, progress=progress)
         except KeyboardInterrupt:
             interrupted = True
             break
         found.append(best)
         trials.append(trial)
-        if progress is not None:
-            progress(index + 1, request.trials)
     spent = sum(trial["seconds"] for trial in trials)
     return Lessons(lesson, tuple(trials), spent, peak_bytes() / 1e6, source.describe(), interrupted, tuple(found))
 
 
-def run_one(lesson: Lesson, source: Labelled, index: int, *, new: int) -> tuple[dict[str, Any], Learned]:
+def run_one(lesson: Lesson, source: Labelled, index: int, *, new: int, progress: Share | None = None) -> tuple[dict[str, Any], Learned]:
     """One trial: the source's first N texts for training, its text number ``new``, weights and search from the trial's seeds."""
     request, started = lesson.request, time.perf_counter()
     fresh = source.draw(new)  # the furthest one first, so that all are drawn and embedded at once
@@ -165,12 +166,14 @@ def run_one(lesson: Lesson, source: Labelled, index: int, *, new: int) -> tuple[
     real: dict[str, Any] = {}
     for one in turn(problem, rows, loss=lesson.loss, penalty=lesson.penalty, seed=search_seed, certificate=request.certificate):
         results.append(one)
+        if progress is not None:
+            progress(index, len(results) / len(rows))
         if lesson.real_words and one is min(results, key=lambda other: other.error):
             real = _real_words(problem, source, fresh, one.position, request.d)
     best = min(results, key=lambda one: one.error)
     about: dict[str, Any] = {"word": fresh.sample.word(best.position), "text": fresh.text}
     if len(results) > 1:
-        about["rows"] = [one.to_dict() for one in results]
+        about["rows"] = [one.to_dict() | {"word": fresh.sample.word(one.position)} for one in results]
     return best.to_dict() | about | real | {"seconds": time.perf_counter() - started}, best
 
 

@@ -1,0 +1,88 @@
+"""Learning: the naive procedure against ours, on the same texts and weights.
+
+Naive, as a first script would have it: Φ⁺ by `pinv`, the p×p projector P⊥ = I − Φ⁺Φ for the direction of re-training, a full forward
+pass of the changed text in every step, its gradient by autograd, 50·n steps from a small random Δ, each followed by a projection
+onto the ball. Several step lengths are tried beforehand and the best one is used; those trials are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from typing import Any
+
+import torch
+
+import wordsway as ws
+from wordsway.memory import peak_bytes
+from wordsway.studies.lessons import FirstTexts, GaussianLessons
+
+N, LENGTH = 100, 40
+#: Map, width, the naive step.
+CASES = {"raf": ("raf", 384), "relu-raf": ("relu-raf", 384), "rf": ("rf", 192)}
+RATES = (0.1, 1.0, 10.0, 100.0)
+#: Steps used for choosing the naive step length.
+TRIED = 100
+
+
+def _problem(case: str) -> tuple[ws.FeatureMap, list[ws.Sample], list[int], ws.Sample, int]:
+    name, d = CASES[case]
+    lessons = GaussianLessons(LENGTH, d, seed=3)
+    build = {"raf": lambda: ws.RAF(d, 5), "relu-raf": lambda: ws.ReluRAF(d, 5), "rf": lambda: ws.RF(LENGTH, d, seed=5, draw="dense")}
+    labels = [lessons.label(at) for at in range(N)]
+    return build[name](), list(FirstTexts(lessons, N)), labels, lessons.draw(N).sample, lessons.label(N)
+
+
+def run(case: str, who: str) -> dict[str, Any]:
+    """One measurement in this process; the weights are drawn before the clock starts."""
+    phi, train, labels, X, y = _problem(case)
+    error, seconds = (naive if who == "naive" else ours)(phi, train, labels, X, y)
+    return {"error": error, "seconds": seconds, "peak_mb": peak_bytes() / 1e6}
+
+
+def ours(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int) -> tuple[float, float]:
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        found = ws.learn(phi, train, labels, X, y, update="retrain", loss="direct", certificate=False)[0]
+        times.append(time.perf_counter() - started)
+    return found.error, statistics.median(times)
+
+
+def naive(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int) -> tuple[float, float]:
+    rates: dict[float, float] = {}
+    for rate in RATES:
+        rates[rate] = _naive(phi, train, labels, X, y, rate, TRIED)
+    best = min(rates, key=lambda rate: rates[rate])
+    started = time.perf_counter()
+    error = _naive(phi, train, labels, X, y, best, 50 * X.n)
+    return error, time.perf_counter() - started
+
+
+def _naive(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int, rate: float, steps: int) -> float:
+    Phi = torch.stack([phi.features(one.X, torch.float64).flatten() for one in train])
+    inverse = torch.linalg.pinv(Phi)
+    theta = inverse @ torch.tensor(labels, dtype=torch.float64)
+    own = phi.features(X.X, torch.float64).flatten()
+    if steps > TRIED:  # building it once is enough
+        projector = torch.eye(Phi.shape[1], dtype=torch.float64) - inverse @ Phi
+        v = projector @ own
+        del projector
+    else:
+        v = own - inverse @ (Phi @ own)
+    theta = theta + v * (y - float(own @ theta)) / float(v @ v)
+    radius = math.sqrt(X.d)
+    delta = 0.01 * torch.randn(X.d, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    error = math.inf
+    for _ in range(steps):
+        delta.requires_grad_(True)
+        row = torch.zeros(X.n, 1, dtype=torch.float64)
+        row[0] = 1.0
+        loss = (phi.features(X.X + row * delta, torch.float64).flatten() @ theta + y) ** 2
+        (gradient,) = torch.autograd.grad(loss, delta)
+        error = min(error, float(loss.detach()))
+        with torch.no_grad():
+            delta = delta - rate * gradient
+            delta = delta * min(1.0, radius / float(delta.norm()))
+    return error
