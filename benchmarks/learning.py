@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,7 +30,11 @@ TRIED = 100
 def _problem(case: str) -> tuple[ws.FeatureMap, list[ws.Sample], list[int], ws.Sample, int]:
     name, d = CASES[case]
     lessons = GaussianLessons(LENGTH, d, seed=3)
-    build = {"raf": lambda: ws.RAF(d, 5), "relu-raf": lambda: ws.ReluRAF(d, 5), "rf": lambda: ws.RF(LENGTH, d, seed=5, draw="dense")}
+    build: dict[str, Callable[[], ws.FeatureMap]] = {
+        "raf": lambda: ws.RAF(d, 5),
+        "relu-raf": lambda: ws.ReluRAF(d, 5),
+        "rf": lambda: ws.RF(LENGTH, d, seed=5, draw="dense"),
+    }
     labels = [lessons.label(at) for at in range(N)]
     return build[name](), list(FirstTexts(lessons, N)), labels, lessons.draw(N).sample, lessons.label(N)
 

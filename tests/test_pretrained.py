@@ -16,7 +16,8 @@ from wordsway.data import home
 from wordsway.errors import InputError, WordswayError
 from wordsway.pretrained import Embedder
 from wordsway.pretrained.files import locate
-from wordsway.pretrained.model import Layers, quiet
+from wordsway.pretrained.load import quiet
+from wordsway.pretrained.model import Layers
 
 TEXT = "A fine film, not dull. The cast was fine and the plot was very good, and I, she said, was not bad."
 

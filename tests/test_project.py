@@ -35,6 +35,7 @@ ROOMS = [
     "result",
     "sway",
     "learning",
+    "probe",
     "studies",
     "report",
     "cli",

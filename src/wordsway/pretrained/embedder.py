@@ -15,6 +15,7 @@ from wordsway.data.clients import Progress
 from wordsway.errors import InputError, positive
 from wordsway.pretrained.cache import VERSION, Cache
 from wordsway.pretrained.files import locate
+from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader, Tokens
 from wordsway.reading import Reading
@@ -69,7 +70,7 @@ class Embedder:
     def layers(self) -> Layers:
         """The model itself, loaded when first needed: cached texts never need it."""
         if self._layers is None:
-            self._layers = Layers(self.files, self.device)
+            self._layers = Layers(self.files, Loading(device=str(self.device)))
         return self._layers
 
     def describe(self) -> dict[str, Any]:

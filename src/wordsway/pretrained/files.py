@@ -1,4 +1,4 @@
-"""Where a model's files are: by catalogue name, or a folder of yours. Weights are safetensors; nothing is unpickled."""
+"""Where a model's files are: by catalogue name, hub id, or a folder of yours. Weights are safetensors; nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from wordsway import data
 from wordsway.data.clients import Progress
 from wordsway.data.home import sha256
+from wordsway.data.hub import hub_folder, is_hub_id
 from wordsway.errors import InputError
 from wordsway.text.readers import expanded, there
 
@@ -53,9 +54,16 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
             return unpacked(here)
         return ModelFiles(entry.name, here.folder, here.digest)
     folder = expanded(model)
+    if isinstance(model, str) and not there(model) and is_hub_id(model):
+        folder = hub_folder(model)
+        return _hashed(model, folder)
     if not there(model) or not folder.is_dir():
         known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
-        raise InputError(f"a model ({known}) or a folder with one", repr(str(model)), "see wordsway data list, or check the path")
+        raise InputError(f"a model ({known}), a hub id or a folder with one", repr(str(model)), "see wordsway data list, or check the path")
+    return _hashed(str(model), folder)
+
+
+def _hashed(name: str, folder: Path) -> ModelFiles:
     weights = sorted(folder.glob("*.safetensors"))
     if not weights:
         raise InputError(
@@ -66,4 +74,4 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
     spelling = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in SPELLING)
     kept = [*weights, *spelling]
     listing = "".join(f"{path.name} {sha256(path)}\n" for path in kept)
-    return ModelFiles(str(model), folder, hashlib.sha256(listing.encode()).hexdigest())
+    return ModelFiles(name, folder, hashlib.sha256(listing.encode()).hexdigest())

@@ -60,7 +60,7 @@ def _whole(folder: Path) -> bool:
 
 def _convert(folder: str, source: str, target: str) -> None:
     """Dequantise, and save as the plain model that the numbers now are (transformers refuses to save the quantised one)."""
-    from wordsway.pretrained.model import quiet
+    from wordsway.pretrained.load import quiet
 
     with quiet(), contextlib.redirect_stderr(io.StringIO()):
         from transformers import AutoModelForCausalLM, AutoTokenizer

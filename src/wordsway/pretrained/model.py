@@ -10,22 +10,7 @@ import torch
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.pretrained.files import ModelFiles
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No bars and no chatter of transformers on standard error."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+from wordsway.pretrained.load import Loading, load
 
 
 class _Reached(Exception):
@@ -47,25 +32,10 @@ class Layers:
     after LayerNorm for BERT, whatever its input layer is for others.
     """
 
-    def __init__(self, files: ModelFiles, device: torch.device | str = "cpu") -> None:
-        folder = files.verified()
-        try:
-            with quiet():
-                from transformers import AutoModel
-
-                model = AutoModel.from_pretrained(
-                    folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype="float32"
-                )
-        except Exception as error:  # transformers and safetensors raise whatever they come across
-            raise WordswayError(
-                f"{files.name} could not be loaded ({(str(error).strip() or type(error).__name__).splitlines()[0][:200]}): "
-                "it has to be a transformers model with config.json and safetensors weights"
-            ) from None
-        self.model: Any = model.eval().to(device)
-        if self.model.config.is_encoder_decoder:
-            self.model = self.model.get_encoder()
-        self.device = torch.device(device)
-        self.entrances = self._find_entrances()
+    def __init__(self, files: ModelFiles, how: Loading | None = None) -> None:
+        self.model: Any = load(files, how)
+        self.device = next(self.model.parameters()).device
+        self.entrances, self.doors = self._find_entrances()
 
     @property
     def count(self) -> int:
@@ -99,11 +69,60 @@ class Layers:
                 raise IndexError
             if entrance is None:
                 return self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False).hidden_states[layer]
-            return self._until(entrance, ids, mask)
+            return self._until(entrance, {"input_ids": ids, "attention_mask": mask})
         except IndexError:
             raise InputError(f"fewer tokens (this model has {limit} positions)", ids.shape[1], "take a smaller n or context") from None
 
-    def _until(self, entrance: Entrance, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def layer(self, layer: int, embeds: torch.Tensor, at: str = "words") -> torch.Tensor:
+        """hidden_states[layer] (B, n, d) of texts given as input embeddings (B, n, ·), differentiable.
+
+        ``at="words"`` takes rows of the embedding matrix (transformers' ``inputs_embeds``), ``at="input"`` hidden_states[0] itself.
+        """
+        if at == "input" and layer == 0:
+            return embeds
+        entrance = self.entrances[layer]
+        if entrance is None:
+            return self.every(embeds, at)[layer]
+        with self._entering(embeds, at) as asked:
+            return self._until(entrance, asked)
+
+    def every(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
+        """All of hidden_states for texts given as input embeddings."""
+        with self._entering(embeds, at) as asked:
+            states = list(self.model(**asked, output_hidden_states=True, use_cache=False).hidden_states)
+        return [embeds, *states[1:]] if at == "input" else states
+
+    def attentions(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
+        """Every layer's attention (B, heads, n, n); the model has to be loaded with ``eager``."""
+        with self._entering(embeds, at) as asked:
+            found = self.model(**asked, output_attentions=True, use_cache=False).attentions
+        if not found or any(one is None for one in found):
+            raise WordswayError("this model shows no attention; it has to be loaded with eager attention")
+        return list(found)
+
+    @contextlib.contextmanager
+    def _entering(self, embeds: torch.Tensor, at: str) -> Iterator[dict[str, Any]]:
+        """What to call the model with so that it computes on these embeddings."""
+        mask = torch.ones(embeds.shape[:2], dtype=torch.long, device=embeds.device)
+        if at == "words":
+            yield {"inputs_embeds": embeds, "attention_mask": mask}
+            return
+        if not self.doors:
+            raise WordswayError("this model's input layer cannot be reached; move its word embeddings instead")
+        calls: dict[torch.nn.Module, int] = {}
+
+        def enter(module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            calls[module] = calls.get(module, 0) + 1
+            return _replaced(positional, named, embeds) if Entrance(module, calls[module]) in self.doors else None
+
+        handles = [module.register_forward_pre_hook(enter, with_kwargs=True) for module in {door.module for door in self.doors}]
+        try:
+            yield {"input_ids": torch.full(embeds.shape[:2], 5, device=self.device), "attention_mask": mask}  # any ids: they are replaced
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _until(self, entrance: Entrance, asked: dict[str, Any]) -> torch.Tensor:
         reached: list[torch.Tensor] = []
 
         def stop(module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -113,7 +132,7 @@ class Layers:
 
         handle = entrance.module.register_forward_pre_hook(stop, with_kwargs=True)
         try:
-            self.model(input_ids=ids, attention_mask=mask, use_cache=False)
+            self.model(**asked, use_cache=False)
         except _Reached:
             return reached[-1]
         finally:
@@ -121,8 +140,8 @@ class Layers:
         raise WordswayError("this model's layers run in another order for this input; please report it")
 
     @torch.no_grad()
-    def _find_entrances(self) -> list[Entrance | None]:
-        """For every hidden state the first call that takes it in; None where only the whole pass yields it."""
+    def _find_entrances(self) -> tuple[list[Entrance | None], list[Entrance]]:
+        """For every hidden state the first call that takes it in, None where only the whole pass yields it; every call that takes the input."""
         taken: list[tuple[Entrance, torch.Tensor | None]] = []
         calls: dict[torch.nn.Module, int] = {}
 
@@ -139,9 +158,19 @@ class Layers:
                 handle.remove()
         if not getattr(out, "hidden_states", None):
             raise WordswayError("this model gives no hidden states, so its layers cannot be reached")
-        return [next((entrance for entrance, states in taken if states is state), None) for state in out.hidden_states]
+        doors = [entrance for entrance, states in taken if states is out.hidden_states[0]]
+        return [next((entrance for entrance, states in taken if states is state), None) for state in out.hidden_states], doors
 
 
 def _states(positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The first tensor that a module was called with."""
     return next((value for value in (*positional, *named.values()) if isinstance(value, torch.Tensor)), None)
+
+
+def _replaced(positional: tuple[Any, ...], named: dict[str, Any], states: torch.Tensor) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same call with other states."""
+    for place, value in enumerate(positional):
+        if isinstance(value, torch.Tensor):
+            return (*positional[:place], states, *positional[place + 1 :]), named
+    name = next(name for name, value in named.items() if isinstance(value, torch.Tensor))
+    return positional, named | {name: states}
