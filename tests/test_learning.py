@@ -12,12 +12,12 @@ import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.gaussian.joint import JointTokens
-from wordsway.learning import descent
 from wordsway.learning.descent import Loss, descend
 from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import learn
 from wordsway.learning.readout import readout
 from wordsway.learning.stack import DenseStack, JointStack
+from wordsway.search import ball
 from wordsway.studies import Request
 from wordsway.studies.lessons import GaussianLessons, Lesson, teach
 from wordsway.vectors import into_ball
@@ -151,25 +151,25 @@ def test_descents_find_the_minimum_of_a_quadratic_in_the_ball(reach):
         return 0.5 * (h * off**2).sum(1), (h * off) @ basis.T
 
     def both(w):
-        value, gradient = slope(descent._lowered(w))
-        return value, descent._pulled(w, gradient)
+        value, gradient = slope(ball.lowered(w))
+        return value, ball.pulled(w, gradient)
 
-    start = descent._lifted(0.5 * torch.nn.functional.normalize(torch.randn(5, d, dtype=F64, generator=noise)))
-    points = descent.Descent(start, *both(start))
+    start = ball.lifted(0.5 * torch.nn.functional.normalize(torch.randn(5, d, dtype=F64, generator=noise)))
+    points = ball.Descent(start, *both(start))
     for _ in range(150):
         tried = points.tried()
         points.judge(tried, *both(tried))
-    assert float(descent._lowered(points.w).norm(dim=1).max()) <= 1 + 1e-12
-    assert float(points.value.max()) <= best * (1 + 1e-4) + 1e-4 < 0.01 * float(slope(descent._lowered(start))[0].min()) + best
+    assert float(ball.lowered(points.w).norm(dim=1).max()) <= 1 + 1e-12
+    assert float(points.value.max()) <= best * (1 + 1e-4) + 1e-4 < 0.01 * float(slope(ball.lowered(start))[0].min()) + best
 
 
 def test_the_ball_is_the_shadow_of_all_w():
     noise = torch.Generator().manual_seed(2)
     delta = into_ball(torch.randn(20, 3, dtype=F64, generator=noise), 0.99)
-    torch.testing.assert_close(descent._lowered(descent._lifted(delta)), delta)
+    torch.testing.assert_close(ball.lowered(ball.lifted(delta)), delta)
     w = torch.randn(20, 3, dtype=F64, generator=noise).requires_grad_(True)
-    (slow,) = torch.autograd.grad((descent._lowered(w) ** 3).sum(), w)
-    fast = descent._pulled(w.detach(), 3 * descent._lowered(w.detach()) ** 2)
+    (slow,) = torch.autograd.grad((ball.lowered(w) ** 3).sum(), w)
+    fast = ball.pulled(w.detach(), 3 * ball.lowered(w.detach()) ** 2)
     torch.testing.assert_close(fast, slow)
 
 

@@ -201,7 +201,7 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch, c
 
 
 def test_models_that_cannot_be_used_say_so(tmp_path):
-    with pytest.raises(InputError, match=r"a model \(minilm, mpnet, smollm2, bert-base\) or a folder"):
+    with pytest.raises(InputError, match=r"a model \(minilm, mpnet, smollm2, bert-base\), a hub id or a folder"):
         Embedder("nothing")
     with pytest.raises(InputError, match="imdb, which is a corpus"):
         Embedder("imdb")

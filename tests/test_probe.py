@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import tiny
 import torch
 
+import tiny
 from wordsway.pretrained.files import locate
 from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers

@@ -13,12 +13,16 @@ from typing import Annotated
 
 import typer
 
+from wordsway.cli.attention import attention_command
+from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
 from wordsway.cli.reproduce import reproduce_command
+from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
 from wordsway.cli.tour import tour_command
+from wordsway.cli.words import words_command
 from wordsway.errors import InputError, WordswayError
 from wordsway.version import __version__
 
@@ -34,6 +38,10 @@ app.command("learn")(learn_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("tour")(tour_command)
+app.command("words")(words_command)
+app.command("swap")(swap_command)
+app.command("attention")(attention_command)
+app.command("compare")(compare_command)
 app.add_typer(data_app, name="data")
 
 

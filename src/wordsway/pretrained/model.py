@@ -141,7 +141,7 @@ class Layers:
 
     @torch.no_grad()
     def _find_entrances(self) -> tuple[list[Entrance | None], list[Entrance]]:
-        """For every hidden state the first call that takes it in, None where only the whole pass yields it; every call that takes the input."""
+        """For every hidden state the first call that takes it in (None: only the whole pass yields it); every call that takes the input."""
         taken: list[tuple[Entrance, torch.Tensor | None]] = []
         calls: dict[torch.nn.Module, int] = {}
 

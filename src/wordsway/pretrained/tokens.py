@@ -28,9 +28,9 @@ class Tokens:
 
 
 class Reader:
-    """The model's tokenizer, truncating and padding to ``context`` tokens as transformers would."""
+    """The model's tokenizer, truncating and padding to ``context`` tokens as transformers would; neither without a context."""
 
-    def __init__(self, files: ModelFiles, context: int) -> None:
+    def __init__(self, files: ModelFiles, context: int | None) -> None:
         path = files.folder / "tokenizer.json"
         try:
             self.tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _converted(files)
@@ -39,8 +39,12 @@ class Reader:
                 f"a tokenizer.json in {files.folder}", error, "save the tokenizer beside the model with save_pretrained"
             ) from None
         pad = _padding(self.tokenizer, files.config())
-        self.tokenizer.enable_truncation(context)
-        self.tokenizer.enable_padding(length=context, pad_id=pad[0], pad_token=pad[1])
+        if context is None:
+            self.tokenizer.no_truncation()
+            self.tokenizer.no_padding()
+        else:
+            self.tokenizer.enable_truncation(context)
+            self.tokenizer.enable_padding(length=context, pad_id=pad[0], pad_token=pad[1])
         self.context = context
 
     def __call__(self, texts: Sequence[str]) -> list[Tokens]:

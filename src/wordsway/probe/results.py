@@ -99,8 +99,8 @@ class WordSway:
 class Words:
     """Every searched word of a text, in the order of the text, with its profile over the layers.
 
-    ``layer`` of ``layers`` was searched; ``reach`` is ρ, the share of the word's own norm that Δ may have; ``tokens`` are the pieces that the
-    model sees. ``status`` says whether the searches converged.
+    ``layer`` of ``layers`` was searched; ``reach`` is ρ, the share of the word's own norm that Δ may have; ``tokens`` are the pieces that
+    the model sees. ``status`` says whether the searches converged.
     """
 
     text: str

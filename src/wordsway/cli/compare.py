@@ -1,0 +1,37 @@
+"""`wordsway compare`: a causal language model on two prompts that differ in a word."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.progress import echo_json
+from wordsway.cli.waiting import waiting
+
+
+def compare_command(
+    a: Annotated[str, typer.Argument(metavar="PROMPT_A", help="The first prompt.")],
+    b: Annotated[str, typer.Argument(metavar="PROMPT_B", help="The second prompt, which differs in a word.")],
+    model: Annotated[str, typer.Option("--model", help="A causal language model: smollm2, a folder, or a hub id.")] = "smollm2",
+    tokens: Annotated[int, typer.Option("--tokens", help="The most tokens that an answer may have.")] = 48,
+    chat: Annotated[bool, typer.Option("--chat/--no-chat", help="Put prompts in the model's chat template, if it has one.")] = True,
+    device: Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, mps.")] = "cpu",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
+    remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the model.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Ask a language model two prompts that differ in a word: both answers, the change of every layer, the next token's divergence.
+
+    Answers take the likeliest token each time, so that they are the same on every run.
+
+    Example: wordsway compare "The capital of France is" "The capital of Italy is"
+    """
+    with waiting("loading libraries") as say:
+        from wordsway.probe.compare import compare
+
+        result = compare(a, b, model, tokens=tokens, chat=chat, device=device, dtype=dtype, remote_code=remote_code, progress=say)
+    if as_json:
+        echo_json(result.to_dict())
+    else:
+        result.show()

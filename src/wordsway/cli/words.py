@@ -1,0 +1,94 @@
+"""`wordsway words`: which word moves a pretrained model, and in which layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.probing import text_of
+from wordsway.cli.progress import echo_json
+from wordsway.cli.waiting import waiting
+from wordsway.errors import InputError
+
+
+def words_command(
+    text: Annotated[str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")] = None,
+    model: Annotated[str, typer.Option("--model", help="minilm, mpnet, smollm2, bert-base, a hub id or a folder.")] = "minilm",
+    layer: Annotated[str, typer.Option("--layer", help="The layer that is searched: 0 to L, or last.")] = "last",
+    word: Annotated[list[str] | None, typer.Option("--word", help="Only this word, by number or spelling; may be repeated.")] = None,
+    reach: Annotated[float, typer.Option("--reach", help="ρ: Δ may be so many times as long as the word's embedding.")] = 1.0,
+    at: Annotated[
+        str, typer.Option("--at", help="What moves: words (rows of the embedding matrix) or input (hidden_states[0]).")
+    ] = "words",
+    twin: Annotated[bool, typer.Option("--twin", help="Also search a twin of the model with random weights.")] = False,
+    swaps: Annotated[int, typer.Option("--swaps", help="Also find real words for the so many most moving ones.")] = 0,
+    effort: Annotated[float, typer.Option("--effort", help="How long to search; 1 is the default.")] = 1.0,
+    memory: Annotated[float, typer.Option("--memory", help="Memory budget of the search, in GiB.")] = 2.0,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
+    remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write one self-contained page.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet.")] = None,
+    deltas: Annotated[bool, typer.Option("--deltas", help="Put the witnesses Δ into the JSON.")] = False,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Which word of a text moves a pretrained model most, and in which layer?
+
+    Example: wordsway words "I love her much" --html words.html
+    """
+    from dataclasses import replace
+
+    from wordsway.memory import duration, in_words
+    from wordsway.probe.model import Probe
+    from wordsway.probe.swap import swap
+    from wordsway.probe.words import forecast as forecast_words
+    from wordsway.probe.words import words
+
+    sentence = text_of(text)
+    if not 0 < memory < 2**20:
+        raise InputError("a memory budget in GiB", memory, "leave it at 2")
+    budget = int(memory * 2**30)
+    with waiting("loading the model") as line:
+        probe = Probe(
+            model, device=device, dtype=dtype, trust_remote_code=remote_code, progress=lambda d, t: line(f"fetching {model}", d, t)
+        )
+        if forecast:
+            cost = forecast_words(sentence, probe, layer=layer, at=at, effort=effort, memory=budget)
+            fields = {"words": cost.words, "tokens": cost.tokens, "forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6}
+        else:
+            result = words(
+                sentence,
+                probe,
+                layer=layer,
+                only=word,
+                reach=reach,
+                at=at,
+                twin=twin,
+                seed=seed,
+                effort=effort,
+                memory=budget,
+                progress=line,
+            )
+            most = sorted(result.words, key=lambda one: -one.sensitivity)[: max(0, swaps)]
+            found = tuple(
+                swap(sentence, one.index, probe, target=result.layer, worst_case=False, seed=seed, memory=budget, progress=line)
+                for one in most
+            )
+            result = replace(result, swaps=found)
+    if forecast:
+        if as_json:
+            echo_json(fields)
+        else:
+            typer.echo(f"{cost.words} words, {cost.tokens} tokens: about {duration(cost.seconds)}, {in_words(cost.bytes)} beside the model")
+        return
+    written = [result.save(path) for path in dict.fromkeys(path for path in (html, out) if path is not None)]
+    if as_json:
+        echo_json(result.to_dict(deltas=deltas))
+        return
+    result.show()
+    for path in written:
+        typer.echo(f"written: {path}")

@@ -1,0 +1,150 @@
+"""A Δ that attracts attention, in closed form (the idea of Theorem 3's proof).
+
+In the first layer a query j looks at token i with the score s_ji = q_j·k_i/√d_h, and moving row i of the input moves the keys: to first
+order s_ji grows by G_jΔ, G_j = ∂s_ji/∂x_i. Where the layer normalises after attention, as BERT does, this is exact. The Δ of norm ρ‖x_i‖
+that raises the scores of all other queries most, in sum, is
+
+    Δ = ρ‖x_i‖ · g/‖g‖,   g = Σ_h Σ_{j≠i} G_j,
+
+for RAF the paper's Δ ∝ Σ_j Wᵀx_j. G is read off the attention itself, for any architecture: since Σ_l p_jl = 1 and only s_ji moves,
+∂ log p_ji/∂x_i = (1 − p_ji) G_j, so g is one backward pass.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from wordsway.errors import InputError, WordswayError
+from wordsway.probe.model import Prepared, Probe
+from wordsway.probe.words import MEMORY, profile
+from wordsway.reading import Word
+from wordsway.result import versions
+from wordsway.seeds import generator
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Draws of noise that the change is compared with.
+DRAWS = 8
+
+
+@dataclass(frozen=True)
+class Attracted:
+    """Attention drawn to one token: every layer's relative change beside that of noise of the same norm, attention before and after.
+
+    ``before`` and ``after`` are the first layer's attention, n×n, of the chosen head, or the mean over heads.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    row: int
+    head: int | str
+    reach: float
+    profile: tuple[float, ...]
+    noise: tuple[float, ...]
+    before: tuple[tuple[float, ...], ...]
+    after: tuple[tuple[float, ...], ...]
+    model: dict[str, Any]
+    seed: int
+    seconds: float
+    versions: dict[str, str]
+    delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """How many times more than noise each layer moves."""
+        return tuple(change / noise if noise > 0 else math.inf for change, noise in zip(self.profile, self.noise, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "delta"} | {"factors": self.factors}
+
+    def to_json(self, **options: Any) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per layer."""
+        import pandas
+
+        rows = zip(self.profile, self.noise, self.factors, strict=True)
+        return pandas.DataFrame([{"layer": at, "change": c, "noise": e, "factor": f} for at, (c, e, f) in enumerate(rows)])
+
+
+def attract(
+    text: str, row: int, model: str | Probe = "minilm", *, head: int | str = "all", reach: float = 1.0, seed: int = 0, draws: int = DRAWS
+) -> Attracted:
+    """Move token ``row`` (counted with special tokens) so that the first layer looks at it.
+
+    head : one head, counted from 1, or "all" of them
+    """
+    started = time.perf_counter()
+    probe = model if isinstance(model, Probe) else Probe(model, eager=True)
+    if not probe.how.eager:
+        raise InputError("a model loaded with eager attention", "another one", "make it with Probe(name, eager=True)")
+    prepared = probe.read(text, "input")
+    if not 0 <= row < prepared.n:
+        raise InputError(f"a token between 0 and {prepared.n - 1}", row, "count tokens from 0, special ones included")
+    if not (reach > 0 and math.isfinite(reach)):
+        raise InputError("a reach ρ > 0", reach, "1 is the token's own norm, as in the paper")
+    heads = _heads(probe, prepared, head)
+    delta = pull(probe, prepared, row, heads)
+    delta = delta * (reach * prepared.embeds[row].norm() / delta.norm())
+    word = Word(0, "", 0, 0, (row,))
+    noise = generator(seed, "attract", row)
+    blows = torch.randn(draws, 1, len(delta), generator=noise).to(delta)
+    blows *= (delta.norm() / blows.flatten(1).norm(dim=1))[:, None, None]
+    changes = profile(probe, prepared, [word] * (1 + draws), [delta[None], *blows], MEMORY)
+    mean = torch.tensor(changes[1:], dtype=torch.float64).mean(0).tolist()
+    with torch.no_grad():
+        moved = prepared.embeds.clone()
+        moved[row] += delta
+        before, after = (_rows(probe.layers.attentions(one[None], "input")[0][0][heads].mean(0)) for one in (prepared.embeds, moved))
+    return Attracted(
+        text,
+        tuple(token.piece for token in prepared.reading.tokens),
+        row,
+        head,
+        reach,
+        changes[0],
+        tuple(mean),
+        before,
+        after,
+        probe.describe(),
+        seed,
+        time.perf_counter() - started,
+        versions(),
+        delta.cpu(),
+    )
+
+
+def pull(probe: Probe, prepared: Prepared, row: int, heads: list[int]) -> torch.Tensor:
+    """g = Σ_h Σ_{j≠i} ∂s_ji/∂x_i, by one backward pass."""
+    with torch.enable_grad():
+        x = prepared.embeds[row].clone().requires_grad_(True)
+        embeds = prepared.embeds.index_put((torch.tensor([row]),), x[None])
+        p = probe.layers.attentions(embeds[None], "input")[0][0][heads][:, :, row]
+        seen = p > 0  # a causal model's earlier tokens cannot look at later ones
+        seen[:, row] = False
+        if not bool(seen.any()):
+            raise WordswayError("no other token can look at this one: it is the last of a causal model's text")
+        (g,) = torch.autograd.grad((p[seen].log() / (1 - p[seen]).detach().clamp_min(1e-6)).sum(), x)
+    return g
+
+
+def _rows(matrix: torch.Tensor) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(line) for line in matrix.tolist())
+
+
+def _heads(probe: Probe, prepared: Prepared, head: int | str) -> list[int]:
+    with torch.no_grad():
+        count = probe.layers.attentions(prepared.embeds[None], "input")[0].shape[1]
+    if head == "all":
+        return list(range(count))
+    if not str(head).isdigit() or not 1 <= int(head) <= count:
+        raise InputError(f"a head between 1 and {count}, or all", repr(head), "count heads from 1")
+    return [int(head) - 1]
