@@ -6,6 +6,7 @@ traceback unless --debug.
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import traceback
@@ -65,7 +66,9 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.exit(run(arguments))
+    status = run(arguments)
+    gc.freeze()  # collecting what transformers leaves behind would take a second at exit
+    sys.exit(status)
 
 
 def _speak() -> None:

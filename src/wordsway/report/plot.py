@@ -34,6 +34,7 @@ STYLE: Any = {
     "grid.alpha": 0.25,
     "legend.frameon": False,
     "svg.fonttype": "none",
+    "svg.hashsalt": "wordsway",
     "pdf.fonttype": 42,
 }
 
