@@ -179,7 +179,8 @@ def learned() -> str:
         print(lines[-1], file=sys.stderr, flush=True)
     note = (
         "Re-trained, direct loss, the same texts and weights. Naive: `pinv`, the p×p projector, full forward passes, autograd, "
-        "50·n steps with the best of four step lengths (choosing it is not counted). The error is (f + y)²: 0 is a text whose label was turned."
+        "50·n steps with the best of four step lengths (choosing it is not counted). "
+        "The error is (f + y)²: 0 is a text whose label was turned."
     )
     return "\n".join([note, "", *lines])
 

@@ -117,7 +117,7 @@ def turn(
     started, view = time.perf_counter(), problem.view
     radius = math.sqrt(view.X.shape[1]) if radius is None else float(radius)
     goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
-    starts, steps = DRAWN if view.bytes_per_look else CHEAP
+    starts, steps = DRAWN if view.bytes_per_look else (min(CHEAP[0], view.plan.starts), CHEAP[1])
     for i in rows:
         with one_thread(view.small), torch.no_grad():
             bound = certify(problem.phi, view, [i], radius) if certificate else None

@@ -185,10 +185,11 @@ def _starts(probe: Probe, blocks: Blocks, which: torch.Tensor, count: int, seed:
     for at, whose in enumerate(which.tolist()):
         word = blocks.words[whose]
         noise = generator(seed, "probe", word.index, at % count)
-        block = torch.randn(blocks.rows.shape[1], d, generator=noise)
+        block = torch.zeros(blocks.rows.shape[1], d)
+        block[: len(word.rows)] = torch.randn(len(word.rows), d, generator=noise)
         if at % 2 and blocks.prepared.at == "words":
             vocabulary = probe.layers.model.get_input_embeddings().weight
             other = int(torch.randint(len(vocabulary), (1,), generator=noise))
             block[0] = (vocabulary[other] - blocks.prepared.embeds[word.rows[0]]).cpu().float()
-        starts.append((block.to(blocks.mask) * blocks.mask[whose][:, None]).flatten())
+        starts.append(block.to(blocks.mask).flatten())
     return unit(torch.stack(starts))

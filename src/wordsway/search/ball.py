@@ -68,9 +68,9 @@ class Descent:
         return self.w + self.share[:, None] * self.direction
 
     def judge(self, w: torch.Tensor, value: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Take steps that go down enough; shorten the others."""
+        """Take steps that go down enough, shorten the others; points at rest stay there, whatever the others do."""
         expected = self.share * (self.direction * self.gradient).sum(1)
-        taken = value < self.value + ENOUGH * expected
+        taken = (value < self.value + ENOUGH * expected) & self.alive
         s, y = w - self.w, gradient - self.gradient
         bent = (s * y).sum(1)
         learned = taken & (bent > 1e-10 * s.norm(dim=1) * y.norm(dim=1))
