@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-run: data        ## the paper's Figures 2 and 3.1–3.2, a quick subset, into out/reproduce/index.html
+run: data        ## the paper's figures, a quick subset, into out/reproduce/index.html
 	$(BIN)/wordsway reproduce --quick --out out/reproduce
 
 test: data       ## the whole test suite, doctests included

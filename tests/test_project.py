@@ -125,6 +125,19 @@ def test_commands_shown_run():
         assert run([*line.split(), "--forecast"] if "--forecast" not in line else line.split()) == 0
 
 
+def test_commands_on_models_shown_run(tmp_path, monkeypatch):
+    import shlex
+
+    from wordsway.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^wordsway ((?:words|swap|attention) .*?)(?:\s+#.*)?$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert len(lines) >= 4
+    for line in lines:
+        assert run(shlex.split(line)) == 0
+    assert (tmp_path / "words.html").is_file()
+
+
 def test_dependencies_are_explained():
     table = (ROOT / "docs" / "dependencies.md").read_text()
     names = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)

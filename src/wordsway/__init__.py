@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from wordsway.learning.learn import Learned, learn
     from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, Plan, ReluRAF, View, activation
     from wordsway.pretrained import Embedder
+    from wordsway.probe.attention import attention
+    from wordsway.probe.attract import attract
+    from wordsway.probe.compare import compare
+    from wordsway.probe.model import Probe
+    from wordsway.probe.results import Swaps, Words
+    from wordsway.probe.swap import swap
+    from wordsway.probe.words import words
     from wordsway.reading import Reading, Token, Word
     from wordsway.result import Sensitivity, WordSensitivity
     from wordsway.sample import Sample
@@ -34,6 +41,13 @@ _ROOMS = {
     "learning.learn": ("Learned", "learn"),
     "maps": ("DRF", "RAF", "RF", "Activation", "FeatureMap", "Plan", "ReluRAF", "View", "activation"),
     "pretrained": ("Embedder",),
+    "probe.attention": ("attention",),
+    "probe.attract": ("attract",),
+    "probe.compare": ("compare",),
+    "probe.model": ("Probe",),
+    "probe.results": ("Swaps", "Words"),
+    "probe.swap": ("swap",),
+    "probe.words": ("words",),
     "reading": ("Reading", "Token", "Word"),
     "result": ("Sensitivity", "WordSensitivity"),
     "sample": ("Sample",),
@@ -56,24 +70,32 @@ __all__ = [
     "Learned",
     "MemoryBudgetError",
     "Plan",
+    "Probe",
     "Reading",
     "ReluRAF",
     "Sample",
     "Sensitivity",
+    "Swaps",
     "Text",
     "Token",
     "TokenMatrix",
     "View",
     "Word",
     "WordSensitivity",
+    "Words",
     "WordswayError",
     "__version__",
     "activation",
+    "attention",
+    "attract",
+    "compare",
     "corpus",
     "draw",
     "learn",
     "paper_samples",
     "sensitivity",
+    "swap",
+    "words",
 ]
 
 

@@ -9,6 +9,7 @@ import typer
 
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
+from wordsway.errors import InputError
 
 
 def attention_command(
@@ -20,6 +21,12 @@ def attention_command(
     special: Annotated[
         bool, typer.Option("--special/--no-special", help="Keep special tokens such as [CLS]. Cutting them changes no other number.")
     ] = False,
+    attract: Annotated[
+        str | None,
+        typer.Option("--attract", help="Move this word, by number or spelling, so that the first layer looks at it."),
+    ] = None,
+    reach: Annotated[float, typer.Option("--reach", help="With --attract: Δ may be so many times as long as the word's embedding.")] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", help="With --attract: of the noise that it is compared with.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Also write a .png, .svg, .pdf, .csv or .json file.")] = None,
     device: Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, mps.")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
@@ -30,6 +37,11 @@ def attention_command(
 
     Example: wordsway attention "I love her much" "I love her smile" --out attention.png
     """
+    if attract is not None:
+        if text_b is not None or layer != "1":
+            raise InputError("one text and layer 1 with --attract", f"two texts, or layer {layer}", "leave them out")
+        _attract(text_a, attract, model, "all" if head == "mean" else head, reach, seed, device, dtype, remote_code, out, as_json)
+        return
     with waiting("loading libraries") as say:
         from wordsway.probe.attention import attention, ending_of
 
@@ -45,3 +57,35 @@ def attention_command(
     result.show()
     if out is not None:
         typer.echo(f"written: {out}")
+
+
+def _attract(
+    text: str,
+    word: str,
+    model: str,
+    head: str,
+    reach: float,
+    seed: int,
+    device: str,
+    dtype: str,
+    remote_code: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Attention before and after a word moved, and every layer's change beside noise."""
+    with waiting("loading libraries") as say:
+        from wordsway.probe.attract import attract
+        from wordsway.probe.model import Probe
+
+        say("loading the model", 0, 0)
+        probe = Probe(model, device=device, dtype=dtype, eager=True, trust_remote_code=remote_code)
+        row = probe.read(text, "input").word(word).rows[0]
+        say("moving the word", 0, 0)
+        result = attract(text, row, probe, head=head, reach=reach, seed=seed)
+        written = None if out is None else result.save(out)
+    if as_json:
+        echo_json(result.to_dict())
+        return
+    result.show()
+    if written is not None:
+        typer.echo(f"written: {written}")

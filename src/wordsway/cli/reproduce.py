@@ -5,30 +5,33 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordsway.cli.progress import fetching
 from wordsway.cli.running import folder, run_cells, tell, tell_forecast
+from wordsway.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from wordsway.studies.cells import Cell
     from wordsway.studies.figures import Figure, Sources
+    from wordsway.studies.model_figures import ModelFigure
     from wordsway.studies.store import Store
     from wordsway.studies.sweep import Swept
 
 LEAD = (
-    "Figures 2, 3.1–3.2, 4 and 5 of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and Mondelli, ICML 2024), "
+    "The figures of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and Mondelli, ICML 2024), "
     "measured anew: S is the largest relative change of a layer’s features when one word moves by at most its own norm. "
-    "Figures 4 and 5 ask what follows: can a linear readout of the layer learn that this word flips the label?"
+    "Figures 4 and 5 ask what follows: can a linear readout of the layer learn that this word flips the label? "
+    "Figures 1, 3.3 and 3.4 show the same inside pretrained models."
 )
 
 
 def reproduce_command(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(help="2-left, 2-right, 3.1, 3.2, 4-minilm, 5-gaussian …; 2, 3, 4, 5 or all.", metavar="[FIGURE...|all]"),
+        typer.Argument(help="1-left, 2-right, 3.3, 4-minilm, 5-gaussian …; 1, 2, 3, 4, 5 or all.", metavar="[FIGURE...|all]"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Some of the same cells: d = 192 (768 for depth), 3 trials.")] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder for the figures, the page and the store.")] = Path("out/reproduce"),
@@ -44,6 +47,7 @@ def reproduce_command(
     Example: wordsway reproduce --quick
     """
     from wordsway.studies.figures import choose, sources
+    from wordsway.studies.model_figures import ModelFigure
     from wordsway.studies.store import Store
 
     chosen = choose(figures or [])
@@ -55,19 +59,38 @@ def reproduce_command(
     if forecast:
         tell_forecast(every, store, workers)
         return
+    models = [figure for figure in chosen if isinstance(figure, ModelFigure)]
+    shown = _model_figures(models, out, seed, available)
     swept = run_cells(every, store, workers=workers, cluster=cluster, memory=memory, retry_failed=retry_failed)
     ours = Path(sys.argv[0]).name.startswith(("wordsway", "__main__"))
     command = shlex.join(["wordsway", *(sys.argv[1:] if ours else ["reproduce"])])
-    page = _render(chosen, cells, store, available, swept, out, command, seed, quick)
+    page = _render(chosen, cells, shown, store, available, swept, out, command, seed, quick)
     tell(swept, store, command)
     typer.echo(f"The page: {page}")
     if swept.interrupted or swept.failed or swept.skipped:
         raise typer.Exit(1)
 
 
+def _model_figures(figures: list[ModelFigure], out: Path, seed: int, available: Sources) -> dict[str, dict[str, Any]]:
+    """Figures about pretrained models, with the models that are here; the others are told as missing."""
+    shown: dict[str, dict[str, Any]] = {}
+    with waiting("pretrained models") as say:
+        for figure in figures:
+            model = figure.model()
+            if model is None:
+                available.missing.append(figure.missing())
+                continue
+            from wordsway.report.model_figures import make
+
+            say(f"Figure {figure.name} with {model}", 0, 0)
+            shown[figure.name] = make(figure, out, model, seed)
+    return shown
+
+
 def _render(
     chosen: list[Figure],
     cells: dict[str, list[Cell]],
+    shown: dict[str, dict[str, Any]],
     store: Store,
     available: Sources,
     swept: Swept,
@@ -81,14 +104,23 @@ def _render(
 
     from wordsway.memory import duration
     from wordsway.report.figures import caption, draw_figure
+    from wordsway.report.model_figures import told
     from wordsway.report.page import Page, Plate, write_page
     from wordsway.report.terminal import findings_table
     from wordsway.result import versions
     from wordsway.studies.claims import findings
+    from wordsway.studies.model_figures import ModelFigure, model_finding
     from wordsway.studies.store import export, without_facts
 
     plates, spent = [], {}
+    about_models = []
     for figure in chosen:
+        if isinstance(figure, ModelFigure):
+            if figure.name in shown:
+                files = [f"{figure.name}.{kind}" for kind in ("png", "svg", "pdf", "csv", "json")]
+                plates.append(Plate(figure.title, out / f"{figure.name}.svg", told(figure, shown[figure.name]), files))
+                about_models.append(model_finding(figure, shown[figure.name]))
+            continue
         keys = [cell.key for cell in cells[figure.name] if cell.key in store]
         facts = store.frame(keys, facts=True)
         frame = without_facts(facts)
@@ -97,11 +129,11 @@ def _render(
             continue
         tables = export(frame, facts, out, figure.name)
         spent[figure.name] = float(facts["seconds"].sum())
-        told = f"{caption(figure, frame)} {len(frame):,} cells, {duration(spent[figure.name])} of one core."
+        below = f"{caption(figure, frame)} {len(frame):,} cells, {duration(spent[figure.name])} of one core."
         files = [path.name for path in [*written, *tables]]
-        plates.append(Plate(figure.title, out / f"{figure.name}.svg", told, files))
+        plates.append(Plate(figure.title, out / f"{figure.name}.svg", below, files))
     everything = store.frame([cell.key for some in cells.values() for cell in some if cell.key in store], facts=True)
-    found = findings(everything, available.missing)
+    found = [one for one in about_models if one is not None] + findings(everything, available.missing)
     Console().print(findings_table(found))
     provenance = {
         "seed": str(seed),

@@ -1,4 +1,4 @@
-"""What `sweep` and `reproduce` share: executors, progress over cells, the closing summary."""
+"""What `sweep`, `reproduce` and batches of `words` share: executors, progress over cells, the closing summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wordsway.errors import InputError
 from wordsway.memory import duration, in_words
 
 if TYPE_CHECKING:
-    from wordsway.studies.cells import Cell
+    from wordsway.studies.jobs import Job
     from wordsway.studies.store import Store
     from wordsway.studies.sweep import Swept
 
@@ -21,28 +21,35 @@ if TYPE_CHECKING:
 class CellProgress:
     """Cells done, failed, and the time left, weighed by what cells cost."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Job], what: str = "cells") -> None:
         from wordsway.studies.budget import typical_seconds
 
         self.weights = {cell.key: typical_seconds(cell) for cell in cells}
-        self.line = Line()
+        self.line, self.what = Line(), what
         self.done_weight = self.left_weight = 0.0
 
-    def begin(self, left: Sequence[Cell]) -> None:
+    def begin(self, left: Sequence[Job]) -> None:
         self.left_weight = sum(self.weights[cell.key] for cell in left)
 
-    def __call__(self, cell: Cell | None, done: int, total: int, failed: int, seconds: float) -> None:
+    def __call__(self, cell: Job | None, done: int, total: int, failed: int, seconds: float) -> None:
         if cell is not None:
             self.done_weight += self.weights[cell.key]
         left = time_left(seconds, self.done_weight / max(self.left_weight, 1e-9))
-        self.line.show(lambda: f"{done:,} of {total:,} cells{left}" + (f", {failed} failed" if failed else ""))
+        self.line.show(lambda: f"{done:,} of {total:,} {self.what}{left}" + (f", {failed} failed" if failed else ""))
 
     def close(self) -> None:
         self.line.close()
 
 
 def run_cells(
-    cells: Sequence[Cell], store: Store, *, workers: int | None, cluster: str | None, memory: float | None, retry_failed: bool
+    cells: Sequence[Job],
+    store: Store,
+    *,
+    workers: int | None,
+    cluster: str | None,
+    memory: float | None,
+    retry_failed: bool,
+    what: str = "cells",
 ) -> Swept:
     """Run what is left on this machine or a cluster, with progress."""
     from wordsway.studies.sweep import sweep
@@ -53,7 +60,7 @@ def run_cells(
     if memory is not None and not 0 < memory < 2**20:
         raise InputError("a memory limit in GiB", memory, "leave it out for four fifths of what is free")
     limit = int(memory * 2**30) if memory is not None else int(0.8 * available_memory())
-    progress = CellProgress(cells)
+    progress = CellProgress(cells, what)
     try:
         if cluster is not None:
             from wordsway.studies.cluster import DaskCluster
@@ -64,9 +71,9 @@ def run_cells(
         progress.close()
 
 
-def tell(swept: Swept, store: Store, again: str) -> None:
+def tell(swept: Swept, store: Store, again: str, what: str = "cells") -> None:
     """What was done, what failed and how to run it again."""
-    parts = [f"{swept.done:,} cells done now", f"{swept.before:,} before"]
+    parts = [f"{swept.done:,} {what} done now", f"{swept.before:,} before"]
     parts += [f"{swept.elsewhere:,} by other runs"] if swept.elsewhere else []
     typer.echo(f"{', '.join(parts)}, of {swept.total:,}; {duration(swept.seconds)}; kept in {store.folder}")
     failed = swept.failed | swept.skipped
@@ -78,10 +85,10 @@ def tell(swept: Swept, store: Store, again: str) -> None:
             typer.echo(f"  {count} failed: {error}", err=True)
         typer.echo(f"  run them again with: {again} --retry-failed", err=True)
     if swept.interrupted:
-        typer.echo(f"interrupted with {swept.left:,} cells left: run the same command again to go on", err=True)
+        typer.echo(f"interrupted with {swept.left:,} {what} left: run the same command again to go on", err=True)
 
 
-def tell_forecast(cells: Sequence[Cell], store: Store | None, workers: int | None, *, as_json: bool = False) -> None:
+def tell_forecast(cells: Sequence[Job], store: Store | None, workers: int | None, *, as_json: bool = False, what: str = "cells") -> None:
     from wordsway.cli.progress import echo_json
     from wordsway.studies.budget import forecast_cells
     from wordsway.studies.workers import available_memory, cores
@@ -89,11 +96,11 @@ def tell_forecast(cells: Sequence[Cell], store: Store | None, workers: int | Non
     left = [cell for cell in cells if store is None or cell.key not in store]
     cost = forecast_cells(left, workers or cores(), int(0.8 * available_memory()))
     if as_json:
-        fields = {"cells": len(cells), "left": len(left), "workers": cost.workers}
+        fields = {what: len(cells), "left": len(left), "workers": cost.workers}
         echo_json(fields | {"forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6})
         return
     typer.echo(
-        f"{len(left):,} of {len(cells):,} cells left: about {duration(cost.seconds)} with {cost.workers} workers, "
+        f"{len(left):,} of {len(cells):,} {what} left: about {duration(cost.seconds)} with {cost.workers} workers, "
         f"peak memory {in_words(cost.bytes)} in all"
     )
 

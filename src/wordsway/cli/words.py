@@ -10,11 +10,13 @@ import typer
 from wordsway.cli.probing import text_of
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
+from wordsway.cli.words_batch import Batch, refuse, run_batch
 from wordsway.errors import InputError
 
 
 def words_command(
     text: Annotated[str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")] = None,
+    data: Annotated[str | None, typer.Option("--data", help="Many texts instead of one: imdb, or a file or folder of texts.")] = None,
     model: Annotated[str, typer.Option("--model", help="minilm, mpnet, smollm2, bert-base, a hub id or a folder.")] = "minilm",
     layer: Annotated[str, typer.Option("--layer", help="The layer that is searched: 0 to L, or last.")] = "last",
     word: Annotated[list[str] | None, typer.Option("--word", help="Only this word, by number or spelling; may be repeated.")] = None,
@@ -24,22 +26,69 @@ def words_command(
     ] = "words",
     twin: Annotated[bool, typer.Option("--twin", help="Also search a twin of the model with random weights.")] = False,
     swaps: Annotated[int, typer.Option("--swaps", help="Also find real words for the so many most moving ones.")] = 0,
-    effort: Annotated[float, typer.Option("--effort", help="How long to search; 1 is the default.")] = 1.0,
-    memory: Annotated[float, typer.Option("--memory", help="Memory budget of the search, in GiB.")] = 2.0,
+    effort: Annotated[float | None, typer.Option("--effort", help="How long to search; 1 by default, 0.1 with --data.")] = None,
+    memory: Annotated[
+        float | None, typer.Option("--memory", help="Memory of the search, in GiB, 2 by default; with --data of all workers together.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
     remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Also write one self-contained page.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a folder.")
+    ] = None,
     deltas: Annotated[bool, typer.Option("--deltas", help="Put the witnesses Δ into the JSON.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", help="With --data: so many texts, drawn by seed; all by default.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", help="With --data: of each text the first so many tokens; 64.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="With --data: processes; one per core by default.")] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="With --data: a Dask scheduler, tcp://host:port or local:COUNT.")] = None,
+    text_column: Annotated[str | None, typer.Option("--text-column", help="With --data: the column of texts.")] = None,
+    label_column: Annotated[str | None, typer.Option("--label-column", help="With --data: a column of labels to keep.")] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", help="With --data: the file's encoding; UTF-8 by default.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --data: run texts again that failed before.")] = False,
     forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """Which word of a text moves a pretrained model most, and in which layer?
+    """Which word of a text moves a pretrained model most, and in which layer? With --data: of many texts, which words in common?
 
     Example: wordsway words "I love her much" --html words.html
+
+    Example: wordsway words --data reviews.csv --limit 100 --out out/words
     """
+    many = {"--limit": limit, "--tokens": tokens, "--workers": workers, "--cluster": cluster, "--text-column": text_column}
+    many |= {"--label-column": label_column, "--encoding": encoding, "--retry-failed": retry_failed}
+    if data is not None:
+        one = {"a TEXT": text, "--word": word or None, "--twin": twin, "--swaps": swaps or None, "--html": html, "--deltas": deltas}
+        one |= {"--device": device if device != "cpu" else None, "--dtype": dtype if dtype != "float32" else None}
+        one |= {"--trust-remote-code": remote_code}
+        refuse(one, "many texts, by --data", "leave it out, or ask about one text")
+        run_batch(
+            Batch(
+                data=data,
+                limit=limit,
+                text_column=text_column,
+                label_column=label_column,
+                encoding=encoding,
+                model=model,
+                layer=layer,
+                reach=reach,
+                at=at,
+                effort=effort,
+                tokens=tokens,
+                seed=seed,
+                out=out,
+                workers=workers,
+                cluster=cluster,
+                memory=memory,
+                retry_failed=retry_failed,
+                forecast=forecast,
+                as_json=as_json,
+            )
+        )
+        return
+    refuse(many, "one text", "name many texts with --data, or leave it out")
+    effort, memory = 1.0 if effort is None else effort, 2.0 if memory is None else memory
     from dataclasses import replace
 
     from wordsway.memory import duration, in_words

@@ -14,7 +14,7 @@ from wordsway.pretrained.files import locate
 from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader
-from wordsway.reading import Reading, Word
+from wordsway.reading import Reading, Word, word_spans
 from wordsway.text.clean import STRAY
 
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of hidden_states[0].
@@ -99,6 +99,20 @@ class Probe:
     def limit(self) -> int | None:
         """Positions that the model has, where it says so."""
         return getattr(self.layers.model.config, "max_position_embeddings", None)
+
+    def cut(self, text: str, tokens: int) -> str:
+        """The beginning of a text, up to the last whole word that fits into so many tokens, special ones counted."""
+        found = self.reader([STRAY.sub("�", text)])[0]
+        if found.count <= tokens:
+            return text
+        starts = [start for _, start, _, kind in found.pieces if kind == "word"]
+        room = tokens - (found.count - len(starts))
+        ends = [end for _, end in word_spans(text) if end <= starts[room]] if room > 0 else []
+        while ends and self.reader([STRAY.sub("�", text[: ends[-1]])])[0].count > tokens:  # pieces may differ at the new end
+            ends.pop()
+        if not ends:
+            raise InputError(f"a word within the first {tokens} tokens", repr(text[:40]), "take more tokens")
+        return text[: ends[-1]]
 
     def read(self, text: str, at: str = "words") -> Prepared:
         """Tokens and embeddings of a text, special tokens included."""

@@ -11,6 +11,8 @@ from functools import lru_cache
 
 from wordsway.studies.cells import Cell
 from wordsway.studies.forecast import Forecast, forecast
+from wordsway.studies.jobs import Job
+from wordsway.studies.text_cells import RATE, TextCell, model_bytes, text_seconds, text_units
 from wordsway.studies.texts import TextOptions
 
 #: A process with torch, before it measures anything; and with a pretrained model's tools.
@@ -20,8 +22,11 @@ LOOKS, LOOKS_OF_MANY = 17, 7
 
 
 @lru_cache(maxsize=100_000)
-def cell_bytes(cell: Cell) -> int:
+def cell_bytes(job: Job) -> int:
     """Bytes that a worker takes at most while it runs this cell, counted from the sizes."""
+    if isinstance(job, TextCell):
+        return BASE_TEXT + model_bytes(job.model, job.model_sha256, job.tokens, job.layer)
+    cell = _of_a_grid(job)
     request, words = cell.request, cell.request.searched
     k, n, d = request.features, cell.n, cell.d
     if cell.train is not None:  # features of all texts, their answers or copies, and the texts
@@ -37,8 +42,11 @@ def cell_bytes(cell: Cell) -> int:
 
 
 @lru_cache(maxsize=100_000)
-def units(cell: Cell) -> float:
+def units(job: Job) -> float:
     """Relative cost within one kind of cells (`kind`), for ordering and for interpolating."""
+    if isinstance(job, TextCell):
+        return text_units(job)
+    cell = _of_a_grid(job)
     request, words = cell.request, cell.request.searched
     steps = LOOKS if words <= 8 else LOOKS_OF_MANY
     if cell.train is not None:
@@ -48,8 +56,11 @@ def units(cell: Cell) -> float:
     return words * (cell.n * cell.d + cell.d**2) * cell.effort + 1e5
 
 
-def typical_seconds(cell: Cell) -> float:
+def typical_seconds(job: Job) -> float:
     """About what a cell takes on a two-core machine, to weigh progress; `forecast_cells` asks the machine itself."""
+    if isinstance(job, TextCell):
+        return 0.03 + RATE * units(job)
+    cell = _of_a_grid(job)
     many = cell.request.searched > 8
     if cell.train is not None:
         return 0.3 + 3e-9 * units(cell)
@@ -57,9 +68,19 @@ def typical_seconds(cell: Cell) -> float:
     return 0.03 + rate * units(cell)
 
 
-def kind(cell: Cell) -> tuple[object, ...]:
+def kind(job: Job) -> tuple[object, ...]:
     """Cells whose costs follow one curve of `units`."""
+    if isinstance(job, TextCell):
+        return (job.model, job.model_sha256, job.layer, job.at)
+    cell = _of_a_grid(job)
     return (cell.map, cell.request.layers, cell.request.searched > 8, cell.certificate, cell.effort, cell.train is None)
+
+
+def _of_a_grid(job: Job) -> Cell:
+    """The cell itself: costs are known for cells of a grid and for texts."""
+    if not isinstance(job, Cell):
+        raise TypeError(f"no costs are known for {type(job).__name__}")
+    return job
 
 
 @dataclass(frozen=True)
@@ -72,13 +93,18 @@ class GridForecast:
     workers: int
 
 
-def forecast_cells(cells: Sequence[Cell], workers: int, memory: int) -> GridForecast:
+def forecast_cells(cells: Sequence[Job], workers: int, memory: int) -> GridForecast:
     """Time of the cells on this machine: three sizes of every kind are tried for a moment, the others lie between them."""
-    kinds: dict[tuple[object, ...], list[Cell]] = {}
+    kinds: dict[tuple[object, ...], list[Job]] = {}
     for cell in cells:
         kinds.setdefault(kind(cell), []).append(cell)
     total = 0.0
-    for some in kinds.values():
+    for jobs in kinds.values():
+        texts = [job for job in jobs if isinstance(job, TextCell)]
+        if texts:
+            total += text_seconds(texts)
+            continue
+        some = [_of_a_grid(job) for job in jobs]
         if some[0].train is not None:
             total += sum(typical_seconds(cell) for cell in some)
             continue

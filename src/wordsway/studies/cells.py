@@ -87,17 +87,21 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """The cell's name: SHA-256 of its content."""
-        return hashlib.sha256(_canonical(self.content).encode()).hexdigest()
+        return hashlib.sha256(canonical(self.content).encode()).hexdigest()
 
     @cached_property
     def own_seed(self) -> int:
         """From the study's seed and the cell's content: neither order, nor workers, nor other cells matter."""
-        return derive(self.seed, _canonical(self.content))
+        return derive(self.seed, canonical(self.content))
 
     @cached_property
     def group(self) -> tuple[Any, ...]:
         """What the cells of one point share: everything but the trial."""
         return tuple(getattr(self, one.name) for one in fields(self) if one.name != "trial")
+
+    def run(self) -> dict[str, Any]:
+        """The cell's outputs; see `run_cell`."""
+        return run_cell(self)
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Cell:
@@ -108,7 +112,8 @@ class Cell:
         return cls(**plain)
 
 
-def _canonical(content: dict[str, Any]) -> str:
+def canonical(content: dict[str, Any]) -> str:
+    """The one spelling of a content."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from wordsway.errors import InputError, WordswayError
-from wordsway.studies.cells import Cell
+from wordsway.studies.jobs import Job
 from wordsway.studies.workers import DEATHS, Outcome, work
 
 #: Seconds that a scheduler gets to answer.
@@ -52,13 +52,13 @@ class DaskCluster:
                 "start one with `dask scheduler`, or use --cluster local:4"
             ) from None
 
-    def run(self, cells: Iterable[Cell], needs: Callable[[Cell], int], wanted: Callable[[Cell], bool]) -> Iterator[Outcome]:
+    def run(self, cells: Iterable[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]) -> Iterator[Outcome]:
         from distributed import as_completed
 
         waiting = (cell for cell in cells if wanted(cell))
         ahead = AHEAD * max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
         queue = as_completed(with_results=False)
-        running: dict[Any, tuple[Any, Cell]] = {}
+        running: dict[Any, tuple[Any, Job]] = {}
 
         def submit() -> None:
             cell = next(waiting, None)

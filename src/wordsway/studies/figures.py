@@ -1,18 +1,20 @@
-"""The paper's Figures 2–5 as cells: its grids, and a quick subset of the very same cells.
+"""The paper's figures: grids as cells, with a quick subset of the very same ones.
 
-Figures 2 and 3.1–3.2 are curves of S against n; Figures 4 and 5 are scatters of the error against γ.
+Figures 2 and 3.1–3.2 are curves of S against n, Figures 4 and 5 scatters of the error against γ; Figures 1, 3.3 and 3.4 are about
+pretrained models (`wordsway.studies.model_figures`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from wordsway import data
 from wordsway.errors import InputError
 from wordsway.learning.problem import UPDATES
 from wordsway.studies.cells import Cell
+from wordsway.studies.model_figures import MODEL_FIGURES
+from wordsway.studies.sources import WIDTHS, Sources, sources
 from wordsway.studies.texts import TextOptions
 
 #: Trials of the first row, of all rows (a hundred times the work), and of the quick subset.
@@ -23,20 +25,7 @@ QUICK_EVERYWHERE = 100
 QUICK_WIDTH = 384
 #: A search of all rows of RF stops earlier: the sup moves by 0.2 %, the time by half.
 EFFORT_EVERYWHERE = {"rf": 0.6}
-WIDTHS = (192, 384, 768)
 PAPER = TextOptions(padding="paper")
-
-
-@dataclass
-class Sources:
-    """Which data each width is measured on, and what is left out and why."""
-
-    by_width: dict[int, list[str]]
-    missing: list[str] = field(default_factory=list)
-
-    def preferred(self, d: int) -> str:
-        """Reviews where there are any, Gaussian texts otherwise."""
-        return next((name for name in self.by_width[d] if name != "gaussian"), "gaussian")
 
 
 class Figure(Protocol):
@@ -163,6 +152,7 @@ def _scatters() -> Iterator[Scatter]:
 
 
 _ALL: tuple[Figure, ...] = (
+    *MODEL_FIGURES[:2],
     Curves("2-left", "Figure 2, left: random features", "rf", tuple(range(90, 151, 10)), (90, 120, 150), rate=True),
     Curves(
         "2-right",
@@ -178,42 +168,21 @@ _ALL: tuple[Figure, ...] = (
     ),
     Curves("3.1", "Figure 3.1: random attention features (softmax)", "raf", (10, 20, 50, 100, 150, 200, 250), (10, 50, 100, 250)),
     Curves("3.2", "Figure 3.2: random attention features (ReLU)", "relu-raf", (10, 20, 50, 100, 150, 200, 250), (10, 50, 100, 250)),
+    *MODEL_FIGURES[2:],
     *_scatters(),
 )
 FIGURES = {figure.name: figure for figure in _ALL}
 
 
-def sources(fetch: bool, progress: object = None) -> Sources:
-    """Gaussian always; IMDb through MiniLM (192, 384), MPNet and BERT-Base (768) where they are.
-
-    ``fetch`` gets the reviews and MiniLM where they are missing; the large models are the user's choice.
-    """
-    found = Sources({width: ["gaussian"] for width in WIDTHS})
-    for name in ("imdb", "minilm"):
-        if data.present(name) is None and fetch:
-            try:
-                data.get(name, progress=progress)  # type: ignore[arg-type]
-            except data.DataError as error:
-                found.missing.append(f"IMDb panels: {error}")
-    if data.present("imdb") is None or data.present("minilm") is None:
-        found.missing = found.missing or ["IMDb panels: run `wordsway data get imdb minilm` first"]
-        return found
-    for width in (192, 384):
-        found.by_width[width].append("imdb:minilm")
-    for name, title in (("mpnet", "MPNet"), ("bert-base", "BERT-Base")):
-        if data.present(name) is not None:
-            found.by_width[768].append(f"imdb:{name}")
-        else:
-            found.missing.append(f"IMDb through {title}, d = 768: not present; run `wordsway data get {name}` first")
-    return found
-
-
 def choose(names: list[str]) -> list[Figure]:
-    """Figures by name: "2-left", "2" for both of Figure 2, "3" for 3.1 and 3.2, "4" for Figure 4 on all data, "all"."""
+    """Figures by name: "2-left", "2" for both of Figure 2, "3" for 3.1 to 3.4, "4" for Figure 4 on all data, "all"."""
     chosen: dict[str, Figure] = {}
     for name in names or ["all"]:
         found = [figure for key, figure in FIGURES.items() if name in ("all", key) or key.startswith((f"{name}-", f"{name}."))]
         if not found:
-            raise InputError(f"figures among {', '.join(FIGURES)}, 2, 3, 4, 5, all", repr(name), "leave it out for all of them")
+            raise InputError(f"figures among {', '.join(FIGURES)}, 1, 2, 3, 4, 5, all", repr(name), "leave it out for all of them")
         chosen |= {figure.name: figure for figure in found}
     return list(chosen.values())
+
+
+__all__ = ["FIGURES", "Curves", "Figure", "Scatter", "Sources", "choose", "sources"]

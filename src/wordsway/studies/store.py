@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from wordsway.errors import WordswayError
-from wordsway.studies.cells import VERSION, Cell
+from wordsway.studies.jobs import job_of
+from wordsway.studies.text_cells import KIND
 from wordsway.whole import whole
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Store:
 
     def add(self, record: Record) -> str:
         """Write a finished cell: a temporary name, the disk's own confirmation, then the rename."""
-        key = Cell.of(record.content).key
+        key = job_of(record.content).key
         path = self._path(key)
         if path in self.refused and path.exists():  # what is broken is kept for whoever wants to look into it
             aside = self.folder / "refused"
@@ -131,7 +132,7 @@ class Store:
     def fail(self, content: dict[str, Any], error: str) -> None:
         """Record why a cell failed; it counts as neither done nor left until it is retried."""
         self._write(
-            self.folder / "failed" / f"{Cell.of(content).key}.json", json.dumps({"content": content, "error": error}, ensure_ascii=False)
+            self.folder / "failed" / f"{job_of(content).key}.json", json.dumps({"content": content, "error": error}, ensure_ascii=False)
         )
 
     def failures(self) -> dict[str, str]:
@@ -191,12 +192,17 @@ class Store:
             raise _refusal(self.folder, error) from None
 
     def frame(self, keys: Iterable[str] | None = None, *, facts: bool = False) -> pandas.DataFrame:
-        """A data frame, a row per cell in the order of their keys; without ``facts`` it is the same for every run."""
+        """A data frame, a row per cell of a grid in the order of their keys; without ``facts`` it is the same for every run.
+
+        Texts have a table of their own: `wordsway.studies.batches.words_frame`.
+        """
         import pandas
 
         rows = []
         for key, record in self.records(keys):
             content, outputs = record.content, record.outputs
+            if content.get("kind") == KIND:
+                continue
             text = outputs.get("text") or {}
             row = {"key": key} | {name: value for name, value in content.items() if name not in ("texts", "version", "certificate")}
             row["positions"] = row["positions"] if isinstance(row["positions"], str) else ",".join(map(str, row["positions"]))
@@ -267,17 +273,20 @@ def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 def export(table: pandas.DataFrame, facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
     """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run beside it."""
-    paths = [folder / f"{name}.csv", folder / f"{name}.parquet"]
-    for path in paths:
-        try:
-            with whole(path) as partial:
-                if path.suffix == ".csv":
-                    table.to_csv(partial, index=False)
-                else:
-                    facts.to_parquet(partial, index=False)
-        except OSError as error:
-            raise _refusal(folder, error) from None
-    return paths
+    return [save_table(table, folder / f"{name}.csv"), save_table(facts, folder / f"{name}.parquet")]
+
+
+def save_table(table: pandas.DataFrame, path: Path) -> Path:
+    """Write a table as its name says, .csv or .parquet, whole or not at all."""
+    try:
+        with whole(path) as partial:
+            if path.suffix == ".csv":
+                table.to_csv(partial, index=False)
+            else:
+                table.to_parquet(partial, index=False)
+    except OSError as error:
+        raise _refusal(path.parent, error) from None
+    return path
 
 
 class _Broken(Exception):
@@ -290,7 +299,8 @@ def _record(document: str, checksum: str, key: str) -> Record:
     try:
         parts = json.loads(document)
         record = Record(parts["content"], parts["outputs"], parts["facts"])
-        if record.content.get("version") != VERSION or Cell.of(record.content).key != key:
+        job = job_of(record.content)
+        if record.content.get("version") != job.content["version"] or job.key != key:
             raise _Broken("its name is not its content's")
     except (ValueError, KeyError, TypeError) as error:
         raise _Broken(f"unreadable: {error}") from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from wordsway.studies.budget import cell_bytes, units
-from wordsway.studies.cells import Cell
+from wordsway.studies.jobs import Job
 from wordsway.studies.store import LOOSE, Record, Store
 from wordsway.studies.workers import Executor
 
@@ -16,9 +16,9 @@ from wordsway.studies.workers import Executor
 class SweepProgress(Protocol):
     """Told what is left before the first cell, then of every cell as it is done or fails."""
 
-    def begin(self, left: Sequence[Cell]) -> None: ...
+    def begin(self, left: Sequence[Job]) -> None: ...
 
-    def __call__(self, cell: Cell | None, done: int, total: int, failed: int, seconds: float) -> None: ...
+    def __call__(self, cell: Job | None, done: int, total: int, failed: int, seconds: float) -> None: ...
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Swept:
 
 
 def sweep(
-    cells: Sequence[Cell], store: Store, executor: Executor, *, retry_failed: bool = False, progress: SweepProgress | None = None
+    cells: Sequence[Job], store: Store, executor: Executor, *, retry_failed: bool = False, progress: SweepProgress | None = None
 ) -> Swept:
     """Run the cells that the store does not have, largest first; each is stored as soon as it is done.
 

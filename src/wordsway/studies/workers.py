@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from wordsway.memory import give_back_memory
-from wordsway.studies.cells import Cell, run_cell
+from wordsway.studies.jobs import Job
 
 #: A cell whose worker died this often is given up.
 DEATHS = 3
@@ -29,7 +29,7 @@ DEATHS = 3
 class Outcome:
     """What became of a cell: outputs and facts, or an error."""
 
-    cell: Cell
+    cell: Job
     outputs: dict[str, Any] | None
     facts: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
@@ -38,18 +38,18 @@ class Outcome:
 class Executor(Protocol):
     """Runs cells somewhere and hands outcomes back as they come, in any order."""
 
-    def run(self, cells: Iterable[Cell], needs: Callable[[Cell], int], wanted: Callable[[Cell], bool]) -> Iterator[Outcome]:
+    def run(self, cells: Iterable[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]) -> Iterator[Outcome]:
         """``needs`` tells the bytes that a cell takes at most, ``wanted`` whether it is still to be done when its turn comes."""
 
     def close(self) -> None:
         """Stop all work at once."""
 
 
-def work(cell: Cell) -> Outcome:
+def work(cell: Job) -> Outcome:
     """Run one cell here and now; a failure is an outcome, too."""
     started = time.perf_counter()
     try:
-        outputs = run_cell(cell)
+        outputs = cell.run()
     except Exception as error:
         return Outcome(cell, None, facts(started), f"{type(error).__name__}: {error}".splitlines()[0])
     return Outcome(cell, outputs, facts(started))
@@ -82,7 +82,7 @@ def _serve(pipe: Connection) -> None:
 class _Worker:
     process: Any
     pipe: Connection
-    cell: Cell | None = None
+    cell: Job | None = None
 
 
 class LocalWorkers:
@@ -93,7 +93,7 @@ class LocalWorkers:
         self.context = mp.get_context("spawn")
         self.workers: list[_Worker] = []
 
-    def run(self, cells: Iterable[Cell], needs: Callable[[Cell], int], wanted: Callable[[Cell], bool]) -> Iterator[Outcome]:
+    def run(self, cells: Iterable[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]) -> Iterator[Outcome]:
         waiting, deaths = deque(cells), dict[str, int]()
         while waiting or any(worker.cell for worker in self.workers):
             self._admit(waiting, needs, wanted)
@@ -117,7 +117,7 @@ class LocalWorkers:
                 worker.cell = None
                 yield outcome
 
-    def _admit(self, waiting: deque[Cell], needs: Callable[[Cell], int], wanted: Callable[[Cell], bool]) -> None:
+    def _admit(self, waiting: deque[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]) -> None:
         """Give free workers the first cells that fit beside the running ones; one always runs, however large."""
         taken = sum(needs(worker.cell) for worker in self.workers if worker.cell is not None)
         while waiting and sum(worker.cell is not None for worker in self.workers) < self.count:
