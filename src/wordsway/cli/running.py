@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wordsway.cli.progress import Line, time_left
+from wordsway.cli.progress import EVERY, Line, time_left
 from wordsway.errors import InputError
 from wordsway.memory import duration, in_words
 
@@ -30,6 +30,9 @@ class CellProgress:
 
     def begin(self, left: Sequence[Job]) -> None:
         self.left_weight = sum(self.weights[cell.key] for cell in left)
+        if self.left_weight > EVERY:  # the first cell may take long
+            self.line.quiet = 0.0
+            self.line.show(lambda: f"{len(left):,} {self.what} to do")
 
     def __call__(self, cell: Job | None, done: int, total: int, failed: int, seconds: float) -> None:
         if cell is not None:

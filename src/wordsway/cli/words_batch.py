@@ -98,7 +98,7 @@ def run_batch(batch: Batch) -> None:
 
         from wordsway.report.batch_terminal import batch_panel
 
-        Console().print(batch_panel(found, batch.model, cells[0].layer, len(done)))
+        Console().print(batch_panel(found, batch.model, cells[0].layer, len(done), cells[0].tokens))
         typer.echo()
         tell(swept, store, _again(batch), "texts")
         typer.echo(f"tables: {', '.join(str(path) for path in tables)}")

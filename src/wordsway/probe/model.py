@@ -84,7 +84,7 @@ class Probe:
         trust_remote_code: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self.files = locate(model, progress)
+        self.asked, self.files = model, locate(model, progress)
         self.how = Loading("base", device, dtype, eager, trust_remote_code, twin)
         self.reader = Reader(self.files, None)
         self.layers = Layers(self.files, self.how)

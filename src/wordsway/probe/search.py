@@ -39,9 +39,12 @@ class Effort:
         return self.starts * (1 + self.early) + self.late
 
     @classmethod
-    def of(cls, words: int, tokens: int, effort: float = 1.0) -> Effort:
-        """For short texts a thorough search; for long ones what keeps words × passes × tokens near `COMFORT`."""
-        room = effort * COMFORT / max(1, words * tokens)
+    def of(cls, words: int, tokens: int, effort: float = 1.0, weight: float = 1.0) -> Effort:
+        """For short texts a thorough search; for long ones what keeps words × passes × tokens near `COMFORT`.
+
+        ``weight`` is what a token costs, in units of MiniLM (`weight_of`).
+        """
+        room = effort * COMFORT / max(1.0, words * tokens * weight)
         if room >= 58:
             return cls()
         if room >= 30:
@@ -49,8 +52,15 @@ class Effort:
         return cls(1, 0, max(5, round(room) - 1))
 
 
-#: Tokens through the model and back that a search may take: about two minutes of MiniLM on two cores.
-COMFORT = 400_000
+#: Tokens through the model and back that a search may take: about two minutes of MiniLM on two cores; and MiniLM's weights.
+COMFORT, UNIT = 400_000, 10_600_000
+
+
+def weight_of(probe: Probe, layer: int) -> float:
+    """What a token costs on its way to a layer and back, in units of MiniLM's last layer."""
+    model = probe.layers.model
+    inside = sum(one.numel() for one in model.parameters()) - model.get_input_embeddings().weight.numel()
+    return max(0.1, inside / UNIT * max(1, layer) / max(1, probe.layers.count))
 
 
 class Blocks:

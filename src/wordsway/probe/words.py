@@ -13,7 +13,7 @@ from wordsway.errors import InputError
 from wordsway.memory import peak_bytes
 from wordsway.probe.model import Prepared, Probe
 from wordsway.probe.results import Words, WordSway
-from wordsway.probe.search import Blocks, Effort, Meter, Target, at_once, row_bytes, worst
+from wordsway.probe.search import Blocks, Effort, Meter, Target, at_once, row_bytes, weight_of, worst
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.seeds import generator
@@ -56,7 +56,7 @@ def words(
     number = probe.layers.number(layer)
     if number == 0 and at == "input":
         raise InputError("a layer behind the one that moves", "layer 0", "take layer 1 or later, or move the words")
-    plan = Effort.of(len(chosen), prepared.n, effort)
+    plan = Effort.of(len(chosen), prepared.n, effort, weight_of(probe, number))
     told = progress or (lambda what, done, total: None)
     blocks = Blocks(prepared, chosen, reach)
     deltas, _, rested = worst(
@@ -134,7 +134,7 @@ def _twin(
     probe: Probe, prepared: Prepared, chosen: Sequence[Word], layer: int, reach: float, plan: Effort, seed: int, memory: int, meter: Meter
 ) -> list[tuple[float, ...]]:
     """Profiles of the worst Δ in the model's twin with random weights, on the same tokens."""
-    other = Probe(probe.files.name, device=probe.how.device, dtype=probe.how.dtype, twin=seed, trust_remote_code=probe.how.remote_code)
+    other = Probe(probe.asked, device=probe.how.device, dtype=probe.how.dtype, twin=seed, trust_remote_code=probe.how.remote_code)
     text = other.read(prepared.text, prepared.at)
     again = [text.word(word.index) for word in chosen]
     deltas, _, _ = worst(other, Blocks(text, again, reach), layer, effort=plan, seed=seed, memory=memory, meter=meter)
@@ -158,7 +158,8 @@ def forecast(
     probe = model if isinstance(model, Probe) else Probe(model)
     prepared = probe.read(text, at)
     number = probe.layers.number(layer)
-    plan, chosen = Effort.of(len(prepared.words), prepared.n, effort), list(prepared.words)
+    chosen = list(prepared.words)
+    plan = Effort.of(len(chosen), prepared.n, effort, weight_of(probe, number))
     size = at_once(probe, prepared.n, number, memory)
     blocks, target = Blocks(prepared, chosen, 1.0), Target(probe, prepared, number)
     rows = min(size, len(chosen) * plan.starts)

@@ -19,16 +19,20 @@ MANY = 20
 NARROW = 64
 
 
-def batch_panel(found: dict[str, pandas.DataFrame], model: str, layer: int, texts: int) -> RenderableType:
+def batch_panel(found: dict[str, pandas.DataFrame], model: str, layer: int, texts: int, tokens: int) -> RenderableType:
     """The words that move the layer most, the fifths of the texts, and the layers; from `wordsway.studies.batches.aggregates`."""
     if not texts:
         return Text("no text was probed yet")
     words = int(found["by_place"]["words"].sum())
-    head = Text(f"{one_line(model)}, layer {layer}: {words:,} words of {texts:,} text{'s' if texts > 1 else ''}", style="bold")
+    layers = int(found["by_layer"]["layer"].max())
+    counts = f"{words:,} words of {texts:,} text{'s' if texts > 1 else ''}, at most {tokens} tokens of each"
+    head = Text(f"{one_line(model)}, layer {layer} of {layers}: {counts}", style="bold")
 
     def drawn(width: int, colours: bool) -> RenderableType:
         parts = [*_words(found["by_word"], layer, texts, width), Text()]
-        return Group(head, Text(), *parts, _places(found["by_place"], width), Text(), _layers(found["by_layer"], layer, width))
+        parts += [Text("by fifth of the text; relative: S over the mean S of its text"), _places(found["by_place"], width), Text()]
+        parts += [Text("by layer: mean change by the words' worst Δ, and by noise of the same norm")]
+        return Group(head, Text(), *parts, _layers(found["by_layer"], layer, width))
 
     return Fitted(drawn)
 
@@ -46,9 +50,10 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int, width: int) -> lis
     least = least_texts(texts)
     some = by_word[by_word["texts"] >= least]
     shown = some.head(SHOWN)
-    table = _table(f"words that move layer {layer} most" + (f", of those in at least {least} texts" if least > 1 else ""))
+    title = Text(f"words that move layer {layer} most" + (f", of those in at least {least} texts" if least > 1 else ""))
+    table = _table()
     table.add_column("\nword", max_width=max(8, width // 4), no_wrap=True, overflow="ellipsis")
-    for name in ("\ntexts", "\ntimes", "mean\nS", "largest\nS", "rank\nshare", "times\nnoise"):
+    for name in ("in\ntexts", "\nuses", "mean\nS", "largest\nS", "rank\nshare", "times\nnoise"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     top = largest([float(value) for value in shown["mean_sensitivity"]])
@@ -59,11 +64,12 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int, width: int) -> lis
         table.add_row(cell(str(row["word"])), *numbers, _bar(row["mean_sensitivity"], top, width))
     more = len(some) - len(shown)
     tail = f"… and {more:,} more spelling{'s' if more > 1 else ''}, none above {number(shown['mean_sensitivity'].iloc[-1])}" if more else ""
-    return [table, *([Text(tail, style="dim")] if tail else [])]
+    legend = Text("rank share: of its text's words, the share that moves the layer less", style="dim")
+    return [title, table, *([Text(tail, style="dim")] if tail else []), legend]
 
 
 def _places(by_place: pandas.DataFrame, width: int) -> Table:
-    table = _table("by fifth of the text; relative: S over the mean S of its text")
+    table = _table()
     table.add_column("fifth", justify="right")
     for name in ("words", "mean S", "relative"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -77,7 +83,7 @@ def _places(by_place: pandas.DataFrame, width: int) -> Table:
 
 
 def _layers(by_layer: pandas.DataFrame, layer: int, width: int) -> Table:
-    table = _table("by layer: mean change by the words' worst Δ, and by noise of the same norm")
+    table = _table()
     for name in ("layer", "change", "noise", "ratio"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -89,8 +95,8 @@ def _layers(by_layer: pandas.DataFrame, layer: int, width: int) -> Table:
     return table
 
 
-def _table(title: str) -> Table:
-    return Table(box=None, pad_edge=False, header_style="dim", title=title, title_justify="left", title_style="not italic")
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="dim")
 
 
 def _bar(value: float, top: float, width: int) -> Text:

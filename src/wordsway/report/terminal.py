@@ -158,7 +158,7 @@ def place(one: dict[str, Any]) -> str:
 def lessons_table(result: Lessons) -> RenderableType:
     """One row per trial: predictions before and after the update, the error and its certified floor."""
     lesson, request = result.lesson, result.lesson.request
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     real = any(one["word"] for one in result.trials)
     for name in ("trial", "y", "before", "→ Δ", "after", "→ Δ", "error", "floor", "γ", "A"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -18,7 +18,7 @@ from wordsway.memory import peak_bytes
 from wordsway.result import versions
 from wordsway.sample import Sample
 from wordsway.seeds import derive, generator
-from wordsway.studies.texts import CorpusTexts, Drawn, Fetching, Source, TextOptions
+from wordsway.studies.texts import CorpusTexts, Drawn, Fetching, Source
 from wordsway.studies.trials import Request
 from wordsway.sway import rows_of
 
@@ -195,5 +195,4 @@ def _source(lesson: Lesson, fetching: Fetching | None) -> Labelled:
     request = lesson.request
     if request.data == "gaussian":
         return GaussianLessons(request.n, request.d, request.seed)
-    options = request.texts if request.texts != TextOptions() else TextOptions(padding="paper")
-    return CorpusTexts(request.data, request.n, request.d, request.seed, lesson.train + request.trials, options, fetching)
+    return CorpusTexts(request.data, request.n, request.d, request.seed, lesson.train + request.trials, request.texts, fetching)

@@ -121,8 +121,10 @@ def text_cells(
     number = probe.layers.number(layer)
     if probe.limit is not None and tokens > probe.limit:
         raise InputError(f"at most {probe.limit} tokens, the positions of {probe.files.name}", f"{tokens:,}", "take fewer --tokens")
-    once = {text.sha256: text for text in reversed(list(texts))}  # the first of those that repeat
-    return [TextCell(text.text, text.id, model, probe.files.digest, number, tokens=tokens, **how) for text in reversed(list(once.values()))]
+    once: dict[str, Text] = {}
+    for text in texts:
+        once.setdefault(text.sha256, text)
+    return [TextCell(text.text, text.id, model, probe.files.digest, number, tokens=tokens, **how) for text in once.values()]
 
 
 @lru_cache(maxsize=2)
