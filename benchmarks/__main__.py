@@ -1,6 +1,6 @@
 """`make bench`: the naive procedure against ours, how tight the certificates are, and how true forecasts are.
 
-Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `embedding`, `learning`) renews
+Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `embedding`, `learning`, `probing`) renews
 just that one. `python -m benchmarks cost FOLDER` reads docs/cost.md off a finished `wordsway reproduce`;
 `python -m benchmarks effect` measures the paper's effect on IMDb reviews, for docs/data.md.
 `python -m benchmarks run CASE WHO` runs one measurement in this process and prints it as JSON.
@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import cost, effect, learning
+from benchmarks import cost, effect, learning, probing
 from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
 from wordsway.data import home
@@ -191,11 +191,18 @@ def learned() -> str:
     return "\n".join([note, "", *lines])
 
 
+def probed() -> str:
+    """Pretrained models, each measurement in a fresh process."""
+    batching, long, *swaps = (fresh(case, "ours", "probe") for case in ("batching", "long", "0", "1", "2"))
+    return probing.page(batching, long, swaps)
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "compare": ("The naive procedure against ours", comparison),
     "tightness": ("How tight the certificates are", tightness),
     "forecasts": ("How true forecasts are", forecasts),
     "learning": ("Learning", learned),
+    "probing": ("Pretrained models", probed),
     "embedding": ("Embedding and reading back", embedding),
 }
 
@@ -213,6 +220,9 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["lesson"]:
         print(json.dumps(learning.run(sys.argv[2], sys.argv[3])))
+        return
+    if sys.argv[1:2] == ["probe"]:
+        print(json.dumps(probing.run(sys.argv[2])))
         return
     if sys.argv[1:2] == ["embed"]:
         print(embed(sys.argv[2]))

@@ -66,6 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    gc.set_threshold(100_000, 20, 20)  # importing makes many objects and no garbage
     status = run(arguments)
     gc.freeze()  # collecting what transformers leaves behind would take a second at exit
     sys.exit(status)
