@@ -1,7 +1,7 @@
 """`make bench`: the naive procedure against ours, how tight the certificates are, and how true forecasts are.
 
-Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `embedding`, `learning`, `probing`) renews
-just that one. `python -m benchmarks cost FOLDER` reads docs/cost.md off a finished `wordsway reproduce`;
+Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `learning`, `probing`,
+`embedding`) renews just that one. `python -m benchmarks cost FOLDER` reads docs/cost.md off a finished `wordsway reproduce`;
 `python -m benchmarks effect` measures the paper's effect on IMDb reviews, for docs/data.md.
 `python -m benchmarks run CASE WHO` runs one measurement in this process and prints it as JSON.
 """

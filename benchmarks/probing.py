@@ -97,13 +97,14 @@ def _swaps(probe: Probe, which: int) -> dict[str, Any]:
 
 def page(batching: dict[str, Any], long: dict[str, Any], swaps: list[dict[str, Any]]) -> str:
     """The section of docs/performance.md."""
+    side, alone, row = (batching[name] for name in ("together", "alone", "row"))
     lines = [
-        f"**All words at once**: {batching['words']} words of a sentence, last layer, the default search: {batching['together']:.1f} s side by side, "
-        f"{batching['alone']:.1f} s one by one ({batching['alone'] / batching['together']:.1f} times), {batching['row']:.1f} s without any batch "
-        f"({batching['row'] / batching['together']:.1f} times); largest relative difference of the values {batching['off']:.1g}.",
+        f"**All words at once**: {batching['words']} words of a sentence, last layer, the default search: {side:.1f} s side by side, "
+        f"{alone:.1f} s one by one ({alone / side:.1f} times), {row:.1f} s without any batch ({row / side:.1f} times); "
+        f"largest relative difference of the values {batching['off']:.1g}.",
         "",
-        f"**A long text**: {long['tokens']} tokens, all {long['words']} words, 2 GiB budget: {long['seconds']:.0f} s, forecast {long['forecast']:.0f} s; "
-        f"peak {long['peak_mb']:.0f} MB with model and libraries.",
+        f"**A long text**: {long['tokens']} tokens, all {long['words']} words, 2 GiB budget: {long['seconds']:.0f} s, "
+        f"forecast {long['forecast']:.0f} s; peak {long['peak_mb']:.0f} MB with model and libraries.",
         "",
         "**Swaps**: all whole words of the vocabulary in one place, screened with the worst Δ searched too, against evaluating every one:",
         "",
@@ -111,8 +112,10 @@ def page(batching: dict[str, Any], long: dict[str, Any], swaps: list[dict[str, A
         "|---|---|---|---|---|---|",
     ]
     for (text, word), one in zip(SENTENCES, swaps, strict=True):
-        lines.append(
-            f"| “{text[:24]}…”, {word} | {one['candidates']:,} | {one['word']} {one['best']:.4f}, {one['seconds']:.1f} s "
-            f"| {one['true_word']} {one['true']:.4f}, {one['exhaustive']:.0f} s | {one['best'] / one['true']:.4f} | {one['best'] / one['worst']:.2f} |"
+        found, true = (
+            f"{one['word']} {one['best']:.4f}, {one['seconds']:.1f} s",
+            f"{one['true_word']} {one['true']:.4f}, {one['exhaustive']:.0f} s",
         )
+        shares = f"{one['best'] / one['true']:.4f} | {one['best'] / one['worst']:.2f}"
+        lines.append(f"| “{text[:24]}…”, {word} | {one['candidates']:,} | {found} | {true} | {shares} |")
     return "\n".join(["MiniLM, the model loaded beforehand, each measurement in a fresh process.", "", *lines])

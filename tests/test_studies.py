@@ -24,7 +24,9 @@ from wordsway.studies import figures
 from wordsway.studies.budget import cell_bytes, forecast_cells, kind, typical_seconds, units
 from wordsway.studies.cells import Cell, run_cell
 from wordsway.studies.claims import findings
+from wordsway.studies.claims_learning import learning_findings
 from wordsway.studies.figures import FIGURES, Sources, choose
+from wordsway.studies.model_figures import ModelFigure, model_finding
 from wordsway.studies.slopes import fit_slope
 from wordsway.studies.spec import parse_study
 from wordsway.studies.store import Record, Store, StoreError, export
@@ -612,7 +614,9 @@ def test_quick_is_a_true_subset():
     for figure in FIGURES.values():
         full = {cell.key for cell in figure.cells(available)}
         quick = {cell.key for cell in figure.cells(available, quick=True)}
-        if figure.name.endswith(("-minilm", "-bert-base")):
+        if isinstance(figure, ModelFigure):
+            assert not full and not quick, "no grid"
+        elif figure.name.endswith(("-minilm", "-bert-base")):
             assert not full and not quick, "no such data here"
         elif figure.name.endswith("-mpnet"):
             assert full and not quick
@@ -621,9 +625,19 @@ def test_quick_is_a_true_subset():
 
 
 def test_figures_by_name():
-    assert [figure.name for figure in choose([])][:5] == ["2-left", "2-right", "3.1", "3.2", "4-gaussian"]
+    assert [figure.name for figure in choose([])][:9] == [
+        "1-left",
+        "1-right",
+        "2-left",
+        "2-right",
+        "3.1",
+        "3.2",
+        "3.3",
+        "3.4",
+        "4-gaussian",
+    ]
     assert [figure.name for figure in choose(["5"])] == ["5-gaussian", "5-minilm", "5-mpnet", "5-bert-base"]
-    assert [figure.name for figure in choose(["3", "2-left"])] == ["3.1", "3.2", "2-left"]
+    assert [figure.name for figure in choose(["3", "2-left"])] == ["3.1", "3.2", "3.3", "3.4", "2-left"]
     with pytest.raises(InputError, match=r"2-left, 2-right, 3\.1, 3\.2"):
         choose(["7"])
 
@@ -633,13 +647,16 @@ def toy(monkeypatch):
     sizes = {"n": (5, 8, 12), "quick_n": (5, 12), "widths": (12,), "quick_widths": (12,)}
     small = {}
     for name, f in FIGURES.items():
-        if isinstance(f, figures.Scatter):
+        if isinstance(f, ModelFigure):
+            small[name] = f
+        elif isinstance(f, figures.Scatter):
             panels = tuple(dict.fromkeys((one, 6) for one, _ in f.panels))
             small[name] = replace(f, d=12, panels=panels, quick_panels=panels, trains=(4, 9), quick_trains=(9,))
         else:
             small[name] = replace(f, **sizes, depths=(2, 3) if f.map == "drf" else (None,))
     monkeypatch.setattr(figures, "FIGURES", small)
     monkeypatch.setattr(figures, "QUICK_WIDTH", 12)
+    monkeypatch.setattr(ModelFigure, "model", lambda self: None if self.kind == "answers" else "minilm")
     available = Sources({12: ["gaussian", "imdb:minilm"]}, ["BERT-Base: not present"])
     monkeypatch.setattr(figures, "sources", lambda fetch, progress=None: available)
 
@@ -650,21 +667,66 @@ def test_reproduce_makes_figures_tables_and_a_page(tmp_path, monkeypatch, capsys
     out = capsys.readouterr().out
     assert "Theorem 3" in out and "The page:" in out
     names = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    drawn = [*list(FIGURES)[:4], "4-minilm", "5-minilm"]
-    assert names == {"index.html"} | {f"{f}.{kind}" for f in drawn for kind in ("png", "svg", "pdf", "csv", "parquet")}
+    grids, models = ["2-left", "2-right", "3.1", "3.2", "4-minilm", "5-minilm"], ["1-left", "3.3", "3.4"]
+    expected = {f"{f}.{kind}" for f in grids for kind in ("png", "svg", "pdf", "csv", "parquet")}
+    expected |= {f"{f}.{kind}" for f in models for kind in ("png", "svg", "pdf", "csv", "json")}
+    assert names == {"index.html"} | expected
     page = (tmp_path / "index.html").read_text()
-    assert page.count("<svg") == 6 and "Theorem 5: RAF learns it" in page and "not measured" in page and "BERT-Base" in page
+    assert page.count("<svg") == 9 and "Theorem 5: RAF learns it" in page and "An attracting Δ moves layers" in page
+    assert "smollm2 is not present" in page and "not measured" in page and "BERT-Base" in page
     assert not re.findall(r'(?:src|href)="(?:https?:)?//', page), "self-contained"
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     for name in ("seed", "versions", "computing time", "largest worker"):
         assert name in page
+    kept = (tmp_path / "3.3.json").stat().st_mtime_ns
+    assert run(["reproduce", "3.3", "--quick", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "3.3.json").stat().st_mtime_ns == kept, "measured once"
+    capsys.readouterr()
     before = (tmp_path / "3.1.csv").read_bytes()
     assert run(["reproduce", "3.1", "--quick", "--out", str(tmp_path)]) == 0
     assert "0 cells done now" in capsys.readouterr().out and (tmp_path / "3.1.csv").read_bytes() == before
     assert run(["reproduce", "--quick", "--out", str(tmp_path), "--forecast"]) == 0
     assert "0 of" in capsys.readouterr().out
     assert run(["reproduce", "9", "--out", str(tmp_path)]) == 2
+
+
+def test_claims_about_learning_can_fail():
+    """An RF below its curve, a RAF that does not get there, a ReLU-RAF beyond RAF, a floor that is broken: all disagree."""
+    import pandas
+
+    common = {"data": "gaussian", "d": 8, "n": 40, "train": 10, "update": "retrain", "penalty": None, "bound": 0.0}
+
+    def told(rf_error, raf_error, alignments, penalised_error, bound=0.0):
+        rows = []
+        for map_name, error, A in zip(("rf", "raf", "relu-raf"), (rf_error, raf_error, 1.0), alignments, strict=True):
+            one = common | {"map": map_name, "error": error, "gamma": 0.5, "alignment": A, "bound": bound}
+            rows += [one | {"loss": loss} for loss in ("align", "direct")]
+        rows.append(common | {"map": "raf", "loss": "penalised", "penalty": 1.0, "error": penalised_error, "gamma": 0.5, "alignment": 0.0})
+        return {one.claim: one.verdict for one in learning_findings(pandas.DataFrame(rows))}
+
+    good = told(2.2, 0.0, (0.95, -0.5, 0.8), 0.1)
+    assert set(good.values()) == {"agrees"} and len(good) == 5
+    bad = told(0.0, 0.5, (0.95, 0.8, -0.5), 2.3)
+    assert {claim for claim, verdict in bad.items() if verdict == "disagrees"} == set(list(bad)[:4])
+    assert list(told(2.2, 0.0, (0.95, -0.5, 0.8), 0.1, bound=0.5).values())[-1] == "disagrees"
+
+
+def test_claims_about_models_can_fail():
+    by_kind = {figure.kind: figure for figure in FIGURES.values() if isinstance(figure, ModelFigure)}
+    model = {"model": {"name": "m"}}
+    figure, tried = by_kind["layers"], ([4, 5, 6, 2], [4, 5, 2, 2], [4, 5, 6, 0.9])
+    layers = [model_finding(figure, model | {"factors": [1.0, *factors]}).verdict for factors in tried]
+    assert layers == ["agrees", "disagrees", "disagrees"]
+    flat, drawn = [[0.5, 0.5], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]
+    for after, verdict in ((drawn, "disagrees"), (flat, "disagrees")):
+        payload = model | {"tokens": ["a", "b"], "row": 1, "before": flat, "after": after}
+        assert model_finding(by_kind["attracted"], payload).verdict == verdict, "0.5 to 1 is not more than twice"
+    payload = model | {"tokens": ["a", "b"], "row": 1, "before": [[0.9, 0.1], [0.5, 0.5]], "after": drawn}
+    assert model_finding(by_kind["attracted"], payload).verdict == "agrees"
+    same = model | {"a": {"answer": "x"}, "b": {"answer": "x"}, "kl_ab": 0.0}
+    assert model_finding(by_kind["answers"], same).verdict == "disagrees"
+    assert model_finding(by_kind["answers"], same | {"b": {"answer": "y"}}).verdict == "agrees"
 
 
 def test_claims_can_fail():
