@@ -118,4 +118,4 @@ def page(batching: dict[str, Any], long: dict[str, Any], swaps: list[dict[str, A
         )
         shares = f"{one['best'] / one['true']:.4f} | {one['best'] / one['worst']:.2f}"
         lines.append(f"| “{text[:24]}…”, {word} | {one['candidates']:,} | {found} | {true} | {shares} |")
-    return "\n".join(["MiniLM, the model loaded beforehand, each measurement in a fresh process.", "", *lines])
+    return "\n".join(["MiniLM; loading the model is not counted.", "", *lines])

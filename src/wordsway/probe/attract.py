@@ -23,7 +23,8 @@ import torch
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.probe.model import Prepared, Probe
-from wordsway.probe.words import MEMORY, profile
+from wordsway.probe.search import MEMORY
+from wordsway.probe.words import profile
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.seeds import generator

@@ -130,8 +130,8 @@ def at_once(probe: Probe, n: int, layer: int, memory: int) -> int:
     return max(1, min(memory // row_bytes(probe, n, layer), max(1, BATCH_TOKENS // n)))
 
 
-#: Tokens of a batch beyond which it gets no faster.
-BATCH_TOKENS = 4096
+#: Tokens of a batch beyond which it gets no faster, and bytes that a search may take beside the model by default.
+BATCH_TOKENS, MEMORY = 4096, 2 * 2**30
 
 
 def worst(

@@ -17,7 +17,7 @@ from wordsway.errors import InputError
 from wordsway.probe.goals import Goal, goal
 from wordsway.probe.model import Prepared, Probe
 from wordsway.probe.results import Swap, Swaps
-from wordsway.probe.search import Blocks, Effort, at_once, worst
+from wordsway.probe.search import MEMORY, Blocks, Effort, at_once, worst
 from wordsway.reading import Word, word_spans
 from wordsway.result import versions
 from wordsway.seeds import generator
@@ -30,7 +30,6 @@ SCALE, NUGGET = 0.5, 0.05
 #: Pieces that begin a word carry one of these marks in vocabularies that mark beginnings, and pieces inside one these in the others.
 BEGINNING, INSIDE = ("Ġ", "▁"), ("##",)
 KINDS = ("words", "all")
-MEMORY = 2 * 2**30
 
 
 @dataclass(frozen=True)

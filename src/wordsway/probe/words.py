@@ -13,14 +13,13 @@ from wordsway.errors import InputError
 from wordsway.memory import peak_bytes
 from wordsway.probe.model import Prepared, Probe
 from wordsway.probe.results import Words, WordSway
-from wordsway.probe.search import Blocks, Effort, Meter, Target, at_once, row_bytes, weight_of, worst
+from wordsway.probe.search import MEMORY, Blocks, Effort, Meter, Target, at_once, row_bytes, weight_of, worst
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.seeds import generator
 
 #: Draws of noise that a profile is compared with.
 DRAWS = 4
-MEMORY = 2 * 2**30
 
 
 def words(
