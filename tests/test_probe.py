@@ -175,7 +175,8 @@ def test_forecasts_of_long_texts(bert):
     cost = forecast(" ".join(["film"] * 40), bert)
     assert cost.words == 40 and cost.tokens == 42 and cost.seconds > 0 and cost.bytes > 0
     assert Effort.of(4, 6) == Effort() and Effort.of(300, 400).passes < Effort.of(100, 110).passes < Effort().passes
-    assert Effort.of(300, 400, effort=100).passes == Effort().passes
+    assert [Effort.of(4, 6, effort).passes for effort in (0.01, 0.5, 1, 2, 10)] == [6, 29, 58, 116, 580]
+    assert Effort.of(300, 400, effort=100).passes > Effort().passes
 
 
 @pytest.mark.parametrize(
@@ -257,6 +258,15 @@ def test_candidates_of_the_vocabulary(minilm, folders):
         candidates(minilm, prepared, prepared.word("Good"), among=["two words"])
 
 
+def test_a_sign_that_touches_a_word_takes_no_letters(minilm):
+    """In "it!" the word "krishna" would join "it": only signs can stand there, and words where a space is before it."""
+    touching, apart = minilm.read("I love it!"), minilm.read("I love it !")
+    assert "krishna" not in candidates(minilm, touching, touching.word("!"), kind="all").words
+    assert "krishna" in candidates(minilm, apart, apart.word("!")).words
+    with pytest.raises(InputError, match="which touches another word"):
+        candidates(minilm, touching, touching.word("!"))
+
+
 def test_a_classifier_is_judged_by_its_logits(tmp_path):
     import transformers as tf
 
@@ -311,6 +321,8 @@ def test_attraction_beats_noise_in_minilm():
     found = attract(text, 42, "minilm", draws=4)
     assert 190 < len(found.tokens) < 230
     assert all(factor > 3 for factor in found.factors[1:4]), found.factors
+    plain = Probe("minilm")
+    assert attract("the old film", "old", plain, draws=1).row == 2, "a word by its spelling, a probe of any kind"
     with pytest.raises(InputError, match="a head between 1 and 12"):
         attract("the film", 1, Probe("minilm", eager=True), head=13)
     with pytest.raises(InputError, match="a token between"):

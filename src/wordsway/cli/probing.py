@@ -12,5 +12,8 @@ def text_of(text: str | None) -> str:
     if text is None and sys.stdin.isatty():
         raise InputError("a text", "none", 'write it behind the command: wordsway words "I love her much"')
     if text is None or text == "-":
-        return sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
+        piped = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
+        if not piped.strip():
+            raise InputError("a text", "nothing on standard input", 'write it behind the command: wordsway words "I love her much"')
+        return piped
     return text

@@ -15,8 +15,9 @@ from wordsway.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from wordsway.studies.cells import Cell
-    from wordsway.studies.figures import Figure, Sources
+    from wordsway.studies.figures import Figure
     from wordsway.studies.model_figures import ModelFigure
+    from wordsway.studies.sources import Sources
     from wordsway.studies.store import Store
     from wordsway.studies.sweep import Swept
 
@@ -46,14 +47,15 @@ def reproduce_command(
 
     Example: wordsway reproduce --quick
     """
-    from wordsway.studies.figures import choose, sources
+    from wordsway.studies.figures import Sources, choose, sources
     from wordsway.studies.model_figures import ModelFigure
     from wordsway.studies.store import Store
 
     chosen = choose(figures or [])
     store = Store(folder(out) / "store")
+    grids = any(not isinstance(figure, ModelFigure) for figure in chosen)
     with fetching() as progress:
-        available = sources(not forecast, lambda done, total: progress("reviews and model", done, total))
+        available = Sources({}) if not grids else sources(not forecast, lambda done, total: progress("reviews and model", done, total))
     cells = {figure.name: figure.cells(available, quick=quick, seed=seed) for figure in chosen}
     every = [cell for some in cells.values() for cell in some]
     if forecast:

@@ -89,14 +89,20 @@ def words_command(
         return
     refuse(many, "one text", "name many texts with --data, or leave it out")
     effort, memory = 1.0 if effort is None else effort, 2.0 if memory is None else memory
+    from contextlib import suppress
     from dataclasses import replace
+    from functools import partial
 
     from wordsway.memory import duration, in_words
     from wordsway.probe.model import Probe
     from wordsway.probe.swap import swap
     from wordsway.probe.words import forecast as forecast_words
     from wordsway.probe.words import words
+    from wordsway.report.probe_files import ending_of
 
+    for path in (html, out):
+        if path is not None:
+            ending_of(path)
     sentence = text_of(text)
     if not 0 < memory < 2**20:
         raise InputError("a memory budget in GiB", memory, "leave it at 2")
@@ -123,11 +129,12 @@ def words_command(
                 progress=line,
             )
             most = sorted(result.words, key=lambda one: -one.sensitivity)[: max(0, swaps)]
-            found = tuple(
-                swap(sentence, one.index, probe, target=result.layer, worst_case=False, seed=seed, memory=budget, progress=line)
-                for one in most
-            )
-            result = replace(result, swaps=found)
+            found = []
+            for at_word in (word.index for word in most):
+                with suppress(InputError):  # nothing can stand there: a sign that touches a word, for example
+                    how = partial(swap, target=result.layer, worst_case=False, seed=seed, memory=budget, progress=line)
+                    found.append(how(sentence, at_word, probe))
+            result = replace(result, swaps=tuple(found))
     if forecast:
         if as_json:
             echo_json(fields)

@@ -19,6 +19,7 @@ from wordsway.pretrained.files import locate
 from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader, Tokens
+from wordsway.probe.model import Probe
 from wordsway.probe.results import vars_of
 from wordsway.reading import Token
 from wordsway.result import versions
@@ -153,7 +154,7 @@ def ending_of(path: str | Path) -> str:
 def attention(
     text_a: str,
     text_b: str | None = None,
-    model: str | Path = "minilm",
+    model: str | Path | Probe = "minilm",
     layer: int | str = 1,
     head: int | str = "mean",
     special: bool = False,
@@ -167,7 +168,7 @@ def attention(
 
     Parameters
     ----------
-    model : a name of the catalogue, a hub id, or a folder that `save_pretrained` wrote
+    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, or a Probe
     layer : counted from 1, or "last"
     head : counted from 1, or "mean" over all heads
     special : keep the rows and columns of special tokens; without them rows sum to less than 1
@@ -178,6 +179,9 @@ def attention(
     texts = [text_a] if text_b is None else [text_a, text_b]
     for text in texts:
         _check(text)
+    if isinstance(model, Probe):
+        device, dtype, remote_code = model.how.device, model.how.dtype, model.how.remote_code
+        model = model.asked
     how = Loading(device=device, dtype=dtype, eager=True, remote_code=remote_code)
     say("checking the model's files", 0, 0)
     files = locate(model, lambda done, total: say(f"fetching {model}", done, total))

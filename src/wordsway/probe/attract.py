@@ -105,17 +105,23 @@ class Attracted:
 
 
 def attract(
-    text: str, row: int, model: str | Probe = "minilm", *, head: int | str = "all", reach: float = 1.0, seed: int = 0, draws: int = DRAWS
+    text: str,
+    row: int | str,
+    model: str | Probe = "minilm",
+    *,
+    head: int | str = "all",
+    reach: float = 1.0,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Attracted:
-    """Move token ``row`` (counted with special tokens) so that the first layer looks at it.
+    """Move token ``row`` (counted from 0 with special tokens, or a word by its spelling) so that the first layer looks at it.
 
     head : one head, counted from 1, or "all" of them
     """
     started = time.perf_counter()
-    probe = model if isinstance(model, Probe) else Probe(model, eager=True)
-    if not probe.how.eager:
-        raise InputError("a model loaded with eager attention", "another one", "make it with Probe(name, eager=True)")
+    probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).in_the_open()
     prepared = probe.read(text, "input")
+    row = prepared.word(row).rows[0] if isinstance(row, str) else row
     if not 0 <= row < prepared.n:
         raise InputError(f"a token between 0 and {prepared.n - 1}", row, "count tokens from 0, special ones included")
     if not (reach > 0 and math.isfinite(reach)):

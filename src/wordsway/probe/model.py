@@ -89,6 +89,16 @@ class Probe:
         self.reader = Reader(self.files, None)
         self.layers = Layers(self.files, self.how)
 
+    def in_the_open(self) -> Probe:
+        """The same model with attention that can be read: this one, or another copy of it."""
+        if self.how.eager:
+            return self
+        how = self.how
+        return Probe(self.asked, device=how.device, dtype=how.dtype, eager=True, twin=how.twin, trust_remote_code=how.remote_code)
+
+    def __repr__(self) -> str:
+        return f"Probe({str(self.asked)!r}, layers={self.layers.count}, dtype={self.how.dtype!r}, device={self.how.device!r})"
+
     def describe(self) -> dict[str, Any]:
         """What a result records of the model."""
         config = self.layers.model.config

@@ -40,16 +40,15 @@ class Effort:
 
     @classmethod
     def of(cls, words: int, tokens: int, effort: float = 1.0, weight: float = 1.0) -> Effort:
-        """For short texts a thorough search; for long ones what keeps words × passes × tokens near `COMFORT`.
+        """For short texts a thorough search; for long ones what keeps words × passes × tokens near `COMFORT`; ``effort`` times that.
 
         ``weight`` is what a token costs, in units of MiniLM (`weight_of`).
         """
-        room = effort * COMFORT / max(1.0, words * tokens * weight)
-        if room >= 58:
-            return cls()
-        if room >= 30:
-            return cls(2, 6, max(10, round(room) - 14))
-        return cls(1, 0, max(5, round(room) - 1))
+        passes = round(effort * min(cls().passes, COMFORT / max(1.0, words * tokens * weight)))
+        if passes >= cls().passes:
+            starts = min(16, 4 * passes // cls().passes)
+            return cls(starts, 8, passes - 9 * starts)
+        return cls(2, 6, passes - 14) if passes >= 30 else cls(1, 0, max(5, passes - 1))
 
 
 #: Tokens through the model and back that a search may take: about two minutes of MiniLM on two cores; and MiniLM's weights.

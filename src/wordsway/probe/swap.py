@@ -108,8 +108,14 @@ def candidates(
     spelled = _vocabulary(probe, kind) if among is None else [one.strip() for one in among if one.strip()]
     if keep_case:
         spelled = [_cased(one, word.text) for one in spelled]
-    names = [one for one in dict.fromkeys(spelled) if one not in (word.text, word.text.lower()) and len(word_spans(one)) == 1]
-    texts = [prepared.text[: word.start] + one + prepared.text[word.end :] for one in names]
+    before, after = prepared.text[: word.start], prepared.text[word.end :]
+    alone = {sign: (word.start, word.start + 1) in word_spans(before + sign + after) for sign in "a?"}  # or would it join its neighbours?
+    names = [
+        one
+        for one in dict.fromkeys(spelled)
+        if one not in (word.text, word.text.lower()) and len(word_spans(one)) == 1 and alone["a" if one[0].isalnum() else "?"]
+    ]
+    texts = [before + one + after for one in names]
     encoded = [tokens.ids for tokens in probe.reader(texts)]
     front, behind = list(prepared.ids[: min(word.rows)].tolist()), list(prepared.ids[max(word.rows) + 1 :].tolist())
     kept_words, kept_ids = [], []
@@ -120,7 +126,8 @@ def candidates(
             kept_words.append(name)
             kept_ids.append(list(ids))
     if not kept_words:
-        raise InputError("words that can stand in that place", f"none of {len(names):,}", "allow more with kind='all', or pass other words")
+        got = f"none for {word.text!r}" + ("" if alone["a"] else ", which touches another word")
+        raise InputError("words that can stand in that place", got, "choose another word, or kind='all' (--kind all)")
     return Candidates(kept_words, kept_ids, len(names) - len(kept_words))
 
 

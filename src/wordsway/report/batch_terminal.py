@@ -64,7 +64,7 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int, width: int) -> lis
         table.add_row(cell(str(row["word"])), *numbers, _bar(row["mean_sensitivity"], top, width))
     more = len(some) - len(shown)
     tail = f"… and {more:,} more spelling{'s' if more > 1 else ''}, none above {number(shown['mean_sensitivity'].iloc[-1])}" if more else ""
-    legend = Text("rank share: of its text's words, the share that moves the layer less", style="dim")
+    legend = Text("rank share: of its text's words, the share that moves the layer less; itself counts half", style="dim")
     return [title, table, *([Text(tail, style="dim")] if tail else []), legend]
 
 

@@ -71,7 +71,7 @@ def _differences(edits: Sequence[Edit], same: bool) -> Text:
 def _edit(edit: Edit) -> str:
     first, second = (f"“{one_line(text, 60)}”" if text else "nothing" for text in (edit.a, edit.b))
     places = edit.a_words or edit.b_words
-    return f"{first} → {second} (word {places[0] + 1})"
+    return f"{first} → {second} (word {places[0]})"
 
 
 def _answer(side: Side) -> Text:

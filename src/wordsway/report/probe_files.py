@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 HALF = re.compile("[\ud800-\udfff]")
 
 
-def save_words(words: Words, path: Path) -> Path:
-    """Write ``words`` to ``path``: .html, .svg, .png, .pdf (views), .json (everything), .csv, .parquet (one row per word and layer)."""
+def ending_of(path: Path) -> str:
+    """The ending of a name, if it is one that can be written."""
     kind = path.suffix.lower()
     if kind not in WRITERS:
         raise InputError(f"a name that ends in {', '.join(WRITERS)}", repr(path.name), "choose one of these endings")
+    return kind
+
+
+def save_words(words: Words, path: Path) -> Path:
+    """Write ``words`` to ``path``: .html, .svg, .png, .pdf (views), .json (everything), .csv, .parquet (one row per word and layer)."""
+    kind = ending_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole(path) as partial:

@@ -194,7 +194,7 @@ def _swaps(swaps: Swaps, width: int, colours: bool) -> RenderableType:
 def _best(swaps: Swaps, width: int) -> list[RenderableType]:
     shown = swaps.swaps[:SHOWN]
     top = max(swaps.worst or 0.0, largest([swap.change for swap in shown]))
-    name = min(max(4, *(Text(one_line(swap.word)).cell_len for swap in shown)), max(8, width // 3))
+    name = min(max(len("worst Δ"), *(Text(one_line(swap.word)).cell_len for swap in shown)), max(8, width // 3))
     bars = max(3, min(40, width - name - 22))
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("word", min_width=name, max_width=name, no_wrap=True, overflow="ellipsis")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -182,11 +183,12 @@ def lessons_table(result: Lessons) -> RenderableType:
     errors = sorted(one["error"] for one in result.trials)
     lines: list[RenderableType] = [Text(head, style="bold"), table]
     if errors:
-        lines.append(Text.assemble(("error ", "bold"), f"median {errors[len(errors) // 2]:.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
+        lines.append(Text.assemble(("error ", "bold"), f"median {statistics.median(errors):.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
     for index, one in enumerate(result.trials):
         if "rows" in one:
             order = sorted(one["rows"], key=lambda row: row["error"])
-            shown = ", ".join(f"{place(row)} {row['error']:.3g}" for row in [*order[:4], *order[4:][-1:]])
+            shown = ", ".join(f"{place(row)} {row['error']:.3g}" for row in order[:4])
+            shown += f" … {place(order[-1])} {order[-1]['error']:.3g}" if len(order) > 4 else ""
             lines.append(Text(f"trial {index}: of {len(order)} rows, easiest to turn first, hardest last: {shown}"))
         if "real_words" in one:
             shown = ", ".join(f"{plain(best['piece'])} {best['error']:.3g}" for best in one["real_words"][:5])

@@ -27,7 +27,7 @@ VERSION = 1
 #: Bytes that a search may take beside the model. It decides how words are batched, so it is the same everywhere.
 MEMORY = 512 * 2**20
 #: Tokens of a text that are read, and the effort of a search: about half a minute of one core per text for MiniLM.
-TOKENS, EFFORT = 64, 0.1
+TOKENS, EFFORT = 64, 0.2
 #: Seconds of one core per token that goes through MiniLM and back.
 RATE = 6e-4
 #: Hooks on a model's layers are the process's own: one search at a time.
