@@ -279,7 +279,7 @@ def test_exit_statuses(llama, tmp_path, capsys):
     model = ["--model", str(llama), "--tokens", "2"]
     assert run(["compare", A, B, *model]) == 0
     out, err = capsys.readouterr()
-    assert "“good” → “dull” (word 4)" in out and "KL(a‖b)" in out and err == ""
+    assert "“good” → “dull” (word 3)" in out and "KL(a‖b)" in out and err == ""
     assert run(["compare", A, B, *model, "--json"]) == 0
     assert {"a", "b", "edits", "layers", "kl_ab", "kl_ba", "model", "versions"} <= json.loads(capsys.readouterr().out).keys()
     broken = tmp_path / "broken"
