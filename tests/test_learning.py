@@ -273,6 +273,12 @@ def test_bad_lessons_are_one_line(options, said, capsys):
     assert out == "" and err.strip().count("\n") == 0 and said in err
 
 
+@pytest.mark.parametrize("radius", [-1.0, 0.0, math.nan, math.inf])
+def test_a_radius_has_to_be_one(radius):
+    with pytest.raises(InputError, match="a radius between"):
+        learn(ws.RAF(d=6, seed=0), texts(4), [1, -1, 1, -1], ws.Sample.gaussian(n=5, d=6, seed=7), 1, radius=radius)
+
+
 def test_bad_arguments_of_learn():
     train, X, phi = texts(4), ws.Sample.gaussian(n=5, d=6, seed=7), ws.RAF(d=6, seed=0)
     for arguments, said in [

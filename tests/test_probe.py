@@ -135,6 +135,10 @@ def test_a_word_does_not_depend_on_its_company(folders):
     tight = worst(probe, Blocks(prepared, chosen, 1.0), 3, effort=effort, seed=1, memory=2**20)[1]
     torch.testing.assert_close(alone, together, rtol=1e-6, atol=0)
     torch.testing.assert_close(tight, together, rtol=1e-6, atol=0)
+    quick = Effort(1, 0, 5)
+    together = worst(probe, Blocks(prepared, chosen, 1.0), 3, effort=quick, seed=1, memory=2**30)[1]
+    alone = torch.cat([worst(probe, Blocks(prepared, [one], 1.0), 3, effort=quick, seed=1, memory=2**30)[1] for one in chosen])
+    torch.testing.assert_close(alone, together, rtol=1e-6, atol=0)
 
 
 def test_minilm_equals_transformers_and_its_twin_differs(minilm):
@@ -151,6 +155,13 @@ def test_minilm_equals_transformers_and_its_twin_differs(minilm):
     own = own_states(minilm.files.folder, minilm.layers.words(prepared.ids[None]))
     for found, true in zip(minilm.layers.every(prepared.embeds[None]), own, strict=True):
         torch.testing.assert_close(found, true, rtol=0, atol=1e-6)
+
+
+def test_half_precision_stays_in_the_ball(folders):
+    probe = Probe(folders["bert"], dtype="bfloat16")
+    embeds = probe.read(TEXT).embeds.double()
+    for one in words(TEXT, probe, effort=0.1).words:
+        assert float(one.delta.double().norm()) <= float(embeds[list(one.rows)].norm())
 
 
 def test_layers_behind_and_at_the_input(bert):
@@ -187,6 +198,7 @@ def test_forecasts_of_long_texts(bert):
         ({"only": ["nowhere"]}, "one word of the text"),
         ({"only": ["the"]}, "2 times"),
         ({"only": [99]}, "one word of the text"),
+        ({"only": ["²"]}, "one word of the text"),
         ({"reach": 0.0}, "a reach"),
         ({"reach": math.nan}, "a reach"),
         ({"effort": -1.0}, "an effort"),
@@ -382,6 +394,14 @@ def test_bad_requests_are_one_line(folders, capsys, arguments, said):
     assert run([*arguments, "--model", str(folders["bert"])]) == 2
     caught = capsys.readouterr()
     assert said in caught.err and caught.err.count("\n") == 1 and caught.out == ""
+
+
+def test_a_folder_without_a_tokenizer_is_refused(folders, tmp_path, capsys):
+    """transformers would make an empty tokenizer of the configuration, and every word unknown."""
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folders["bert"] / name).read_bytes())
+    assert run(["words", "the film", "--model", str(tmp_path)]) == 2
+    assert "tokenizer.json" in capsys.readouterr().err
 
 
 def test_a_hub_out_of_reach_says_so_at_once(monkeypatch, tmp_path, capsys):

@@ -23,7 +23,7 @@ def unit(v: torch.Tensor) -> torch.Tensor:
 def exactly_inside(delta: torch.Tensor, radius: float) -> torch.Tensor:
     """Δ in float64 with a norm that does not exceed the radius even by rounding."""
     delta = into_ball(delta.to("cpu", torch.float64), radius)
-    while float(delta.norm()) > radius:
+    while float(delta.norm()) > radius >= 0:
         delta = delta * (1 - torch.finfo(torch.float64).eps)
     return delta
 

@@ -116,6 +116,8 @@ def turn(
         raise InputError("a penalty ≥ 0", penalty, "the paper uses 1, 0.1 and 0.01")
     started, view = time.perf_counter(), problem.view
     radius = math.sqrt(view.X.shape[1]) if radius is None else float(radius)
+    if not 1e-9 <= radius <= 1e9:
+        raise InputError("a radius between 1e-9 and 1e9", radius, "√d is the paper's, and the default")
     goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
     starts, steps = DRAWN if view.bytes_per_look else (min(CHEAP[0], view.plan.starts), CHEAP[1])
     for i in rows:
@@ -133,6 +135,8 @@ def outcome(problem: Problem, i: int, delta: torch.Tensor, sensitivity: float | 
     changed = u + a * problem.residual
     error, gamma = (changed + problem.y) ** 2, abs(u - problem.before)
     bound = None if sensitivity is None else problem.floor(gamma, sensitivity)
+    if not math.isfinite(error):
+        raise WordswayError(f"the error at word {i} is not a number; please report it with the map, its seed and the texts")
     if bound is not None and error < bound * (1 - SLACK) - SLACK:
         raise WordswayError(
             f"error {error:.9g} is below its certified floor {bound:.9g} at word {i}; this is a bug in wordsway "

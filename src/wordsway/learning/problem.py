@@ -72,7 +72,7 @@ def pose(
     thetas = stacked.combine(torch.stack([found.start, direction / v2]))
     view = stacked.phi.view(X, torch.float64)
     after = found.fine_tuned if update == "fine-tune" else found.retrained
-    return Problem(stacked.phi, view, readout(view, thetas), found, y, float(K[-1] @ found.start), float(K[-1] @ after), v2)
+    return Problem(stacked.phi, view, readout(view, thetas), found, int(y), float(K[-1] @ found.start), float(K[-1] @ after), v2)
 
 
 def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str) -> None:
@@ -84,6 +84,6 @@ def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, up
         if one not in (-1, 1):
             raise InputError("labels −1 or 1", repr(one), "map your labels to ±1")
     if len(set(labels)) < 2 and len(labels) > 1:
-        raise InputError("training texts of both labels", f"only {labels[0]:+d}", "add texts of the other label")
+        raise InputError("training texts of both labels", f"only {int(labels[0]):+d}", "add texts of the other label")
     if update not in UPDATES:
         raise InputError(f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them")

@@ -80,4 +80,6 @@ def _converted(files: ModelFiles) -> Tokenizer:
     """The tokenizer of a folder that keeps only the older files of one."""
     from transformers import AutoTokenizer
 
+    if not any(path.suffix in (".txt", ".model") or path.name in ("vocab.json", "merges.txt") for path in files.folder.iterdir()):
+        raise FileNotFoundError("no tokenizer.json and no vocabulary")  # transformers would make an empty tokenizer of the configuration
     return AutoTokenizer.from_pretrained(files.folder, local_files_only=True, trust_remote_code=False).backend_tokenizer

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 
 from wordsway.errors import InputError, WordswayError
-from wordsway.pretrained.load import Loading, load
+from wordsway.pretrained.load import Loading, load, quiet
 from wordsway.probe.model import Prepared, Probe
 from wordsway.probe.search import Target
 from wordsway.reading import Word
@@ -30,7 +30,7 @@ class LayerGoal:
     """Hidden states of one layer.
 
     A swapped word may have fewer or more tokens than the word it replaces. Rows before and behind it are compared one to one, and of the
-    word itself the first row: for words of one token, the common case, these are all rows.
+    word itself the first row; where both have as many tokens, the common case, all rows.
     """
 
     def __init__(self, probe: Probe, prepared: Prepared, word: Word, layer: int) -> None:
@@ -38,6 +38,7 @@ class LayerGoal:
         self.behind = prepared.n - 1 - max(word.rows)
         self.name = f"layer {layer}"
         self._target = Target(probe, prepared, layer)
+        self._all = self._target.base.double()
         self._base = self._kept(self._target.base[None])[0].double()
 
     def _kept(self, states: torch.Tensor) -> torch.Tensor:
@@ -47,6 +48,8 @@ class LayerGoal:
     def change(self, ids: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
             states = self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids))
+        if states.shape[1] == self.n:
+            return (states.double() - self._all).flatten(1).norm(dim=1) / self._all.norm()
         return (self._kept(states).double() - self._base).flatten(1).norm(dim=1) / self._base.norm()
 
     def change2(self, embeds: torch.Tensor) -> torch.Tensor:
@@ -85,18 +88,27 @@ class LogitsGoal:
             raise WordswayError("logits are reached from word embeddings only; leave --at at words")
         how = probe.how
         self.model = load(probe.files, Loading("classifier", how.device, how.dtype, how.eager, how.remote_code, how.twin))
+        if self.model.config.pad_token_id is None:  # texts of a batch have one length: nothing is ever padded
+            self.model.config.pad_token_id = -1
+        self.device = prepared.embeds.device
         with torch.no_grad():
             self._base = self._logits(inputs_embeds=prepared.embeds[None])
 
     def _logits(self, **given: torch.Tensor) -> torch.Tensor:
         (one,) = given.values()
         mask = torch.ones(one.shape[:2], dtype=torch.long, device=one.device)
-        logits: torch.Tensor = self.model(**given, attention_mask=mask).logits
+        try:
+            with quiet():
+                logits: torch.Tensor = self.model(**given, attention_mask=mask).logits
+        except (NotImplementedError, ValueError) as error:
+            raise WordswayError(
+                f"this classifier cannot be asked that way ({str(error).splitlines()[0][:120]}): judge by a layer"
+            ) from None
         return logits
 
     def change(self, ids: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            return (self._logits(input_ids=ids) - self._base).double().norm(dim=1) / self._base.double().norm()
+            return (self._logits(input_ids=ids.to(self.device)) - self._base).double().norm(dim=1) / self._base.double().norm()
 
     def change2(self, embeds: torch.Tensor) -> torch.Tensor:
         return ((self._logits(inputs_embeds=embeds) - self._base) ** 2).sum(1) / (self._base**2).sum()

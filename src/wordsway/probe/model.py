@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,11 @@ class Prepared:
 
     def radius(self, word: Word) -> float:
         """‖x_word‖: the Frobenius norm of the word's rows together, since a word of several tokens moves as one block."""
-        return float(self.embeds[list(word.rows)].norm())
+        return float(self.embeds[list(word.rows)].double().norm())
 
     def word(self, which: int | str | None) -> Word:
         """A word by its index or its spelling; the only one of that spelling, or an error that lists the choice."""
-        if isinstance(which, int) or (which is not None and which.lstrip("-").isdigit()):
+        if isinstance(which, int) or (which is not None and re.fullmatch(r"-?[0-9]+", which)):
             found = [word for word in self.words if word.index == int(which)]
         else:
             found = [word for word in self.words if word.text == which] or [

@@ -19,7 +19,7 @@ from wordsway.probe.model import Prepared, Probe
 from wordsway.reading import Word
 from wordsway.search.ball import Descent, lifted, lowered
 from wordsway.seeds import generator
-from wordsway.vectors import unit
+from wordsway.vectors import exactly_inside, unit
 
 #: progress(done, total) in units of forward passes.
 Meter = Callable[[int, int], None]
@@ -68,7 +68,8 @@ class Blocks:
     def __init__(self, prepared: Prepared, words: Sequence[Word], reach: float) -> None:
         self.prepared, self.words = prepared, list(words)
         m = max(len(word.rows) for word in words)
-        device, dtype = prepared.embeds.device, prepared.embeds.dtype
+        device = prepared.embeds.device
+        dtype = torch.promote_types(prepared.embeds.dtype, torch.float32)  # a search in half precision would not find its way
         self.rows = torch.tensor([[*word.rows, *[word.rows[0]] * (m - len(word.rows))] for word in words], device=device)
         self.mask = torch.tensor([[1.0] * len(word.rows) + [0.0] * (m - len(word.rows)) for word in words], device=device, dtype=dtype)
         self.radius = torch.tensor([reach * prepared.radius(word) for word in words], device=device, dtype=dtype)
@@ -84,15 +85,17 @@ class Blocks:
     def moved(self, which: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """Embeddings (B, n, d) of the text with block ``which[b]`` moved by ``delta[b]`` (m·d numbers)."""
         B, (n, d) = len(which), self.prepared.embeds.shape
-        blocks = delta.reshape(B, -1, d) * self.mask[which][:, :, None]
+        blocks = (delta.reshape(B, -1, d) * self.mask[which][:, :, None]).to(self.prepared.embeds.dtype)
         return self.prepared.embeds.expand(B, n, d).scatter_add(1, self.rows[which][:, :, None].expand(-1, -1, d), blocks)
 
     def inside(self, which: torch.Tensor, unit_delta: torch.Tensor) -> torch.Tensor:
         return self.radius[which][:, None] * unit_delta
 
     def delta(self, which: int, flat: torch.Tensor) -> torch.Tensor:
-        """A word's own rows of Δ."""
-        return flat.reshape(-1, self.prepared.embeds.shape[1])[: len(self.words[which].rows)].clone()
+        """A word's own rows of Δ, inside the ball even after rounding."""
+        m, d = len(self.words[which].rows), self.prepared.embeds.shape[1]
+        inside = exactly_inside(flat[: m * d], float(self.radius[which])) * (1 - 1e-7)
+        return inside.to(flat).reshape(m, d)
 
 
 class Target:
@@ -107,7 +110,8 @@ class Target:
     def change2(self, embeds: torch.Tensor) -> torch.Tensor:
         """S² for each of B texts given as embeddings (B, n, d)."""
         states = self.probe.layers.layer(self.layer, embeds, self.prepared.at)
-        return ((states - self.base) ** 2).sum((1, 2)) / self.norm2
+        change = states.to(torch.promote_types(states.dtype, torch.float32)) - self.base
+        return (change**2).sum((1, 2)) / self.norm2
 
 
 def row_bytes(probe: Probe, n: int, layer: int) -> int:
@@ -156,7 +160,7 @@ def worst(
     values: list[torch.Tensor] = []
     rested = True
     for start in range(0, len(blocks), together):
-        some = torch.arange(start, min(start + together, len(blocks)))
+        some = torch.arange(start, min(start + together, len(blocks)), device=blocks.radius.device)
         which = some.repeat_interleave(effort.starts)
 
         def slope(w: torch.Tensor, which: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -178,7 +182,7 @@ def worst(
         points = Descent(w, *slope(w, which))
         for step in range(effort.early + effort.late):
             if step == effort.early and effort.starts > 1:
-                best = points.value.view(-1, effort.starts).argmin(1) + torch.arange(len(some)) * effort.starts
+                best = points.value.view(-1, effort.starts).argmin(1) + torch.arange(len(some), device=some.device) * effort.starts
                 points, which = points.only(best), which[best]
             if not bool(points.alive.any()):
                 break
@@ -200,7 +204,7 @@ def _starts(probe: Probe, blocks: Blocks, which: torch.Tensor, count: int, seed:
         noise = generator(seed, "probe", word.index, at % count)
         block = torch.zeros(blocks.rows.shape[1], d)
         block[: len(word.rows)] = torch.randn(len(word.rows), d, generator=noise)
-        if at % 2 and blocks.prepared.at == "words":
+        if at % count % 2 and blocks.prepared.at == "words":
             vocabulary = probe.layers.model.get_input_embeddings().weight
             other = int(torch.randint(len(vocabulary), (1,), generator=noise))
             block[0] = (vocabulary[other] - blocks.prepared.embeds[word.rows[0]]).cpu().float()

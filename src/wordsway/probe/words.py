@@ -51,7 +51,7 @@ def words(
     _check(reach, effort, memory)
     probe = model if isinstance(model, Probe) else Probe(model)
     prepared = probe.read(text, at)
-    chosen = list(prepared.words) if only is None else [prepared.word(one) for one in only]
+    chosen = list(prepared.words) if only is None else list(dict.fromkeys(prepared.word(one) for one in only))
     number = probe.layers.number(layer)
     if number == 0 and at == "input":
         raise InputError("a layer behind the one that moves", "layer 0", "take layer 1 or later, or move the words")

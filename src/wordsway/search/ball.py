@@ -79,7 +79,7 @@ class Descent:
         self.rho[learned] = torch.cat([self.rho[learned, 1:], 1 / bent[learned, None]], 1)
         self.w = torch.where(taken[:, None], w, self.w)
         self.gradient = torch.where(taken[:, None], gradient, self.gradient)
-        little = taken & (value > (1 - LITTLE) * self.value)
+        little = taken & (self.value - value < LITTLE * self.value.abs())
         self.stalled = torch.where(little, self.stalled + 1, torch.where(taken, 0.0, self.stalled))
         self.value = torch.where(taken, value, self.value)
         self.share = torch.where(taken, torch.ones_like(self.share), self.share * 0.3)
