@@ -26,7 +26,7 @@ def words_command(
     ] = "words",
     twin: Annotated[bool, typer.Option("--twin", help="Also search a twin of the model with random weights.")] = False,
     swaps: Annotated[int, typer.Option("--swaps", help="Also find real words for the so many most moving ones.")] = 0,
-    effort: Annotated[float | None, typer.Option("--effort", help="How long to search; 1 by default, 0.1 with --data.")] = None,
+    effort: Annotated[float | None, typer.Option("--effort", help="How long to search; 1 by default, 0.2 with --data.")] = None,
     memory: Annotated[
         float | None, typer.Option("--memory", help="Memory of the search, in GiB, 2 by default; with --data of all workers together.")
     ] = None,
