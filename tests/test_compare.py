@@ -13,6 +13,7 @@ import pytest
 import torch
 from rich.console import Console
 
+import pages
 import tiny
 from wordsway import data
 from wordsway.cli.app import run
@@ -228,7 +229,7 @@ def test_hostile_prompts(models, text, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["a"]["prompt"] == text
     view = shown(compare(text, "the film", folder, tokens=2))
-    assert not [char for char in view if not char.isprintable() and char != "\n"]
+    assert not pages.HARMFUL.search(view)
     assert all(len(line) <= 80 for line in view.splitlines())
     if "bold" in text:
         assert "[bold]film[/bold]" in view
@@ -282,6 +283,8 @@ def test_exit_statuses(llama, tmp_path, capsys):
     assert "“good” → “dull” (word 3)" in out and "KL(a‖b)" in out and err == ""
     assert run(["compare", A, B, *model, "--json"]) == 0
     assert {"a", "b", "edits", "layers", "kl_ab", "kl_ba", "model", "versions"} <= json.loads(capsys.readouterr().out).keys()
+    assert run(["compare", A, B, *model, "--html", str(tmp_path / "a.html"), "--out", str(tmp_path / "a.png")]) == 0
+    assert capsys.readouterr().out.count("written: ") == 2 and "good" in (tmp_path / "a.html").read_text() and (tmp_path / "a.png").exists()
     broken = tmp_path / "broken"
     causal(broken, "llama")
     (broken / "model.safetensors").write_bytes(b"nothing")
@@ -290,6 +293,7 @@ def test_exit_statuses(llama, tmp_path, capsys):
         ([A], 2),
         ([A, A, *model], 2),
         ([A, "", *model], 2),
+        ([A, B, *model, "--out", "a.gif"], 2),
         ([A, B, "--model", str(tmp_path / "none")], 2),
         ([A, B, "--model", str(broken)], 1),
     ]

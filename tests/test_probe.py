@@ -387,6 +387,7 @@ def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
         (["swap", "film", "--word", "plot"], "one word of the text"),
         (["swap", "film", "--target", "mood"], "a layer"),
         (["swap", "film", "--top", "0"], "top"),
+        (["swap", "film", "--out", "a.gif"], "ends in"),
         (["swap", "film", "--among", "missing.txt"], "one word per line"),
     ],
 )
@@ -420,6 +421,8 @@ def test_words_and_swaps_from_the_command_line(folders, tmp_path, capsys):
     assert "good" in out and "written" in out and (tmp_path / "w.svg").is_file()
     assert run(["words", "the film was good", "--model", model, "--forecast", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["words"] == 4
-    assert run(["swap", "the film was good", "--word", "good", "--model", model, "--top", "3", "--json"]) == 0
+    page = tmp_path / "swap.html"
+    assert run(["swap", "the film was good", "--word", "good", "--model", model, "--top", "3", "--json", "--html", str(page)]) == 0
+    assert page.read_text().startswith("<!doctype html>")
     document = json.loads(capsys.readouterr().out)
     assert len(document["swaps"]) == 3 and document["word"] == "good" and document["reached"] > 0

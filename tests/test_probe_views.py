@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import warnings
-from html.parser import HTMLParser
 
 import pandas
 import pytest
 from rich.console import Console
 
+from pages import HARMFUL, HOSTILE, Page, printed
 from wordsway.errors import InputError
 from wordsway.probe.results import Swap, Swaps, Words, WordSway
 from wordsway.reading import word_spans
-from wordsway.report.probe_files import WRITERS, save_words
-from wordsway.report.probe_html import words_fragment, words_page
-from wordsway.report.probe_parts import in_place, number, over_noise, pieces, ranked, readable, times, worst_layer
-from wordsway.report.probe_plot import SHOWN, drawable, words_figure
-from wordsway.report.probe_terminal import HEAT, MARKS, level, swaps_panel, words_panel
+from wordsway.report.files import WRITERS, save
+from wordsway.report.fonts import drawable
+from wordsway.report.letters import readable
+from wordsway.report.parts import in_place, number, over_noise, pieces, ranked, times, worst_layer
+from wordsway.report.swaps_terminal import swaps_panel
+from wordsway.report.words_html import words_fragment, words_page
+from wordsway.report.words_plot import SHOWN, words_figure
+from wordsway.report.words_terminal import HEAT, MARKS, level, words_panel
 
 SHORT = "The film was not bad, but the end of the film was."
-HOSTILE = (
-    "<script>alert(1)</script> </script> <!-- \x1b[31mred \x9b1m \x00 \x07 שלום עולם مرحبا e\u0301a\u0301 👩\u200d👧 😀 \u202eevil\u2066"
-    " $x$ $ [bold] [/bold] :smile: &amp; \"'> 你好\u2028line\u2029\r\nend \ud800 \ufeff \x7f"
-)
 LONG = " ".join(["one two three four five six"] * 50)
 TEXTS = {"short": SHORT, "hostile": HOSTILE, "long": LONG, "empty": "", "one": "x" * 300, "hebrew": "שלום עולם, שלום"}
-#: What no view may pass on: controls of the terminal, overrides of the direction, halves of characters.
-HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 ABOUT = {"model": "tiny/<b>model</b>", "model_sha256": "0123abcd" * 8, "width": 16}
 VERSIONS = {"wordsway": "0.9", "torch": "2.4"}
 
@@ -49,46 +45,6 @@ def words_of(text: str, *, layers: int = 6, layer: int = 4, twin: bool = False, 
         given = (Swaps(text, 0, found[0].word, f"layer {layer}", best, 30522, 64, 0.8111, ABOUT, 5, 1.25, VERSIONS),)
     tokens = ("[CLS]", *(word.word for word in found), "[SEP]")
     return Words(text, tuple(found), tokens, layer, layers, 0.875, "words", ABOUT, 11, 12.5, 321.0, "converged", VERSIONS, given)
-
-
-def printed(panel: object, width: int, *, colours: bool = False, **options: object) -> str:
-    file = io.StringIO()
-    Console(file=file, width=width, force_terminal=colours, color_system="truecolor" if colours else None, **options).print(panel)
-    return file.getvalue()
-
-
-class Page(HTMLParser):
-    """A document as a browser takes it: its tags, and what is read."""
-
-    def __init__(self, document: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.read: list[str] = []
-        self.data = ""
-        self.feed(document)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "br", "rect", "path", "circle", "polyline"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if tag in self.open:
-            assert self.open.pop() == tag, f"</{tag}> closes something else"
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == "script":
-            self.data += data
-        elif self.open and self.open[-1] != "style":
-            self.read.append(data)
-
-    def attributes(self, name: str) -> list[str]:
-        return [attrs[name] or "" for _, attrs in self.tags if name in attrs]
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -298,7 +254,7 @@ def test_files_are_whole_and_equal_results_give_equal_bytes(tmp_path, kind, name
     words = words_of(TEXTS[name], twin=name == "short", swaps=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        first = save_words(words, tmp_path / "new" / f"a{kind}")
+        first = save(words, tmp_path / "new" / f"a{kind}")
         second = words_of(TEXTS[name], twin=name == "short", swaps=True).save(str(tmp_path / f"b{kind.upper()}"))
     assert first.read_bytes() == second.read_bytes()
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [f"a{kind}", f"b{kind.upper()}"]
@@ -307,17 +263,17 @@ def test_files_are_whole_and_equal_results_give_equal_bytes(tmp_path, kind, name
 def test_tables_come_back_as_they_were(tmp_path):
     words = words_of(HOSTILE.replace("\ud800", ""))
     frame = words.frame().astype({"twin": float})
-    pandas.testing.assert_frame_equal(pandas.read_parquet(save_words(words, tmp_path / "a.parquet")), frame, check_dtype=False)
-    csv = pandas.read_csv(save_words(words, tmp_path / "a.csv"), keep_default_na=False, na_values={"twin": [""]})
+    pandas.testing.assert_frame_equal(pandas.read_parquet(save(words, tmp_path / "a.parquet")), frame, check_dtype=False)
+    csv = pandas.read_csv(save(words, tmp_path / "a.csv"), keep_default_na=False, na_values={"twin": [""]})
     pandas.testing.assert_frame_equal(csv, frame, check_dtype=False)
-    assert json.loads(save_words(words_of(HOSTILE), tmp_path / "a.json").read_text("utf-8")) == json.loads(words_of(HOSTILE).to_json())
+    assert json.loads(save(words_of(HOSTILE), tmp_path / "a.json").read_text("utf-8")) == json.loads(words_of(HOSTILE).to_json())
 
 
 def test_svg_is_text_and_harmless(tmp_path):
     from xml.etree import ElementTree
 
     words = words_of("plain $x$ 你好 <script> \x00 שלום")
-    svg = save_words(words, tmp_path / "a.svg").read_text("utf-8")
+    svg = save(words, tmp_path / "a.svg").read_text("utf-8")
     said = [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert "$ (1)" in said and any("你好" in text for text in said), "letters stay letters: the reader brings the font"
     assert "<script" not in svg
@@ -326,12 +282,12 @@ def test_svg_is_text_and_harmless(tmp_path):
 def test_other_endings_and_places_are_refused(tmp_path):
     words = words_of(SHORT)
     with pytest.raises(InputError, match=r"\.html, \.svg, \.png, \.pdf, \.json, \.csv, \.parquet"):
-        save_words(words, tmp_path / "a.docx")
+        save(words, tmp_path / "a.docx")
     with pytest.raises(InputError, match="ends in"):
-        save_words(words, tmp_path / "html")
+        save(words, tmp_path / "html")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="a folder that you may write to"):
-        save_words(words, tmp_path / "file" / "a.html")
+        save(words, tmp_path / "file" / "a.html")
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(InputError, match="a folder that you may write to"):
-        save_words(words, tmp_path / "folder.html")
+        save(words, tmp_path / "folder.html")

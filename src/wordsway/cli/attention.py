@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.progress import echo_json
+from wordsway.cli.probing import HTML_HELP, OUT_HELP, deliver, files_of
 from wordsway.cli.waiting import waiting
 from wordsway.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.probe.shown import Shown
 
 
 def attention_command(
@@ -27,7 +31,8 @@ def attention_command(
     ] = None,
     reach: Annotated[float, typer.Option("--reach", help="With --attract: Δ may be so many times as long as the word's embedding.")] = 1.0,
     seed: Annotated[int, typer.Option("--seed", help="With --attract: of the noise that it is compared with.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write a .png, .svg, .pdf, .csv or .json file.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help=HTML_HELP)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help=OUT_HELP)] = None,
     device: Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, mps.")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
     remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the model.")] = False,
@@ -37,29 +42,21 @@ def attention_command(
 
     Example: wordsway attention "I love her much" "I love her smile" --out attention.png
     """
-    if attract is not None:
-        if text_b is not None or layer != "1":
-            raise InputError("one text and layer 1 with --attract", f"two texts, or layer {layer}", "leave them out")
-        _attract(text_a, attract, model, "all" if head == "mean" else head, reach, seed, device, dtype, remote_code, out, as_json)
-        return
+    files = files_of(html, out)
     with waiting("loading libraries") as say:
-        from wordsway.probe.attention import attention, ending_of
+        if attract is None:
+            from wordsway.probe.attention import attention
 
-        if out is not None:
-            ending_of(out)
-        result = attention(text_a, text_b, model, layer, head, special, device=device, dtype=dtype, remote_code=remote_code, progress=say)
-        if out is not None:
-            say("writing the file", 0, 0)
-            result.save(out)
-    if as_json:
-        echo_json(result.to_dict())
-        return
-    result.show()
-    if out is not None:
-        typer.echo(f"written: {out}")
+            how: dict[str, Any] = {"device": device, "dtype": dtype, "remote_code": remote_code, "progress": say}
+            result: Shown = attention(text_a, text_b, model, layer, head, special, **how)
+        elif text_b is not None or layer != "1":
+            raise InputError("one text and layer 1 with --attract", f"two texts, or layer {layer}", "leave them out")
+        else:
+            result = _attracted(text_a, attract, model, "all" if head == "mean" else head, reach, seed, device, dtype, remote_code, say)
+    deliver(result, files, result.to_dict() if as_json else None)
 
 
-def _attract(
+def _attracted(
     text: str,
     word: str,
     model: str,
@@ -69,23 +66,14 @@ def _attract(
     device: str,
     dtype: str,
     remote_code: bool,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+    say: Callable[[str, int, int], None],
+) -> Shown:
     """Attention before and after a word moved, and every layer's change beside noise."""
-    with waiting("loading libraries") as say:
-        from wordsway.probe.attract import attract
-        from wordsway.probe.model import Probe
+    from wordsway.probe.attract import attract
+    from wordsway.probe.model import Probe
 
-        say("loading the model", 0, 0)
-        probe = Probe(model, device=device, dtype=dtype, eager=True, trust_remote_code=remote_code)
-        row = probe.read(text, "input").word(word).rows[0]
-        say("moving the word", 0, 0)
-        result = attract(text, row, probe, head=head, reach=reach, seed=seed)
-        written = None if out is None else result.save(out)
-    if as_json:
-        echo_json(result.to_dict())
-        return
-    result.show()
-    if written is not None:
-        typer.echo(f"written: {written}")
+    say("loading the model", 0, 0)
+    probe = Probe(model, device=device, dtype=dtype, eager=True, trust_remote_code=remote_code)
+    row = probe.read(text, "input").word(word).rows[0]
+    say("moving the word", 0, 0)
+    return attract(text, row, probe, head=head, reach=reach, seed=seed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wordsway.cli.progress import echo_json
+from wordsway.cli.probing import HTML_HELP, OUT_HELP, deliver, files_of
 from wordsway.cli.waiting import waiting
 
 
@@ -19,6 +20,8 @@ def compare_command(
     device: Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, mps.")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
     remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the model.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help=HTML_HELP)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help=OUT_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Ask a language model two prompts that differ in a word: both answers, the change of every layer, the next token's divergence.
@@ -27,11 +30,9 @@ def compare_command(
 
     Example: wordsway compare "The capital of France is" "The capital of Italy is"
     """
+    files = files_of(html, out)
     with waiting("loading libraries") as say:
         from wordsway.probe.compare import compare
 
         result = compare(a, b, model, tokens=tokens, chat=chat, device=device, dtype=dtype, remote_code=remote_code, progress=say)
-    if as_json:
-        echo_json(result.to_dict())
-    else:
-        result.show()
+    deliver(result, files, result.to_dict() if as_json else None)

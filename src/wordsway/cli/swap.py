@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import text_of
-from wordsway.cli.progress import echo_json
+from wordsway.cli.probing import HTML_HELP, OUT_HELP, deliver, files_of, text_of
 from wordsway.cli.waiting import waiting
 from wordsway.errors import InputError
 
@@ -28,6 +27,8 @@ def swap_command(
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
     remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help=HTML_HELP)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help=OUT_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Which real word, in the place of another, moves the model most?
@@ -37,6 +38,7 @@ def swap_command(
     from wordsway.probe.model import Probe
     from wordsway.probe.swap import swap
 
+    files = files_of(html, out)
     sentence = text_of(text)
     if not 0 < memory < 2**20:
         raise InputError("a memory budget in GiB", memory, "leave it at 2")
@@ -64,7 +66,4 @@ def swap_command(
             memory=int(memory * 2**30),
             progress=line,
         )
-    if as_json:
-        echo_json(result.to_dict())
-    else:
-        result.show()
+    deliver(result, files, result.to_dict() if as_json else None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import text_of
+from wordsway.cli.probing import HTML_HELP, deliver, files_of, text_of
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
 from wordsway.cli.words_batch import Batch, refuse, run_batch
@@ -34,7 +34,7 @@ def words_command(
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
     remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write one self-contained page.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help=HTML_HELP)] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a folder.")
     ] = None,
@@ -98,11 +98,8 @@ def words_command(
     from wordsway.probe.swap import swap
     from wordsway.probe.words import forecast as forecast_words
     from wordsway.probe.words import words
-    from wordsway.report.probe_files import ending_of
 
-    for path in (html, out):
-        if path is not None:
-            ending_of(path)
+    files = files_of(html, out)
     sentence = text_of(text)
     if not 0 < memory < 2**20:
         raise InputError("a memory budget in GiB", memory, "leave it at 2")
@@ -141,10 +138,4 @@ def words_command(
         else:
             typer.echo(f"{cost.words} words, {cost.tokens} tokens: about {duration(cost.seconds)}, {in_words(cost.bytes)} beside the model")
         return
-    written = [result.save(path) for path in dict.fromkeys(path for path in (html, out) if path is not None)]
-    if as_json:
-        echo_json(result.to_dict(deltas=deltas))
-        return
-    result.show()
-    for path in written:
-        typer.echo(f"written: {path}")
+    deliver(result, files, result.to_dict(deltas=deltas) if as_json else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,18 +19,16 @@ from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader, Tokens
 from wordsway.probe.model import Probe
-from wordsway.probe.results import vars_of
+from wordsway.probe.shown import Shown, vars_of
 from wordsway.reading import Token
 from wordsway.result import versions
 from wordsway.text.clean import STRAY
 
 if TYPE_CHECKING:
     import pandas
-    from rich.console import RenderableType
 
 #: Bytes that the attention of all layers may take.
 BUDGET = 2 * 2**30
-ENDINGS = (".png", ".svg", ".pdf", ".csv", ".json")
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Shown):
     """The attention of one layer, of one head or the mean over heads, for one text or two.
 
     Cutting special tokens (``special=False``) leaves out their rows and columns and changes no number: rows are not divided by their sums
@@ -93,9 +90,6 @@ class Attention:
         lists = {"texts": [one.to_dict() for one in self.texts], "difference": None if change is None else change.tolist()}
         return vars_of(self) | lists
 
-    def to_json(self, **options: Any) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
-
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per text and pair of tokens: ``row`` looks at ``column``."""
         import pandas
@@ -116,39 +110,6 @@ class Attention:
             for i in range(len(one.tokens))
         ]
         return pandas.DataFrame(rows).astype({"row_word": "Int64", "column_word": "Int64"})
-
-    def show(self) -> None:
-        """Print the result for a person."""
-        from rich.console import Console
-
-        Console().print(self.__rich__())
-
-    def __rich__(self) -> RenderableType:
-        from wordsway.report.compare_terminal import attention_panel
-
-        return attention_panel(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the view that the ending names: .png, .svg, .pdf (heat maps), .csv or .json (numbers)."""
-        path, ending = Path(path), ending_of(path)
-        if ending in (".csv", ".json"):
-            from wordsway.whole import whole
-
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with whole(path) as partial:
-                partial.write_text(self.frame().to_csv(index=False) if ending == ".csv" else self.to_json() + "\n", encoding="utf-8")
-            return path
-        from wordsway.report.attention_plot import draw_attention
-
-        return draw_attention(self, path)
-
-
-def ending_of(path: str | Path) -> str:
-    """The ending of a file that attention can be written to, in small letters."""
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS or Path(path).is_dir():
-        raise InputError(f"a file that ends in {', '.join(ENDINGS)}", repr(str(path)), "name one, such as attention.png")
-    return ending
 
 
 def attention(

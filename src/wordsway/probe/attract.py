@@ -12,11 +12,9 @@ for RAF the paper's Δ ∝ Σ_j Wᵀx_j. G is read off the attention itself, for
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,22 +22,21 @@ import torch
 from wordsway.errors import InputError, WordswayError
 from wordsway.probe.model import Prepared, Probe
 from wordsway.probe.search import MEMORY
+from wordsway.probe.shown import Shown
 from wordsway.probe.words import profile
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.seeds import generator
-from wordsway.whole import whole
 
 if TYPE_CHECKING:
     import pandas
-    from rich.console import RenderableType
 
 #: Draws of noise that the change is compared with.
 DRAWS = 8
 
 
 @dataclass(frozen=True)
-class Attracted:
+class Attracted(Shown):
     """Attention drawn to one token: every layer's relative change beside that of noise of the same norm, attention before and after.
 
     ``before`` and ``after`` are the first layer's attention, n×n, of the chosen head, or the mean over heads.
@@ -68,40 +65,12 @@ class Attracted:
     def to_dict(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "delta"} | {"factors": self.factors}
 
-    def to_json(self, **options: Any) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
-
     def frame(self) -> pandas.DataFrame:
         """One row per layer."""
         import pandas
 
         rows = zip(self.profile, self.noise, self.factors, strict=True)
         return pandas.DataFrame([{"layer": at, "change": c, "noise": e, "factor": f} for at, (c, e, f) in enumerate(rows)])
-
-    def show(self) -> None:
-        """Print the result for a person."""
-        from rich.console import Console
-
-        Console().print(self.__rich__())
-
-    def __rich__(self) -> RenderableType:
-        from wordsway.report.attract_terminal import attracted_panel
-
-        return attracted_panel(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Attention before and after as .png, .svg or .pdf; all numbers as .json; layers as .csv."""
-        path = Path(path)
-        if path.suffix not in (".png", ".svg", ".pdf", ".json", ".csv"):
-            raise InputError("a file ending in .png, .svg, .pdf, .json or .csv", path.name, "choose one of them")
-        if path.suffix in (".json", ".csv"):
-            with whole(path) as partial:
-                partial.write_text(self.to_json() if path.suffix == ".json" else self.frame().to_csv(index=False), "utf-8")
-            return path
-        from wordsway.report.attract_plot import draw_attracted
-
-        draw_attracted(self, path.with_suffix(""), (path.suffix[1:],))
-        return path
 
 
 def attract(

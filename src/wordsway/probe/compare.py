@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,13 +17,12 @@ from wordsway.pretrained.causal import Causal, Prompt, States
 from wordsway.pretrained.files import locate
 from wordsway.pretrained.load import Loading
 from wordsway.probe.differences import Edit, common, common_end, divergence, line_up, word_edits
-from wordsway.probe.results import vars_of
+from wordsway.probe.shown import Shown, vars_of
 from wordsway.result import versions
 from wordsway.text.clean import STRAY
 
 if TYPE_CHECKING:
     import pandas
-    from rich.console import RenderableType
 
 #: Called with what is being done, how much of it is done, and of how much (0: not known).
 Stage = Callable[[str, int, int], None]
@@ -71,7 +69,7 @@ class LayerChange:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """What a causal language model makes of two prompts.
 
     Rows line up one to one when both prompts have the same number of tokens. Otherwise the first ``prefix`` and the last ``suffix`` rows
@@ -107,25 +105,12 @@ class Comparison:
         lists = {"edits": [vars_of(one) for one in self.edits], "layers": [vars_of(one) for one in self.layers]}
         return vars_of(self) | sides | lists | {"same_tokens": self.same_tokens}
 
-    def to_json(self, **options: Any) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
-
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per layer, 0 … L."""
         import pandas
 
-        return pandas.DataFrame([vars_of(one) for one in self.layers], columns=["layer", "change", "behind", "last"])
-
-    def show(self) -> None:
-        """Print the result for a person."""
-        from rich.console import Console
-
-        Console().print(self.__rich__())
-
-    def __rich__(self) -> RenderableType:
-        from wordsway.report.compare_terminal import comparison_panel
-
-        return comparison_panel(self)
+        numbers = {"change": float, "behind": float, "last": float}
+        return pandas.DataFrame([vars_of(one) for one in self.layers], columns=["layer", *numbers]).astype(numbers)
 
 
 def compare(

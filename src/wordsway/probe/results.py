@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from wordsway.probe.shown import Shown, vars_of
+from wordsway.text.clean import STRAY
+
 if TYPE_CHECKING:
     import pandas
-    from rich.console import RenderableType
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Swaps:
+class Swaps(Shown):
     """The vocabulary's words in one place of a text, those that move the target most first.
 
     ``target`` is "layer 6", "pooled" or "logits"; ``worst`` the relative change by the worst Δ found (at most the word's own norm), and
@@ -49,28 +50,13 @@ class Swaps:
         return self.swaps[0].change / self.worst if self.swaps and self.worst else None
 
     def to_dict(self) -> dict[str, Any]:
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return plain | {"swaps": [vars_of(swap) for swap in self.swaps], "reached": self.reached}
-
-    def to_json(self, **options: Any) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
+        return vars_of(self) | {"swaps": [vars_of(swap) for swap in self.swaps], "reached": self.reached}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per real word, best first."""
         import pandas
 
         return pandas.DataFrame([vars_of(swap) for swap in self.swaps], columns=[one.name for one in fields(Swap)])
-
-    def show(self) -> None:
-        """Print the result for a person."""
-        from rich.console import Console
-
-        Console().print(self.__rich__())
-
-    def __rich__(self) -> RenderableType:
-        from wordsway.report.probe_terminal import swaps_panel
-
-        return swaps_panel(self)
 
 
 @dataclass(frozen=True)
@@ -96,7 +82,7 @@ class WordSway:
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Shown):
     """Every searched word of a text, in the order of the text, with its profile over the layers.
 
     ``layer`` of ``layers`` was searched; ``reach`` is ρ, the share of the word's own norm that Δ may have; ``tokens`` are the pieces that
@@ -124,12 +110,11 @@ class Words:
         return max(self.words, key=lambda one: one.sensitivity)
 
     def to_dict(self, *, deltas: bool = False) -> dict[str, Any]:
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
         words = [vars_of(word) | {"delta": word.delta.tolist() if deltas and word.delta is not None else None} for word in self.words]
         if not deltas:
             for word in words:
                 word.pop("delta")
-        return plain | {"words": words, "swaps": [one.to_dict() for one in self.swaps]}
+        return vars_of(self) | {"words": words, "swaps": [one.to_dict() for one in self.swaps]}
 
     def to_json(self, *, deltas: bool = False, **options: Any) -> str:
         """One JSON document; ``deltas`` adds the witnesses."""
@@ -142,7 +127,7 @@ class Words:
         rows = [
             {
                 "index": word.index,
-                "word": word.word,
+                "word": STRAY.sub("�", word.word),
                 "start": word.start,
                 "end": word.end,
                 "layer": layer,
@@ -154,31 +139,5 @@ class Words:
             for word in self.words
             for layer, change in enumerate(word.profile)
         ]
-        return pandas.DataFrame(rows, columns=["index", "word", "start", "end", "layer", "change", "noise", "twin", "searched"])
-
-    def show(self) -> None:
-        """Print the result for a person."""
-        from rich.console import Console
-
-        Console().print(self.__rich__())
-
-    def __rich__(self) -> RenderableType:
-        from wordsway.report.probe_terminal import words_panel
-
-        return words_panel(self)
-
-    def _repr_html_(self) -> str:
-        from wordsway.report.probe_html import words_fragment
-
-        return words_fragment(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the view that the ending names: .html (one self-contained page), .svg, .png, .pdf, .json, .csv or .parquet."""
-        from wordsway.report.probe_files import save_words
-
-        return save_words(self, Path(path))
-
-
-def vars_of(one: Any) -> dict[str, Any]:
-    """The fields of a dataclass, as they are."""
-    return {part.name: getattr(one, part.name) for part in fields(one)}
+        columns = ["index", "word", "start", "end", "layer", "change", "noise", "twin", "searched"]
+        return pandas.DataFrame(rows, columns=columns).astype({"twin": float})

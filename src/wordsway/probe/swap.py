@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -87,7 +88,8 @@ def swap(
     if worst_case:
         blocks, effort = Blocks(prepared, [place], 1.0), Effort()
         layer = probe.layers.count if judged.name in ("pooled", "logits") else int(judged.name.split()[1])
-        _, reached, _ = worst(probe, blocks, layer, effort=effort, seed=seed, memory=memory, target=judged.change2)
+        meter = partial(told, "searching the worst Δ")
+        _, reached, _ = worst(probe, blocks, layer, effort=effort, seed=seed, memory=memory, meter=meter, target=judged.change2)
         limit = float(reached[0])
     swaps = tuple(Swap(found.words[at], values[at], found.ids[at][place.rows[0]]) for at in order)
     about = (len(found), len(values), limit, probe.describe(), seed, time.perf_counter() - started, versions())

@@ -13,41 +13,36 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from wordsway.probe.attention import Attention
-from wordsway.report.compare_terminal import hundredths, one_line
-from wordsway.report.plot import STYLE, save
-from wordsway.report.terminal import plain
+from wordsway.report.attention_terminal import hundredths
+from wordsway.report.fonts import look, spelled
+from wordsway.report.letters import shortened
+from wordsway.report.plot import write
 
 #: Up to this many tokens cells carry their numbers; up to this many, every token is named.
 NUMBERED, NAMED = 12, 80
 #: Letters of a name, and of a line of a title.
 LONG, LINE = 14, 46
-#: Fonts for scripts that the standard one lacks, used where they are installed.
-SCRIPTS = (
-    *("Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans Hebrew"),
-    *("Noto Sans Devanagari", "Noto Emoji", "Arial Unicode MS"),
-)
 
 
-def draw_attention(result: Attention, path: Path) -> Path:
-    """Write the heat maps as the format that the ending of ``path`` names; whole or not at all."""
+def draw_attention(result: Attention, path: Path, kind: str) -> None:
+    """One picture, png, svg or pdf."""
     change = result.difference
-    names = [_short(one.labels) for one in result.texts]
+    names = [_short(one.labels, kind) for one in result.texts]
     differ = {at for at, (a, b) in enumerate(zip(names[0], names[-1], strict=True)) if a != b} if change is not None else set()
     both = [b if a == b else f"{a} →\n{b}" for a, b in zip(names[0], names[-1], strict=False)]
-    with plt.rc_context(STYLE | {"axes.grid": False, "font.family": _fonts(), "svg.hashsalt": "wordsway"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the SVG keeps the letter
+    with plt.rc_context(look()), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the layout measures letters, too
         size = _size(result, both if change is not None else max(names, key=len))
         figure, grid = plt.subplots(1, len(names) + (change is not None), figsize=size, layout="constrained", squeeze=False)
         axes = list(grid[0])
         top = max(float(one.matrix.max()) for one in result.texts) or 1.0
         image: Any = None
         for at, one, labels in zip(axes, result.texts, names, strict=False):
-            image = _heat(at, one.matrix, labels, _title(one.text), differ, cmap="Blues", vmin=0.0, vmax=top)
+            image = _heat(at, one.matrix, labels, _title(spelled(one.text, kind)), differ, cmap="Blues", vmin=0.0, vmax=top)
         _scale(figure, image, axes[: len(names)], "attention")
         if change is not None:
             reach = float(np.abs(change).max()) or 1.0
@@ -55,11 +50,10 @@ def draw_attention(result: Attention, path: Path) -> Path:
             _scale(figure, image, axes[-1:], "change of attention")
         axes[0].set_ylabel("token that looks" if len(both) <= NAMED else "number of the token that looks, from 0")
         cut = "" if result.special else "; special tokens cut, rows not rescaled"
-        about = f"{plain(str(result.model['name']))}, attention of {result.name}{cut}"
-        figure.suptitle(textwrap.fill(about, int(10 * size[0])), fontsize=11, parse_math=False)
-        written = save(figure, path.with_suffix(""), (path.suffix[1:],))[0]
+        about = f"{spelled(result.model['name'], kind)}, attention of {result.name}{cut}"
+        figure.suptitle(textwrap.fill(about, int(10 * size[0])), fontsize=11)
+        write(figure, path, kind)
         plt.close(figure)
-    return written
 
 
 def _size(result: Attention, names: Sequence[str]) -> tuple[float, float]:
@@ -77,14 +71,14 @@ def _heat(axes: Axes, matrix: np.ndarray, names: Sequence[str], title: str, diff
     """One matrix; names of tokens that differ are bold."""
     image = axes.imshow(matrix, aspect="equal", interpolation="nearest", **scale)
     n = len(names)
-    axes.set_title(title, fontsize=10, parse_math=False)
+    axes.set_title(title, fontsize=10)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if n <= NAMED:
         axes.set_xticks(range(n), names, rotation=90)
         axes.set_yticks(range(n), names)
         for place, label in [*enumerate(axes.get_xticklabels()), *enumerate(axes.get_yticklabels())]:
-            label.set(parse_math=False, fontsize=10, fontweight="bold" if place in differ else "normal")  # a $ is a dollar
+            label.set(fontsize=10, fontweight="bold" if place in differ else "normal")
     if n <= NUMBERED:
         for (row, column), value in np.ndenumerate(matrix):
             colour = "white" if abs(value) > 0.6 * scale["vmax"] else "#222222"
@@ -97,15 +91,11 @@ def _scale(figure: Figure, image: Any, axes: Sequence[Axes], label: str) -> None
     bar.outline.set_visible(False)
 
 
-def _short(labels: Sequence[str]) -> list[str]:
-    return [label if len(label) <= LONG else f"{label[: LONG - 1]}…" for label in map(plain, labels)]
+def _short(labels: Sequence[str], kind: str) -> list[str]:
+    names = [spelled(label, kind) for label in labels]
+    return [name if len(name) <= LONG else f"{name[: LONG - 1]}…" for name in names]
 
 
 def _title(text: str) -> str:
     """Three or four lines of the text; a long one loses its middle."""
-    return textwrap.fill(one_line(text, 3 * LINE), LINE)
-
-
-def _fonts() -> list[str]:
-    there = set(font_manager.get_font_names())
-    return ["DejaVu Sans", *(name for name in SCRIPTS if name in there)]
+    return textwrap.fill(shortened(text, 3 * LINE), LINE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,16 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from wordsway.probe.attract import Attracted
+from wordsway.report.attract_terminal import looks, moved
+from wordsway.report.fonts import look, spelled
 from wordsway.report.panels import LOOK
-from wordsway.report.plot import STYLE, save
-from wordsway.report.terminal import plain
+from wordsway.report.plot import STYLE, write
 
-FORMATS = ("png", "svg", "pdf")
 #: Up to this many tokens cells carry their numbers; up to this many, every token is named.
 NUMBERED, NAMED = 16, 60
 
 
-def draw_layers(result: Attracted, path: Path, formats: Sequence[str] = FORMATS) -> None:
+def draw_layers(result: Attracted, path: Path, kind: str) -> None:
     """The relative change of every layer, by the Δ and by noise of the same norm."""
     with plt.rc_context(STYLE):
         drawn, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
@@ -38,17 +38,17 @@ def draw_layers(result: Attracted, path: Path, formats: Sequence[str] = FORMATS)
         axes.set_xlabel("layer (0 is the input)")
         axes.set_ylabel("relative change of hidden states")
         axes.legend(fontsize=9, loc="best")
-        save(drawn, path, formats)
+        write(drawn, path, kind)
         plt.close(drawn)
 
 
-def draw_attracted(result: Attracted, path: Path, formats: Sequence[str] = FORMATS) -> None:
+def draw_attracted(result: Attracted, path: Path, kind: str) -> None:
     """Attention of the first layer, before and after."""
-    names = [plain(token) for token in result.tokens]
+    names = [spelled(token, kind) for token in result.tokens]
     n = len(names)
     cell = 0.55 if n <= NUMBERED else min(0.3, 14 / n)
-    with plt.rc_context(STYLE | {"axes.grid": False, "figure.constrained_layout.wspace": 0.08}):
-        drawn, both = plt.subplots(1, 2, figsize=(2 * cell * n + 2.4, cell * n + 1.2), layout="constrained", sharey=True)
+    with plt.rc_context(look() | {"figure.constrained_layout.wspace": 0.08}):
+        drawn, both = plt.subplots(1, 2, figsize=(2 * cell * n + 2.4, cell * n + 1.9), layout="constrained", sharey=True)
         image: Any = None
         for axes, matrix, title in zip(both, (result.before, result.after), ("before", "after"), strict=True):
             image = axes.imshow(np.array(matrix), cmap="Blues", vmin=0.0, vmax=1.0)
@@ -56,16 +56,18 @@ def draw_attracted(result: Attracted, path: Path, formats: Sequence[str] = FORMA
             axes.tick_params(length=0)
             axes.spines[:].set_visible(False)
             if n <= NAMED:
-                axes.set_xticks(range(n), names, rotation=60, ha="right", rotation_mode="anchor", parse_math=False)
-                axes.set_yticks(range(n), names, parse_math=False)
+                axes.set_xticks(range(n), names, rotation=60, ha="right", rotation_mode="anchor")
+                axes.set_yticks(range(n), names)
                 axes.get_xticklabels()[result.row].set_fontweight("bold")
             else:
-                axes.set_xticks([result.row], [f"{result.row} {names[result.row]}"], parse_math=False)
+                axes.set_xticks([result.row], [f"{result.row} {names[result.row]}"])
             if n <= NUMBERED:
                 _numbers(axes, np.array(matrix))
         both[0].set_ylabel("token that looks")
+        told = "\n".join((spelled(moved(result), kind), looks(result)))
+        drawn.suptitle("\n".join(textwrap.fill(line, int(24 * cell * n + 24)) for line in told.split("\n")), fontsize=10)
         drawn.colorbar(image, ax=list(both), shrink=0.85, label="attention").outline.set_visible(False)
-        save(drawn, path, formats)
+        write(drawn, path, kind)
         plt.close(drawn)
 
 

@@ -8,26 +8,31 @@ from rich.text import Text
 
 from wordsway.memory import duration
 from wordsway.probe.attract import Attracted
-from wordsway.report.terminal import plain
+from wordsway.report.letters import one_line
 
 
 def attracted_panel(result: Attracted) -> RenderableType:
     """Every layer's change beside noise of the same norm, and who looks at the token now."""
-    token = plain(result.tokens[result.row])
-    others = [at for at in range(len(result.tokens)) if at != result.row]
-    before, after = (sum(matrix[at][result.row] for at in others) / max(1, len(others)) for matrix in (result.before, result.after))
-    head = "all heads" if result.head == "all" else f"head {result.head}"
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("layer", "change", "noise", "times", ""):
         table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
     top = max(result.profile) or 1.0
     for layer, (change, noise, factor) in enumerate(zip(result.profile, result.noise, result.factors, strict=True)):
         table.add_row(str(layer), f"{change:.4g}", f"{noise:.4g}", f"{factor:.1f}×", "█" * round(36 * change / top))
-    line = f"mean attention of the other tokens to it, layer 1, {head}: {before:.3f} before, {after:.3f} after"
-    about = f"{plain(str(result.model['name']))} · Δ at the input, ρ = {result.reach:g} · seed {result.seed} · {duration(result.seconds)}"
-    return Group(
-        Text(f"“{token}” (token {result.row}) moved so that {head} of layer 1 look at it", style="bold"),
-        table,
-        Text(line),
-        Text(about, style="dim"),
-    )
+    name = one_line(result.model["name"])
+    about = f"{name} · Δ at the input, ρ = {result.reach:g} · seed {result.seed} · {duration(result.seconds)}"
+    return Group(Text(moved(result), style="bold"), table, Text(looks(result)), Text(about, style="dim"))
+
+
+def moved(result: Attracted) -> str:
+    """What was done."""
+    heads = "all heads of layer 1 look" if result.head == "all" else f"head {result.head} of layer 1 looks"
+    return f"“{one_line(result.tokens[result.row])}” (token {result.row}) moved so that {heads} at it"
+
+
+def looks(result: Attracted) -> str:
+    """How much the other tokens look at it, before and after."""
+    others = [at for at in range(len(result.tokens)) if at != result.row]
+    before, after = (sum(matrix[at][result.row] for at in others) / max(1, len(others)) for matrix in (result.before, result.after))
+    head = "all heads" if result.head == "all" else f"head {result.head}"
+    return f"mean attention of the other tokens to it, layer 1, {head}: {before:.3f} before, {after:.3f} after"

@@ -8,8 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.report.probe_parts import largest, number, one_line, times
-from wordsway.report.probe_terminal import SHOWN, Fitted, bar, cell
+from wordsway.report.letters import one_line
+from wordsway.report.parts import largest, number, times
+from wordsway.report.words_terminal import SHOWN, Fitted, bar, cell
 
 if TYPE_CHECKING:
     import pandas

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ LOOKS = {
     "raf": ("#D55E00", "^", "RAF (softmax)"),
     "relu-raf": ("#CC79A7", "D", "ReLU-RAF"),
 }
+FORMATS = ("png", "svg", "pdf")
 STYLE: Any = {
     "font.size": 11,
     "axes.spines.top": False,
@@ -39,7 +41,7 @@ STYLE: Any = {
 }
 
 
-def sensitivity_against_n(results: Sequence[Measurement], path: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
+def sensitivity_against_n(results: Sequence[Measurement], path: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Attained means (± sd) and certified ends against n, one colour per map, with the theory curves; log–log.
 
     Files are written under temporary names and renamed, so that an interruption leaves no half picture.
@@ -108,14 +110,21 @@ def legend(axes: Axes, **look: Any) -> None:
     axes.legend([handles[at] for at in order], [labels[at] for at in order], **look)
 
 
-def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
-    """Write ``path``.png and so on, each whole or not at all; without the hour, so that equal numbers give equal files."""
+def save(figure: Figure, path: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write ``path``.png and so on, each whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     written = []
     for kind in formats:
         target = path.with_name(f"{path.name}.{kind}")
-        stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         with whole(target) as partial:
-            figure.savefig(partial, format=kind, dpi=160, metadata=stamp)
+            write(figure, partial, kind)
         written.append(target)
     return written
+
+
+def write(figure: Figure, path: Path, kind: str) -> None:
+    """One file, without the hour, so that equal numbers give equal files."""
+    stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")  # a box is drawn; an SVG's reader brings the fonts that are missing here
+        figure.savefig(path, format=kind, dpi=160, metadata=stamp)

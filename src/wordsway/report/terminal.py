@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wordsway.memory import duration, in_words
+from wordsway.report.letters import one_line
 from wordsway.result import Sensitivity
 from wordsway.studies.finding import FAILS, HOLDS, Finding
 from wordsway.studies.forecast import Forecast
@@ -27,7 +28,7 @@ def sensitivity_panel(s: Sensitivity) -> RenderableType:
     """The interval, the witness, and the words that sway most, with bars."""
     head = Text.assemble(("S ", "bold"), interval(s.lower, s.upper, s.certificate), f"   ‖Δ‖ ≤ {s.radius:.4g}")
     name = next((word.word for word in s.words if word.position == s.position), None)
-    where = f"word {s.position}" + (f" “{plain(name)}”" if name else "")
+    where = f"word {s.position}" + (f" “{one_line(name)}”" if name else "")
     tail = Text(f"attained at {where} of {s.n} · {s.status} · {duration(s.seconds)} · seed {s.seed}", style="dim")
     if len(s.words) == 1:
         return Group(head, tail)
@@ -41,7 +42,7 @@ def sensitivity_panel(s: Sensitivity) -> RenderableType:
     ranked = sorted(s.words, key=lambda word: -word.lower)
     top = max(word.upper if word.upper is not None else word.lower for word in s.words) or 1.0
     for word in ranked[:SHOWN]:
-        cells = [str(word.position)] + ([plain(word.word or "")] if len(table.columns) == 5 else [])
+        cells = [str(word.position)] + ([one_line(word.word or "")] if len(table.columns) == 5 else [])
         upper = "–" if word.upper is None else f"{word.upper:.4g}"
         table.add_row(*cells, f"{word.lower:.4g}", upper, bar(word.lower, word.upper, top))
     more = len(ranked) - SHOWN
@@ -62,11 +63,6 @@ def interval(lower: float, upper: float | None, certificate: str | None) -> str:
     if upper is None:
         return f"≥ {lower:.4g} (no certificate)"
     return f"∈ [{lower:.4g}, {upper:.4g}] ({certificate})"
-
-
-def plain(word: str) -> str:
-    """A word without control characters, so that no text can drive the terminal."""
-    return "".join(char if char.isprintable() else "�" for char in word)
 
 
 def request_line(request: Request) -> str:
@@ -98,7 +94,7 @@ def measurement_table(result: Measurement) -> RenderableType:
         )
         row = [str(index), f"{trial.lower:.4g}", upper, ratio, str(trial.position), duration(trial.seconds)]
         if real:
-            row += [escape(plain(trial.word or "")), escape(plain((trial.text or {}).get("id", "")))]
+            row += [escape(one_line(trial.word or "")), escape(one_line((trial.text or {}).get("id", "")))]
         table.add_row(*row, bar(trial.lower, trial.upper, top, BAR // 3 if real else BAR))
     spread = "" if result.sd is None else f" ± {result.sd:.2g} (sd)"
     lines: list[RenderableType] = [Text(request_line(result.request), style="bold"), table]
@@ -153,7 +149,7 @@ def findings_table(findings: Sequence[Finding]) -> RenderableType:
 
 def place(one: dict[str, Any]) -> str:
     """A trial's row and, where it is known, its word."""
-    return f"{one['position']}" + (f" {plain(one['word'])}" if one.get("word") else "")
+    return f"{one['position']}" + (f" {one_line(one['word'])}" if one.get("word") else "")
 
 
 def lessons_table(result: Lessons) -> RenderableType:
@@ -191,7 +187,7 @@ def lessons_table(result: Lessons) -> RenderableType:
             shown += f" … {place(order[-1])} {order[-1]['error']:.3g}" if len(order) > 4 else ""
             lines.append(Text(f"trial {index}: of {len(order)} rows, easiest to turn first, hardest last: {shown}"))
         if "real_words" in one:
-            shown = ", ".join(f"{plain(best['piece'])} {best['error']:.3g}" for best in one["real_words"][:5])
+            shown = ", ".join(f"{one_line(best['piece'])} {best['error']:.3g}" for best in one["real_words"][:5])
             lines.append(
                 Text(f"trial {index}: of {one['real_words_tried']:,} real words, best {shown} (unchanged {one['unchanged_error']:.3g})")
             )

@@ -10,9 +10,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from wordsway import data
+from wordsway.probe.shown import Shown
 from wordsway.studies.cells import Cell
 from wordsway.studies.finding import FAILS, HOLDS, Finding
 from wordsway.studies.sources import Sources
@@ -31,13 +32,6 @@ LONG_TEXT = (
     "home he stopped in the middle of the bridge, as he had done on the first day, and listened: under the wheels of the last "
     "bus it sang a low note that he had never heard before, and he wrote down the hour."
 )
-
-
-class Result(Protocol):
-    """What a verb of `wordsway.probe` returns."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-    def frame(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class ModelFigure:
         wanted = self.models[-1]
         return f"Figure {self.name}: {wanted} is not present; run `wordsway data get {wanted}` first"
 
-    def measure(self, model: str, seed: int) -> Result:
+    def measure(self, model: str, seed: int) -> Shown:
         from wordsway.probe.attention import attention
         from wordsway.probe.attract import attract
         from wordsway.probe.compare import compare

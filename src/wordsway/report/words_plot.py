@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-import unicodedata
-from functools import cache
-from typing import Any
+from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from wordsway.probe.results import Words, WordSway
+from wordsway.report.fonts import look, spelled
+from wordsway.report.letters import runs_right_to_left
 from wordsway.report.panels import LOOK
-from wordsway.report.plot import STYLE
-from wordsway.report.probe_parts import largest, model_name, number, one_line, ranked, runs_right_to_left, share
+from wordsway.report.parts import largest, model_name, number, ranked, share
+from wordsway.report.plot import write
 
 #: Words drawn: those that sway most, in the order of the text.
 SHOWN = 40
 LETTERS = 24
 INK = "#1d2430"
 HEAT = LinearSegmentedColormap.from_list("sway", ["#ffffff", "#fbd3ad", "#ee8a3c", "#d55e00", "#5e2500"])
-#: matplotlib's own font, then those that draw more scripts where they are installed.
-FONTS = (
-    "DejaVu Sans",
-    "Noto Sans",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "PingFang SC",
-    "Microsoft YaHei",
-    "Arial Unicode MS",
-    "Noto Sans Arabic",
-    "Noto Sans Hebrew",
-    "Noto Sans Devanagari",
-    "Noto Emoji",
-    "Segoe UI Emoji",
-)
 
 
-def look() -> Any:
-    """The house's style, with every $ taken as it is and names in the files that do not change from run to run."""
-    plain = {"text.parse_math": False, "text.usetex": False, "svg.hashsalt": "wordsway", "font.family": [*_fonts(), "sans-serif"]}
-    return {**STYLE, **plain, "axes.grid": False, "font.size": 10}
+def draw_words(words: Words, path: Path, kind: str) -> None:
+    """One picture, png, svg or pdf."""
+    with plt.rc_context(look()):
+        write(words_figure(words, kind), path, kind)
 
 
-def words_figure(words: Words, *, replace: bool = True) -> Figure:
+def words_figure(words: Words, kind: str = "png") -> Figure:
     """A figure of the words: the change of every layer 0 … L by each word's worst Δ, the searched layer framed; S beside it.
 
-    Characters that no installed font has become □; with ``replace=False`` they stay, for formats whose reader brings the fonts (SVG).
+    Characters that no installed font has become □, except in an SVG, whose reader brings the fonts.
     """
     chosen = sorted(ranked(words)[:SHOWN])
     shown = [words.words[place] for place in chosen]
@@ -61,12 +45,12 @@ def words_figure(words: Words, *, replace: bool = True) -> Figure:
     wide = min(7.0, max(2.6, 0.26 * columns))
     with plt.rc_context(look()):
         figure = Figure(figsize=(wide + 4.6, 1.55 + 0.23 * rows), layout="constrained")
-        figure.suptitle(_title(words, len(shown), replace), fontsize=10.5)
+        figure.suptitle(_title(words, len(shown), kind), fontsize=10.5)
         if shown:
             grid = figure.add_gridspec(2, 2, width_ratios=[wide, 2.8], height_ratios=[0.23 * rows, 0.11])
             heat = figure.add_subplot(grid[0, 0])
             bars = figure.add_subplot(grid[0, 1], sharey=heat)
-            heat.set_yticks(range(rows), [_label(word, replace) for word in shown], fontsize=9)
+            heat.set_yticks(range(rows), [_label(word, kind) for word in shown], fontsize=9)
             _profiles(figure, heat, figure.add_subplot(grid[1, 0]), words, shown)
             _sensitivities(bars, words, shown)
             key = figure.add_subplot(grid[1, 1])
@@ -77,26 +61,15 @@ def words_figure(words: Words, *, replace: bool = True) -> Figure:
     return figure
 
 
-def drawable(text: str) -> str:
-    """A text in the characters that the fonts have: □ for others, marks and joiners dropped.
-
-    >>> drawable("a$b"), drawable("a\\U000f0000")
-    ('a$b', 'a�')
-    """
-    known = _known()
-    kept = (char if ord(char) in known else "" if unicodedata.category(char) in ("Mn", "Me", "Cf") else "□" for char in one_line(text))
-    return "".join(kept)
-
-
-def _title(words: Words, count: int, replace: bool) -> str:
+def _title(words: Words, count: int, kind: str) -> str:
     some = "" if count == len(words.words) else f" · the {count} largest of {len(words.words)} words"
-    name = drawable(model_name(words.model)) if replace else one_line(model_name(words.model))
-    return f"{name} · layer {words.layer} of {words.layers} searched, ρ = {number(words.reach)}{some}"
+    name = spelled(model_name(words.model), kind)
+    return f"{name} · layer {words.layer} of {words.layers} searched, ρ = {words.reach:g}{some}"
 
 
-def _label(word: WordSway, replace: bool) -> str:
+def _label(word: WordSway, kind: str) -> str:
     """The word and its index: repeated words stay distinct."""
-    name = drawable(word.word) if replace else one_line(word.word)
+    name = spelled(word.word, kind)
     name = name if len(name) <= LETTERS else name[: LETTERS - 1] + "…"
     first = "\u200e" if runs_right_to_left(name) else ""  # the index stays on the right
     return f"{first}{name}{first} ({word.index})"
@@ -138,15 +111,3 @@ def _sensitivities(axes: Axes, words: Words, shown: list[WordSway]) -> None:
     axes.set_xlabel("word sensitivity S")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, labelleft=False)
-
-
-@cache
-def _fonts() -> tuple[str, ...]:
-    there = set(font_manager.get_font_names())
-    return tuple(name for name in FONTS if name in there)
-
-
-@cache
-def _known() -> frozenset[int]:
-    """The characters that the fonts have."""
-    return frozenset(code for name in _fonts() for code in font_manager.get_font(font_manager.findfont(name)).get_charmap())

@@ -1,54 +1,24 @@
-"""What the views of a probed text share: its pieces, its numbers as text, and characters made harmless."""
+"""What the views of a probed text share: its pieces, its numbers as text, and where they come from."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 from wordsway.memory import duration, in_words
 from wordsway.probe.results import Swaps, Words, WordSway
 from wordsway.reading import word_spans
 
-#: Joiners shape letters and emoji; they steer nothing.
-JOINERS = "\u200c\u200d"
-RIGHT_TO_LEFT = {"R", "AL", "AN"}
-
-
-def readable(text: object) -> str:
-    """A text that cannot drive a terminal, a page or a picture: what is not visible becomes �, white space a space or a new line.
-
-    >>> readable("a\\x1b[31m\\u202eb\\xa0c")
-    'a�[31m�b c'
-    """
-    lines = re.sub("\r\n|[\r\u2028\u2029]", "\n", str(text))
-    return "".join(_visible(char) for char in lines)
-
-
-def _visible(char: str) -> str:
-    if char.isprintable() or char == "\n" or char in JOINERS:
-        return char
-    return " " if char == "\t" or unicodedata.category(char) == "Zs" else "�"
-
-
-def one_line(text: object) -> str:
-    """The same, in one line."""
-    return readable(text).replace("\n", " ")
-
-
-def runs_right_to_left(text: str) -> bool:
-    return any(unicodedata.bidirectional(char) in RIGHT_TO_LEFT for char in text)
-
 
 def number(value: float | None) -> str:
     """Four digits, the same in every view; – where there is nothing.
 
-    >>> number(0.123456), number(None)
-    ('0.1235', '–')
+    >>> number(0.123456), number(1.59), number(1000.2), number(None)
+    ('0.1235', '1.590', '1000', '–')
     """
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None else f"{value:#.4g}".removesuffix(".")
 
 
 def share(value: float, top: float) -> float:
@@ -134,17 +104,28 @@ def headline(words: Words) -> str:
 
 def facts(words: Words) -> dict[str, str]:
     """Where the numbers come from: everything needed to get them again."""
-    about = {key: value for key, value in words.model.items() if key not in ("model", "name") and value is not None}
+    return origin(
+        words,
+        {
+            "layer searched": f"{words.layer} of {words.layers}",
+            "reach": f"ρ = {words.reach:g} of the word's own norm",
+            "Δ is added to": words.at,
+            "words searched": f"{len(words.words)}, in {len(words.tokens)} tokens",
+            "status": words.status,
+        },
+    )
+
+
+def origin(result: Any, more: dict[str, str] | None = None) -> dict[str, str]:
+    """The model of any result, what else is to be said, then seed, time, memory and versions."""
+    about = {key: value for key, value in result.model.items() if key not in ("model", "name") and value is not None}
+    seed, peak = getattr(result, "seed", None), getattr(result, "peak_mb", None)
     return {
-        "model": model_name(words.model),
+        "model": model_name(result.model),
         **{key.replace("_", " "): value if isinstance(value, str) else json.dumps(value, default=str) for key, value in about.items()},
-        "layer searched": f"{words.layer} of {words.layers}",
-        "reach": f"ρ = {number(words.reach)} of the word's own norm",
-        "Δ is added to": words.at,
-        "words searched": f"{len(words.words)}, in {len(words.tokens)} tokens",
-        "status": words.status,
-        "seed": str(words.seed),
-        "time": duration(words.seconds),
-        "peak memory": in_words(words.peak_mb * 1e6),
-        "versions": ", ".join(f"{name} {version}" for name, version in words.versions.items()),
+        **(more or {}),
+        **({} if seed is None else {"seed": str(seed)}),
+        "time": duration(result.seconds),
+        **({} if peak is None else {"peak memory": in_words(peak * 1e6)}),
+        "versions": ", ".join(f"{name} {version}" for name, version in result.versions.items()),
     }

@@ -1,4 +1,4 @@
-"""Words and swaps of a real model, for a person at a terminal: with colour or without, from 40 columns up."""
+"""Words of a real model, for a person at a terminal: with colour or without, from 40 columns up."""
 
 from __future__ import annotations
 
@@ -11,24 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wordsway.memory import duration, in_words
-from wordsway.probe.results import Swaps, Words
-from wordsway.report.probe_parts import (
-    headline,
-    in_place,
-    largest,
-    model_name,
-    number,
-    one_line,
-    over_noise,
-    pieces,
-    ranked,
-    readable,
-    runs_right_to_left,
-    share,
-    times,
-    top_of,
-    worst_layer,
-)
+from wordsway.probe.results import Words
+from wordsway.report.letters import one_line, readable, runs_right_to_left
+from wordsway.report.parts import headline, largest, model_name, number, over_noise, pieces, ranked, share, times, top_of, worst_layer
 
 #: Rows of a table; what is left is counted.
 SHOWN = 15
@@ -38,7 +23,6 @@ HEAT = ("", "underline", "#1d1d1d on #b5a08e", "#1d1d1d on #cb9566", "#1d1d1d on
 MARKS = ("", "¹", "²", "³", "⁴", "⁵")
 BLOCKS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
-CONTEXT = 160
 
 
 @dataclass(frozen=True)
@@ -54,11 +38,6 @@ class Fitted:
 def words_panel(words: Words) -> RenderableType:
     """The text in the colours of its words' S, the words that sway most with their profiles, and where the numbers come from."""
     return Fitted(lambda width, colours: _words(words, width, colours))
-
-
-def swaps_panel(swaps: Swaps) -> RenderableType:
-    """The word in its place, the real words that move the target most, and how near they come to the worst Δ."""
-    return Fitted(lambda width, colours: _swaps(swaps, width, colours))
 
 
 def level(value: float, top: float) -> int:
@@ -105,7 +84,7 @@ def _words(words: Words, width: int, colours: bool) -> RenderableType:
     if words.words:
         parts += [_scale(words, colours), Text(), *_table(words, width)]
     seconds, memory = duration(words.seconds), in_words(words.peak_mb * 1e6)
-    layer = f"layer {words.layer} of {words.layers} · ρ = {number(words.reach)} · Δ at {one_line(words.at)}"
+    layer = f"layer {words.layer} of {words.layers} · ρ = {words.reach:g} · Δ at {one_line(words.at)}"
     tail = f"{one_line(model_name(words.model))} · {layer} · seed {words.seed} · {seconds} · {memory} · {one_line(words.status)}"
     return Group(*parts, Text(tail, style="dim"))
 
@@ -170,51 +149,3 @@ def _table(words: Words, width: int) -> list[RenderableType]:
     more = len(order) - len(shown)
     rest = f"… and {more} more word{'s' if more > 1 else ''}, none above {number(shown[-1].sensitivity)}"
     return [table, *([Text(rest, style="dim")] if more else [])]
-
-
-def _swaps(swaps: Swaps, width: int, colours: bool) -> RenderableType:
-    before, word, after = (readable(part) for part in in_place(swaps))
-    before = before if len(before) <= CONTEXT else "…" + before[-CONTEXT:]
-    after = after if len(after) <= CONTEXT else after[:CONTEXT] + "…"
-    sentence = Text.assemble(before, (word, HEAT[5]) if colours else f"»{word}«", after, overflow="fold")
-    target = one_line(swaps.target)
-    head = Text.assemble(
-        "real words for “", (cell(swaps.word).plain, "bold"), f"” (word {swaps.index}), by the change of ", (target, "bold")
-    )
-    parts: list[RenderableType] = [head, Text(), sentence, Text()]
-    if swaps.swaps:
-        parts += [*_best(swaps, width), _reached(swaps)]
-    else:
-        parts.append(Text("no real word was found"))
-    counts = f"{swaps.candidates:,} candidates, {swaps.evaluated:,} evaluated exactly"
-    tail = f"{one_line(model_name(swaps.model))} · {counts} · seed {swaps.seed} · {duration(swaps.seconds)}"
-    return Group(*parts, Text(tail, style="dim"))
-
-
-def _best(swaps: Swaps, width: int) -> list[RenderableType]:
-    shown = swaps.swaps[:SHOWN]
-    top = max(swaps.worst or 0.0, largest([swap.change for swap in shown]))
-    name = min(max(len("worst Δ"), *(Text(one_line(swap.word)).cell_len for swap in shown)), max(8, width // 3))
-    bars = max(3, min(40, width - name - 22))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("word", min_width=name, max_width=name, no_wrap=True, overflow="ellipsis")
-    table.add_column("change", justify="right", no_wrap=True)
-    table.add_column("", min_width=bars, no_wrap=True)
-    table.add_column("token", justify="right", style="dim", no_wrap=True)
-    for swap in shown:
-        blocks = Text(bar(swap.change, top, bars), style="dark_orange3")
-        table.add_row(cell(swap.word), number(swap.change), blocks, str(swap.token))
-    if swaps.worst is not None:
-        table.add_row(Text("worst Δ", style="dim italic"), number(swaps.worst), Text(bar(swaps.worst, top, bars), style="dim"), "")
-    more = len(swaps.swaps) - len(shown)
-    rest = f"… and {more} more, none above {number(shown[-1].change)}"
-    return [table, *([Text(rest, style="dim")] if more else [])]
-
-
-def _reached(swaps: Swaps) -> Text:
-    if swaps.reached is None or swaps.worst is None:
-        return Text("the worst Δ was not searched", style="dim")
-    best = cell(swaps.swaps[0].word).plain
-    return Text.assemble(
-        "“", (best, "bold"), "” reaches ", (f"{100 * swaps.reached:.3g} %", "bold"), f" of the worst Δ found, {number(swaps.worst)}"
-    )

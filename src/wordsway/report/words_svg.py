@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from wordsway.probe.results import WordSway
-from wordsway.report.probe_parts import largest, number, share
+from wordsway.report.parts import largest, number, share
 
 WIDTH, HEIGHT = 420, 210
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 26, 38
