@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import HTML_HELP, OUT_HELP, deliver, files_of
+from wordsway.cli.probing import AsJson, Device, Dtype, Html, Out, RemoteCode, deliver, files_of
 from wordsway.cli.waiting import waiting
 
 
@@ -17,12 +16,12 @@ def compare_command(
     model: Annotated[str, typer.Option("--model", help="A causal language model: smollm2, a folder, or a hub id.")] = "smollm2",
     tokens: Annotated[int, typer.Option("--tokens", help="The most tokens that an answer may have.")] = 48,
     chat: Annotated[bool, typer.Option("--chat/--no-chat", help="Put prompts in the model's chat template, if it has one.")] = True,
-    device: Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, mps.")] = "cpu",
-    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
-    remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the model.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", help=HTML_HELP)] = None,
-    out: Annotated[Path | None, typer.Option("--out", help=OUT_HELP)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
+    remote_code: RemoteCode = False,
+    html: Html = None,
+    out: Out = None,
+    as_json: AsJson = False,
 ) -> None:
     """Ask a language model two prompts that differ in a word: both answers, the change of every layer, the next token's divergence.
 
@@ -34,5 +33,5 @@ def compare_command(
     with waiting("loading libraries") as say:
         from wordsway.probe.compare import compare
 
-        result = compare(a, b, model, tokens=tokens, chat=chat, device=device, dtype=dtype, remote_code=remote_code, progress=say)
+        result = compare(a, b, model, tokens=tokens, chat=chat, device=device, dtype=dtype, trust_remote_code=remote_code, progress=say)
     deliver(result, files, result.to_dict() if as_json else None)

@@ -1,34 +1,59 @@
-"""What the commands on pretrained models share: where the text comes from, and where the result goes."""
+"""What the commands on pretrained models share: their options, where the text comes from, and where the result goes."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordsway.cli.progress import echo_json
 from wordsway.errors import InputError
+from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
+    from wordsway.probe.model import Probe
     from wordsway.probe.shown import Shown
 
-HTML_HELP = "Also write one self-contained page."
-OUT_HELP = "Also write a view: .html .svg .png .pdf .json .csv .parquet."
+Text = Annotated[str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")]
+Model = Annotated[str, typer.Option("--model", help="minilm, mpnet, smollm2, bert-base, a hub id or a folder.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
+RemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")]
+Html = Annotated[Path | None, typer.Option("--html", help="Also write one self-contained page.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def text_of(text: str | None) -> str:
     """The text of an argument, or of standard input where it is "-" or missing and something is piped in."""
+    remedy = 'write it behind the command: wordsway words "I love her much"'
     if text is None and sys.stdin.isatty():
-        raise InputError("a text", "none", 'write it behind the command: wordsway words "I love her much"')
+        raise InputError("a text", "none", remedy)
     if text is None or text == "-":
-        piped = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
-        if not piped.strip():
-            raise InputError("a text", "nothing on standard input", 'write it behind the command: wordsway words "I love her much"')
-        return piped
+        text = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
+        if not text.strip():
+            raise InputError("a text", "nothing on standard input", remedy)
+    if not checked(text).strip():
+        raise InputError("a text with at least one word", "an empty one", remedy)
     return text
+
+
+def bytes_of(gib: float) -> int:
+    """A memory budget."""
+    if not 0 < gib < 2**20:
+        raise InputError("a memory budget in GiB", gib, "leave it at 2")
+    return int(gib * 2**30)
+
+
+def probe_of(model: str, device: str, dtype: str, remote_code: bool, say: Callable[[str, int, int], None], *, eager: bool = False) -> Probe:
+    """The model, fetched where it is not here yet."""
+    from wordsway.probe.model import Probe
+
+    how: dict[str, Any] = {"device": device, "dtype": dtype, "eager": eager, "trust_remote_code": remote_code}
+    return Probe(model, progress=lambda done, total: say(f"fetching {model}", done, total), **how)
 
 
 def files_of(*paths: Path | None) -> list[Path]:

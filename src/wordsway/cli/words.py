@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import HTML_HELP, deliver, files_of, text_of
+from wordsway.cli.probing import AsJson, Device, Dtype, Html, Model, RemoteCode, Text, bytes_of, deliver, files_of, probe_of, text_of
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
 from wordsway.cli.words_batch import Batch, refuse, run_batch
@@ -15,9 +15,9 @@ from wordsway.errors import InputError
 
 
 def words_command(
-    text: Annotated[str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")] = None,
+    text: Text = None,
     data: Annotated[str | None, typer.Option("--data", help="Many texts instead of one: imdb, or a file or folder of texts.")] = None,
-    model: Annotated[str, typer.Option("--model", help="minilm, mpnet, smollm2, bert-base, a hub id or a folder.")] = "minilm",
+    model: Model = "minilm",
     layer: Annotated[str, typer.Option("--layer", help="The layer that is searched: 0 to L, or last.")] = "last",
     word: Annotated[list[str] | None, typer.Option("--word", help="Only this word, by number or spelling; may be repeated.")] = None,
     reach: Annotated[float, typer.Option("--reach", help="ρ: Δ may be so many times as long as the word's embedding.")] = 1.0,
@@ -31,10 +31,10 @@ def words_command(
         float | None, typer.Option("--memory", help="Memory of the search, in GiB, 2 by default; with --data of all workers together.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
-    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")] = "float32",
-    remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", help=HTML_HELP)] = None,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
+    remote_code: RemoteCode = False,
+    html: Html = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a folder.")
     ] = None,
@@ -48,7 +48,7 @@ def words_command(
     encoding: Annotated[str | None, typer.Option("--encoding", help="With --data: the file's encoding; UTF-8 by default.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --data: run texts again that failed before.")] = False,
     forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Which word of a text moves a pretrained model most, and in which layer? With --data: of many texts, which words in common?
 
@@ -94,20 +94,15 @@ def words_command(
     from functools import partial
 
     from wordsway.memory import duration, in_words
-    from wordsway.probe.model import Probe
     from wordsway.probe.swap import swap
     from wordsway.probe.words import forecast as forecast_words
     from wordsway.probe.words import words
 
     files = files_of(html, out)
     sentence = text_of(text)
-    if not 0 < memory < 2**20:
-        raise InputError("a memory budget in GiB", memory, "leave it at 2")
-    budget = int(memory * 2**30)
+    budget = bytes_of(memory)
     with waiting("loading the model") as line:
-        probe = Probe(
-            model, device=device, dtype=dtype, trust_remote_code=remote_code, progress=lambda d, t: line(f"fetching {model}", d, t)
-        )
+        probe = probe_of(model, device, dtype, remote_code, line)
         if forecast:
             cost = forecast_words(sentence, probe, layer=layer, at=at, effort=effort, memory=budget)
             fields = {"words": cost.words, "tokens": cost.tokens, "forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6}

@@ -20,7 +20,7 @@ from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader, Tokens
 from wordsway.reading import Reading
 from wordsway.sample import Sample
-from wordsway.text.clean import STRAY
+from wordsway.text.clean import checked
 
 #: What to do with a text of fewer than n tokens.
 PADDING = ("none", "pad")
@@ -80,9 +80,7 @@ class Embedder:
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         for text in texts:
-            if not isinstance(text, str) or STRAY.search(text):
-                got = "lone surrogates" if isinstance(text, str) else type(text).__name__
-                raise InputError("texts of whole characters", got, "decode bytes first, with errors='replace'")
+            checked(text)
         return self.reader(texts)
 
     def rows(self, texts: Sequence[str], *, padded: bool = True, progress: Callable[[int, int], None] | None = None) -> list[np.ndarray]:

@@ -14,15 +14,13 @@ import torch
 
 from wordsway.errors import InputError, MemoryBudgetError, WordswayError
 from wordsway.memory import in_words, peak_bytes
-from wordsway.pretrained.files import locate
-from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
-from wordsway.pretrained.tokens import Reader, Tokens
+from wordsway.pretrained.tokens import Tokens
 from wordsway.probe.model import Probe
 from wordsway.probe.shown import Shown, vars_of
 from wordsway.reading import Token
 from wordsway.result import versions
-from wordsway.text.clean import STRAY
+from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -122,7 +120,7 @@ def attention(
     *,
     device: str = "cpu",
     dtype: str = "float32",
-    remote_code: bool = False,
+    trust_remote_code: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Attention:
     """The attention matrix of one layer for one text or two, equal to transformers' own ``output_attentions``.
@@ -133,26 +131,23 @@ def attention(
     layer : counted from 1, or "last"
     head : counted from 1, or "mean" over all heads
     special : keep the rows and columns of special tokens; without them rows sum to less than 1
-    remote_code : run Python that comes with the model
+    trust_remote_code : run Python that comes with the model
     """
     began = time.perf_counter()
     say = progress or (lambda what, done, total: None)
     texts = [text_a] if text_b is None else [text_a, text_b]
     for text in texts:
-        _check(text)
-    if isinstance(model, Probe):
-        device, dtype, remote_code = model.how.device, model.how.dtype, model.how.remote_code
-        model = model.asked
-    how = Loading(device=device, dtype=dtype, eager=True, remote_code=remote_code)
-    say("checking the model's files", 0, 0)
-    files = locate(model, lambda done, total: say(f"fetching {model}", done, total))
-    reader = Reader(files, None)  # a text is shown whole or refused
-    say(f"loading {files.name}", 0, 0)
-    layers = Layers(files, how)
+        if not checked(text).strip():
+            raise InputError("a text with words in it", "an empty one", 'write one, such as "I love her smile"')
+    if not isinstance(model, Probe):
+        say("loading the model", 0, 0)
+        how: dict[str, Any] = {"device": device, "dtype": dtype, "eager": True, "trust_remote_code": trust_remote_code}
+        model = Probe(model, progress=lambda done, total: say("fetching the model", done, total), **how)
+    probe = model.in_the_open()
     found = []
-    for tokens in reader(texts):
+    for tokens in probe.reader(texts):
         say("running the model", 0, 0)
-        every = _run(layers, tokens)
+        every = _run(probe.layers, tokens)
         number = _counted("layer", layer, len(every))
         one = every[number - 1][0].double().cpu()
         rows = one.mean(dim=0) if str(head) == "mean" else one[_counted("head", head, len(one)) - 1]
@@ -164,19 +159,11 @@ def attention(
         head="mean" if str(head) == "mean" else str(_counted("head", head, len(one))),
         heads=len(one),
         special=special,
-        model={"name": files.name, "sha256": files.digest, "dtype": dtype, "device": device},
+        model=probe.describe(),
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
         versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
     )
-
-
-def _check(text: object) -> None:
-    if not isinstance(text, str) or STRAY.search(text):
-        got = "lone surrogates" if isinstance(text, str) else type(text).__name__
-        raise InputError("a text of whole characters", got, "decode bytes first, with errors='replace'")
-    if not text.strip():
-        raise InputError("a text with words in it", "an empty one", 'write one, such as "I love her smile"')
 
 
 def _counted(what: str, value: int | str, count: int) -> int:

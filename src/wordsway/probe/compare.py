@@ -19,7 +19,7 @@ from wordsway.pretrained.load import Loading
 from wordsway.probe.differences import Edit, common, common_end, divergence, line_up, word_edits
 from wordsway.probe.shown import Shown, vars_of
 from wordsway.result import versions
-from wordsway.text.clean import STRAY
+from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -123,7 +123,7 @@ def compare(
     chat: bool = True,
     device: str = "cpu",
     dtype: str = "float32",
-    remote_code: bool = False,
+    trust_remote_code: bool = False,
     progress: Stage | None = None,
 ) -> Comparison:
     """Answers, layers and next token of a causal language model on two prompts that differ in a word.
@@ -134,7 +134,7 @@ def compare(
     tokens : the most that an answer may have; decoding is greedy, so that it is the same on every run
     top : likeliest next tokens to list of each prompt
     chat : put prompts in the model's chat template, if it has one
-    remote_code : run Python that comes with the model
+    trust_remote_code : run Python that comes with the model
     """
     began = time.perf_counter()
     say = progress or (lambda what, done, total: None)
@@ -143,7 +143,7 @@ def compare(
         _check(name, text)
     if a == b:
         raise InputError("two prompts that differ in a word", "the same prompt twice", "change a word of one")
-    how = Loading(kind="causal", device=device, dtype=dtype, remote_code=remote_code)
+    how = Loading(kind="causal", device=device, dtype=dtype, remote_code=trust_remote_code)
     say("checking the model's files", 0, 0)
     files = locate(model, lambda done, total: say(f"fetching {model}", done, total))
     say(f"loading {files.name}", 0, 0)
@@ -183,11 +183,8 @@ def compare(
     )
 
 
-def _check(name: str, text: object) -> None:
-    if not isinstance(text, str) or STRAY.search(text):
-        got = "lone surrogates" if isinstance(text, str) else type(text).__name__
-        raise InputError(f"a {name} prompt of whole characters", got, "decode bytes first, with errors='replace'")
-    if not text.strip():
+def _check(name: str, text: str) -> None:
+    if not checked(text, f"a {name} prompt").strip():
         raise InputError(f"a {name} prompt with words in it", "an empty one", 'write one, such as "I love her smile"')
 
 

@@ -16,7 +16,7 @@ from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
 from wordsway.pretrained.tokens import Reader
 from wordsway.reading import Reading, Word, word_spans
-from wordsway.text.clean import STRAY
+from wordsway.text.clean import STRAY, checked
 
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of hidden_states[0].
 PLACES = ("words", "input")
@@ -129,10 +129,7 @@ class Probe:
         """Tokens and embeddings of a text, special tokens included."""
         if at not in PLACES:
             raise InputError(f"a place among {', '.join(PLACES)}", repr(at), "words moves rows of the embedding matrix")
-        if not isinstance(text, str) or STRAY.search(text):
-            got = "lone surrogates" if isinstance(text, str) else type(text).__name__
-            raise InputError("a text of whole characters", got, "decode bytes first, with errors='replace'")
-        tokens = self.reader([text])[0]
+        tokens = self.reader([checked(text)])[0]
         reading = tokens.reading(tokens.count)
         if not reading.words:
             raise InputError("a text with at least one word", repr(text[:40]), "write a sentence")

@@ -14,7 +14,7 @@ from wordsway.errors import InputError, WordswayError, positive
 from wordsway.reading import word_spans
 from wordsway.seeds import derive
 from wordsway.studies.cells import canonical
-from wordsway.text.clean import STRAY
+from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     from wordsway.probe.model import Probe
@@ -60,8 +60,7 @@ class TextCell:
             raise InputError(f"a place among {', '.join(PLACES)}", repr(self.at), "words moves rows of the embedding matrix")
         if self.layer < (1 if self.at == "input" else 0):
             raise InputError("a layer behind the one that moves", f"layer {self.layer}", "take layer 1 or later, or move the words")
-        if STRAY.search(self.text):
-            raise InputError("a text of whole characters", "lone surrogates", "decode bytes first, with errors='replace'")
+        checked(self.text)
 
     @cached_property
     def sha256(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wordsway.errors import InputError
+
 _BREAK = re.compile(r"<\s{0,8}/?\s{0,8}br\s{0,8}/?\s{0,8}>", re.IGNORECASE)
 STRAY = re.compile("[\ud800-\udfff]")
 
@@ -36,4 +38,12 @@ def clean(text: str, faults: Faults) -> str:
     if not text.isascii() and STRAY.search(text):
         text = STRAY.sub("�", text)
         faults.encoding += 1
+    return text
+
+
+def checked(text: object, name: str = "a text") -> str:
+    """The text, if it is one of whole characters."""
+    if not isinstance(text, str) or STRAY.search(text):
+        got = "lone surrogates" if isinstance(text, str) else type(text).__name__
+        raise InputError(f"{name} of whole characters", got, "decode bytes first, with errors='replace'")
     return text
