@@ -86,8 +86,8 @@ class CorpusTexts:
     """Distinct texts of a corpus, drawn by seed and embedded by a pretrained model, ``ahead`` of them at once."""
 
     def __init__(self, name: str, n: int, d: int, seed: int, ahead: int, options: TextOptions, fetching: Fetching | None = None) -> None:
-        if options.padding == "paper" and n > PAPER_CONTEXT:
-            raise InputError(f"n ≤ {PAPER_CONTEXT}, what the paper pads to", n, "take a smaller n, or --padding none")
+        if options.padding == "paper":
+            _within_paper(n)
         self.n, self.d, self.seed, self.options = n, d, seed, options
         self.drawn = _drawn(name, context_for(n), seed, n if options.padding == "none" else 0, options, fetching)
         self.drawn.upto(ahead)
@@ -181,6 +181,11 @@ def context_for(n: int) -> int:
     return next((size for size in (PAPER_CONTEXT, 512) if n <= size), n)
 
 
+def _within_paper(n: int) -> None:
+    if n > PAPER_CONTEXT:
+        raise InputError(f"n ≤ {PAPER_CONTEXT}, what the paper pads to", n, "take a smaller n, or --padding none")
+
+
 def draw_texts(corpus: Corpus, embedder: Embedder, count: int, seed: int, *, n: int, padding: str) -> list[Text]:
     """``count`` distinct texts by seed.
 
@@ -191,8 +196,7 @@ def draw_texts(corpus: Corpus, embedder: Embedder, count: int, seed: int, *, n: 
     from wordsway.text import draw
 
     if padding == "paper":
-        if n > PAPER_CONTEXT:
-            raise InputError(f"n ≤ {PAPER_CONTEXT}, what the paper pads to", n, "take a smaller n, or --padding none")
+        _within_paper(n)
         return draw(
             corpus,
             count,
