@@ -10,7 +10,9 @@ import pytest
 import torch
 
 import wordsway as ws
+from pages import HARMFUL, Page
 from wordsway.maps.base import View
+from wordsway.report.parts import number
 
 MAPS = {
     "rf": lambda n, d, seed: ws.RF(n, d, seed=seed),
@@ -174,6 +176,19 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
     assert "exact" in printed
     assert "\x1b[31mred" not in printed
     assert "10 more words" in printed
+
+
+def test_a_notebook_shows_the_same_numbers_and_runs_nothing():
+    X = ws.Sample(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), words=["<script>\x1b[31mred"] * 30)
+    s = ws.sensitivity(ws.RAF(4, 3), X, seed=0)
+    page = Page(s._repr_html_())
+    assert page.open == [] and "script" not in {tag for tag, _ in page.tags} and not HARMFUL.search(s._repr_html_())
+    read = "".join(page.read)
+    for word in sorted(s.words, key=lambda word: -word.lower)[:20]:
+        assert number(word.lower) in read and number(word.upper) in read
+    assert f"{s.lower:.4g}" in read and f"{s.upper:.4g}" in read and "10 more" in read and "seed 0" in read
+    alone = ws.sensitivity(ws.FeatureMap.of(lambda X: X), ws.Sample(torch.ones(2, 4)), positions=0, seed=0)
+    assert "no certificate" in alone._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,11 @@ class Sensitivity:
 
         return sensitivity_panel(self)
 
+    def _repr_html_(self) -> str:
+        from wordsway.report.sensitivity_html import sensitivity_fragment
+
+        return sensitivity_fragment(self)
+
     def __repr__(self) -> str:
         upper = "no certificate" if self.upper is None else f"{self.upper:.4g} ({self.certificate})"
         return f"Sensitivity(lower={self.lower:.4g}, upper={upper}, position={self.position}, status={self.status!r})"
