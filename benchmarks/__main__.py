@@ -193,8 +193,8 @@ def learned() -> str:
 
 def probed() -> str:
     """Pretrained models, each measurement in a fresh process."""
-    batching, long, *swaps = (fresh(case, "ours", "probe") for case in ("batching", "long", "0", "1", "2"))
-    return probing.page(batching, long, swaps)
+    command, batching, long, *swaps = (fresh(case, "ours", "probe") for case in ("command", "batching", "long", "0", "1", "2"))
+    return probing.page(command, batching, long, swaps)
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {

@@ -132,7 +132,7 @@ def test_the_key_of_a_text_is_what_it_was():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"reach": 0.0}, "reach > 0"),
+        ({"reach": 0.0}, "a reach ρ between"),
         ({"effort": float("nan")}, "effort > 0"),
         ({"tokens": 0}, "tokens ≥ 1"),
         ({"at": "output"}, "a place among words, input"),

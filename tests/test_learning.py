@@ -12,14 +12,17 @@ import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.gaussian.joint import JointTokens
+from wordsway.learning import interpolate as interpolation
 from wordsway.learning.descent import Loss, descend
 from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import learn
 from wordsway.learning.readout import readout
 from wordsway.learning.stack import DenseStack, JointStack
 from wordsway.search import ball
+from wordsway.seeds import derive
 from wordsway.studies import Request
 from wordsway.studies.lessons import GaussianLessons, Lesson, teach
+from wordsway.studies.texts import CorpusTexts
 from wordsway.vectors import into_ball
 
 F64 = torch.float64
@@ -58,19 +61,80 @@ def test_interpolators_equal_pseudo_inverses(name, case):
     if case == "a duplicate of the new text":
         train[2] = X
     stacked = DenseStack(phi, train, X)
-    found = interpolate(stacked.gram(), torch.tensor(labels, dtype=F64), -1.0)
-    thetas = stacked.combine(torch.stack([found.start, found.fine_tuned, found.retrained]))
-    for ours, theirs in zip(thetas, naive(phi, train, labels, X, -1), strict=True):
-        # Predictions, and the vectors themselves, up to the conditioning of a square random matrix.
-        tolerance = 1e-8 if case != "N = p" else 1e-6
-        assert float((ours - theirs).norm() / theirs.norm()) < tolerance
+    found = interpolate(stacked, torch.tensor(labels, dtype=F64), -1.0)
+    for ours, theirs in zip((found.start, found.fine_tuned, found.retrained), naive(phi, train, labels, X, -1), strict=True):
+        assert float((ours - theirs).norm() / theirs.norm()) < 1e-8
     if case in ("duplicates", "N > p"):
         assert found.rank < count
 
 
-@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-6, 5e-7])
+@pytest.mark.parametrize("name", ["raf", "rf"])
+def test_near_duplicates_are_told_apart(name, apart, monkeypatch):
+    """Two texts that differ by so little: K alone would lose the square of their distance, refinement does not."""
+    phi, X = MAPS[name](5, 6), ws.Sample.gaussian(n=5, d=6, seed=7)
+    train = texts(8)
+    train[3] = ws.Sample(train[1].X + apart * ws.Sample.gaussian(n=5, d=6, seed=8).X)
+    labels = [1, -1, 1, 1, -1, -1, 1, -1]
+    stacked, y = DenseStack(phi, train, X), torch.tensor(labels, dtype=F64)
+    found = interpolate(stacked, y, -1.0)
+    assert found.rank == 8 and found.condition > 1e5
+    assert float((stacked.features[:8] @ found.start - y).abs().max()) < 1e-8, "it interpolates"
+    for ours, theirs in zip((found.start, found.retrained), naive(phi, train, labels, X, -1)[::2], strict=True):
+        assert float((ours - theirs).norm() / theirs.norm()) < 1e-7
+    if apart < 1e-5:
+        monkeypatch.setattr(interpolation, "REFINE", math.inf)
+        rough = interpolate(stacked, y, -1.0).start
+        assert float((stacked.features[:8] @ rough - y).abs().max()) > 1e-7, "which K alone does not"
+
+
+def test_joint_features_multiply_like_their_gram_matrix():
+    phi, train, X = ws.RF(n=5, d=6, seed=3, draw="on-demand"), texts(8), ws.Sample.gaussian(n=5, d=6, seed=7)
+    stacked = JointStack(phi, train, X, [2])
+    c = torch.randn(1, 9, dtype=F64, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(stacked.predict(stacked.combine(c)[0]), stacked.gram() @ c[0], rtol=1e-10, atol=1e-12)
+
+
+def test_a_map_of_ones_own_learns_like_ours():
+    """RAF as a plain callable: the same interpolator, and readouts by autograd instead of by formula."""
+    phi, train, X = MAPS["raf"](5, 6), texts(8), ws.Sample.gaussian(n=5, d=6, seed=7)
+    labels = [1, -1, 1, 1, -1, -1, 1, -1]
+    own = ws.FeatureMap.of(lambda X: phi.features(X, F64))
+    mine, theirs = (learn(one, train, labels, X, -1, update="retrain", loss="align", positions=[2])[0] for one in (own, phi))
+    assert mine.before_original == pytest.approx(theirs.before_original, abs=1e-10)
+    assert mine.alignment == pytest.approx(theirs.alignment, abs=1e-3) and mine.bound is None
+    changed = learn(ws.FeatureMap.of(lambda X: X[..., :1, :]), train, labels, X, -1, positions=[2])[0]
+    assert changed.error == pytest.approx(4.0), "word 2 is not looked at"
+
+
+def test_a_text_of_one_word_learns():
+    found = learn(MAPS["raf"](1, 6), texts(4, n=1), [1, -1, 1, -1], ws.Sample.gaussian(n=1, d=6, seed=7), -1)[0]
+    after = MAPS["raf"](1, 6).exact(ws.Sample.gaussian(n=1, d=6, seed=7).replaced(0, found.delta)).flatten()
+    assert found.before_changed == pytest.approx(
+        float(after @ naive(MAPS["raf"](1, 6), texts(4, n=1), [1, -1, 1, -1], texts(1, n=1)[0], 1)[0]), abs=1e-8
+    )
+
+
+def test_among_turned_labels_the_least_uncertain_is_the_easiest():
+    """Errors of 1e-29 and 1e-19 are both 0: γ decides, and rounding does not."""
+    result = teach(Lesson(Request("raf", n=8, d=64, positions="all"), 20))
+    rows = result.trials[0]["rows"]
+    assert [row["position"] for row in rows] == list(range(8)) and all(row["error"] < 1e-12 for row in rows)
+    assert result.trials[0]["gamma"] == min(row["gamma"] for row in rows)
+    assert sum(row["seconds"] for row in rows) <= result.trials[0]["seconds"]
+
+
+def test_features_of_zero_and_texts_that_do_not_fit(capsys):
+    assert run(["learn", "--map", "relu-raf", "--n", "3", "--d", "4", "--train", "6", "--trials", "60"]) == 2
+    assert "φ(X) ≠ 0" in capsys.readouterr().err
+    assert run(["learn", "--map", "raf", "--n", "500", "--d", "768", "--train", "100000"]) == 1
+    assert "take fewer texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [*MAPS, "own"])
 def test_readouts_equal_the_definition(name):
-    phi, X = MAPS[name](5, 6), ws.Sample.gaussian(n=5, d=6, seed=0)
+    phi = MAPS[name](5, 6) if name in MAPS else ws.FeatureMap.of(lambda X: torch.tanh(X).flatten(-2).cumsum(-1))
+    X = ws.Sample.gaussian(n=5, d=6, seed=0)
     noise = torch.Generator().manual_seed(0)
     thetas = torch.randn(3, phi(X).numel(), dtype=F64, generator=noise)
     look = readout(phi.view(X, F64), thetas)
@@ -115,14 +179,10 @@ def test_the_search_reaches_what_a_grid_reaches():
     grid = grid[grid.norm(dim=1) <= math.sqrt(2)]
     for phi in (ws.RAF(d=2, seed=1), ws.ReluRAF(d=2, seed=2), ws.RF(n=3, d=2, k=20, seed=3)):
         for loss in ("align", "direct", "penalised"):
-            stacked = DenseStack(phi, train, X)
-            K = stacked.gram()
-            found = interpolate(K, torch.tensor(labels, dtype=F64), 1.0)
-            one = torch.zeros(5, dtype=F64)
-            one[4] = 1 / found.norm2
+            found = interpolate(DenseStack(phi, train, X), torch.tensor(labels, dtype=F64), 1.0)
             view = phi.view(X, F64)
-            look = readout(view, stacked.combine(torch.stack([found.start, one])))
-            goal = Loss(loss, 1.0, found.residual, float(K[-1] @ found.start), 0.1 if loss == "penalised" else 0.0)
+            look = readout(view, torch.stack([found.start, found.own / found.norm2]))
+            goal = Loss(loss, 1.0, found.residual, 1.0 - found.residual, 0.1 if loss == "penalised" else 0.0)
             readings = look(torch.ones(len(grid), dtype=torch.long), grid)[0]
             best = float(goal(readings[:, 0], readings[:, 1])[0].min())
             ours = descend(look, view, 1, goal, math.sqrt(2), seed=0, starts=48, steps=120).value
@@ -334,9 +394,19 @@ def test_grids_may_learn(tmp_path):
 
 
 def test_real_words_are_evaluated_exactly():
-    """Every piece of a small model's vocabulary in one place: the errors of a few, recomputed from the text with that piece."""
-    result = teach(Lesson(Request("raf", n=12, d=32, trials=1, data="imdb"), 6, real_words=True))
+    """Every piece of the vocabulary in one place: the errors of the best, recomputed with dense pseudo-inverses from the text with it."""
+    lesson = Lesson(Request("raf", n=12, d=32, trials=1, data="imdb"), 6, real_words=True)
+    result = teach(lesson)
     trial = result.trials[0]
+    request = lesson.request
+    source = CorpusTexts(request.data, 12, 32, request.seed, 7, request.texts)
+    train, labels = [source.draw(at).sample for at in range(6)], [source.label(at) for at in range(6)]
+    new, y, phi = source.draw(6).sample, source.label(6), request.build(derive(request.seed, "trial", 0, "map"))
+    theta = naive(phi, train, labels, new, y)[1]
+    pieces, rows = source.drawn.embedder.candidates(new.reading.text, 0, 32)
+    for one in trial["real_words"]:
+        swapped = new.replaced(0, rows[pieces.index(one["piece"])].to(F64) - new.X[0])
+        assert one["error"] == pytest.approx(float(phi.exact(swapped).flatten() @ theta + y) ** 2, rel=1e-5, abs=1e-8)
     assert trial["real_words_tried"] == 30_522 and len(trial["real_words"]) == 10
     errors = [one["error"] for one in trial["real_words"]]
     assert errors == sorted(errors) and errors[0] <= trial["unchanged_error"]

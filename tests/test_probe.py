@@ -11,10 +11,11 @@ import torch
 
 import tiny
 from wordsway.cli.app import run
-from wordsway.errors import InputError, WordswayError
+from wordsway.errors import InputError, MemoryBudgetError, WordswayError
 from wordsway.pretrained.files import locate
 from wordsway.pretrained.load import Loading
 from wordsway.pretrained.model import Layers
+from wordsway.probe import swap as swapping
 from wordsway.probe.attract import attract, pull
 from wordsway.probe.model import Probe
 from wordsway.probe.search import Blocks, Effort, worst
@@ -244,16 +245,21 @@ def test_swaps_are_real_texts_evaluated_exactly(folders):
     assert next(one.change for one in long.swaps if one.word == "films") == pytest.approx(truth, rel=1e-4)
 
 
-def test_screening_finds_what_an_exhaustive_search_finds(minilm):
-    """2,600 candidates in a short sentence: the best of 1,300 evaluated ones is within 2 % of the best of all."""
+def test_screening_finds_what_an_exhaustive_search_finds(minilm, monkeypatch):
+    """2,600 candidates: the best of 325 evaluated ones is within 2 % of the best of all, which one in eight drawn blindly seldom is."""
+    monkeypatch.setattr(swapping, "FIRST", 75)
+    monkeypatch.setattr(swapping, "ROUND", 50)
+    monkeypatch.setattr(swapping, "TRIED", 325)
     prepared = minilm.read("the film was good")
     some = candidates(minilm, prepared, prepared.word("good")).words[::8][:2600]
     assert len(some) == 2600
     for target in ("last", "pooled"):
         screened = swap("the film was good", "good", minilm, among=some, target=target, worst_case=False)
         truth = swap("the film was good", "good", minilm, among=some, target=target, exhaustive=True, worst_case=False)
-        assert screened.evaluated == 1300 and truth.evaluated == 2600
+        assert screened.evaluated == 325 and truth.evaluated == 2600
         assert screened.swaps[0].change >= 0.98 * truth.swaps[0].change
+        best = {one.word for one in truth.swaps}
+        assert len(best & {one.word for one in screened.swaps}) >= 5, "of the best ten; blindly 1.25 on average"
 
 
 def test_candidates_of_the_vocabulary(minilm, folders):
@@ -339,6 +345,46 @@ def test_attraction_beats_noise_in_minilm():
         attract("the film", 1, Probe("minilm", eager=True), head=13)
     with pytest.raises(InputError, match="a token between"):
         attract("the film", 99, Probe("minilm", eager=True))
+
+
+def test_a_word_of_several_tokens_attracts_as_one_block(minilm):
+    """Each row goes its own way, the norm is that of the rows together, and queries of the word itself do not count."""
+    probe = minilm.in_the_open()
+    prepared = probe.read("her unfairness hurts", "input")
+    word = prepared.word("unfairness")
+    assert len(word.rows) > 1
+    found = attract("her unfairness hurts", "unfairness", probe)
+    assert found.rows == word.rows and found.row == word.rows[0] and found.delta.shape[0] == len(word.rows)
+    assert float(found.delta.norm()) == pytest.approx(prepared.radius(word), rel=1e-5)
+    for at, row in enumerate(word.rows):
+        g = pull(probe, prepared, row, list(range(12)), word.rows)
+        assert float(torch.nn.functional.cosine_similarity(found.delta[at], g, dim=0)) == pytest.approx(1, abs=1e-5)
+    before, after = found.drawn
+    others = [row for row in range(prepared.n) if row not in word.rows]
+    shares = [sum(found.after[j][i] for i in word.rows) for j in others]
+    assert after == pytest.approx(sum(shares) / len(others)) and after > 2 * before
+
+
+def test_requests_that_no_search_can_answer(minilm, capsys):
+    for reach in (0, 1e-9, 1e30, math.nan):
+        with pytest.raises(InputError, match="a reach"):
+            words("the film", minilm, reach=reach)
+        with pytest.raises(InputError, match="a reach"):
+            attract("the film", 1, minilm, reach=reach)
+    with pytest.raises(MemoryBudgetError, match="raise the budget"):
+        words("the film was good " * 40, minilm, memory=2**20)
+    with pytest.raises(InputError, match="at least 1 MiB, got 0 MB"):
+        words("the film", minilm, memory=1000)
+    with pytest.raises(InputError, match="a head between 1 and 12"):
+        attract("the film", 1, minilm, head="²")
+
+
+def test_forecasts_count_what_was_asked_for(minilm):
+    every = forecast("the film was good", minilm)
+    one = forecast("the film was good", minilm, only=["good"])
+    assert (every.words, one.words) == (4, 1)
+    costs = [forecast("the film was good", minilm, only=["good"], **more).seconds for more in ({}, {"twin": True}, {"swaps": 2})]
+    assert costs[1] > 1.2 * costs[0] and costs[2] > 2 * costs[0]
 
 
 def test_the_last_token_of_a_causal_model_attracts_nobody(folders):

@@ -70,7 +70,7 @@ def attracted(text: str) -> Attracted:
     draws = [np.random.default_rng(seed).dirichlet(np.ones(len(names)), size=len(names)) for seed in (0, 1)]
     before, after = (tuple(map(tuple, draw.tolist())) for draw in draws)
     profile, noise = (0.1111, 0.2222, 0.3333), (0.1, 0.05, 0.03)
-    return Attracted(text, names, 1, 4, 1.0, profile, noise, before, after, ABOUT, 7, 0.5, VERSIONS)
+    return Attracted(text, names, (1,), 4, 1.0, profile, noise, before, after, ABOUT, 7, 0.5, VERSIONS)
 
 
 #: A result of each kind, and numbers of it that every view says.

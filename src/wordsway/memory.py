@@ -1,4 +1,4 @@
-"""How much memory this process has used."""
+"""How much memory this process has used, and may use."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ def peak_bytes() -> int:
             return int(mark[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def available_memory() -> int:
+    """Bytes that this process may use: the machine's, or less where a control group says so."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    for limit, used in (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),):
+        with contextlib.suppress(OSError, ValueError), open(limit) as top, open(used) as now:
+            free = min(free, int(top.read()) - int(now.read()))
+    return free
 
 
 def in_words(count: float) -> str:

@@ -54,6 +54,5 @@ def attention_command(
             from wordsway.probe.attract import attract as attracted
 
             say("moving the word", 0, 0)
-            row = probe.read(text_a, "input").word(attract).rows[0]
-            result = attracted(text_a, row, probe, head="all" if head == "mean" else head, reach=reach, seed=seed)
+            result = attracted(text_a, attract, probe, head="all" if head == "mean" else head, reach=reach, seed=seed)
     deliver(result, files, result.to_dict() if as_json else None)

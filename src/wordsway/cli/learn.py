@@ -28,6 +28,7 @@ def learn_command(
     padding: Annotated[str | None, typer.Option("--padding", help="none, pad or paper (the default with a corpus).")] = None,
     text_column: Annotated[str | None, typer.Option("--text-column", help="Column of texts in a file.")] = None,
     label_column: Annotated[str | None, typer.Option("--label-column", help="Column of labels in a file.")] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", help="Of a text file, if it is not UTF-8.")] = None,
     real_words: Annotated[bool, typer.Option("--real-words", help="Also try every word of the model's vocabulary in that place.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
@@ -42,7 +43,7 @@ def learn_command(
     from wordsway.studies.lessons import Lesson, teach
 
     chosen = padding or ("none" if data == "gaussian" else "paper")
-    texts = TextOptions(model, "input", chosen, text_column, label_column)
+    texts = TextOptions(model, "input", chosen, text_column, label_column, encoding)
     request = Request(map, n, d, k, depth, parse_positions(positions), trials, seed, data, texts=texts)
     lesson = Lesson(request, train, update, loss, penalty, real_words)
     with reporting(trials, "trial") as reporter, fetching() as download:

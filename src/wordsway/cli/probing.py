@@ -33,7 +33,10 @@ def text_of(text: str | None) -> str:
     if text is None and sys.stdin.isatty():
         raise InputError("a text", "none", remedy)
     if text is None or text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
+        try:
+            text = sys.stdin.buffer.read().decode().rstrip("\n")
+        except UnicodeDecodeError as error:
+            raise InputError("UTF-8 on standard input", f"byte {error.start} of another encoding", "convert it first, with iconv") from None
         if not text.strip():
             raise InputError("a text", "nothing on standard input", remedy)
     if not checked(text).strip():

@@ -55,8 +55,9 @@ def run_cells(
     what: str = "cells",
 ) -> Swept:
     """Run what is left on this machine or a cluster, with progress."""
+    from wordsway.memory import available_memory
     from wordsway.studies.sweep import sweep
-    from wordsway.studies.workers import LocalWorkers, available_memory, cores
+    from wordsway.studies.workers import LocalWorkers, cores
 
     if workers is not None and not 1 <= workers <= 1024:
         raise InputError("workers between 1 and 1024", workers, "leave it out for one per core")
@@ -93,8 +94,9 @@ def tell(swept: Swept, store: Store, again: str, what: str = "cells") -> None:
 
 def tell_forecast(cells: Sequence[Job], store: Store | None, workers: int | None, *, as_json: bool = False, what: str = "cells") -> None:
     from wordsway.cli.progress import echo_json
+    from wordsway.memory import available_memory
     from wordsway.studies.budget import forecast_cells
-    from wordsway.studies.workers import available_memory, cores
+    from wordsway.studies.workers import cores
 
     left = [cell for cell in cells if store is None or cell.key not in store]
     cost = forecast_cells(left, workers or cores(), int(0.8 * available_memory()))

@@ -104,7 +104,9 @@ def words_command(
     with waiting("loading the model") as line:
         probe = probe_of(model, device, dtype, remote_code, line)
         if forecast:
-            cost = forecast_words(sentence, probe, layer=layer, at=at, effort=effort, memory=budget)
+            cost = forecast_words(
+                sentence, probe, layer=layer, only=word, at=at, twin=twin, swaps=max(0, swaps), effort=effort, memory=budget
+            )
             fields = {"words": cost.words, "tokens": cost.tokens, "forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6}
         else:
             result = words(

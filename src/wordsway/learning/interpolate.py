@@ -1,15 +1,18 @@
-"""The minimum-norm interpolator and its two updates, from a Gram matrix alone.
+"""The minimum-norm interpolator and its two updates, from a Gram matrix.
 
 Φ₊ ∈ ℝ^{(N+1)×p} stacks the features of the training texts and, last, of the new text X. Every θ here lies in the span of
-those rows, θ = Φ₊ᵀc, so only K = Φ₊Φ₊ᵀ is needed: f(X_j, θ) = (Kc)_j and ⟨θ, θ′⟩ = cᵀKc′.
+those rows, θ = Φ₊ᵀc, so K = Φ₊Φ₊ᵀ finds it; neither a p×p projector nor a pseudo-inverse of Φ is formed.
 
     θ*  = Φ⁺y                                 on the N training texts
     θ_f = θ* + φ(X)(y − f(X,θ*))/‖φ(X)‖²      fine-tuned
-    θ_r = Φ₊⁺(y, y_new)                       re-trained on all N + 1
+    θ_r = Φ₊⁺(y, y_new)                       re-trained on all N + 1: θ* + v(y − f(X,θ*))/‖v‖², v = P⊥φ(X)
 
 **Rank.** A Gram matrix knows singular values of Φ down to about 1e-8 of the largest. Those below `CUT` = 1e-7 of it count as zero, and
 K⁺ inverts the others: the interpolator is then the minimum-norm least-squares solution, as `pinv` gives it. So duplicate
 texts are one text with the mean of their labels, and N > p is least squares.
+
+**Condition.** θ = Φ₊ᵀK⁺b loses cond(K)·1e-16, the square of what Φ itself would lose. Above `REFINE` it is therefore refined: the residual
+b − Φθ is taken through the features and solved for again, θ ← θ + Φᵀ K⁺(b − Φθ), until nothing is gained.
 """
 
 from __future__ import annotations
@@ -18,8 +21,12 @@ from dataclasses import dataclass
 
 import torch
 
+from wordsway.learning.stack import Stack
+
 #: Singular values of Φ below this share of the largest count as zero.
 CUT = 1e-7
+#: Condition of K above which solutions are refined, and at most how often.
+REFINE, TIMES = 1e6, 20
 
 
 @dataclass(frozen=True)
@@ -53,37 +60,59 @@ def solver(K: torch.Tensor) -> Solved:
 
 @dataclass(frozen=True)
 class Updates:
-    """Coefficients over the rows of Φ₊ (the last one is the new text): θ*, θ_f, θ_r and the directions v of both updates.
+    """θ*, φ(X) and P⊥φ(X), each of p numbers, and what makes both updates of them.
 
-    ``residual`` is y − f(X, θ*); ``norm2`` is ‖φ(X)‖²; ``fresh2`` is ‖P⊥φ(X)‖², 0 where the new text adds no direction.
+    ``residual`` is y − f(X, θ*); ``norm2`` is ‖φ(X)‖²; ``fresh2`` is ‖P⊥φ(X)‖², 0 where the new text adds no direction: re-training then
+    is least squares on all texts, ``again``.
     """
 
     start: torch.Tensor
-    fine_tuned: torch.Tensor
-    retrained: torch.Tensor
+    own: torch.Tensor
     fresh: torch.Tensor
+    again: torch.Tensor | None
     residual: float
     norm2: float
     fresh2: float
     rank: int
     condition: float
 
+    @property
+    def fine_tuned(self) -> torch.Tensor:
+        """θ_f."""
+        return self.start + self.own * (self.residual / self.norm2 if self.norm2 else 0.0)
 
-def interpolate(K: torch.Tensor, y: torch.Tensor, y_new: float) -> Updates:
-    """Both updates of the minimum-norm interpolator of y (N labels) by one new text with label ``y_new``; K is (N+1)×(N+1)."""
-    N = len(y)
+    @property
+    def retrained(self) -> torch.Tensor:
+        """θ_r."""
+        return self.start + self.fresh * (self.residual / self.fresh2) if self.again is None else self.again
+
+
+def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
+    """Both updates of the minimum-norm interpolator of y (N labels) by the stack's last text, with label ``y_new``."""
+    K, N = stack.gram(), len(y)
     solve = solver(K[:N, :N])
-    one = torch.zeros(N + 1, dtype=K.dtype)
-    one[N] = 1.0
-    start = torch.cat([solve(y), one[:1] * 0])
-    residual = float(y_new - K[N] @ start)
-    norm2 = float(K[N, N])
-    across = torch.cat([-solve(K[:N, N]), one[N:]])  # coefficients of P⊥φ(X)
-    fresh2 = float(across @ K @ across)
-    if fresh2 > (100 * CUT) ** 2 * norm2:
-        retrained = start + across * (residual / fresh2)
-    else:  # the new text lies in the span of the others: least squares on all of them
-        fresh2 = 0.0
-        retrained = solver(K)(torch.cat([y, y.new_tensor([y_new])]))
-    fine_tuned = start + one * (residual / norm2)
-    return Updates(start, fine_tuned, retrained, across, residual, norm2, fresh2, solve.rank, solve.condition)
+    coefficients = torch.zeros(3, N + 1, dtype=K.dtype)
+    coefficients[0, :N], coefficients[1, N], coefficients[2, N] = solve(y), 1.0, 1.0
+    coefficients[2, :N] = -solve(K[:N, N])
+    start, own, fresh = stack.combine(coefficients)
+    start, fresh = _refined(stack, solve, start, y), _refined(stack, solve, fresh, torch.zeros_like(y))
+    norm2, fresh2, again = float(own @ own), float(fresh @ fresh), None
+    if not fresh2 > (100 * CUT) ** 2 * norm2:
+        labels, whole = torch.cat([y, y.new_tensor([y_new])]), solver(K)
+        fresh2, again = 0.0, _refined(stack, whole, stack.combine(whole(labels)[None])[0], labels)
+    return Updates(start, own, fresh, again, float(y_new - own @ start), norm2, fresh2, solve.rank, solve.condition)
+
+
+def _refined(stack: Stack, solve: Solved, theta: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """θ with Φθ nearer to b on the first texts, those that ``solve`` knows; each step is a fraction of the one before."""
+    if solve.condition < REFINE:
+        return theta
+    last = float("inf")
+    for _ in range(TIMES):
+        step = torch.zeros(1, stack.count, dtype=theta.dtype)
+        step[0, : len(b)] = solve(b - stack.predict(theta)[: len(b)])
+        size = float(step.norm())
+        if not size < last / 2:
+            break
+        theta, last = theta + stack.combine(step)[0], size
+    return theta

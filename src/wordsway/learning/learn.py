@@ -32,6 +32,8 @@ CHEAP, DRAWN = (48, 120), (2, 40)
 __all__ = ["UPDATES", "Learned", "among", "learn", "outcome", "turn"]
 #: How far rounding may carry an error below its floor.
 SLACK = 1e-7
+#: An error below this is 0: the label is turned, and only rounding tells such errors apart.
+TURNED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Learned:
     label: int
     seconds: float
     delta: torch.Tensor
+
+    @property
+    def ease(self) -> tuple[float, float]:
+        """How easy it was to turn the label, easiest least: by the error, and among turned ones by γ, which the update cannot change."""
+        return max(self.error, TURNED), self.gamma
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "delta"}
@@ -114,13 +121,14 @@ def turn(
     """
     if not (penalty >= 0 and math.isfinite(penalty)):
         raise InputError("a penalty ≥ 0", penalty, "the paper uses 1, 0.1 and 0.01")
-    started, view = time.perf_counter(), problem.view
+    view = problem.view
     radius = math.sqrt(view.X.shape[1]) if radius is None else float(radius)
     if not 1e-9 <= radius <= 1e9:
         raise InputError("a radius between 1e-9 and 1e9", radius, "√d is the paper's, and the default")
     goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
     starts, steps = DRAWN if view.bytes_per_look else (min(CHEAP[0], view.plan.starts), CHEAP[1])
     for i in rows:
+        started = time.perf_counter()
         with one_thread(view.small), torch.no_grad():
             bound = certify(problem.phi, view, [i], radius) if certificate else None
             reached = descend(problem.look, view, i, goal, radius, seed=seed, starts=starts, steps=steps)

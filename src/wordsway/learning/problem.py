@@ -12,7 +12,7 @@ from wordsway.errors import InputError
 from wordsway.learning.interpolate import Updates, interpolate
 from wordsway.learning.readout import Readout, readout
 from wordsway.learning.stack import stack
-from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.base import FeatureMap, View, nonzero_norm
 from wordsway.sample import Sample
 
 UPDATES = ("fine-tune", "retrain")
@@ -58,21 +58,18 @@ def pose(
     """Interpolate, update, and get ready for Δ at these words of X, one after another."""
     _check(train, labels, X, y, update)
     stacked = stack(phi, train, X, words)
-    K = stacked.gram()
-    found = interpolate(K, torch.tensor(labels, dtype=torch.float64), float(y))
+    found = interpolate(stacked, torch.tensor(labels, dtype=torch.float64), float(y))
+    nonzero_norm(math.sqrt(found.norm2), phi.name)
     if update == "retrain" and not found.fresh2 > 0:
         raise InputError(
             "a new text whose features are not in the span of the training texts'",
             f"rank {found.rank} of {len(train)}",
             "take fewer training texts, or fine-tune",
         )
-    new = torch.zeros_like(found.fresh)
-    new[-1] = 1.0
-    direction, v2 = (new, found.norm2) if update == "fine-tune" else (found.fresh, found.fresh2)
-    thetas = stacked.combine(torch.stack([found.start, direction / v2]))
+    v, v2, after = (found.own, found.norm2, found.fine_tuned) if update == "fine-tune" else (found.fresh, found.fresh2, found.retrained)
     view = stacked.phi.view(X, torch.float64)
-    after = found.fine_tuned if update == "fine-tune" else found.retrained
-    return Problem(stacked.phi, view, readout(view, thetas), found, int(y), float(K[-1] @ found.start), float(K[-1] @ after), v2)
+    look = readout(view, torch.stack([found.start, v / v2]))
+    return Problem(stacked.phi, view, look, found, int(y), float(found.own @ found.start), float(found.own @ after), v2)
 
 
 def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str) -> None:

@@ -4,7 +4,7 @@ Attention: with (t_j, p_j) of `wordsway.maps.scores`, row j ≠ i is φ_j + t_j(
 
     φ(X^i(Δ))·θ = Σ_{j≠i} [φ_j·θ_j + t_j(x_i − φ_j)·θ_j + p_j Δ·θ_j] + Σ_l r_l x_l·θ_i + r_i Δ·θ_i,
 
-where r is row i's attention after the move. Fully connected: the chain rule through the layers' own matrices.
+where r is row i's attention after the move. Fully connected: the chain rule through the layers' own matrices. Any other: autograd.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from wordsway.errors import InputError
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.base import View
 from wordsway.maps.fully_connected import FullyConnectedView
+from wordsway.maps.function import CallableView
 
 
 class Readout(Protocol):
@@ -30,7 +31,7 @@ class Readout(Protocol):
 @singledispatch
 def readout(view: View, thetas: torch.Tensor) -> Readout:
     """The readouts φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, p)."""
-    raise InputError("a map with a fast readout (RF, DRF, RAF, ReLU-RAF)", type(view).__name__, "use one of them, or FeatureMap.of")
+    raise InputError("a map with a readout", type(view).__name__, "register one with wordsway.learning.readout, or use FeatureMap.of")
 
 
 @final
@@ -48,19 +49,16 @@ class AttentionReadout:
         n, own = len(X), (torch.arange(len(words)), words)
         a, _, query_d, turned = (delta @ v._stack.T).split(v._sizes, dim=1)
         shares = v.kind.move(tuple(part[words] for part in v._pairs), a)
-        other = torch.ones_like(a)
-        other[own] = 0
+        mine = torch.zeros_like(a, dtype=torch.bool)
+        mine[own] = True
         delta_theta = torch.einsum("bd,tjd->btj", delta, self.theta)  # Δ·θ_j
         y = self._x[:, words].transpose(0, 1) - self._phi  # (x_i − φ_j)·θ_j, (B, T, n)
         t, p = shares.t[:, None], shares.p[:, None]
         rows = self._phi + t * y + p * delta_theta
         slope = shares.dt[:, None] * y + shares.dp[:, None] * delta_theta
         lift = p.expand_as(rows)
-        if shares.lost is not None:
-            lost = shares.lost[:, None]
-            rows, slope, lift = rows.masked_fill(lost, 0), slope.masked_fill(lost, 0), lift.masked_fill(lost, 0)
-        other = other[:, None]
-        rows, slope, lift = rows * other, slope * other, lift * other
+        out = (mine if shares.lost is None else mine | shares.lost)[:, None]
+        rows, slope, lift = rows.masked_fill(out, 0), slope.masked_fill(out, 0), lift.masked_fill(out, 0)
         # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves with the key.
         s = v.s[words] + query_d
         s[own] += (delta * (v.keys[words] + turned)).sum(1)
@@ -99,6 +97,24 @@ class FullyConnectedReadout:
         return value, gradient
 
 
+@final
+class CallableReadout:
+    """For any differentiable map: full forward passes, one backward pass per θ."""
+
+    def __init__(self, view: CallableView, thetas: torch.Tensor) -> None:
+        self.view, self.theta = view, thetas.to(view.X)
+
+    def __call__(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().to(self.view.X).requires_grad_(True)
+            value = self.view.moved(words, delta) @ self.theta.T
+            slopes = [
+                torch.autograd.grad(one.sum(), delta, retain_graph=True, allow_unused=True)[0] if one.requires_grad else None
+                for one in value.unbind(1)
+            ]
+        return value.detach(), torch.stack([torch.zeros_like(delta) if slope is None else slope for slope in slopes], 1).detach()
+
+
 @readout.register
 def _(view: AttentionView, thetas: torch.Tensor) -> Readout:
     return AttentionReadout(view, thetas)
@@ -107,3 +123,8 @@ def _(view: AttentionView, thetas: torch.Tensor) -> Readout:
 @readout.register
 def _(view: FullyConnectedView, thetas: torch.Tensor) -> Readout:
     return FullyConnectedReadout(view, thetas)
+
+
+@readout.register
+def _(view: CallableView, thetas: torch.Tensor) -> Readout:
+    return CallableReadout(view, thetas)

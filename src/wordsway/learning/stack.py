@@ -30,22 +30,29 @@ class Stack(Protocol):
     @property
     def phi(self) -> FeatureMap: ...
 
+    @property
+    def count(self) -> int:
+        """N + 1."""
+
     def gram(self) -> torch.Tensor:
         """K = Φ₊Φ₊ᵀ, float64."""
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
         """θ = Φ₊ᵀc for each row c of (T, N+1): (T, p)."""
 
+    def predict(self, theta: torch.Tensor) -> torch.Tensor:
+        """Φ₊θ of (p,): (N+1,)."""
+
 
 class DenseStack:
     """Φ₊ itself, in float64; the texts pass by in blocks."""
 
     def __init__(self, phi: FeatureMap, train: Sequence[Sample], new: Sample) -> None:
-        self.phi, M = phi, len(train) + 1
+        self.phi, self.count = phi, len(train) + 1
         width = phi.features(new.X[None].to(phi.dtype), torch.float64).numel()
         size = max(1, WORKING // (width * 8 * 4))
-        self.features = torch.empty(M, width, dtype=torch.float64)
-        for start in range(0, M, size):
+        self.features = torch.empty(self.count, width, dtype=torch.float64)
+        for start in range(0, self.count, size):
             block = torch.stack(list(_texts(train, new, start, start + size)))
             self.features[start : start + len(block)] = phi.features(block.to(phi.dtype), torch.float64).flatten(1)
 
@@ -55,6 +62,9 @@ class DenseStack:
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
         return coefficients @ self.features
 
+    def predict(self, theta: torch.Tensor) -> torch.Tensor:
+        return self.features @ theta
+
 
 class JointStack:
     """Random features of all texts without V: Φ₊ = ϕ(Z) in blocks of columns."""
@@ -62,7 +72,7 @@ class JointStack:
     def __init__(self, phi: RF, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> None:
         assert phi.seed is not None and phi.beta is not None
         self.joint = self._asked(phi, train, new, words).draw()
-        self.phi = phi.drawn_for(self.joint)
+        self.phi, self.count = phi.drawn_for(self.joint), self.joint.count
 
     @staticmethod
     def _asked(phi: RF, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> JointTokens:
@@ -74,14 +84,19 @@ class JointStack:
         return JointTokens(phi.k, texts, words=words, scale=scale, seed=derive(phi.seed, "joint"))
 
     def gram(self) -> torch.Tensor:
-        M = self.joint.count
-        K = torch.zeros(M, M, dtype=torch.float64)
+        K = torch.zeros(self.count, self.count, dtype=torch.float64)
         for part in self._blocks():
             K += gram(part)
         return K
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
         return torch.cat([coefficients @ part for part in self._blocks()], 1)
+
+    def predict(self, theta: torch.Tensor) -> torch.Tensor:
+        values = torch.zeros(self.count, dtype=theta.dtype)
+        for part, some in zip(self._blocks(), theta.split(BLOCK), strict=True):
+            values += part @ some
+        return values
 
     def _blocks(self) -> Iterator[torch.Tensor]:
         for start in range(0, self.phi.k, BLOCK):

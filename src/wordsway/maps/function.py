@@ -73,10 +73,14 @@ class CallableView(View):
             (gradient,) = torch.autograd.grad(value.sum(), delta, allow_unused=True)
         return value.detach(), torch.zeros_like(delta) if gradient is None else gradient
 
-    def _forward(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+    def moved(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """Features (B, p) of the text with word ``words[b]`` moved by ``delta[b]``."""
         moved = torch.zeros(len(words), *self.X.shape, dtype=self.X.dtype, device=self.X.device)
         moved = moved.index_put((torch.arange(len(words), device=self.X.device), words), delta)
-        change = self.phi.features(self.X + moved, self.X.dtype).flatten(1) - self._features
+        return self.phi.features(self.X + moved, self.X.dtype).flatten(1)
+
+    def _forward(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        change = self.moved(words, delta) - self._features
         return (change * change).sum(1) / self._norm2
 
     @property

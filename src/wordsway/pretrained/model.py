@@ -50,7 +50,7 @@ class Layers:
         except ValueError:
             number = -1
         if not 0 <= number <= self.count:
-            raise InputError(f"a layer: input, last, words or 0 to {self.count}", repr(layer), "0 is the input layer")
+            raise InputError(f"a layer: input, last or 0 to {self.count}", repr(layer), "0 is the input layer")
         return number
 
     @torch.no_grad()

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import torch
 
+from wordsway.errors import MemoryBudgetError
+from wordsway.memory import in_words
 from wordsway.probe.model import Prepared, Probe
 from wordsway.reading import Word
 from wordsway.search.ball import Descent, lifted, lowered
@@ -51,7 +53,8 @@ class Effort:
         return cls(2, 6, passes - 14) if passes >= 30 else cls(1, 0, max(5, passes - 1))
 
 
-#: Tokens through the model and back that a search may take: about two minutes of MiniLM on two cores; and MiniLM's weights.
+#: Tokens through the model and back that a search takes while more than six passes per word are left: two minutes of MiniLM on two
+#: cores (the six passes of 394 words take nine). And MiniLM's weights.
 COMFORT, UNIT = 400_000, 10_600_000
 
 
@@ -128,6 +131,16 @@ def row_bytes(probe: Probe, n: int, layer: int) -> int:
     return int(size * n * max(1, layer) * (9 * d + 3 * wide + (3 * heads * n if probe.how.eager else 0)))
 
 
+def affordable(probe: Probe, n: int, layer: int, memory: int) -> int:
+    """Texts per batch of a search, refused where not even one fits."""
+    if row_bytes(probe, n, layer) > memory:
+        raise MemoryBudgetError(
+            f"one text of {n} tokens takes {in_words(row_bytes(probe, n, layer))} in a search, more than the budget of {in_words(memory)}: "
+            "raise the budget (--memory, in GiB), or cut the text"
+        )
+    return at_once(probe, n, layer, memory)
+
+
 def at_once(probe: Probe, n: int, layer: int, memory: int) -> int:
     """Texts per batch: what fits the memory, and no more than is useful."""
     return max(1, min(memory // row_bytes(probe, n, layer), max(1, BATCH_TOKENS // n)))
@@ -153,7 +166,7 @@ def worst(
     ``target`` replaces the change of the layer: S² of texts given as embeddings (B, n, d).
     """
     change2 = target or Target(probe, blocks.prepared, layer).change2
-    size = at_once(probe, blocks.prepared.n, layer, memory)
+    size = affordable(probe, blocks.prepared.n, layer, memory)
     together = max(1, size // effort.starts)
     done, total = 0, len(blocks) * effort.passes
     deltas: list[torch.Tensor] = []

@@ -26,6 +26,7 @@ from wordsway.vectors import unit
 
 #: Candidates of the first round (drawn at random) and of each later one, and how many rounds follow.
 FIRST, ROUND, ROUNDS = 300, 200, 5
+TRIED = FIRST + ROUND * ROUNDS
 #: The process: correlation exp((cos − 1)/SCALE) of unit embeddings, and the share of variance that embeddings do not explain.
 SCALE, NUGGET = 0.5, 0.05
 #: Pieces that begin a word carry one of these marks in vocabularies that mark beginnings, and pieces inside one these in the others.
@@ -170,21 +171,20 @@ def _screened(
     """Exact values of the candidates that were tried, by their number."""
     size = at_once(probe, prepared.n, probe.layers.count, memory)
     values: dict[int, float] = {}
-    if exhaustive or len(found) <= FIRST + ROUND * ROUNDS:
+    if exhaustive or len(found) <= TRIED:
         _evaluate(judged, found, range(len(found)), size, values, lambda done: meter(done, len(found)))
         return values
-    total = FIRST + ROUND * ROUNDS
     row = place.rows[0]
     ids = torch.tensor([one[row] for one in found.ids], device=probe.layers.device)
     with torch.no_grad():
         weight = probe.layers.model.get_input_embeddings().weight
         features = unit((weight[ids] - weight.mean(0)).float()).cpu()
     first = torch.randperm(len(found), generator=generator(seed, "swap"))[:FIRST].tolist()
-    _evaluate(judged, found, first, size, values, lambda done: meter(done, total))
+    _evaluate(judged, found, first, size, values, lambda done: meter(done, TRIED))
     for _ in range(ROUNDS):
         score = _promise(features, values)
         chosen = [at for at in score.argsort(descending=True).tolist() if at not in values][:ROUND]
-        _evaluate(judged, found, chosen, size, values, lambda done: meter(done, total))
+        _evaluate(judged, found, chosen, size, values, lambda done: meter(done, TRIED))
     return values
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import torch
 
-from wordsway.errors import InputError
-from wordsway.memory import peak_bytes
+from wordsway.errors import InputError, WordswayError
+from wordsway.memory import in_words, peak_bytes
 from wordsway.probe.model import Prepared, Probe
 from wordsway.probe.results import Words, WordSway
-from wordsway.probe.search import MEMORY, Blocks, Effort, Meter, Target, at_once, row_bytes, weight_of, worst
+from wordsway.probe.search import MEMORY, Blocks, Effort, Meter, Target, affordable, at_once, row_bytes, weight_of, worst
+from wordsway.probe.swap import TRIED
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.seeds import generator
@@ -48,10 +49,10 @@ def words(
     memory : bytes that the search may take beside the model
     """
     started = time.perf_counter()
-    _check(reach, effort, memory)
+    check(reach, effort, memory)
     probe = model if isinstance(model, Probe) else Probe(model)
     prepared = probe.read(text, at)
-    chosen = list(prepared.words) if only is None else list(dict.fromkeys(prepared.word(one) for one in only))
+    chosen = _chosen(prepared, only)
     number = probe.layers.number(layer)
     if number == 0 and at == "input":
         raise InputError("a layer behind the one that moves", "layer 0", "take layer 1 or later, or move the words")
@@ -66,6 +67,8 @@ def words(
     other: list[tuple[float, ...] | None] = [None] * len(chosen)
     if twin:
         other = list(_twin(probe, prepared, chosen, number, reach, plan, seed, memory, lambda d, t: told("searching the twin", d, t)))
+    if not all(math.isfinite(value) for row in profiles for value in row):
+        raise WordswayError("hidden states are not numbers any more under the Δ found: take a smaller reach, or a wider dtype")
     found = tuple(
         WordSway(
             word.index,
@@ -151,15 +154,25 @@ class Cost:
 
 
 def forecast(
-    text: str, model: str | Probe = "minilm", *, layer: int | str = "last", at: str = "words", effort: float = 1.0, memory: int = MEMORY
+    text: str,
+    model: str | Probe = "minilm",
+    *,
+    layer: int | str = "last",
+    only: Sequence[int | str] | None = None,
+    at: str = "words",
+    twin: bool = False,
+    swaps: int = 0,
+    effort: float = 1.0,
+    memory: int = MEMORY,
 ) -> Cost:
-    """Time and memory of `words` on this machine: one batch is timed, forwards and backwards."""
+    """Time and memory of `words`, with real words for ``swaps`` of them, on this machine: one batch is timed, forwards and backwards."""
+    check(1.0, effort, memory)
     probe = model if isinstance(model, Probe) else Probe(model)
     prepared = probe.read(text, at)
     number = probe.layers.number(layer)
-    chosen = list(prepared.words)
+    chosen = _chosen(prepared, only)
     plan = Effort.of(len(chosen), prepared.n, effort, weight_of(probe, number))
-    size = at_once(probe, prepared.n, number, memory)
+    size = affordable(probe, prepared.n, number, memory)
     blocks, target = Blocks(prepared, chosen, 1.0), Target(probe, prepared, number)
     rows = min(size, len(chosen) * plan.starts)
     which = torch.arange(rows) % len(chosen)
@@ -169,14 +182,19 @@ def forecast(
         delta = (1e-3 * torch.randn(rows, blocks.size)).to(prepared.embeds).requires_grad_(True)
         torch.autograd.grad(target.change2(blocks.moved(which, delta)).sum(), delta)
         times.append(time.perf_counter() - started)
-    looks = len(chosen) * (plan.passes + DRAWS * 0.4 + 0.4)
+    looks = len(chosen) * ((plan.passes + 0.4) * (2 if twin else 1) + DRAWS * 0.4) + 0.4 * TRIED * swaps  # forwards alone takes two fifths
     return Cost(len(chosen), prepared.n, times[-1] / rows * looks, rows * row_bytes(probe, prepared.n, number))
 
 
-def _check(reach: float, effort: float, memory: int) -> None:
-    if not (reach > 0 and math.isfinite(reach)):
-        raise InputError("a reach ρ > 0", reach, "1 is the word's own norm, as in the paper")
+def _chosen(prepared: Prepared, only: Sequence[int | str] | None) -> list[Word]:
+    return list(prepared.words) if only is None else list(dict.fromkeys(prepared.word(one) for one in only))
+
+
+def check(reach: float, effort: float = 1.0, memory: int = MEMORY) -> None:
+    """Refuse what no search can do."""
+    if not 1e-6 <= reach <= 1e6:
+        raise InputError("a reach ρ between 1e-6 and 1e6", reach, "1 is the word's own norm, as in the paper")
     if not (effort > 0 and math.isfinite(effort)):
         raise InputError("an effort > 0", effort, "1 is the default")
     if memory < 2**20:
-        raise InputError("a memory budget of at least 1 MiB", memory, "leave it at 2 GiB")
+        raise InputError("a memory budget of at least 1 MiB", in_words(memory), "leave it at 2 GiB")

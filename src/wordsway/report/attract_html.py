@@ -25,7 +25,7 @@ def attracted_fragment(result: Attracted) -> str:
     n = len(result.tokens)
     for name, matrix in (("before", result.before), ("after", result.after)) if n <= LARGEST else ():
         parts.append(f'<div style="margin-top:.8em">attention of layer 1, {name}</div>')
-        parts.append(blocks.heat(result.tokens, np.array(matrix), 1.0, numbers=n <= NUMBERED, bold=[result.row]))
+        parts.append(blocks.heat(result.tokens, np.array(matrix), 1.0, numbers=n <= NUMBERED, bold=result.rows))
     return blocks.frame([*parts, blocks.source(f"{model_name(result.model)} · ρ = {result.reach:g} · seed {result.seed}")])
 
 

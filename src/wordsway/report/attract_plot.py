@@ -58,7 +58,8 @@ def draw_attracted(result: Attracted, path: Path, kind: str) -> None:
             if n <= NAMED:
                 axes.set_xticks(range(n), names, rotation=60, ha="right", rotation_mode="anchor")
                 axes.set_yticks(range(n), names)
-                axes.get_xticklabels()[result.row].set_fontweight("bold")
+                for row in result.rows:
+                    axes.get_xticklabels()[row].set_fontweight("bold")
             else:
                 axes.set_xticks([result.row], [f"{result.row} {names[result.row]}"])
             if n <= NUMBERED:

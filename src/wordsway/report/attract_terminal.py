@@ -27,12 +27,13 @@ def attracted_panel(result: Attracted) -> RenderableType:
 def moved(result: Attracted) -> str:
     """What was done."""
     heads = "all heads of layer 1 look" if result.head == "all" else f"head {result.head} of layer 1 looks"
-    return f"“{one_line(result.tokens[result.row])}” (token {result.row}) moved so that {heads} at it"
+    names = " ".join(one_line(result.tokens[row]) for row in result.rows)
+    which = f"token {result.row}" if len(result.rows) == 1 else f"tokens {', '.join(map(str, result.rows))}"
+    return f"“{names}” ({which}) moved so that {heads} at it"
 
 
 def looks(result: Attracted) -> str:
     """How much the other tokens look at it, before and after."""
-    others = [at for at in range(len(result.tokens)) if at != result.row]
-    before, after = (sum(matrix[at][result.row] for at in others) / max(1, len(others)) for matrix in (result.before, result.after))
+    before, after = result.drawn
     head = "all heads" if result.head == "all" else f"head {result.head}"
     return f"mean attention of the other tokens to it, layer 1, {head}: {before:.3f} before, {after:.3f} after"

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from wordsway.learning.learn import TURNED
 from wordsway.memory import duration, in_words
 from wordsway.report.letters import one_line
 from wordsway.result import Sensitivity
@@ -182,9 +183,8 @@ def lessons_table(result: Lessons) -> RenderableType:
         lines.append(Text.assemble(("error ", "bold"), f"median {statistics.median(errors):.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
     for index, one in enumerate(result.trials):
         if "rows" in one:
-            order = sorted(one["rows"], key=lambda row: row["error"])
-            shown = ", ".join(f"{place(row)} {row['error']:.3g}" for row in order[:4])
-            shown += f" … {place(order[-1])} {order[-1]['error']:.3g}" if len(order) > 4 else ""
+            order = sorted(one["rows"], key=lambda row: (max(row["error"], TURNED), row["gamma"]))
+            shown = ", ".join(_turned(row) for row in order[:4]) + (f" … {_turned(order[-1])}" if len(order) > 4 else "")
             lines.append(Text(f"trial {index}: of {len(order)} rows, easiest to turn first, hardest last: {shown}"))
         if "real_words" in one:
             shown = ", ".join(f"{one_line(best['piece'])} {best['error']:.3g}" for best in one["real_words"][:5])
@@ -193,3 +193,8 @@ def lessons_table(result: Lessons) -> RenderableType:
             )
     note = f"{duration(result.seconds)} · peak memory {in_words(result.peak_mb * 1e6)} · asked for: the label −y"
     return Group(*lines, Text(note + (" · interrupted" if result.interrupted else ""), style="dim"))
+
+
+def _turned(row: dict[str, Any]) -> str:
+    """A row with its error and, where the label is turned whatever rounding says, γ, which then tells rows apart."""
+    return f"{place(row)} {row['error']:.3g}" if row["error"] > TURNED else f"{place(row)} 0 (γ {row['gamma']:.3g})"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from wordsway.studies.cells import Cell
 from wordsway.studies.forecast import Forecast, forecast
 from wordsway.studies.jobs import Job
+from wordsway.studies.lessons import lesson_bytes
 from wordsway.studies.text_cells import RATE, TextCell, model_bytes, text_seconds, text_units
 from wordsway.studies.texts import TextOptions
 
@@ -29,8 +30,8 @@ def cell_bytes(job: Job) -> int:
     cell = _of_a_grid(job)
     request, words = cell.request, cell.request.searched
     k, n, d = request.features, cell.n, cell.d
-    if cell.train is not None:  # features of all texts, their answers or copies, and the texts
-        return int(BASE_TEXT + (cell.train + 1) * (2.2 * k + 2 * n * d) * 8 + 60 * k * 8)
+    if cell.train is not None:
+        return int(BASE_TEXT + lesson_bytes(request, cell.train))
     base = BASE if cell.data == "gaussian" else BASE_TEXT
     if cell.map in ("rf", "drf"):
         layers = request.layers or 1

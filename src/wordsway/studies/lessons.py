@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, MemoryBudgetError
 from wordsway.learning.descent import LOSSES
 from wordsway.learning.learn import Learned, among, turn
 from wordsway.learning.problem import UPDATES, Problem, pose
-from wordsway.memory import peak_bytes
+from wordsway.memory import available_memory, in_words, peak_bytes
 from wordsway.result import versions
 from wordsway.sample import Sample
 from wordsway.seeds import derive, generator
@@ -137,6 +137,12 @@ def teach(lesson: Lesson, *, progress: Share | None = None, fetching: Fetching |
     (2, True)
     """
     request, N = lesson.request, lesson.train
+    needed, free = lesson_bytes(request, N), available_memory()
+    if needed > free:
+        raise MemoryBudgetError(
+            f"{N:,} training texts of n = {request.n}, d = {request.d} take about {in_words(needed)}, and {in_words(free)} are free: "
+            "take fewer texts (--train), shorter ones (--n), or a larger machine"
+        )
     source = _source(lesson, fetching)
     trials: list[dict[str, Any]] = []
     found: list[Learned] = []
@@ -151,6 +157,12 @@ def teach(lesson: Lesson, *, progress: Share | None = None, fetching: Fetching |
         trials.append(trial)
     spent = sum(trial["seconds"] for trial in trials)
     return Lessons(lesson, tuple(trials), spent, peak_bytes() / 1e6, source.describe(), interrupted, tuple(found))
+
+
+def lesson_bytes(request: Request, train: int) -> float:
+    """Bytes that learning takes beside Python and torch: features of all texts, their answers or copies, and the texts."""
+    k = request.features or request.n * request.d
+    return (train + 1) * (2.2 * k + 2 * request.n * request.d) * 8 + 60 * k * 8
 
 
 def run_one(lesson: Lesson, source: Labelled, index: int, *, new: int, progress: Share | None = None) -> tuple[dict[str, Any], Learned]:
@@ -168,9 +180,9 @@ def run_one(lesson: Lesson, source: Labelled, index: int, *, new: int, progress:
         results.append(one)
         if progress is not None:
             progress(index, len(results) / len(rows))
-        if lesson.real_words and one is min(results, key=lambda other: other.error):
+        if lesson.real_words and one is min(results, key=lambda other: other.ease):
             real = _real_words(problem, source, fresh, one.position, request.d)
-    best = min(results, key=lambda one: one.error)
+    best = min(results, key=lambda one: one.ease)
     about: dict[str, Any] = {"word": fresh.sample.word(best.position), "text": fresh.text}
     if len(results) > 1:
         about["rows"] = [one.to_dict() | {"word": fresh.sample.word(one.position)} for one in results]

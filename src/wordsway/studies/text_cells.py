@@ -51,11 +51,10 @@ class TextCell:
 
     def __post_init__(self) -> None:
         from wordsway.probe.model import PLACES
+        from wordsway.probe.words import check
 
         positive("tokens", self.tokens)
-        for name, value in (("reach", self.reach), ("effort", self.effort)):
-            if not (value > 0 and math.isfinite(value)):
-                raise InputError(f"{name} > 0", value, "1 is the word's own norm" if name == "reach" else f"{EFFORT} is the default")
+        check(self.reach, self.effort)
         if self.at not in PLACES:
             raise InputError(f"a place among {', '.join(PLACES)}", repr(self.at), "words moves rows of the embedding matrix")
         if self.layer < (1 if self.at == "input" else 0):

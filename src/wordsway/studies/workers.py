@@ -152,17 +152,6 @@ class LocalWorkers:
         self.workers = []
 
 
-def available_memory() -> int:
-    """Bytes that this process may use: the machine's, or less where a control group says so."""
-    import psutil
-
-    free = int(psutil.virtual_memory().available)
-    for limit, used in (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),):
-        with contextlib.suppress(OSError, ValueError), open(limit) as top, open(used) as now:
-            free = min(free, int(top.read()) - int(now.read()))
-    return free
-
-
 def cores() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
