@@ -21,7 +21,7 @@ from wordsway.learning.stack import DenseStack, JointStack
 from wordsway.search import ball
 from wordsway.seeds import derive
 from wordsway.studies import Request
-from wordsway.studies.lessons import GaussianLessons, Lesson, teach
+from wordsway.studies.lessons import GaussianLessons, Lesson, lesson_bytes, teach
 from wordsway.studies.texts import CorpusTexts
 from wordsway.vectors import into_ball
 
@@ -122,6 +122,19 @@ def test_among_turned_labels_the_least_uncertain_is_the_easiest():
     assert [row["position"] for row in rows] == list(range(8)) and all(row["error"] < 1e-12 for row in rows)
     assert result.trials[0]["gamma"] == min(row["gamma"] for row in rows)
     assert sum(row["seconds"] for row in rows) <= result.trials[0]["seconds"]
+
+
+def test_a_forecast_of_learning_grows_with_what_is_asked(capsys):
+    def told(*more):
+        assert run(["learn", "--map", "raf", "--n", "20", "--d", "64", *more, "--forecast", "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    small, large = told("--train", "10"), told("--train", "20000", "--trials", "2")
+    assert small["train"] == 10 and 0 < small["forecast_seconds"] < 60
+    assert large["forecast_seconds"] > 10 * small["forecast_seconds"]
+    assert large["forecast_peak_mb"] - small["forecast_peak_mb"] == pytest.approx(
+        (lesson_bytes(Request("raf", n=20, d=64), 20000) - lesson_bytes(Request("raf", n=20, d=64), 10)) / 1e6, rel=0.2
+    )
 
 
 def test_features_of_zero_and_texts_that_do_not_fit(capsys):

@@ -30,6 +30,7 @@ def learn_command(
     label_column: Annotated[str | None, typer.Option("--label-column", help="Column of labels in a file.")] = None,
     encoding: Annotated[str | None, typer.Option("--encoding", help="Of a text file, if it is not UTF-8.")] = None,
     real_words: Annotated[bool, typer.Option("--real-words", help="Also try every word of the model's vocabulary in that place.")] = False,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Learn that one word flips the label: update an interpolator with a new text, change one word, ask for the other label.
@@ -46,6 +47,14 @@ def learn_command(
     texts = TextOptions(model, "input", chosen, text_column, label_column, encoding)
     request = Request(map, n, d, k, depth, parse_positions(positions), trials, seed, data, texts=texts)
     lesson = Lesson(request, train, update, loss, penalty, real_words)
+    if forecast:
+        from wordsway.report.terminal import forecast_line
+        from wordsway.studies.lesson_cost import forecast_lesson
+
+        cost = forecast_lesson(lesson)
+        about = {"map": map, "n": n, "d": d, "k": request.features, "depth": request.layers, "train": train, "trials": trials}
+        echo_json(about | cost.to_dict()) if as_json else Console().print(forecast_line(request, cost))
+        return
     with reporting(trials, "trial") as reporter, fetching() as download:
         result = teach(lesson, progress=reporter.show, fetching=download)
     if as_json:
