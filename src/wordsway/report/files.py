@@ -1,4 +1,7 @@
-"""A result as a file: the view or the table that its ending names, whole or not at all, the same bytes for the same result."""
+"""A result as a file: the view or the table that its ending names, whole or not at all, the same bytes for the same result.
+
+Views are loaded when they are asked for: a command checks the endings before it loads anything heavy.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from pathlib import Path
 
 from wordsway.errors import InputError
 from wordsway.probe.shown import Shown
-from wordsway.report.views import view_of
 from wordsway.text.clean import STRAY
 from wordsway.whole import whole
 
@@ -36,10 +38,14 @@ def save(result: Shown, path: Path) -> Path:
 
 
 def _html(result: Shown, path: Path) -> None:
+    from wordsway.report.views import view_of
+
     path.write_bytes(view_of(result).page(result).encode())
 
 
 def _picture(kind: str, result: Shown, path: Path) -> None:
+    from wordsway.report.views import view_of
+
     view_of(result).draw(result, path, kind)
 
 
