@@ -49,14 +49,13 @@ def in_words(count: float) -> str:
 def duration(seconds: float) -> str:
     """Seconds for a person.
 
-    >>> duration(0.2), duration(83), duration(7300)
-    ('0.2 s', '1 min 23 s', '2 h 1 min')
+    >>> duration(0.2), duration(83), duration(239.7), duration(7300)
+    ('0.2 s', '1 min 23 s', '4 min 0 s', '2 h 1 min')
     """
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-    return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def give_back_memory() -> None:
