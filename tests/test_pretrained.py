@@ -305,7 +305,7 @@ def test_edges_of_the_embedder(tmp_path):
     assert embedder.samples([], 4, 8) == []
     assert embedder.rows([TEXT], padded=False)[0].shape == (30, 16)
     for wrong in ("a string", [None], ["\ud800"]):
-        with pytest.raises(InputError, match=r"a list of texts|texts of whole characters"):
+        with pytest.raises(InputError, match=r"a list of texts|a text of whole characters"):
             embedder.samples(wrong)
     before = locate(folder).digest
     (folder / "vocab.txt").write_text("other words")

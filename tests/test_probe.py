@@ -432,6 +432,7 @@ def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
         (["words", "film", "--device", "moon"], "a device"),
         (["swap", "film", "--word", "plot"], "one word of the text"),
         (["swap", "film", "--target", "mood"], "a layer"),
+        (["words", "film", "--layer", "words"], "a layer: input, last or 0 to"),
         (["swap", "film", "--top", "0"], "top"),
         (["swap", "film", "--out", "a.gif"], "ends in"),
         (["swap", "film", "--among", "missing.txt"], "one word per line"),

@@ -60,7 +60,7 @@ class Embedder:
         self.cached = cache
         self._layers: Layers | None = None
         if self.layer not in ("input", "words"):
-            self.layer = "last" if self.layer == "last" else str(self.layers.number(self.layer))
+            self.layer = "last" if self.layer == "last" else str(self.layers.number(self.layer, ", words"))
 
     @property
     def name(self) -> str:

@@ -42,15 +42,15 @@ class Layers:
         """L: the layers behind the input."""
         return len(self.entrances) - 1
 
-    def number(self, layer: int | str) -> int:
-        """A layer as its number: 0 or "input" … L or "last"."""
+    def number(self, layer: int | str, others: str = "") -> int:
+        """A layer as its number: 0 or "input" … L or "last"; ``others`` are names that the caller knows besides."""
         try:
             number = {"input": 0, "last": self.count}.get(str(layer))
             number = int(layer) if number is None else number
         except ValueError:
             number = -1
         if not 0 <= number <= self.count:
-            raise InputError(f"a layer: input, last or 0 to {self.count}", repr(layer), "0 is the input layer")
+            raise InputError(f"a layer: input, last{others} or 0 to {self.count}", repr(layer), "0 is the input layer")
         return number
 
     @torch.no_grad()
