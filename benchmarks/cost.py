@@ -14,6 +14,7 @@ def page(folder: Path) -> str:
     """Tables for docs/cost.md: exponents fitted to median times, times and memory at the paper's sizes."""
     frame = Store(folder / "store").frame(facts=True)
     frame = frame[frame["seconds"] > 0]
+    frame = frame[frame["train"].isna()] if "train" in frame else frame
     lines = ["| map | rows | seconds ≈ | fitted over | from … to (median of trials) |", "|---|---|---|---|---|"]
     for series, rows in frame.groupby(["map", "positions"]):
         name, positions = (str(one) for one in series)

@@ -21,8 +21,9 @@ from wordsway.learning.stack import DenseStack, JointStack
 from wordsway.search import ball
 from wordsway.seeds import derive
 from wordsway.studies import Request
+from wordsway.studies import texts as sources
 from wordsway.studies.lessons import GaussianLessons, Lesson, lesson_bytes, teach
-from wordsway.studies.texts import CorpusTexts
+from wordsway.studies.texts import CorpusTexts, TextOptions
 from wordsway.vectors import into_ball
 
 F64 = torch.float64
@@ -424,6 +425,18 @@ def test_real_words_are_evaluated_exactly():
     errors = [one["error"] for one in trial["real_words"]]
     assert errors == sorted(errors) and errors[0] <= trial["unchanged_error"]
     assert trial["error"] <= errors[0] + 1e-9, "a Δ in the ball does what a neighbouring word does, here"
+
+
+def test_a_source_embeds_what_is_asked_for_and_not_what_others_have_drawn(monkeypatch):
+    """A study that drew many texts must not fill the memory of the next one, which looks at a few of the same draw."""
+    monkeypatch.setattr(sources, "AT_ONCE", 4)
+    many = CorpusTexts("imdb", 12, 32, 5, 40, TextOptions(padding="paper"))
+    few = CorpusTexts("imdb", 8, 32, 5, 1, TextOptions(padding="paper"))
+    assert few.drawn is many.drawn and len(few.drawn.texts) == 40
+    drawn = few.draw(6)
+    assert sorted(few.rows) == [4, 5, 6, 7] and not many.rows
+    torch.testing.assert_close(drawn.sample.X, many.draw(6).sample.X[:8], rtol=0, atol=0)
+    assert [many.draw(at).text["id"] for at in range(40)] == [few.draw(at).text["id"] for at in range(40)]
 
 
 def test_candidates_are_the_rows_that_the_model_makes():

@@ -26,7 +26,7 @@ PADDING = ("none", "pad", "paper")
 PAPER_FEWER, PAPER_CONTEXT = 240, 256
 DEFAULT_MODEL = "minilm"
 #: Texts embedded, or read from the cache, at once.
-AT_ONCE = 256
+AT_ONCE = 64
 #: progress(what, done, total)
 Fetching = Callable[[str, int, int], None]
 
@@ -95,8 +95,9 @@ class CorpusTexts:
 
     def draw(self, index: int) -> Drawn:
         corpus, text = self.drawn.corpus, self.drawn.upto(index + 1)[index]
-        if index not in self.rows:
-            self._embed([at for at in range(len(self.drawn.texts)) if at not in self.rows])
+        if index not in self.rows:  # with its neighbours, but not with all that another study of the corpus may have drawn
+            start = index - index % AT_ONCE
+            self._embed([at for at in range(start, min(start + AT_ONCE, len(self.drawn.texts))) if at not in self.rows])
         rows, reading = self.rows[index]
         sample = Sample(rows, reading=reading)
         return Drawn(sample, self.seed, {"id": text.id, "sha256": text.sha256, "label": corpus.label(text)})
@@ -104,10 +105,8 @@ class CorpusTexts:
     def _embed(self, which: list[int]) -> None:
         """Rows of these texts, kept in float32 and without what n and d leave out."""
         padding = "none" if self.options.padding == "none" else "pad"
-        for start in range(0, len(which), AT_ONCE):
-            some = which[start : start + AT_ONCE]
-            read = self.drawn.embedder.readings([self.drawn.texts[at].text for at in some], self.n, self.d, padding=padding)
-            self.rows |= {at: (rows.copy(), reading) for at, (rows, reading) in zip(some, read, strict=True)}
+        read = self.drawn.embedder.readings([self.drawn.texts[at].text for at in which], self.n, self.d, padding=padding)
+        self.rows |= {at: (rows.copy(), reading) for at, (rows, reading) in zip(which, read, strict=True)}
 
     def label(self, index: int) -> int:
         """The label of text number ``index``, ±1."""
