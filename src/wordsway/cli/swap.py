@@ -35,8 +35,6 @@ def swap_command(
 
     Example: wordsway swap "I love her much" --word much
     """
-    from wordsway.probe.swap import swap
-
     files = files_of(html, out)
     sentence, budget = text_of(text), bytes_of(memory)
     mine = None
@@ -46,6 +44,8 @@ def swap_command(
         except (OSError, UnicodeDecodeError) as error:
             raise InputError("a text file with one word per line", f"{among} ({error})", "check the path and its encoding") from None
     with waiting("loading the model") as line:
+        from wordsway.probe.swap import swap
+
         probe = probe_of(model, device, dtype, remote_code, line)
         result = swap(
             sentence,

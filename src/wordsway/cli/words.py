@@ -94,14 +94,15 @@ def words_command(
     from functools import partial
 
     from wordsway.memory import duration, in_words
-    from wordsway.probe.swap import swap
-    from wordsway.probe.words import forecast as forecast_words
-    from wordsway.probe.words import words
 
     files = files_of(html, out)
     sentence = text_of(text)
     budget = bytes_of(memory)
     with waiting("loading the model") as line:
+        from wordsway.probe.swap import swap
+        from wordsway.probe.words import forecast as forecast_words
+        from wordsway.probe.words import words
+
         probe = probe_of(model, device, dtype, remote_code, line)
         if forecast:
             cost = forecast_words(

@@ -79,7 +79,7 @@ class Updates:
     @property
     def fine_tuned(self) -> torch.Tensor:
         """θ_f."""
-        return self.start + self.own * (self.residual / self.norm2 if self.norm2 else 0.0)
+        return self.start + self.own * (self.residual / self.norm2)
 
     @property
     def retrained(self) -> torch.Tensor:

@@ -36,6 +36,11 @@ SLACK = 1e-7
 TURNED = 1e-12
 
 
+def ease(error: float, gamma: float) -> tuple[float, float]:
+    """The order of rows, easiest first: by the error, and among turned ones by γ, which the update cannot change."""
+    return max(error, TURNED), gamma
+
+
 @dataclass(frozen=True)
 class Learned:
     """What became of one changed word: predictions before and after the update, on the original and the changed text.
@@ -64,8 +69,8 @@ class Learned:
 
     @property
     def ease(self) -> tuple[float, float]:
-        """How easy it was to turn the label, easiest least: by the error, and among turned ones by γ, which the update cannot change."""
-        return max(self.error, TURNED), self.gamma
+        """How easy it was to turn the label, easiest least."""
+        return ease(self.error, self.gamma)
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "delta"}

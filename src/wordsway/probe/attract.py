@@ -69,8 +69,7 @@ class Attracted(Shown):
     def drawn(self) -> tuple[float, float]:
         """The share of their attention that the other tokens give to these, on average, before and after."""
         others = [at for at in range(len(self.tokens)) if at not in self.rows]
-        shares = (sum(matrix[at][row] for at in others for row in self.rows) / max(1, len(others)) for matrix in (self.before, self.after))
-        before, after = shares
+        before, after = (sum(m[at][row] for at in others for row in self.rows) / max(1, len(others)) for m in (self.before, self.after))
         return before, after
 
     @property

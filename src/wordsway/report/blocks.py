@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from wordsway.report.letters import escaped_line, in_its_place
+from wordsway.report.letters import escaped_line, escaped_name, in_its_place
 
-#: A translucent orange reads under dark letters on white and under light letters on black; blue is for losses and for the second of two.
+#: A translucent orange reads under dark letters on white and under light letters on black; blue is for losses and for the first of two.
 HEAT, COLD, STRONGEST = "213,94,0", "0,114,178", 0.78
 ORANGE, GREY = "#d55e00", "#8a8f98"
 SOFT = "opacity:.7;font-size:.9em"
@@ -47,9 +47,9 @@ def table(heads: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> st
     return f'<div style="overflow-x:auto"><table style="{look}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def folded(title: str, body: str, *, unfolded: bool = True) -> str:
+def folded(title: str, body: str) -> str:
     """A part that can be folded away; the title is HTML already."""
-    return f'<details{" open" if unfolded else ""} style="margin-top:.5em"><summary>{title}</summary>{body}</details>'
+    return f'<details open style="margin-top:.5em"><summary>{title}</summary>{body}</details>'
 
 
 def flow(run: str) -> str:
@@ -75,7 +75,7 @@ def source(text: str) -> str:
 def heat(names: Sequence[str], matrix: np.ndarray, top: float, *, numbers: bool, bold: Iterable[int] = ()) -> str:
     """A square matrix as a table: orange for what is above 0, blue for what is below, every cell with its number on hover."""
     strong = dict.fromkeys(bold, ";font-weight:bold")
-    said = [f"<bdi>{escaped_line(name)}</bdi>" for name in names]
+    said = [escaped_name(name) for name in names]
     turned = "writing-mode:vertical-rl;transform:rotate(180deg);padding:.3em .1em;border:0;text-align:left;font-weight:normal"
     side = "text-align:right;padding:0 .5em;border:0;vertical-align:middle;font-weight:normal;white-space:nowrap"
     head = "".join(f'<th style="{turned}{strong.get(at, "")}">{name}</th>' for at, name in enumerate(said))

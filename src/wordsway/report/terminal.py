@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.learning.learn import TURNED
+from wordsway.learning.learn import TURNED, ease
 from wordsway.memory import duration, in_words
 from wordsway.report.letters import one_line
 from wordsway.result import Sensitivity
@@ -183,7 +183,7 @@ def lessons_table(result: Lessons) -> RenderableType:
         lines.append(Text.assemble(("error ", "bold"), f"median {statistics.median(errors):.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"))
     for index, one in enumerate(result.trials):
         if "rows" in one:
-            order = sorted(one["rows"], key=lambda row: (max(row["error"], TURNED), row["gamma"]))
+            order = sorted(one["rows"], key=lambda row: ease(row["error"], row["gamma"]))
             shown = ", ".join(_turned(row) for row in order[:4]) + (f" … {_turned(order[-1])}" if len(order) > 4 else "")
             lines.append(Text(f"trial {index}: of {len(order)} rows, easiest to turn first, hardest last: {shown}"))
         if "real_words" in one:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 
 from wordsway.memory import duration, in_words
 from wordsway.probe.results import Swaps, Words, WordSway
@@ -35,13 +36,11 @@ LONG = 900
 
 def words_fragment(words: Words) -> str:
     """The coloured text, its scale and the words that sway most: inline styles only, no script, no name that could clash."""
-    run = [
-        escaped(text)
-        if place is None
-        else f'<span title="{_tip(words, words.words[place])}" style="{_heat(words, place)};border-radius:.25em">{escaped(text)}</span>'
-        for text, place in pieces(words)
-    ]
-    parts = [f"<div>{_lead(words)}</div>", blocks.flow("".join(run))]
+
+    def coloured(place: int, text: str) -> str:
+        return f'<span title="{_tip(words, words.words[place])}" style="{_heat(words, place)};border-radius:.25em">{text}</span>'
+
+    parts = [f"<div>{_lead(words)}</div>", blocks.flow(_run(words, coloured))]
     if words.words:
         ramp = f"display:inline-block;width:9em;height:.75em;border-radius:.25em;vertical-align:-.05em;margin:0 .4em;{blocks.ramp()}"
         low, high = (f'<span style="{blocks.SOFT}">{end}</span>' for end in (f"S at layer {words.layer}: 0", number(top_of(words))))
@@ -117,19 +116,21 @@ def _fragment_table(words: Words) -> str:
 
 
 def _text(words: Words) -> str:
-    run = [
-        escaped(text)
-        if place is None
-        else f'<a class="w" href="#w{place}" style="{_heat(words, place)}" title="{_tip(words, words.words[place])}">{escaped(text)}</a>'
-        for text, place in pieces(words)
-    ]
+    def linked(place: int, text: str) -> str:
+        return f'<a class="w" href="#w{place}" style="{_heat(words, place)}" title="{_tip(words, words.words[place])}">{text}</a>'
+
     scale = (
         f'<p class="scale">S at layer {words.layer}: <span>0</span><i style="{blocks.ramp()}"></i><span>{number(top_of(words))}</span></p>'
         if words.words
         else ""
     )
     label = "the text, each word in the colour of its sensitivity"
-    return f'<section class="text" aria-label="{label}"><p class="flow" dir="auto">{"".join(run)}</p>{scale}</section>'
+    return f'<section class="text" aria-label="{label}"><p class="flow" dir="auto">{_run(words, linked)}</p>{scale}</section>'
+
+
+def _run(words: Words, dressed: Callable[[int, str], str]) -> str:
+    """The whole text in its order, each word as ``dressed(place, letters)``."""
+    return "".join(escaped(text) if place is None else dressed(place, escaped(text)) for text, place in pieces(words))
 
 
 def _count(words: Words) -> str:
