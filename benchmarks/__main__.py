@@ -1,9 +1,11 @@
-"""`make bench`: the naive procedure against ours, how tight the certificates are, and how true forecasts are.
+"""`make bench`: the naive procedure against ours, how tight the certificates are, and how true
+forecasts are.
 
-Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`, `forecasts`, `learning`, `probing`,
-`embedding`) renews just that one. `python -m benchmarks cost FOLDER` reads docs/cost.md off a finished `wordsway reproduce`;
-`python -m benchmarks effect` measures the paper's effect on IMDb reviews, for docs/data.md.
-`python -m benchmarks run CASE WHO` runs one measurement in this process and prints it as JSON.
+Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`,
+`forecasts`, `learning`, `probing`, `embedding`) renews just that one. `python -m benchmarks cost
+FOLDER` reads docs/cost.md off a finished `wordsway reproduce`; `python -m benchmarks effect`
+measures the paper's effect on IMDb reviews, for docs/data.md. `python -m benchmarks run CASE WHO`
+runs one measurement in this process and prints it as JSON.
 """
 
 from __future__ import annotations
@@ -53,7 +55,11 @@ def compare() -> list[dict[str, Any]]:
             "median_certified": statistics.median(r["seconds"] for r in certified),
         }
         rows.append(row)
-        print(f"{case.title}: naive {plain}, ours {row['ours']}, certified {row['certified']}", file=sys.stderr, flush=True)
+        print(
+            f"{case.title}: naive {plain}, ours {row['ours']}, certified {row['certified']}",
+            file=sys.stderr,
+            flush=True,
+        )
     return rows
 
 
@@ -66,7 +72,11 @@ def comparison() -> str:
     ]
     for row in rows:
         case, plain, ours, both = row["case"], row["naive"], row["ours"], row["certified"]
-        left = f"{plain['value']:.4g}, {plain['seconds']:.1f} s, {plain['peak_mb']:.0f} MB" if plain else case.naive_note
+        left = (
+            f"{plain['value']:.4g}, {plain['seconds']:.1f} s, {plain['peak_mb']:.0f} MB"
+            if plain
+            else case.naive_note
+        )
         left += f" ({case.naive_note})" if plain and case.naive_note else ""
         ratio = f"{plain['seconds'] / row['median']:,.0f}" if plain else "–"
         middle = f"{ours['value']:.4g}, {row['median']:.2f} s, {ours['peak_mb']:.0f} MB"
@@ -77,21 +87,33 @@ def comparison() -> str:
 
 
 def tightness() -> str:
-    lines = ["| map | n | d | L | certified ÷ attained: median | largest of the draws |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| map | n | d | L | certified ÷ attained: median | largest of the draws |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, grid in GRID.items():
         for n, d, depth in grid:
             found = ratios(name, n, d, depth, DRAWS)
-            lines.append(f"| {name} | {n} | {d} | {depth if name == 'drf' else ''} | {statistics.median(found):.3f} | {max(found):.3f} |")
+            lines.append(
+                f"| {name} | {n} | {d} | {depth if name == 'drf' else ''} | {statistics.median(found):.3f} | {max(found):.3f} |"
+            )
             print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join([f"One word, Gaussian texts, {DRAWS} draws each; all certificates held.", "", *lines])
+    return "\n".join(
+        [f"One word, Gaussian texts, {DRAWS} draws each; all certificates held.", "", *lines]
+    )
 
 
 def forecasts() -> str:
-    lines = ["| request | forecast: time, peak | real: time, peak | ratio of time | of memory |", "|---|---|---|---|---|"]
+    lines = [
+        "| request | forecast: time, peak | real: time, peak | ratio of time | of memory |",
+        "|---|---|---|---|---|",
+    ]
     for line in FORECASTS:
         command = [sys.executable, "-m", "wordsway.cli.app", *line.split(), "--json"]
         told, real = (
-            json.loads(subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout)
+            json.loads(
+                subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout
+            )
             for more in (["--forecast"], [])
         )
         seconds, peak = told["forecast_seconds"], told["forecast_peak_mb"]
@@ -121,16 +143,34 @@ FORECASTS = (
 def picture(rows: list[dict[str, Any]]) -> None:
     import matplotlib.pyplot as plt
 
-    from wordsway.report.plot import STYLE
+    from wordsway.render.plot.curves import STYLE
 
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
         both = [row for row in rows if row["naive"]]
         places = list(range(len(both)))[::-1]
-        axes.barh([p + 0.2 for p in places], [row["naive"]["seconds"] for row in both], 0.38, color="#999999", label="naive")
-        axes.barh([p - 0.2 for p in places], [row["median"] for row in both], 0.38, color="#0072B2", label="wordsway")
+        axes.barh(
+            [p + 0.2 for p in places],
+            [row["naive"]["seconds"] for row in both],
+            0.38,
+            color="#999999",
+            label="naive",
+        )
+        axes.barh(
+            [p - 0.2 for p in places],
+            [row["median"] for row in both],
+            0.38,
+            color="#0072B2",
+            label="wordsway",
+        )
         for place, row in zip(places, both, strict=True):
-            axes.text(row["median"] * 1.15, place - 0.2, f"{row['naive']['seconds'] / row['median']:,.0f}×", va="center", fontsize=9.5)
+            axes.text(
+                row["median"] * 1.15,
+                place - 0.2,
+                f"{row['naive']['seconds'] / row['median']:,.0f}×",
+                va="center",
+                fontsize=9.5,
+            )
         axes.set_xscale("log")
         axes.set_yticks(places, [row["case"].title for row in both])
         axes.set_xlabel("seconds (log scale)")
@@ -141,20 +181,36 @@ def picture(rows: list[dict[str, Any]]) -> None:
 
 
 def embedding() -> str:
-    """1,000 reviews through the input layer of each model that is here, in fresh processes and an empty cache."""
-    lines = ["| model | 1,000 reviews × 256 tokens to layer 0 | reading them back, checksums verified |", "|---|---|---|"]
+    """1,000 reviews through the input layer of each model that is here, in fresh processes and an
+    empty cache.
+    """
+    lines = [
+        "| model | 1,000 reviews × 256 tokens to layer 0 | reading them back, checksums verified |",
+        "|---|---|---|",
+    ]
     for model in ("minilm", "mpnet"):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "data").symlink_to(home() / "data", target_is_directory=True)
             environment = os.environ | {"WORDSWAY_HOME": folder}
             command = [sys.executable, "-m", "benchmarks", "embed", model]
             times = [
-                float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=DOCS.parent, env=environment).stdout)
+                float(
+                    subprocess.run(
+                        command,
+                        capture_output=True,
+                        text=True,
+                        check=True,
+                        cwd=DOCS.parent,
+                        env=environment,
+                    ).stdout
+                )
                 for _ in range(2)
             ]
         lines.append(f"| {model} | {times[0]:.1f} s | {times[1]:.2f} s |")
         print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(["Loading the model is part of the first column; each cell is a fresh process.", "", *lines])
+    return "\n".join(
+        ["Loading the model is part of the first column; each cell is a fresh process.", "", *lines]
+    )
 
 
 def embed(model: str) -> float:
@@ -169,13 +225,25 @@ def embed(model: str) -> float:
 
 def learned() -> str:
     """Learning, each measurement in a fresh process."""
-    lines = ["| map, n = 40, N = 100 | naive: error, time, peak | ours: error, time, peak | times faster |", "|---|---|---|---|"]
+    lines = [
+        "| map, n = 40, N = 100 | naive: error, time, peak | ours: error, time, peak | times faster |",
+        "|---|---|---|---|",
+    ]
     for case, (name, d) in learning.CASES.items():
         plain, ours = (fresh(case, who, "lesson") for who in ("naive", "ours"))
-        told = [f"{one['error']:.3g}, {one['seconds']:.2f} s, {one['peak_mb']:,.0f} MB" for one in (plain, ours)]
-        lines.append(f"| {name}, d = {d} | {told[0]} | {told[1]} | {plain['seconds'] / ours['seconds']:,.0f} |")
+        told = [
+            f"{one['error']:.3g}, {one['seconds']:.2f} s, {one['peak_mb']:,.0f} MB"
+            for one in (plain, ours)
+        ]
+        lines.append(
+            f"| {name}, d = {d} | {told[0]} | {told[1]} | {plain['seconds'] / ours['seconds']:,.0f} |"
+        )
         print(lines[-1], file=sys.stderr, flush=True)
-    lines += ["", "| one trial, N = 1,300, n = 120, d = 768, Gaussian texts, re-trained | time | peak |", "|---|---|---|"]
+    lines += [
+        "",
+        "| one trial, N = 1,300, n = 120, d = 768, Gaussian texts, re-trained | time | peak |",
+        "|---|---|---|",
+    ]
     for name in ("raf", "rf"):
         big = fresh(name, "large", "lesson")
         lines.append(f"| {name} | {big['seconds']:.1f} s | {big['peak_mb'] / 1000:.2f} GB |")
@@ -185,7 +253,9 @@ def learned() -> str:
         "",
         f"√Err ≥ 2 − γ − S·(‖φ‖/‖v‖)·|y − f| with the certified S: {checked:,} of {checked:,} trials (n = 20, d = 16, N = 12, all maps, ",
     ]
-    lines[-1] += f"updates and losses); the floor was above 0 in {telling:,} of them, the smallest √Err − √floor was {gap:.2g}."
+    lines[-1] += (
+        f"updates and losses); the floor was above 0 in {telling:,} of them, the smallest √Err − √floor was {gap:.2g}."
+    )
     note = (
         "Re-trained, direct loss, the same texts and weights. Naive: `pinv`, the p×p projector, full forward passes, autograd, "
         "50·n steps with the best of four step lengths (choosing it is not counted). "
@@ -196,7 +266,9 @@ def learned() -> str:
 
 def probed() -> str:
     """Pretrained models, each measurement in a fresh process."""
-    command, batching, long, *swaps = (fresh(case, "ours", "probe") for case in ("command", "batching", "long", "0", "1", "2"))
+    command, batching, long, *swaps = (
+        fresh(case, "ours", "probe") for case in ("command", "batching", "long", "0", "1", "2")
+    )
     return probing.page(command, batching, long, swaps)
 
 
@@ -214,7 +286,9 @@ def renew(page: Path, heading: str, body: str) -> None:
     """Replace the section under ``heading``, or append it."""
     head, _, rest = page.read_text().partition(f"## {heading}\n")
     after = rest[rest.index("\n## ") + 1 :] if "\n## " in rest else ""
-    page.write_text(f"{head.rstrip()}\n\n## {heading}\n\n{body.rstrip()}\n" + (f"\n{after}" if after else ""))
+    page.write_text(
+        f"{head.rstrip()}\n\n## {heading}\n\n{body.rstrip()}\n" + (f"\n{after}" if after else "")
+    )
 
 
 def main() -> None:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import wordsway as ws
 from benchmarks import naive
 from wordsway.gaussian.joint import JointTokens
-from wordsway.memory import peak_bytes
+from wordsway.runtime import peak_bytes
 
 SAMPLE_SEED, MAP_SEED = 11, 12
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the table; ``rate`` is the naive procedure's step, the best of 0.1, 1, 10, 100 and 1000 for that map."""
+    """One row of the table; ``rate`` is the naive procedure's step, the best of 0.1, 1, 10, 100 and
+    1000 for that map.
+    """
 
     title: str
     map: str
@@ -43,18 +45,49 @@ class Case:
 
 CASES = {
     "raf-one": Case("RAF, n=250, d=768, one word", "raf", 250, 768, rate=10.0),
-    "raf-all": Case("RAF, n=120, d=768, all 120 words", "raf", 120, 768, positions="all", rate=10.0, naive_note="one word only"),
+    "raf-all": Case(
+        "RAF, n=120, d=768, all 120 words",
+        "raf",
+        120,
+        768,
+        positions="all",
+        rate=10.0,
+        naive_note="one word only",
+    ),
     "relu-raf-one": Case("ReLU-RAF, n=120, d=768, one word", "relu-raf", 120, 768, rate=10.0),
     "rf-small": Case("RF, n=40, d=192, k=7,680, one word", "rf", 40, 192, rate=1000.0),
-    "drf-small": Case("DRF, L=4, n=20, d=96, k=1,920, one word", "drf", 20, 96, depth=4, rate=100.0),
-    "rf-paper": Case("RF, n=150, d=768, k=115,200, one word", "rf", 150, 768, rate=None, naive_note="weights of 106 GB"),
-    "drf-paper": Case("DRF, L=8, n=80, d=768, k=61,440, one word", "drf", 80, 768, depth=8, rate=None, naive_note="weights of 242 GB"),
+    "drf-small": Case(
+        "DRF, L=4, n=20, d=96, k=1,920, one word", "drf", 20, 96, depth=4, rate=100.0
+    ),
+    "rf-paper": Case(
+        "RF, n=150, d=768, k=115,200, one word",
+        "rf",
+        150,
+        768,
+        rate=None,
+        naive_note="weights of 106 GB",
+    ),
+    "drf-paper": Case(
+        "DRF, L=8, n=80, d=768, k=61,440, one word",
+        "drf",
+        80,
+        768,
+        depth=8,
+        rate=None,
+        naive_note="weights of 242 GB",
+    ),
 }
 
 
 def run(case: Case, who: str) -> dict[str, float | str | None]:
-    """One measurement; the map is drawn before the clock starts where both procedures use the same weights."""
-    runs: dict[str, Callable[[Case], tuple[float, float | None, float]]] = {"naive": _naive, "ours": _ours, "ours-certified": _certified}
+    """One measurement; the map is drawn before the clock starts where both procedures use the same
+    weights.
+    """
+    runs: dict[str, Callable[[Case], tuple[float, float | None, float]]] = {
+        "naive": _naive,
+        "ours": _ours,
+        "ours-certified": _certified,
+    }
     value, upper, seconds = runs[who](case)
     return {"value": value, "upper": upper, "seconds": seconds, "peak_mb": peak_bytes() / 1e6}
 

@@ -1,4 +1,6 @@
-"""How cost grows with n, d, k and L, from the cells of a finished run: `python -m benchmarks cost out/full`."""
+"""How cost grows with n, d, k and L, from the cells of a finished run: `python -m benchmarks cost
+out/full`.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +9,53 @@ from pathlib import Path
 import numpy as np
 import pandas
 
-from wordsway.studies.store import Store
+from wordsway.experiments.store import Store
 
 
 def page(folder: Path) -> str:
-    """Tables for docs/cost.md: exponents fitted to median times, times and memory at the paper's sizes."""
+    """Tables for docs/cost.md: exponents fitted to median times, times and memory at the paper's
+    sizes.
+    """
     frame = Store(folder / "store").frame(facts=True)
     frame = frame[frame["seconds"] > 0]
     frame = frame[frame["train"].isna()] if "train" in frame else frame
-    lines = ["| map | rows | seconds ≈ | fitted over | from … to (median of trials) |", "|---|---|---|---|---|"]
+    lines = [
+        "| map | rows | seconds ≈ | fitted over | from … to (median of trials) |",
+        "|---|---|---|---|---|",
+    ]
     for series, rows in frame.groupby(["map", "positions"]):
         name, positions = (str(one) for one in series)
         points = rows.groupby(["n", "d", "depth"], dropna=False)["seconds"].median().reset_index()
-        lines.append(f"| {name} | {'all' if positions == 'all' else 'first'} | {_law(points)} | {_range(points)} | {_ends(points)} |")
-    sizes = ["| map | rows | n | d | L | k | seconds (median, one core) | certified |", "|---|---|---|---|---|---|---|---|"]
+        lines.append(
+            f"| {name} | {'all' if positions == 'all' else 'first'} | {_law(points)} | {_range(points)} | {_ends(points)} |"
+        )
+    sizes = [
+        "| map | rows | n | d | L | k | seconds (median, one core) | certified |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for series, rows in frame.groupby(["map", "positions"]):
         name, positions = (str(one) for one in series)
-        for n, d in sorted({(int(rows["n"].min()), int(rows["d"].min())), (int(rows["n"].max()), int(rows["d"].max()))}):
+        for n, d in sorted(
+            {
+                (int(rows["n"].min()), int(rows["d"].min())),
+                (int(rows["n"].max()), int(rows["d"].max())),
+            }
+        ):
             some = rows[(rows["n"] == n) & (rows["d"] == d)]
             for depth in sorted(some["depth"].dropna().unique()) or [None]:
                 part = some if depth is None else some[some["depth"] == depth]
                 told = "yes" if part["upper"].notna().all() else "no"
-                cells = [name, "all" if positions == "all" else "first", n, d, "" if depth is None else int(depth), f"{n * d:,}"]
-                sizes.append(f"| {' | '.join(map(str, cells))} | {part['seconds'].median():.2f} | {told} |")
+                cells = [
+                    name,
+                    "all" if positions == "all" else "first",
+                    n,
+                    d,
+                    "" if depth is None else int(depth),
+                    f"{n * d:,}",
+                ]
+                sizes.append(
+                    f"| {' | '.join(map(str, cells))} | {part['seconds'].median():.2f} | {told} |"
+                )
     return "\n".join([*lines, "", *sizes])
 
 
@@ -41,12 +67,22 @@ def _law(points: pandas.DataFrame) -> str:
         if values.notna().all() and values.nunique() > 1:
             columns.append(np.log(values.to_numpy()))
             names.append(letter)
-    weights, *_ = np.linalg.lstsq(np.stack(columns, 1), np.log(points["seconds"].to_numpy()), rcond=None)
-    return " · ".join(f"{letter}^{power:.1f}" for letter, power in zip(names, weights[1:], strict=True)) + f" × {np.exp(weights[0]):.1e}"
+    weights, *_ = np.linalg.lstsq(
+        np.stack(columns, 1), np.log(points["seconds"].to_numpy()), rcond=None
+    )
+    return (
+        " · ".join(
+            f"{letter}^{power:.1f}" for letter, power in zip(names, weights[1:], strict=True)
+        )
+        + f" × {np.exp(weights[0]):.1e}"
+    )
 
 
 def _range(points: pandas.DataFrame) -> str:
-    parts = [f"n = {points['n'].min()}…{points['n'].max()}", f"d = {', '.join(str(d) for d in sorted(points['d'].unique()))}"]
+    parts = [
+        f"n = {points['n'].min()}…{points['n'].max()}",
+        f"d = {', '.join(str(d) for d in sorted(points['d'].unique()))}",
+    ]
     depths = sorted(int(depth) for depth in points["depth"].dropna().unique())
     return ", ".join(parts + ([f"L = {', '.join(map(str, depths))}"] if depths else []))
 

@@ -1,14 +1,16 @@
-"""The paper's effect on real text: S against n for IMDb reviews through MiniLM and MPNet, into docs/imdb.*."""
+"""The paper's effect on real text: S against n for IMDb reviews through MiniLM and MPNet, into
+docs/imdb.*.
+"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from wordsway.bounds.theory import wide_relu_rf
-from wordsway.report.panels import Curve, Panel, Reference, draw_panels
-from wordsway.studies import Measurement, Request, TextOptions, measure
-from wordsway.studies.slopes import fit_slope
+from wordsway.experiments import Measurement, Request, TextOptions, measure
+from wordsway.experiments.slopes import fit_slope
+from wordsway.render.plot.panels import Curve, Panel, Reference, draw_panels
+from wordsway.theory import wide_relu_rf
 
 GRIDS = {
     "rf": tuple(range(90, 151, 10)),
@@ -26,7 +28,14 @@ def run(folder: Path, trials: int = 10) -> list[Measurement]:
     for name, grid in GRIDS.items():
         for d, model in WIDTHS:
             for n in grid:
-                request = Request(name, n, d, trials=trials, data=f"imdb:{model}", texts=TextOptions(padding="paper"))
+                request = Request(
+                    name,
+                    n,
+                    d,
+                    trials=trials,
+                    data=f"imdb:{model}",
+                    texts=TextOptions(padding="paper"),
+                )
                 results.append(measure(request))
                 print(f"{name} d={d} n={n}: {results[-1].mean:.4f}", flush=True)
     draw_panels([_panel(name, results) for name in GRIDS], folder / "imdb", ("png", "svg"))
@@ -40,7 +49,9 @@ def _panel(name: str, results: list[Measurement]) -> Panel:
     for look, (d, model) in enumerate(WIDTHS):
         rows = [r for r in results if r.request.map == name and r.request.d == d]
         slope = _slope(rows)
-        label = f"d = {d}, {'MiniLM' if model == 'minilm' else 'MPNet'}" + (f", slope {slope:.2f}" if name == "rf" else "")
+        label = f"d = {d}, {'MiniLM' if model == 'minilm' else 'MPNet'}" + (
+            f", slope {slope:.2f}" if name == "rf" else ""
+        )
         curves.append(
             Curve(
                 label,
@@ -55,22 +66,36 @@ def _panel(name: str, results: list[Measurement]) -> Panel:
     if name == "rf":
         first = curves[0]
         references.append(Reference("1/√n", first.n, [n**-0.5 for n in first.n]))
-        references.append(Reference("theory, (1 + √(2/n))/√n", first.n, [wide_relu_rf(n, 768) for n in first.n], look=5))
+        references.append(
+            Reference(
+                "theory, (1 + √(2/n))/√n", first.n, [wide_relu_rf(n, 768) for n in first.n], look=5
+            )
+        )
     return Panel(TITLES[name], curves, references, rate=name == "rf")
 
 
 def _slope(rows: list[Measurement]) -> float:
-    slope = fit_slope([r.request.n for r in rows for _ in r.trials], [t.lower for r in rows for t in r.trials])
+    slope = fit_slope(
+        [r.request.n for r in rows for _ in r.trials], [t.lower for r in rows for t in r.trials]
+    )
     assert slope is not None
     return slope.value
 
 
 def _table(results: list[Measurement]) -> str:
-    lines = ["| map | d, model | S at the smallest … largest n | fitted slope | largest ÷ smallest |", "|---|---|---|---|---|"]
+    lines = [
+        "| map | d, model | S at the smallest … largest n | fitted slope | largest ÷ smallest |",
+        "|---|---|---|---|---|",
+    ]
     for name in GRIDS:
         for d, model in WIDTHS:
             rows = [r for r in results if r.request.map == name and r.request.d == d]
             means = [r.mean or 0 for r in rows]
-            slope = fit_slope([r.request.n for r in rows for _ in r.trials], [t.lower for r in rows for t in r.trials])
-            lines.append(f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | {max(means) / min(means):.2f} |")
+            slope = fit_slope(
+                [r.request.n for r in rows for _ in r.trials],
+                [t.lower for r in rows for t in r.trials],
+            )
+            lines.append(
+                f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | {max(means) / min(means):.2f} |"
+            )
     return "\n".join(lines)

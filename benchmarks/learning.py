@@ -1,8 +1,9 @@
 """Learning: the naive procedure against ours, on the same texts and weights.
 
-Naive, as a first script would have it: Φ⁺ by `pinv`, the p×p projector P⊥ = I − Φ⁺Φ for the direction of re-training, a full forward
-pass of the changed text in every step, its gradient by autograd, 50·n steps from a small random Δ, each followed by a projection
-onto the ball. Several step lengths are tried beforehand and the best one is used; those trials are not counted.
+Naive, as a first script would have it: Φ⁺ by `pinv`, the p×p projector P⊥ = I − Φ⁺Φ for the
+direction of re-training, a full forward pass of the changed text in every step, its gradient by
+autograd, 50·n steps from a small random Δ, each followed by a projection onto the ball. Several
+step lengths are tried beforehand and the best one is used; those trials are not counted.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import Any
 import torch
 
 import wordsway as ws
-from wordsway.memory import peak_bytes
-from wordsway.studies.lessons import FirstTexts, GaussianLessons, Lesson, teach
-from wordsway.studies.trials import Request
+from wordsway.experiments.lessons import FirstTexts, GaussianLessons, Lesson, teach
+from wordsway.experiments.trials import Request
+from wordsway.runtime import peak_bytes
 
 N, LENGTH = 100, 40
 #: Map, width, the naive step.
@@ -37,7 +38,13 @@ def _problem(case: str) -> tuple[ws.FeatureMap, list[ws.Sample], list[int], ws.S
         "rf": lambda: ws.RF(LENGTH, d, seed=5, draw="dense"),
     }
     labels = [lessons.label(at) for at in range(N)]
-    return build[name](), list(FirstTexts(lessons, N)), labels, lessons.draw(N).sample, lessons.label(N)
+    return (
+        build[name](),
+        list(FirstTexts(lessons, N)),
+        labels,
+        lessons.draw(N).sample,
+        lessons.label(N),
+    )
 
 
 def run(case: str, who: str) -> dict[str, Any]:
@@ -45,22 +52,32 @@ def run(case: str, who: str) -> dict[str, Any]:
     if who == "large":
         started = time.perf_counter()
         result = teach(Lesson(Request(case, n=120, d=768, trials=1), 1300, "retrain", "direct"))
-        return {"error": result.trials[0]["error"], "seconds": time.perf_counter() - started, "peak_mb": peak_bytes() / 1e6}
+        return {
+            "error": result.trials[0]["error"],
+            "seconds": time.perf_counter() - started,
+            "peak_mb": peak_bytes() / 1e6,
+        }
     phi, train, labels, X, y = _problem(case)
     error, seconds = (naive if who == "naive" else ours)(phi, train, labels, X, y)
     return {"error": error, "seconds": seconds, "peak_mb": peak_bytes() / 1e6}
 
 
-def ours(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int) -> tuple[float, float]:
+def ours(
+    phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int
+) -> tuple[float, float]:
     times = []
     for _ in range(3):
         started = time.perf_counter()
-        found = ws.learn(phi, train, labels, X, y, update="retrain", loss="direct", certificate=False)[0]
+        found = ws.learn(
+            phi, train, labels, X, y, update="retrain", loss="direct", certificate=False
+        )[0]
         times.append(time.perf_counter() - started)
     return found.error, statistics.median(times)
 
 
-def naive(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int) -> tuple[float, float]:
+def naive(
+    phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int
+) -> tuple[float, float]:
     rates: dict[float, float] = {}
     for rate in RATES:
         rates[rate] = _naive(phi, train, labels, X, y, rate, TRIED)
@@ -70,7 +87,15 @@ def naive(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.S
     return error, time.perf_counter() - started
 
 
-def _naive(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.Sample, y: int, rate: float, steps: int) -> float:
+def _naive(
+    phi: ws.FeatureMap,
+    train: list[ws.Sample],
+    labels: list[int],
+    X: ws.Sample,
+    y: int,
+    rate: float,
+    steps: int,
+) -> float:
     Phi = torch.stack([phi.features(one.X, torch.float64).flatten() for one in train])
     inverse = torch.linalg.pinv(Phi)
     theta = inverse @ torch.tensor(labels, dtype=torch.float64)
@@ -99,14 +124,18 @@ def _naive(phi: ws.FeatureMap, train: list[ws.Sample], labels: list[int], X: ws.
 
 
 def inequality(trials: int = 85) -> tuple[int, int, float]:
-    """Trials that were checked, how many had a floor above 0, and the smallest √Err − √floor: all maps, updates and losses."""
+    """Trials that were checked, how many had a floor above 0, and the smallest √Err − √floor: all
+    maps, updates and losses.
+    """
     gaps, telling = [], 0
     for name in ("rf", "drf", "raf", "relu-raf"):
         for update in ("fine-tune", "retrain"):
             for loss in ("align", "direct", "penalised"):
                 request = Request(name, n=20, d=16, trials=trials, seed=7)
                 penalty = 0.1 if loss == "penalised" else 0.0
-                for trial in teach(Lesson(request, 12, update, loss, penalty)).trials:  # a violation raises
+                for trial in teach(
+                    Lesson(request, 12, update, loss, penalty)
+                ).trials:  # a violation raises
                     gaps.append(math.sqrt(trial["error"]) - math.sqrt(trial["bound"]))
                     telling += trial["bound"] > 0
     return len(gaps), telling, min(gaps)

@@ -1,7 +1,8 @@
 """The naive procedure, written plainly: what a first script would do.
 
-Full forward pass of the whole text, autograd, float64, one random start, one word, plain gradient ascent with a fixed step
-projected on the ball ‖Δ‖ ≤ √d around the word: 50·n steps for attention, 300 for fully connected maps.
+Full forward pass of the whole text, autograd, float64, one random start, one word, plain gradient
+ascent with a fixed step projected on the ball ‖Δ‖ ≤ √d around the word: 50·n steps for attention,
+300 for fully connected maps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def layers(weights: list[torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor
     return phi
 
 
-def ascend(phi: Callable[[torch.Tensor], torch.Tensor], X: torch.Tensor, steps: int, rate: float) -> float:
+def ascend(
+    phi: Callable[[torch.Tensor], torch.Tensor], X: torch.Tensor, steps: int, rate: float
+) -> float:
     """S of the first word by gradient ascent from one random start."""
     d = X.shape[1]
     radius = math.sqrt(d)

@@ -1,4 +1,6 @@
-"""Pretrained models: all words at once against one by one, long texts against their forecast, screened swaps against exhaustive ones."""
+"""Pretrained models: all words at once against one by one, long texts against their forecast,
+screened swaps against exhaustive ones.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,24 @@ import sys
 import time
 from typing import Any
 
-from wordsway.memory import peak_bytes
-from wordsway.probe.model import Probe
-from wordsway.probe.search import Blocks, Effort, row_bytes, worst
-from wordsway.probe.swap import swap
-from wordsway.probe.words import forecast, words
-from wordsway.studies.model_figures import LONG_TEXT
+from wordsway.models.probe import Probe
+from wordsway.paper.model_figures import LONG_TEXT
+from wordsway.probing.search import Blocks, Effort, row_bytes, worst
+from wordsway.probing.swap import swap
+from wordsway.probing.words import forecast, words
+from wordsway.runtime import peak_bytes
 
 TWELVE = "The film was not at all bad although its plot remained dull"
 RUNS = 9
 SENTENCES = (
-    ("The film was not at all bad although the plot remained rather dull and the cast never seemed to care much", "bad"),
-    ("She bought a cheap phone from the shop and it broke after only two days of very light use at home", "broke"),
+    (
+        "The film was not at all bad although the plot remained rather dull and the cast never seemed to care much",
+        "bad",
+    ),
+    (
+        "She bought a cheap phone from the shop and it broke after only two days of very light use at home",
+        "broke",
+    ),
     (
         "When the bridge was closed in spring nobody in the village expected that it would ever be opened again before winter came",
         "village",
@@ -40,11 +48,15 @@ def run(case: str) -> dict[str, Any]:
 
 
 def _command(text: str) -> list[float]:
-    """Seconds of the whole command, start to end, its model cached; one run to warm the disk, then `RUNS`."""
+    """Seconds of the whole command, start to end, its model cached; one run to warm the disk, then
+    `RUNS`.
+    """
     times = []
     for _ in range(1 + RUNS):
         started = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "wordsway", "words", text], capture_output=True, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "wordsway", "words", text], capture_output=True, check=True
+        )
         times.append(time.perf_counter() - started)
     return times[1:]
 
@@ -56,20 +68,42 @@ def _batching(probe: Probe) -> dict[str, Any]:
     together, alone = [], []
     for _ in range(2):  # the first one warms up
         started = time.perf_counter()
-        _, found, _ = worst(probe, Blocks(prepared, chosen, 1.0), 6, effort=effort, seed=0, memory=2**31)
+        _, found, _ = worst(
+            probe, Blocks(prepared, chosen, 1.0), 6, effort=effort, seed=0, memory=2**31
+        )
         together.append(time.perf_counter() - started)
         started = time.perf_counter()
-        single = [float(worst(probe, Blocks(prepared, [one], 1.0), 6, effort=effort, seed=0, memory=2**31)[1]) for one in chosen]
+        single = [
+            float(
+                worst(probe, Blocks(prepared, [one], 1.0), 6, effort=effort, seed=0, memory=2**31)[
+                    1
+                ]
+            )
+            for one in chosen
+        ]
         alone.append(time.perf_counter() - started)
     off = max(abs(a - float(b)) / a for a, b in zip(single, found, strict=True))
     one_row = _one_row(probe, chosen, prepared)
-    return {"words": len(chosen), "together": together[-1], "alone": alone[-1], "row": one_row, "off": off}
+    return {
+        "words": len(chosen),
+        "together": together[-1],
+        "alone": alone[-1],
+        "row": one_row,
+        "off": off,
+    }
 
 
 def _one_row(probe: Probe, chosen: list[Any], prepared: Any) -> float:
     """The same search without any batch: every start and word a pass of its own."""
     started = time.perf_counter()
-    worst(probe, Blocks(prepared, chosen, 1.0), 6, effort=Effort(), seed=0, memory=row_bytes(probe, prepared.n, 6))
+    worst(
+        probe,
+        Blocks(prepared, chosen, 1.0),
+        6,
+        effort=Effort(),
+        seed=0,
+        memory=row_bytes(probe, prepared.n, 6),
+    )
     return time.perf_counter() - started
 
 
@@ -110,9 +144,17 @@ def _swaps(probe: Probe, which: int) -> dict[str, Any]:
     }
 
 
-def page(command: dict[str, Any], batching: dict[str, Any], long: dict[str, Any], swaps: list[dict[str, Any]]) -> str:
+def page(
+    command: dict[str, Any],
+    batching: dict[str, Any],
+    long: dict[str, Any],
+    swaps: list[dict[str, Any]],
+) -> str:
     """The section of docs/performance.md."""
-    short, twelve = (f"{min(some):.1f} to {max(some):.1f} s, median {statistics.median(some):.1f} s" for some in command.values())
+    short, twelve = (
+        f"{min(some):.1f} to {max(some):.1f} s, median {statistics.median(some):.1f} s"
+        for some in command.values()
+    )
     side, alone, row = (batching[name] for name in ("together", "alone", "row"))
     lines = [
         f"**The whole command**, libraries and model loaded anew, {RUNS} runs: "
@@ -137,5 +179,7 @@ def page(command: dict[str, Any], batching: dict[str, Any], long: dict[str, Any]
             f"{one['true_word']} {one['true']:.4f}, {one['exhaustive']:.0f} s",
         )
         shares = f"{one['best'] / one['true']:.4f} | {one['best'] / one['worst']:.2f}"
-        lines.append(f"| “{text[:24]}…”, {word} | {one['candidates']:,} | {found} | {true} | {shares} |")
+        lines.append(
+            f"| “{text[:24]}…”, {word} | {one['candidates']:,} | {found} | {true} | {shares} |"
+        )
     return "\n".join(["MiniLM; but for the command, loading the model is not counted.", "", *lines])

@@ -13,7 +13,9 @@ GRID: dict[str, list[tuple[int, int, int]]] = {
 
 
 def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
-    """upper/lower for ``draws`` independent texts and weights; raises if an attained value exceeds its certificate."""
+    """upper/lower for ``draws`` independent texts and weights; raises if an attained value exceeds
+    its certificate.
+    """
     out = []
     for seed in range(draws):
         X = ws.Sample.gaussian(n, d, 1000 + seed)

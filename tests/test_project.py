@@ -18,40 +18,68 @@ SOURCE = ROOT / "src" / "wordsway"
 ROOMS = [
     "errors",
     "version",
+    "format",
     "seeds",
     "vectors",
-    "threads",
-    "memory",
-    "whole",
+    "runtime",
+    "atomic",
+    "progress",
     "reading",
     "sample",
+    "result",
     "data",
     "text",
-    "pretrained",
+    "models",
     "gaussian",
+    "optimize",
     "maps",
-    "search",
-    "bounds",
-    "result",
-    "sway",
+    "theory",
+    "sensitivity",
     "learning",
-    "probe",
-    "studies",
-    "report",
+    "probing",
+    "experiments",
+    "paper",
+    "render",
     "cli",
 ]
 
 
 def test_import_is_light():
-    """`import wordsway` loads nothing heavy, its names no plotting, data frames or transformers; under 1.3 times `import torch`."""
-    heavy = ("matplotlib", "pandas", "transformers", "rich", "typer", "scipy", "pyarrow", "huggingface_hub", "datasets")
+    """`import wordsway` loads nothing heavy, its names no plotting, data frames or transformers;
+    under 1.3 times `import torch`.
+    """
+    heavy = (
+        "matplotlib",
+        "pandas",
+        "transformers",
+        "rich",
+        "typer",
+        "scipy",
+        "pyarrow",
+        "huggingface_hub",
+        "datasets",
+    )
     code = f"import sys, wordsway; assert 'torch' not in sys.modules; wordsway.sensitivity; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
     def fastest(module: str) -> float:
-        code = f"import time; s = time.perf_counter(); import {module}; print(time.perf_counter() - s)"
+        code = (
+            f"import time; s = time.perf_counter(); import {module}; print(time.perf_counter() - s)"
+        )
         code = code.replace("import wordsway;", "import wordsway; wordsway.sensitivity;")
-        return min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5))
+        return min(
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", code], capture_output=True, text=True, check=True
+                ).stdout
+            )
+            for _ in range(5)
+        )
 
     assert fastest("wordsway") < 1.3 * fastest("torch")
 
@@ -61,23 +89,29 @@ def test_rooms_import_one_way():
         room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
         if room in ("__init__", "__main__"):
             continue
-        for node in ast.parse(path.read_text()).body:  # imports at the top; lazy ones inside functions may look ahead
+        for node in ast.parse(
+            path.read_text()
+        ).body:  # imports at the top; lazy ones inside functions may look ahead
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wordsway."):
                 target = node.module.split(".")[1]
-                assert ROOMS.index(target) <= ROOMS.index(room), f"{path.name} of {room} imports from {target}"
+                assert ROOMS.index(target) <= ROOMS.index(room), (
+                    f"{path.name} of {room} imports from {target}"
+                )
 
 
 def test_heavy_libraries_live_in_one_room_each():
     homes = {
-        "transformers": "pretrained",
-        "tokenizers": "pretrained",
-        "matplotlib": "report",
+        "transformers": "models",
+        "tokenizers": "models",
+        "matplotlib": "render",
         "huggingface_hub": "data",
-        "distributed": "studies",
+        "distributed": "experiments",
     }
     for path in SOURCE.rglob("*.py"):
         room = path.relative_to(SOURCE).parts[0]
-        for library in re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(), flags=re.MULTILINE):
+        for library in re.findall(
+            r"^\s*(?:import|from) (\w+)", path.read_text(), flags=re.MULTILINE
+        ):
             assert homes.get(library, room) == room, f"{path.name} of {room} imports {library}"
 
 
@@ -98,7 +132,9 @@ def python_examples(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+    "page",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))],
+    ids=lambda p: p.name,
 )
 def test_python_shown_runs(page):
     scope: dict[str, object] = {}
@@ -109,17 +145,25 @@ def test_python_shown_runs(page):
 def test_the_readme_example_prints_what_it_says():
     example = python_examples(ROOT / "README.md")[0]
     shown = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)[0]
-    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, check=True
+    )
     numbers = r"[-+]?\d+\.\d+"
     assert re.sub(numbers, "#", done.stdout).split() == re.sub(numbers, "#", shown).split()
-    for ours, theirs in zip(re.findall(numbers, done.stdout), re.findall(numbers, shown), strict=True):
-        assert float(ours) == pytest.approx(float(theirs), rel=0.02), "another processor may round its way to another maximum"
+    for ours, theirs in zip(
+        re.findall(numbers, done.stdout), re.findall(numbers, shown), strict=True
+    ):
+        assert float(ours) == pytest.approx(float(theirs), rel=0.02), (
+            "another processor may round its way to another maximum"
+        )
 
 
 def test_commands_shown_run():
     from wordsway.cli.app import run
 
-    lines = re.findall(r"^wordsway (measure .*?)(?:\s+#.*)?$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    lines = re.findall(
+        r"^wordsway (measure .*?)(?:\s+#.*)?$", (ROOT / "README.md").read_text(), flags=re.MULTILINE
+    )
     assert len(lines) >= 3
     for line in lines:
         assert run([*line.split(), "--forecast"] if "--forecast" not in line else line.split()) == 0
@@ -131,7 +175,11 @@ def test_commands_on_models_shown_run(tmp_path, monkeypatch):
     from wordsway.cli.app import run
 
     monkeypatch.chdir(tmp_path)
-    lines = re.findall(r"^wordsway ((?:words|swap|attention) .*?)(?:\s+#.*)?$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    lines = re.findall(
+        r"^wordsway ((?:words|swap|attention) .*?)(?:\s+#.*)?$",
+        (ROOT / "README.md").read_text(),
+        flags=re.MULTILINE,
+    )
     assert len(lines) >= 4
     for line in lines:
         assert run(shlex.split(line)) == 0
@@ -140,14 +188,21 @@ def test_commands_on_models_shown_run(tmp_path, monkeypatch):
 
 def test_dependencies_are_explained():
     table = (ROOT / "docs" / "dependencies.md").read_text()
-    names = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    names = re.findall(
+        r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE
+    )
     assert len(names) >= 5
     for name in names:
         assert f"`{name}`" in table, name
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
+        *(ROOT / "docs").glob("*.md"),
+    ]:
         for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} → {target}"
 
@@ -163,7 +218,9 @@ def test_no_path_of_a_machine_is_left_in_the_project():
 
 
 def test_benchmark_cases_are_what_they_say():
-    """The naive procedure and ours see the same weights and text: at a small size the naive value is inside our interval."""
+    """The naive procedure and ours see the same weights and text: at a small size the naive value
+    is inside our interval.
+    """
     sys.path.insert(0, str(ROOT))
     try:
         from benchmarks.cases import Case, run

@@ -12,7 +12,9 @@ import wordsway as ws
 def test_rows_have_norm_root_d_and_keep_their_direction():
     raw = torch.tensor([[3.0, 4.0], [-1e-200, 0.0], [1e200, 1e200]], dtype=torch.float64)
     X = ws.Sample(raw)
-    assert torch.allclose(X.X.norm(dim=1), torch.full((3,), math.sqrt(2), dtype=torch.float64), rtol=1e-14)
+    assert torch.allclose(
+        X.X.norm(dim=1), torch.full((3,), math.sqrt(2), dtype=torch.float64), rtol=1e-14
+    )
     assert torch.allclose(X.X[0] / X.X[0].norm(), torch.tensor([0.6, 0.8], dtype=torch.float64))
     assert X.X[1, 0] < 0
     assert X.X[2, 0] == X.X[2, 1]
@@ -20,7 +22,12 @@ def test_rows_have_norm_root_d_and_keep_their_direction():
 
 def test_accepts_numpy_lists_and_tensors_alike():
     rows = [[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]
-    samples = [ws.Sample(rows), ws.Sample(np.array(rows)), ws.Sample(torch.tensor(rows)), ws.Sample(np.array(rows, dtype=np.float32))]
+    samples = [
+        ws.Sample(rows),
+        ws.Sample(np.array(rows)),
+        ws.Sample(torch.tensor(rows)),
+        ws.Sample(np.array(rows, dtype=np.float32)),
+    ]
     for other in samples[1:]:
         assert torch.allclose(samples[0].X, other.X)
     assert np.asarray(samples[0]).shape == (2, 3)
@@ -88,7 +95,15 @@ def test_gaussian_refuses_bad_sizes(n, d):
 
 
 @pytest.mark.parametrize(
-    ("i", "delta"), [(3, [0.0, 0.0]), (-1, [0.0, 0.0]), (0, [0.0]), (0, [float("nan"), 0.0]), (True, [0.0, 0.0]), ("0", [0.0, 0.0])]
+    ("i", "delta"),
+    [
+        (3, [0.0, 0.0]),
+        (-1, [0.0, 0.0]),
+        (0, [0.0]),
+        (0, [float("nan"), 0.0]),
+        (True, [0.0, 0.0]),
+        ("0", [0.0, 0.0]),
+    ],
 )
 def test_replaced_refuses_bad_positions_and_deltas(i, delta):
     with pytest.raises(ws.InputError):

@@ -12,7 +12,7 @@ import torch
 import wordsway as ws
 from pages import HARMFUL, Page
 from wordsway.maps.base import View
-from wordsway.report.parts import number
+from wordsway.render.html.parts import number
 
 MAPS = {
     "rf": lambda n, d, seed: ws.RF(n, d, seed=seed),
@@ -39,7 +39,9 @@ def test_linear_maps_match_the_singular_value(draw):
     s = ws.sensitivity(phi, X, seed=0)
     V = phi.first.dense()
     expected = (
-        max(float(torch.linalg.svdvals(V[:, i * d : i * d + d])[0]) for i in range(n)) * math.sqrt(d) / float((V @ X.X.flatten()).norm())
+        max(float(torch.linalg.svdvals(V[:, i * d : i * d + d])[0]) for i in range(n))
+        * math.sqrt(d)
+        / float((V @ X.X.flatten()).norm())
     )
     # Drawn on demand, six directions are all there are: the search sees the whole block.
     assert s.lower == pytest.approx(expected, rel=1e-4)
@@ -77,8 +79,12 @@ def test_same_seed_same_numbers_and_words_do_not_depend_on_each_other(name):
 
 
 def test_an_interior_maximum_is_found():
-    """φ(X) = (sin of the first coordinate, 3): the largest change is at a Δ strictly inside the ball."""
-    phi = ws.FeatureMap.of(lambda X: torch.stack([torch.sin(3 * X[..., 0, 0]), torch.full_like(X[..., 0, 0], 3.0)], -1))
+    """φ(X) = (sin of the first coordinate, 3): the largest change is at a Δ strictly inside the
+    ball.
+    """
+    phi = ws.FeatureMap.of(
+        lambda X: torch.stack([torch.sin(3 * X[..., 0, 0]), torch.full_like(X[..., 0, 0], 3.0)], -1)
+    )
     X = ws.Sample([[1.0, 1.0], [0.5, -1.0]])
     s = ws.sensitivity(phi, X, positions=0, radius=2.0)
     start = math.sin(3 * float(X.X[0, 0]))
@@ -100,7 +106,7 @@ def test_the_search_never_goes_down():
         def bytes_per_row(self):
             return self.inner.bytes_per_row
 
-    from wordsway.search.solvers import Ascent, ConjugateAscent
+    from wordsway.optimize.solvers import Ascent, ConjugateAscent
 
     X = ws.Sample.gaussian(8, 6, 0)
     for solver in (Ascent(), ConjugateAscent()):
@@ -127,7 +133,9 @@ def test_all_positions_within_a_small_memory_budget_give_the_same_result():
 
 def test_a_budget_too_small_for_drawn_weights_says_so():
     with pytest.raises(ws.MemoryBudgetError, match="name fewer positions"):
-        ws.sensitivity(ws.RF(6, 50, seed=0, draw="on-demand"), ws.Sample.gaussian(6, 50, 0), memory=10_000)
+        ws.sensitivity(
+            ws.RF(6, 50, seed=0, draw="on-demand"), ws.Sample.gaussian(6, 50, 0), memory=10_000
+        )
 
 
 def test_a_larger_radius_and_more_positions_never_lower_the_result():
@@ -142,7 +150,11 @@ def test_a_larger_radius_and_more_positions_never_lower_the_result():
 @pytest.mark.parametrize("n", [3, 12])
 def test_progress_moves_forward_to_the_end(n):
     seen = []
-    ws.sensitivity(ws.RAF(6, 0), ws.Sample.gaussian(n, 6, 0), progress=lambda done, total, best: seen.append((done, total, best)))
+    ws.sensitivity(
+        ws.RAF(6, 0),
+        ws.Sample.gaussian(n, 6, 0),
+        progress=lambda done, total, best: seen.append((done, total, best)),
+    )
     assert [done for done, _, _ in seen] == list(range(1, len(seen) + 1))
     assert all(done <= total for done, total, _ in seen)
     assert seen[-1][0] == seen[-1][1], "the last word's certificate is the end"
@@ -150,10 +162,25 @@ def test_progress_moves_forward_to_the_end(n):
 
 
 def test_results_carry_what_it_takes_to_make_them_again():
-    X = ws.Sample(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), words=["a", "<b>", "a"])
+    X = ws.Sample(
+        torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), words=["a", "<b>", "a"]
+    )
     s = ws.sensitivity(ws.RAF(4, 3), X, seed=11)
     data = json.loads(s.to_json())
-    for key in ("lower", "upper", "certificate", "position", "delta", "words", "status", "seed", "seconds", "map", "versions", "radius"):
+    for key in (
+        "lower",
+        "upper",
+        "certificate",
+        "position",
+        "delta",
+        "words",
+        "status",
+        "seed",
+        "seconds",
+        "map",
+        "versions",
+        "radius",
+    ):
         assert key in data
     assert data["seed"] == 11
     assert data["map"] == {"map": "raf", "d": 4, "seed": 3}
@@ -167,7 +194,9 @@ def test_results_carry_what_it_takes_to_make_them_again():
 
 
 def test_show_prints_the_interval_and_no_control_characters(capsys):
-    X = ws.Sample(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), words=["\x1b[31mred"] * 30)
+    X = ws.Sample(
+        torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), words=["\x1b[31mred"] * 30
+    )
     s = ws.sensitivity(ws.RAF(4, 3), X, seed=0)
     s.show()
     printed = capsys.readouterr().out
@@ -179,15 +208,29 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
 
 
 def test_a_notebook_shows_the_same_numbers_and_runs_nothing():
-    X = ws.Sample(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), words=["<script>\x1b[31mred"] * 30)
+    X = ws.Sample(
+        torch.randn(30, 4, generator=torch.Generator().manual_seed(0)),
+        words=["<script>\x1b[31mred"] * 30,
+    )
     s = ws.sensitivity(ws.RAF(4, 3), X, seed=0)
     page = Page(s._repr_html_())
-    assert page.open == [] and "script" not in {tag for tag, _ in page.tags} and not HARMFUL.search(s._repr_html_())
+    assert (
+        page.open == []
+        and "script" not in {tag for tag, _ in page.tags}
+        and not HARMFUL.search(s._repr_html_())
+    )
     read = "".join(page.read)
     for word in sorted(s.words, key=lambda word: -word.lower)[:20]:
         assert number(word.lower) in read and number(word.upper) in read
-    assert f"{s.lower:.4g}" in read and f"{s.upper:.4g}" in read and "10 more" in read and "seed 0" in read
-    alone = ws.sensitivity(ws.FeatureMap.of(lambda X: X), ws.Sample(torch.ones(2, 4)), positions=0, seed=0)
+    assert (
+        f"{s.lower:.4g}" in read
+        and f"{s.upper:.4g}" in read
+        and "10 more" in read
+        and "seed 0" in read
+    )
+    alone = ws.sensitivity(
+        ws.FeatureMap.of(lambda X: X), ws.Sample(torch.ones(2, 4)), positions=0, seed=0
+    )
     assert "no certificate" in alone._repr_html_()
 
 
@@ -209,16 +252,18 @@ def test_bad_requests_are_refused(options, message):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), **options)
 
 
-@pytest.mark.parametrize("field", ["starts", "explore", "keep", "steps", "rounds", "children", "tolerance"])
+@pytest.mark.parametrize(
+    "field", ["starts", "explore", "keep", "steps", "rounds", "children", "tolerance"]
+)
 def test_bad_plans_are_refused(field):
     with pytest.raises(ws.InputError, match=f"a plan with {field}"):
         ws.Plan(**{field: -1})
 
 
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
-    from wordsway.bounds import Certificate
+    from wordsway.maps.certify import Certificate
 
-    module = importlib.import_module("wordsway.sway")
+    module = importlib.import_module("wordsway.sensitivity")
     monkeypatch.setattr(module, "certify", lambda *_: Certificate.exact(torch.tensor([0.01])))
     with pytest.raises(ws.WordswayError, match="bug in wordsway"):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)

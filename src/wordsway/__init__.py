@@ -6,56 +6,69 @@
 >>> s.lower <= s.upper, s.certificate
 (True, 'exact')
 
-Names are loaded when they are first used, so that what needs no numbers (``wordsway data``, ``--help``) starts at once.
+Names are loaded when they are first used, so that what needs no numbers (``wordsway data``,
+``--help``) starts at once.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from wordsway.result import use_renderer
 from wordsway.version import __version__
 
 if TYPE_CHECKING:
     from wordsway.errors import InputError, MemoryBudgetError, WordswayError
+    from wordsway.experiments.texts import paper_samples
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
     from wordsway.learning.learn import Learned, learn
     from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, Plan, ReluRAF, View, activation
-    from wordsway.pretrained import Embedder
-    from wordsway.probe.attention import attention
-    from wordsway.probe.attract import attract
-    from wordsway.probe.compare import compare
-    from wordsway.probe.model import Probe
-    from wordsway.probe.results import Swaps, Words
-    from wordsway.probe.swap import swap
-    from wordsway.probe.words import words
+    from wordsway.models import Embedder
+    from wordsway.models.probe import Probe
+    from wordsway.probing.attention import attention
+    from wordsway.probing.attract import attract
+    from wordsway.probing.compare import compare
+    from wordsway.probing.results import Swaps, Words
+    from wordsway.probing.swap import swap
+    from wordsway.probing.words import words
     from wordsway.reading import Reading, Token, Word
-    from wordsway.result import Sensitivity, WordSensitivity
     from wordsway.sample import Sample
-    from wordsway.studies.texts import paper_samples
-    from wordsway.sway import sensitivity
+    from wordsway.sensitivity import Sensitivity, WordSensitivity, sensitivity
     from wordsway.text import Corpus, Text, corpus, draw
 
 #: Where each name lives.
-_ROOMS = {
+_MODULES = {
     "errors": ("InputError", "MemoryBudgetError", "WordswayError"),
     "gaussian": ("GaussianMatrix", "TokenMatrix"),
     "learning.learn": ("Learned", "learn"),
-    "maps": ("DRF", "RAF", "RF", "Activation", "FeatureMap", "Plan", "ReluRAF", "View", "activation"),
-    "pretrained": ("Embedder",),
-    "probe.attention": ("attention",),
-    "probe.attract": ("attract",),
-    "probe.compare": ("compare",),
-    "probe.model": ("Probe",),
-    "probe.results": ("Swaps", "Words"),
-    "probe.swap": ("swap",),
-    "probe.words": ("words",),
+    "maps": (
+        "DRF",
+        "RAF",
+        "RF",
+        "Activation",
+        "FeatureMap",
+        "Plan",
+        "ReluRAF",
+        "View",
+        "activation",
+    ),
+    "models": ("Embedder",),
+    "probing.attention": ("attention",),
+    "probing.attract": ("attract",),
+    "probing.compare": ("compare",),
+    "models.probe": ("Probe",),
+    "probing.results": ("Swaps", "Words"),
+    "probing.swap": ("swap",),
+    "probing.words": ("words",),
     "reading": ("Reading", "Token", "Word"),
-    "result": ("Sensitivity", "WordSensitivity"),
+    "result": ("Result",),
     "sample": ("Sample",),
-    "studies.texts": ("paper_samples",),
-    "sway": ("sensitivity",),
+    "experiments.texts": ("paper_samples",),
+    "sensitivity": ("Sensitivity", "WordSensitivity", "sensitivity"),
     "text": ("Corpus", "Text", "corpus", "draw"),
 }
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_HOME = {name: room for room, names in _MODULES.items() for name in names}
 
 __all__ = [
     "DRF",
@@ -73,6 +86,7 @@ __all__ = [
     "Probe",
     "Reading",
     "ReluRAF",
+    "Result",
     "Sample",
     "Sensitivity",
     "Swaps",
@@ -99,6 +113,19 @@ __all__ = [
 ]
 
 
+class _Package(ModuleType):
+    """Importing a submodule binds its name on the package; where a verb has the same name, the verb
+    wins.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOME):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'wordsway' has no attribute {name!r}")
@@ -109,3 +136,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+use_renderer(lambda: import_module("wordsway.render.renderer").Renderer())

@@ -32,3 +32,13 @@ def positive(name: str, value: object) -> int:
 
 class MemoryBudgetError(WordswayError):
     """The request is right but does not fit the memory budget."""
+
+
+def first_line(error: object, limit: int = 200) -> str:
+    """The first line of an error's message, cut to ``limit``; the error's name where it says nothing.
+
+    >>> first_line(ValueError("no such file\\nsee above")), first_line(KeyError())
+    ('no such file', 'KeyError')
+    """
+    lines = str(error).strip().splitlines()
+    return (lines[0].strip() if lines else type(error).__name__)[:limit]

@@ -1,8 +1,9 @@
 """How a text was read: which rows of X stand for which word of the original, with character spans.
 
-A word is a run of letters and digits, joined by apostrophes and hyphens ("don't", "well-made"); every other visible
-character is a word by itself. This does not depend on the tokenizer, so that word 7 is the same word for every model.
-A word is its index, not its spelling: repeated words stay distinct.
+A word is a run of letters and digits, joined by apostrophes and hyphens ("don't", "well-made");
+every other visible character is a word by itself. This does not depend on the tokenizer, so that
+word 7 is the same word for every model. A word is its index, not its spelling: repeated words stay
+distinct.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One row of X: the tokenizer's piece, its span in the original text, and the index of the word it belongs to.
+    """One row of X: the tokenizer's piece, its span in the original text, and the index of the word
+    it belongs to.
 
     Special tokens and padding have an empty span and no word.
     """
@@ -69,17 +71,25 @@ class Reading:
             if kind == "word" and spans:
                 while at + 1 < len(spans) and spans[at][1] <= start:
                     at += 1
-                # A piece of white space before a word (byte-level vocabularies) counts to the word that follows it.
+                # A piece of white space before a word (byte-level vocabularies) counts to the word
+                # that follows it.
                 word = at
                 rows.setdefault(at, []).append(row)
             tokens.append(Token(piece, start, end, kind, word))
-        words = tuple(Word(i, text[slice(*spans[i])], *spans[i], tuple(at_rows)) for i, at_rows in rows.items())
+        words = tuple(
+            Word(i, text[slice(*spans[i])], *spans[i], tuple(at_rows))
+            for i, at_rows in rows.items()
+        )
         return cls(text, tuple(tokens), words)
 
     def surface(self, row: int) -> str:
-        """What the row stands for in the original text; the piece itself for special tokens and padding."""
+        """What the row stands for in the original text; the piece itself for special tokens and
+        padding.
+        """
         token = self.tokens[row]
-        return (self.text[token.start : token.end].strip() if token.kind == "word" else "") or token.piece
+        return (
+            self.text[token.start : token.end].strip() if token.kind == "word" else ""
+        ) or token.piece
 
     def word(self, index: int) -> Word | None:
         """The word with this index, if it reaches into the rows."""
@@ -97,7 +107,8 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Accents that follow their letter, vowel signs and joiners belong to the word that they touch, and hold it together.
+    """Accents that follow their letter, vowel signs and joiners belong to the word that they touch,
+    and hold it together.
 
     >>> [("re\u0301sume\u0301!"[a:b]) for a, b in word_spans("re\u0301sume\u0301!")] == ["re\u0301sume\u0301", "!"]
     True
@@ -105,7 +116,9 @@ def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     sticky = False
     for start, end in spans:
-        mark = end - start == 1 and (unicodedata.category(text[start]).startswith("M") or text[start] in _JOINERS)
+        mark = end - start == 1 and (
+            unicodedata.category(text[start]).startswith("M") or text[start] in _JOINERS
+        )
         touches = bool(joined) and joined[-1][1] == start
         if touches and (mark or (sticky and text[start].isalnum())):
             joined[-1] = (joined[-1][0], end)

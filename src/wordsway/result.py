@@ -1,14 +1,21 @@
-"""What a measurement says: an interval, its witness, and where it came from."""
+"""What every verb returns: numbers that say themselves as JSON and as a table, and show themselves.
+
+A result knows no view. Whoever renders results plugs in a loader (`use_renderer`), as the package's
+own ``__init__`` does with `wordsway.render`: terminal, notebook, page, picture and file come from there.
+"""
 
 from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-import torch
-
+from wordsway.errors import WordswayError
 from wordsway.version import __version__
 
 if TYPE_CHECKING:
@@ -16,68 +23,48 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-@dataclass(frozen=True)
-class WordSensitivity:
-    """One searched row: ``lower`` was attained, ``upper`` is certified (None where no certificate exists).
+class Renderer(Protocol):
+    """Shows any result in any medium."""
 
-    ``index`` is the index of the word in the original text, where the sample knows it: a word of several tokens has
-    several rows, special tokens and padding belong to no word.
-    """
+    def terminal(self, result: Result) -> RenderableType:
+        """For a terminal, as rich prints it."""
 
-    position: int
-    word: str | None
-    lower: float
-    upper: float | None
-    index: int | None = None
+    def fragment(self, result: Result) -> str:
+        """For a notebook: a piece of HTML."""
+
+    def save(self, result: Result, path: Path) -> Path:
+        """A file of the medium that the ending of its name says."""
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """lower ≤ S ≤ upper over the searched words.
+_load_renderer: Callable[[], Renderer] | None = None
 
-    ``lower`` is attained at word ``position`` by ``delta``; check it with ``phi(X.replaced(position, delta))``.
-    ``certificate`` says what ``upper`` rests on: "exact" (the actual weights) or "1 − 1e-9" (probability over their draw).
-    """
 
-    lower: float
-    upper: float | None
-    certificate: str | None
-    position: int
-    delta: torch.Tensor
-    words: tuple[WordSensitivity, ...]
-    status: str
-    seed: int
-    seconds: float
-    radius: float
-    n: int
-    d: int
-    map: dict[str, Any]
-    versions: dict[str, str]
+def use_renderer(load: Callable[[], Renderer]) -> None:
+    """Let ``load()`` provide the renderer; it is called when a result is first shown."""
+    global _load_renderer
+    _load_renderer = load
 
-    def by_word(self) -> tuple[WordSensitivity, ...]:
-        """One entry per word of the original text: the best of its rows, certified by the largest of their upper ends."""
-        words: dict[int, WordSensitivity] = {}
-        for row in self.words:
-            if row.index is not None:
-                before = words.get(row.index, row)
-                best = row if row.lower > before.lower else before
-                ends = [end for end in (row.upper, before.upper) if end is not None]
-                words[row.index] = replace(best, upper=max(ends) if ends else None)
-        return tuple(words.values())
 
+def _renderer() -> Renderer:
+    if _load_renderer is None:
+        raise WordswayError("nothing here shows results: import wordsway first")
+    return _load_renderer()
+
+
+class Result(ABC):
+    """A finished measurement, with its seed and versions."""
+
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"delta": self.delta.tolist(), "words": [asdict(word) for word in self.words]}
+        """All numbers, ready for JSON."""
+
+    @abstractmethod
+    def frame(self) -> pandas.DataFrame:
+        """The numbers as a data frame."""
 
     def to_json(self, **options: Any) -> str:
-        """One JSON document with everything, Δ included."""
+        """One JSON document."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
-
-    def frame(self) -> pandas.DataFrame:
-        """A data frame with one row per searched word."""
-        import pandas
-
-        return pandas.DataFrame([asdict(word) for word in self.words], columns=[field.name for field in fields(WordSensitivity)])
 
     def show(self) -> None:
         """Print the result for a person."""
@@ -85,21 +72,27 @@ class Sensitivity:
 
         Console().print(self.__rich__())
 
-    def __rich__(self) -> RenderableType:
-        from wordsway.report.terminal import sensitivity_panel
+    def save(self, path: str | Path) -> Path:
+        """Write a file; its ending chooses the medium.
 
-        return sensitivity_panel(self)
+        .html (one self-contained page), .svg, .png, .pdf, .json, .csv or .parquet, as far as they
+        make sense for this result.
+        """
+        return _renderer().save(self, Path(path))
+
+    def __rich__(self) -> RenderableType:
+        return _renderer().terminal(self)
 
     def _repr_html_(self) -> str:
-        from wordsway.report.sensitivity_html import sensitivity_fragment
-
-        return sensitivity_fragment(self)
-
-    def __repr__(self) -> str:
-        upper = "no certificate" if self.upper is None else f"{self.upper:.4g} ({self.certificate})"
-        return f"Sensitivity(lower={self.lower:.4g}, upper={upper}, position={self.position}, status={self.status!r})"
+        return _renderer().fragment(self)
 
 
-def versions() -> dict[str, str]:
-    """The versions a result depends on."""
-    return {"wordsway": __version__, "torch": torch.__version__, "python": platform.python_version()}
+def fields_of(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass, as they are (nested ones are not taken apart)."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def versions(*more: str) -> dict[str, str]:
+    """The versions a result depends on; ``more`` names further packages, such as transformers."""
+    named = {name: version(name) for name in ("torch", *more)}
+    return {"wordsway": __version__, **named, "python": platform.python_version()}

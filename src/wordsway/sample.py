@@ -1,4 +1,6 @@
-"""A text as numbers: n tokens, each a row of X ∈ ℝ^{n×d} with ‖x_i‖₂ = √d, and the words they stand for."""
+"""A text as numbers: n tokens, each a row of X ∈ ℝ^{n×d} with ‖x_i‖₂ = √d, and the words they stand
+for.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +19,41 @@ from wordsway.seeds import generator
 def float64(array: Any) -> torch.Tensor:
     """Any array of numbers as a float64 CPU tensor; Python numbers keep all their digits."""
     return (
-        torch.as_tensor(array if isinstance(array, torch.Tensor) else np.asarray(array, dtype=np.float64)).detach().to("cpu", torch.float64)
+        torch.as_tensor(
+            array if isinstance(array, torch.Tensor) else np.asarray(array, dtype=np.float64)
+        )
+        .detach()
+        .to("cpu", torch.float64)
     )
 
 
 def finite_matrix(array: Any, what: str) -> torch.Tensor:
-    """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error that says what to do."""
+    """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error that says what
+    to do.
+    """
     try:
         X = float64(array)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{what} of numbers", type(array).__name__, f"pass an n×d array ({error})") from None
+        raise InputError(
+            f"{what} of numbers", type(array).__name__, f"pass an n×d array ({error})"
+        ) from None
     if X.ndim != 2:
-        raise InputError(f"{what} of rank 2 (n tokens × d dimensions)", f"shape {tuple(X.shape)}", "pass one text as an n×d array")
+        raise InputError(
+            f"{what} of rank 2 (n tokens × d dimensions)",
+            f"shape {tuple(X.shape)}",
+            "pass one text as an n×d array",
+        )
     if 0 in X.shape:
-        raise InputError(f"{what} with n ≥ 1 and d ≥ 1", f"shape {tuple(X.shape)}", "drop empty texts first")
+        raise InputError(
+            f"{what} with n ≥ 1 and d ≥ 1", f"shape {tuple(X.shape)}", "drop empty texts first"
+        )
     bad = ~torch.isfinite(X)
     if bad.any():
         row, column = (int(v) for v in bad.nonzero()[0])
         raise InputError(
-            f"{what} of finite numbers", f"{X[row, column].item()} at row {row}, column {column}", "clean NaN and infinite values"
+            f"{what} of finite numbers",
+            f"{X[row, column].item()} at row {row}, column {column}",
+            "clean NaN and infinite values",
         )
     return X
 
@@ -46,9 +64,12 @@ class Sample:
     Parameters
     ----------
     array : n×d numbers (NumPy, torch, nested lists)
-    words : n strings, the word each row stands for; repeated words stay distinct, a word is its position
-    reading : how the text was read, where X was made from one: which rows make up which word, with character spans
-    rescale : rescale each row to norm √d (the paper's Assumption); ``False`` keeps the rows as they are
+    words : n strings, the word each row stands for; repeated words stay distinct, a word is its
+        position
+    reading : how the text was read, where X was made from one: which rows make up which word, with
+        character spans
+    rescale : rescale each row to norm √d (the paper's Assumption); ``False`` keeps the rows as they
+        are
 
     >>> X = Sample([[3.0, 4.0], [0.0, 2.0]], words=["good", "film"])
     >>> X.n, X.d, X.D, X.words
@@ -62,19 +83,39 @@ class Sample:
     words: tuple[str, ...] | None
     reading: Reading | None
 
-    def __init__(self, array: Any, words: Sequence[str] | None = None, *, reading: Reading | None = None, rescale: bool = True) -> None:
+    def __init__(
+        self,
+        array: Any,
+        words: Sequence[str] | None = None,
+        *,
+        reading: Reading | None = None,
+        rescale: bool = True,
+    ) -> None:
         X = array.X if isinstance(array, Sample) else finite_matrix(array, "a text")
         if isinstance(array, Sample):
-            words, reading = array.words if words is None else words, array.reading if reading is None else reading
+            words, reading = (
+                array.words if words is None else words,
+                array.reading if reading is None else reading,
+            )
         if reading is not None and len(reading.tokens) != len(X):
-            raise InputError(f"a reading of {len(X)} tokens, one per row", f"{len(reading.tokens)} tokens", "read the same tokens")
+            raise InputError(
+                f"a reading of {len(X)} tokens, one per row",
+                f"{len(reading.tokens)} tokens",
+                "read the same tokens",
+            )
         if words is None and reading is not None:
             words = [reading.surface(row) for row in range(len(X))]
         if words is not None:
             if isinstance(words, str):
-                raise InputError("a list of words", f"one string {words!r}", "split it, one word per row")
+                raise InputError(
+                    "a list of words", f"one string {words!r}", "split it, one word per row"
+                )
             if len(words) != len(X):
-                raise InputError(f"{len(X)} words, one per row", f"{len(words)} words", "pass one word per token, or words=None")
+                raise InputError(
+                    f"{len(X)} words, one per row",
+                    f"{len(words)} words",
+                    "pass one word per token, or words=None",
+                )
         self.X = _rescaled(X) if rescale else X.clone()
         self.words = None if words is None else tuple(str(word) for word in words)
         self.reading = reading
@@ -87,7 +128,9 @@ class Sample:
         torch.Size([3, 4])
         """
         n, d = positive("n", n), positive("d", d)
-        return cls(torch.randn(n, d, dtype=torch.float64, generator=generator(seed, "sample", n, d)))
+        return cls(
+            torch.randn(n, d, dtype=torch.float64, generator=generator(seed, "sample", n, d))
+        )
 
     @property
     def n(self) -> int:
@@ -108,7 +151,9 @@ class Sample:
     def position(self, i: Any) -> int:
         """``i`` as a checked position."""
         if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
-            raise InputError("a position as a whole number", repr(i), f"pass an int between 0 and {self.n - 1}")
+            raise InputError(
+                "a position as a whole number", repr(i), f"pass an int between 0 and {self.n - 1}"
+            )
         if not 0 <= i < self.n:
             raise InputError(f"a position between 0 and {self.n - 1}", i, "count words from 0")
         return int(i)
@@ -116,12 +161,20 @@ class Sample:
     def rows(self, word: int) -> tuple[int, ...]:
         """The rows of X that stand for a word of the original text, by the word's index."""
         if self.reading is None:
-            raise InputError("a sample made from a text, to find a word in", "a sample of bare numbers", "name rows by their position")
+            raise InputError(
+                "a sample made from a text, to find a word in",
+                "a sample of bare numbers",
+                "name rows by their position",
+            )
         found = self.reading.word(word)
         if found is None:
             last = self.reading.words[-1].index if self.reading.words else None
             known = "no words" if last is None else f"words 0 to {last} in its {self.n} tokens"
-            raise InputError("a word of the text", f"word {word}; the text has {known}", "count words from 0, or take a larger n")
+            raise InputError(
+                "a word of the text",
+                f"word {word}; the text has {known}",
+                "count words from 0, or take a larger n",
+            )
         return found.rows
 
     def replaced(self, i: int, delta: Any) -> Sample:
@@ -134,7 +187,11 @@ class Sample:
         i = self.position(i)
         row = float64(delta)
         if row.shape != (self.d,):
-            raise InputError(f"Δ of shape ({self.d},)", f"shape {tuple(row.shape)}", "one number per dimension of the embedding")
+            raise InputError(
+                f"Δ of shape ({self.d},)",
+                f"shape {tuple(row.shape)}",
+                "one number per dimension of the embedding",
+            )
         if not torch.isfinite(row).all():
             raise InputError("a finite Δ", "NaN or infinite entries", "clean Δ first")
         X = self.X.clone()
@@ -148,12 +205,18 @@ class Sample:
         return self.n
 
     def __repr__(self) -> str:
-        words = "" if self.words is None else f", words={' '.join(self.words[:6])!r}{'…' if self.n > 6 else ''}"
+        words = (
+            ""
+            if self.words is None
+            else f", words={' '.join(self.words[:6])!r}{'…' if self.n > 6 else ''}"
+        )
         return f"Sample(n={self.n}, d={self.d}{words})"
 
 
 def _rescaled(X: torch.Tensor) -> torch.Tensor:
-    """Each row times √d/‖x_i‖; the largest entry is divided out first, so that no square over- or underflows."""
+    """Each row times √d/‖x_i‖; the largest entry is divided out first, so that no square over- or
+    underflows.
+    """
     largest = X.abs().amax(dim=1, keepdim=True)
     zero = (largest == 0).squeeze(1)
     if zero.any():

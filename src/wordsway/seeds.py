@@ -1,7 +1,7 @@
 """Randomness is an argument: every generator is derived from a seed and a path of names.
 
-Two different paths give independent streams; the same path gives the same stream on every machine, whatever
-the number of workers, since nothing is ever shared between them.
+Two different paths give independent streams; the same path gives the same stream on every machine,
+whatever the number of workers, since nothing is ever shared between them.
 """
 
 from __future__ import annotations

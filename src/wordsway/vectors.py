@@ -12,7 +12,9 @@ def into_ball(delta: torch.Tensor, radius: float) -> torch.Tensor:
     [1.0, 0.5]
     """
     size = delta.norm(dim=-1, keepdim=True)
-    return torch.where(size > radius, delta * (radius / size.clamp_min(torch.finfo(delta.dtype).tiny)), delta)
+    return torch.where(
+        size > radius, delta * (radius / size.clamp_min(torch.finfo(delta.dtype).tiny)), delta
+    )
 
 
 def unit(v: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """The command line: `wordsway …`.
 
-Exit status 0: done; 1: it could not be done; 2: the request is wrong. Errors are one line on standard error, never a
-traceback unless --debug.
+Exit status 0: done; 1: it could not be done; 2: the request is wrong. Errors are one line on
+standard error, never a traceback unless --debug.
 """
 
 from __future__ import annotations
@@ -54,8 +54,15 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def common(
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show a traceback when something fails.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
 ) -> None:
     """How far can one word sway a layer?"""
 
@@ -103,9 +110,13 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         return _fail("not enough memory: see --forecast, or name fewer --positions", 1, debug)
     except Exception as error:
-        if hasattr(error, "format_message"):  # the command line itself was wrong, in the words of Typer
+        if hasattr(
+            error, "format_message"
+        ):  # the command line itself was wrong, in the words of Typer
             return _fail(f"{error.format_message()} (see wordsway --help)", 2, debug)
-        return _fail(f"{type(error).__name__}: {error} (run again with --debug for the traceback)", 1, debug)
+        return _fail(
+            f"{type(error).__name__}: {error} (run again with --debug for the traceback)", 1, debug
+        )
 
 
 def _fail(message: str, status: int, debug: bool) -> int:

@@ -11,12 +11,17 @@ import typer
 from wordsway.cli.progress import echo_json, fetching
 from wordsway.data import CATALOGUE, entry, get, home, present
 
-data_app = typer.Typer(help="Corpora and models: what is here, what can be fetched, from where, under which licence.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="Corpora and models: what is here, what can be fetched, from where, under which licence.",
+    no_args_is_help=True,
+)
 
 
 @data_app.command("list")
 def list_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+    ] = False,
 ) -> None:
     """What is here, what can be fetched, from where, its licence."""
     rows = []
@@ -33,7 +38,11 @@ def list_command(
                 "folder": None if here is None else str(here.folder),
                 "from": None if here is None else here.source,
                 "sources": [source.title for source in item.sources],
-                "files": {kept.name: kept.sha256 for source in item.sources for kept in source.files} if here is None else dict(here.files),
+                "files": {
+                    kept.name: kept.sha256 for source in item.sources for kept in source.files
+                }
+                if here is None
+                else dict(here.files),
             }
         )
     if as_json:
@@ -41,16 +50,24 @@ def list_command(
         return
     from rich.console import Console
 
-    from wordsway.report.catalogue import catalogue_table
+    from wordsway.render.terminal.catalogue import catalogue_table
 
     Console().print(catalogue_table(rows, str(home())))
 
 
 @data_app.command("get")
 def get_command(
-    names: Annotated[list[str], typer.Argument(help="Names of the catalogue, for example: imdb minilm.", metavar="NAME...")],
-    folder: Annotated[Path | None, typer.Option("--from", help="Take the files from this folder instead of the network.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Names of the catalogue, for example: imdb minilm.", metavar="NAME..."),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take the files from this folder instead of the network."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+    ] = False,
 ) -> None:
     """Fetch and verify; what is here and whole is left alone."""
     found = []
@@ -60,9 +77,19 @@ def get_command(
         before = present(name)
         with fetching() as progress:
             here = get(name, progress=partial(progress, name), folder=folder)
-        found.append({"name": name, "folder": str(here.folder), "from": here.source, "sha256": here.digest, "files": dict(here.files)})
+        found.append(
+            {
+                "name": name,
+                "folder": str(here.folder),
+                "from": here.source,
+                "sha256": here.digest,
+                "files": dict(here.files),
+            }
+        )
         if not as_json:
             checked = "verified" if folder is None else "its hashes recorded or verified"
-            typer.echo(f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), {checked}")
+            typer.echo(
+                f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), {checked}"
+            )
     if as_json:
         echo_json(found[0] if len(found) == 1 else found)

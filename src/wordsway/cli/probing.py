@@ -1,4 +1,6 @@
-"""What the commands on pretrained models share: their options, where the text comes from, and where the result goes."""
+"""What the commands on pretrained models share: their options, where the text comes from, and where
+the result goes.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,32 @@ from wordsway.errors import InputError
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
-    from wordsway.probe.model import Probe
-    from wordsway.probe.shown import Shown
+    from wordsway.models.probe import Probe
+    from wordsway.result import Result
 
-Text = Annotated[str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")]
-Model = Annotated[str, typer.Option("--model", help="minilm, mpnet, smollm2, bert-base, a hub id or a folder.")]
+Text = Annotated[
+    str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")
+]
+Model = Annotated[
+    str, typer.Option("--model", help="minilm, mpnet, smollm2, bert-base, a hub id or a folder.")
+]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
-RemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")]
+RemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")
+]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write one self-contained page.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def text_of(text: str | None) -> str:
-    """The text of an argument, or of standard input where it is "-" or missing and something is piped in."""
+    """The text of an argument, or of standard input where it is "-" or missing and something is
+    piped in.
+    """
     remedy = 'write it behind the command: wordsway words "I love her much"'
     if text is None and sys.stdin.isatty():
         raise InputError("a text", "none", remedy)
@@ -36,7 +49,11 @@ def text_of(text: str | None) -> str:
         try:
             text = sys.stdin.buffer.read().decode().rstrip("\n")
         except UnicodeDecodeError as error:
-            raise InputError("UTF-8 on standard input", f"byte {error.start} of another encoding", "convert it first, with iconv") from None
+            raise InputError(
+                "UTF-8 on standard input",
+                f"byte {error.start} of another encoding",
+                "convert it first, with iconv",
+            ) from None
         if not text.strip():
             raise InputError("a text", "nothing on standard input", remedy)
     if not checked(text).strip():
@@ -51,17 +68,32 @@ def bytes_of(gib: float) -> int:
     return int(gib * 2**30)
 
 
-def probe_of(model: str, device: str, dtype: str, remote_code: bool, say: Callable[[str, int, int], None], *, eager: bool = False) -> Probe:
+def probe_of(
+    model: str,
+    device: str,
+    dtype: str,
+    remote_code: bool,
+    say: Callable[[str, int, int], None],
+    *,
+    eager: bool = False,
+) -> Probe:
     """The model, fetched where it is not here yet."""
-    from wordsway.probe.model import Probe
+    from wordsway.models.probe import Probe
 
-    how: dict[str, Any] = {"device": device, "dtype": dtype, "eager": eager, "trust_remote_code": remote_code}
+    how: dict[str, Any] = {
+        "device": device,
+        "dtype": dtype,
+        "eager": eager,
+        "trust_remote_code": remote_code,
+    }
     return Probe(model, progress=lambda done, total: say(f"fetching {model}", done, total), **how)
 
 
 def files_of(*paths: Path | None) -> list[Path]:
-    """The files that were asked for, once each, with endings that can be written; checked before any work is done."""
-    from wordsway.report.files import ending_of
+    """The files that were asked for, once each, with endings that can be written; checked before
+    any work is done.
+    """
+    from wordsway.render.files import ending_of
 
     wanted = list(dict.fromkeys(path for path in paths if path is not None))
     for path in wanted:
@@ -69,8 +101,10 @@ def files_of(*paths: Path | None) -> list[Path]:
     return wanted
 
 
-def deliver(result: Shown, files: Sequence[Path], document: dict[str, Any] | None) -> None:
-    """Write the files; print ``document`` as JSON, or, where there is none, show the result and tell what was written."""
+def deliver(result: Result, files: Sequence[Path], document: dict[str, Any] | None) -> None:
+    """Write the files; print ``document`` as JSON, or, where there is none, show the result and
+    tell what was written.
+    """
     written = [result.save(path) for path in files]
     if document is not None:
         echo_json(document)

@@ -1,4 +1,6 @@
-"""What commands say: progress on standard error (a live bar in a terminal, plain lines elsewhere), JSON on standard output."""
+"""What commands say: progress on standard error (a live bar in a terminal, plain lines elsewhere),
+JSON on standard output.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from wordsway.memory import duration, in_words
+from wordsway.format import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from wordsway.search import Progress
+    from wordsway.optimize import Progress
 
-#: Nothing is shown before this many seconds, and plain lines come no more often than the second number.
+#: Nothing is shown before this many seconds, and plain lines come no more often than the second
+#: number.
 QUIET, EVERY = 2.0, 10.0
 
 
 class Line:
-    """One line on standard error: redrawn in a terminal, a plain one now and then elsewhere, none in the first moments."""
+    """One line on standard error: redrawn in a terminal, a plain one now and then elsewhere, none
+    in the first moments.
+    """
 
     def __init__(self, quiet: float = QUIET) -> None:
         self.live, self.quiet = sys.stderr.isatty(), quiet
@@ -37,10 +42,17 @@ class Line:
     def show(self, text: Callable[[], str]) -> None:
         """Show what ``text`` says, if it is time for it."""
         now = time.monotonic()
-        if now - self.started < self.quiet or (self.shown and now - self.last < (0.2 if self.live else EVERY)):
+        if now - self.started < self.quiet or (
+            self.shown and now - self.last < (0.2 if self.live else EVERY)
+        ):
             return
         self.last, self.shown = now, True
-        print(f"\r\x1b[2K{text()}" if self.live else text(), end="" if self.live else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[2K{text()}" if self.live else text(),
+            end="" if self.live else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def close(self) -> None:
         if self.live and self.shown:
@@ -49,11 +61,13 @@ class Line:
 
 def time_left(spent: float, share: float) -> str:
     """ ", about 3 s left", once enough is done to tell."""
-    return f", about {duration(spent * (1 - share) / share)} left" if share > 0.02 else ""
+    return f", about {format_seconds(spent * (1 - share) / share)} left" if share > 0.02 else ""
 
 
 class Reporter:
-    """Progress over several trials, each with its own steps; knows the time left from the share done."""
+    """Progress over several trials, each with its own steps; knows the time left from the share
+    done.
+    """
 
     def __init__(self, total: int, what: str) -> None:
         self.total, self.what, self.line = total, what, Line()
@@ -61,13 +75,17 @@ class Reporter:
     def trial(self, index: int) -> Progress:
         if index == 0:  # what came before (fetching, embedding) tells nothing about the trials
             self.line.restart()
-        return lambda done, total, best: self.show(index, min(1.0, done / max(1, total)), f", best S so far {best:.4g}")
+        return lambda done, total, best: self.show(
+            index, min(1.0, done / max(1, total)), f", best S so far {best:.4g}"
+        )
 
     def show(self, index: int, share: float, more: str = "") -> None:
         """Trial number ``index`` is done up to ``share``."""
         finished = (index + share) / self.total
         left = time_left(self.line.spent, finished)
-        self.line.show(lambda: f"{self.what} {index + 1} of {self.total}: {100 * finished:.0f} %{left}{more}")
+        self.line.show(
+            lambda: f"{self.what} {index + 1} of {self.total}: {100 * finished:.0f} %{left}{more}"
+        )
 
     def close(self) -> None:
         self.line.close()
@@ -99,8 +117,12 @@ def fetching() -> Iterator[Callable[[str, int, int], None]]:
 
     def show(what: str, done: int, total: int) -> None:
         share = min(1.0, done / max(1, total))
-        bar = f" {'█' * round(width * share)}{'░' * (width - round(width * share))} {100 * share:.0f} %" if line.live else ""
-        line.show(lambda: f"fetching {what}: {in_words(done)} of {in_words(total)}{bar}")
+        bar = (
+            f" {'█' * round(width * share)}{'░' * (width - round(width * share))} {100 * share:.0f} %"
+            if line.live
+            else ""
+        )
+        line.show(lambda: f"fetching {what}: {format_bytes(done)} of {format_bytes(total)}{bar}")
 
     try:
         yield show

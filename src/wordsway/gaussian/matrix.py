@@ -5,15 +5,16 @@ W ∈ ℝ^{rows×cols} with i.i.d. N(0, σ²) entries is known through two famil
 - right: an orthonormal Q with A = WQ,
 - left:  an orthonormal P with B = WᵀP.
 
-Given both, W = AQᵀ + PBᵀ(I − QQᵀ) + (I − PPᵀ) G (I − QQᵀ) with G i.i.d. N(0, σ²) and independent of everything seen,
-whatever the queries were chosen from: Gaussian projections on orthogonal directions are independent, and each new
-direction is chosen before its own projection is drawn. So a new right query h = Qc + ‖r‖q is answered by drawing a fresh
-g ~ N(0, σ²I) and
+Given both, W = AQᵀ + PBᵀ(I − QQᵀ) + (I − PPᵀ) G (I − QQᵀ) with G i.i.d. N(0, σ²) and independent of
+everything seen, whatever the queries were chosen from: Gaussian projections on orthogonal
+directions are independent, and each new direction is chosen before its own projection is drawn. So
+a new right query h = Qc + ‖r‖q is answered by drawing a fresh g ~ N(0, σ²I) and
 
     Wq = P(Bᵀq) + (I − PPᵀ) g,        Wh = Ac + ‖r‖ Wq,
 
-and left queries mirror it. The answers are equal in distribution to those of a dense matrix, and all of them agree with
-one single matrix for life. Memory is O((rows + cols)·queries) instead of O(rows·cols).
+and left queries mirror it. The answers are equal in distribution to those of a dense matrix, and
+all of them agree with one single matrix for life. Memory is O((rows + cols)·queries) instead of
+O(rows·cols).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from wordsway.seeds import generator
 
 
 class _Side:
-    """The queries of one side: an orthonormal basis of what was asked, and the matrix's answers to it."""
+    """The queries of one side: an orthonormal basis of what was asked, and the matrix's answers to
+    it.
+    """
 
     def __init__(self, dim: int, other: int, *, dtype: torch.dtype, device: torch.device) -> None:
         self.basis = Basis(dim, dtype=dtype, device=device)
@@ -66,11 +69,17 @@ class GaussianMatrix:
         device: torch.device | str = "cpu",
     ) -> None:
         if min(rows, cols) < 1:
-            raise InputError("a matrix with rows ≥ 1 and cols ≥ 1", f"{rows}×{cols}", "pass positive sizes")
+            raise InputError(
+                "a matrix with rows ≥ 1 and cols ≥ 1", f"{rows}×{cols}", "pass positive sizes"
+            )
         if not (scale >= 0 and scale < float("inf")):
-            raise InputError("a finite scale ≥ 0", scale, "pass the standard deviation of one entry")
+            raise InputError(
+                "a finite scale ≥ 0", scale, "pass the standard deviation of one entry"
+            )
         if dtype not in (torch.float32, torch.float64):
-            raise InputError("dtype float32 or float64", dtype, "orthogonality needs at least float32")
+            raise InputError(
+                "dtype float32 or float64", dtype, "orthogonality needs at least float32"
+            )
         self.rows, self.cols, self.scale, self.seed = rows, cols, float(scale), seed
         self.dtype, self.device = dtype, torch.device(device)
         self._right = _Side(cols, rows, dtype=dtype, device=self.device)
@@ -84,7 +93,9 @@ class GaussianMatrix:
 
     @property
     def revealed(self) -> bool:
-        """Whether the whole matrix has been seen: nothing random is left, and nothing more is stored."""
+        """Whether the whole matrix has been seen: nothing random is left, and nothing more is
+        stored.
+        """
         return self._right.basis.complete or self._left.basis.complete
 
     @property
@@ -108,20 +119,30 @@ class GaussianMatrix:
         return self._query(self._left, self._right, G)
 
     def known(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The right directions revealed so far and their answers: Q (r×cols, orthonormal rows) and WQᵀ as r×rows."""
+        """The right directions revealed so far and their answers: Q (r×cols, orthonormal rows) and
+        WQᵀ as r×rows.
+        """
         return self._right.basis.rows, self._right.image.rows
 
     def condition(self, Q: torch.Tensor, answers: torch.Tensor) -> None:
-        """State before any query that W q is known for the orthonormal rows q of Q (r×cols); ``answers`` is r×rows."""
+        """State before any query that W q is known for the orthonormal rows q of Q (r×cols);
+        ``answers`` is r×rows.
+        """
         if self.rank != (0, 0):
-            raise InputError("a matrix nobody has looked at", f"rank {self.rank}", "condition it before the first query")
+            raise InputError(
+                "a matrix nobody has looked at",
+                f"rank {self.rank}",
+                "condition it before the first query",
+            )
         self._right.basis.append(Q)
         self._right.image.append(answers)
 
     def dense(self) -> torch.Tensor:
         """The whole matrix, revealed now if it was not: rows×cols."""
         if not self.revealed:
-            small, ask = (self.cols, self.right) if self.cols <= self.rows else (self.rows, self.left)
+            small, ask = (
+                (self.cols, self.right) if self.cols <= self.rows else (self.rows, self.left)
+            )
             self.reserve(**{"right" if self.cols <= self.rows else "left": small})
             for identity in torch.eye(small, dtype=self.dtype, device=self.device).split(256):
                 ask(identity)
@@ -131,10 +152,16 @@ class GaussianMatrix:
 
     def _query(self, side: _Side, other: _Side, H: torch.Tensor) -> torch.Tensor:
         if H.shape[-1:] != (side.basis.dim,):
-            raise InputError(f"vectors of length {side.basis.dim}", f"shape {tuple(H.shape)}", "queries go along the last axis")
+            raise InputError(
+                f"vectors of length {side.basis.dim}",
+                f"shape {tuple(H.shape)}",
+                "queries go along the last axis",
+            )
         flat = H.reshape(-1, side.basis.dim).to(self.device, self.dtype)
         if other.basis.complete:  # W = PBᵀ (or AQᵀ) is known: answer from it, store nothing
-            return ((flat @ other.image.rows.T) @ other.basis.rows).reshape(*H.shape[:-1], other.basis.dim)
+            return ((flat @ other.image.rows.T) @ other.basis.rows).reshape(
+                *H.shape[:-1], other.basis.dim
+            )
         new = side.basis.extend(flat)
         if len(new):
             side.image.append(self._draw(new, other))
@@ -142,11 +169,17 @@ class GaussianMatrix:
 
     def _draw(self, new: torch.Tensor, other: _Side) -> torch.Tensor:
         """Wq = P(Bᵀq) + (I − PPᵀ)g = g + P(Bᵀq − Pᵀg) for each row q of ``new``."""
-        g = torch.randn(len(new), other.basis.dim, dtype=self.dtype, device=self.device, generator=self._noise).mul_(self.scale)
+        g = torch.randn(
+            len(new), other.basis.dim, dtype=self.dtype, device=self.device, generator=self._noise
+        ).mul_(self.scale)
         if len(other.basis):
             g += (new @ other.image.rows.T - g @ other.basis.rows.T) @ other.basis.rows
         return g
 
     def __repr__(self) -> str:
-        state = "revealed" if self.revealed else f"{self.rank[0]} right and {self.rank[1]} left directions known"
+        state = (
+            "revealed"
+            if self.revealed
+            else f"{self.rank[0]} right and {self.rank[1]} left directions known"
+        )
         return f"GaussianMatrix({self.rows}×{self.cols}, scale={self.scale:.3g}, {state})"

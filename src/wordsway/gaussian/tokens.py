@@ -1,13 +1,17 @@
-"""The first layer's matrix V ∈ ℝ^{k×(n·d)}, whose columns come in blocks of d: one block V_i per token.
+"""The first layer's matrix V ∈ ℝ^{k×(n·d)}, whose columns come in blocks of d: one block V_i per
+token.
 
-Whole texts are asked first (z = V·vec X), single words later (V_iΔ and V_iᵀg), so the matrix keeps one
-`GaussianMatrix` for all the tokens nobody has singled out, and splits a word off when it is looked at:
+Whole texts are asked first (z = V·vec X), single words later (V_iΔ and V_iᵀg), so the matrix keeps
+one `GaussianMatrix` for all the tokens nobody has singled out, and splits a word off when it is
+looked at:
 
-    V = [V_i | V_rest],   given V_i q_i + V_rest q_rest for the directions q = (q_i, q_rest) already asked.
+    V = [V_i | V_rest],   given V_i q_i + V_rest q_rest for the directions q = (q_i, q_rest) already
+    asked.
 
-Asking the unsplit matrix for V_i u, with u an orthonormal basis of the q_i, makes both parts known separately on what was
-asked; beyond that they are independent Gaussian matrices. The split is exact, and after it a query of word i costs
-O(k·queries of word i), whatever was asked of other words.
+Asking the unsplit matrix for V_i u, with u an orthonormal basis of the q_i, makes both parts known
+separately on what was asked; beyond that they are independent Gaussian matrices. The split is
+exact, and after it a query of word i costs O(k·queries of word i), whatever was asked of other
+words.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ from wordsway.seeds import derive
 
 
 class TokenMatrix:
-    """V ∈ ℝ^{k×(n·d)}, i.i.d. N(0, scale²), drawn only where whole texts and single words look at it.
+    """V ∈ ℝ^{k×(n·d)}, i.i.d. N(0, scale²), drawn only where whole texts and single words look at
+    it.
 
     >>> V = TokenMatrix(k=6, n=3, d=2, seed=0)
     >>> X = torch.arange(6.0, dtype=torch.float64).reshape(3, 2)
@@ -56,7 +61,11 @@ class TokenMatrix:
     def right(self, X: torch.Tensor) -> torch.Tensor:
         """V·vec X for texts X (…, n, d) → (…, k)."""
         if X.shape[-2:] != (self.n, self.d):
-            raise InputError(f"texts of shape (…, {self.n}, {self.d})", f"shape {tuple(X.shape)}", "this map was made for one n and d")
+            raise InputError(
+                f"texts of shape (…, {self.n}, {self.d})",
+                f"shape {tuple(X.shape)}",
+                "this map was made for one n and d",
+            )
         X = X.to(self.device, self.dtype)
         answer = torch.zeros(*X.shape[:-2], self.k, dtype=self.dtype, device=self.device)
         if self._rest is not None:
@@ -85,7 +94,9 @@ class TokenMatrix:
         if rest is None or i not in self._rest_tokens:
             raise InputError(f"a token between 0 and {self.n - 1}", i, "count tokens from 0")
         at = self._rest_tokens.index(i)
-        asked = rest.known()[0].clone()  # directions asked before the split; the split's own question adds to them
+        asked = rest.known()[
+            0
+        ].clone()  # directions asked before the split; the split's own question adds to them
         block = slice(at * self.d, (at + 1) * self.d)
         basis = Basis(self.d, dtype=self.dtype, device=self.device)
         basis.extend(asked[:, block])
@@ -101,7 +112,8 @@ class TokenMatrix:
             return word
         others = torch.ones(rest.cols, dtype=torch.bool, device=self.device)
         others[block] = False
-        # V_rest q_rest = V q − V_i q_i, then combined so that the q_rest become orthonormal (thin SVD of the asked rows).
+        # V_rest q_rest = V q − V_i q_i, then combined so that the q_rest become orthonormal (thin
+        # SVD of the asked rows).
         answers = rest.right(asked) - (asked[:, block] @ basis.rows.T) @ word_answers
         U, s, Q = torch.linalg.svd(asked[:, others], full_matrices=False)
         keep = s > ROUNDING_ERRORS * torch.finfo(self.dtype).eps
@@ -112,7 +124,14 @@ class TokenMatrix:
 
     def _matrix(self, tokens: int, *path: int | str) -> GaussianMatrix:
         seed = derive(self.seed, *path)
-        return GaussianMatrix(self.k, tokens * self.d, scale=self.scale, seed=seed, dtype=self.dtype, device=self.device)
+        return GaussianMatrix(
+            self.k,
+            tokens * self.d,
+            scale=self.scale,
+            seed=seed,
+            dtype=self.dtype,
+            device=self.device,
+        )
 
     def _parts(self) -> list[GaussianMatrix]:
         return list(self._words.values()) + ([] if self._rest is None else [self._rest])

@@ -1,6 +1,8 @@
-"""Minimise a loss of two readouts over the ball ‖Δ‖ ≤ radius: many starts, one look per step, L-BFGS.
+"""Minimise a loss of two readouts over the ball ‖Δ‖ ≤ radius: many starts, one look per step,
+L-BFGS.
 
-With u = f(X^i(Δ), θ*) and the alignment a = A(Δ), after an update f = u + a·(y − f(X, θ*)), and the changed text's label is −y:
+With u = f(X^i(Δ), θ*) and the alignment a = A(Δ), after an update f = u + a·(y − f(X, θ*)), and the
+changed text's label is −y:
 
     align      (a + 1)²
     direct     Err = (u + a·r + y)²,      r = y − f(X, θ*)
@@ -17,7 +19,7 @@ import torch
 from wordsway.errors import InputError
 from wordsway.learning.readout import Readout
 from wordsway.maps.base import View
-from wordsway.search.ball import Descent, lifted, lowered, pulled
+from wordsway.optimize.lbfgs import Descent, lifted, lowered, pulled
 from wordsway.seeds import generator
 
 LOSSES = ("align", "direct", "penalised")
@@ -39,19 +41,26 @@ class Loss:
 
     def __post_init__(self) -> None:
         if self.name not in LOSSES:
-            raise InputError(f"a loss among {', '.join(LOSSES)}", repr(self.name), "choose one of them")
+            raise InputError(
+                f"a loss among {', '.join(LOSSES)}", repr(self.name), "choose one of them"
+            )
 
     def error(self, u: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
         return (u + a * self.residual + self.y) ** 2
 
-    def __call__(self, u: torch.Tensor, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def __call__(
+        self, u: torch.Tensor, a: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Value, ∂/∂u, ∂/∂a."""
         if self.name == "align":
             return (a + 1) ** 2, torch.zeros_like(u), 2 * (a + 1)
         off = u + a * self.residual + self.y
         value, du, da = off**2, 2 * off, 2 * off * self.residual
         if self.name == "penalised":
-            value, du = value + self.penalty * (u - self.before) ** 2, du + 2 * self.penalty * (u - self.before)
+            value, du = (
+                value + self.penalty * (u - self.before) ** 2,
+                du + 2 * self.penalty * (u - self.before),
+            )
         return value, du, da
 
 
@@ -74,7 +83,9 @@ def descend(
     starts: int,
     steps: int,
 ) -> Reached:
-    """From Δ = 0, from what the view suggests, and from random points in the ball; after a while only the best go on."""
+    """From Δ = 0, from what the view suggests, and from random points in the ball; after a while
+    only the best go on.
+    """
     w = lifted(_starts(view, word, radius, starts, seed) / radius)
 
     def slope(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -94,7 +105,10 @@ def descend(
 
 
 def _look(
-    look: Readout, words: torch.Tensor, delta: torch.Tensor, loss: Callable[..., tuple[torch.Tensor, ...]]
+    look: Readout,
+    words: torch.Tensor,
+    delta: torch.Tensor,
+    loss: Callable[..., tuple[torch.Tensor, ...]],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     readings, gradients = look(words, delta)
     value, du, da = loss(readings[:, 0], readings[:, 1])
@@ -102,14 +116,25 @@ def _look(
 
 
 def _starts(view: View, word: int, radius: float, count: int, seed: int) -> torch.Tensor:
-    """Zero first (and alone where every direction has its price), then suggestions and their halves, then random points."""
+    """Zero first (and alone where every direction has its price), then suggestions and their
+    halves, then random points.
+    """
     d, noise = view.X.shape[1], generator(seed, "descent", word)
     zero = torch.zeros(1, d, dtype=view.X.dtype)
     if view.bytes_per_look:
         return torch.cat(
-            [zero, 0.01 * radius * torch.nn.functional.normalize(torch.randn(max(0, count - 1), d, dtype=view.X.dtype, generator=noise))]
+            [
+                zero,
+                0.01
+                * radius
+                * torch.nn.functional.normalize(
+                    torch.randn(max(0, count - 1), d, dtype=view.X.dtype, generator=noise)
+                ),
+            ]
         )
     hints = view.suggest(word, max(0, count // 2), radius, noise).to(view.X.dtype)
-    wild = torch.nn.functional.normalize(torch.randn(max(0, count - 1 - len(hints)), d, dtype=view.X.dtype, generator=noise))
+    wild = torch.nn.functional.normalize(
+        torch.randn(max(0, count - 1 - len(hints)), d, dtype=view.X.dtype, generator=noise)
+    )
     scale = torch.rand(len(hints) + len(wild), 1, dtype=view.X.dtype, generator=noise) ** 0.5
     return torch.cat([zero, torch.cat([hints, radius * wild]) * scale])[:count]

@@ -1,18 +1,22 @@
 """The minimum-norm interpolator and its two updates, from a Gram matrix.
 
-Φ₊ ∈ ℝ^{(N+1)×p} stacks the features of the training texts and, last, of the new text X. Every θ here lies in the span of
-those rows, θ = Φ₊ᵀc, so K = Φ₊Φ₊ᵀ finds it; neither a p×p projector nor a pseudo-inverse of Φ is formed.
+Φ₊ ∈ ℝ^{(N+1)×p} stacks the features of the training texts and, last, of the new text X. Every θ
+here lies in the span of those rows, θ = Φ₊ᵀc, so K = Φ₊Φ₊ᵀ finds it; neither a p×p projector nor a
+pseudo-inverse of Φ is formed.
 
     θ*  = Φ⁺y                                 on the N training texts
     θ_f = θ* + φ(X)(y − f(X,θ*))/‖φ(X)‖²      fine-tuned
-    θ_r = Φ₊⁺(y, y_new)                       re-trained on all N + 1: θ* + v(y − f(X,θ*))/‖v‖², v = P⊥φ(X)
+    θ_r = Φ₊⁺(y, y_new)                       re-trained on all N + 1: θ* + v(y − f(X,θ*))/‖v‖², v =
+    P⊥φ(X)
 
-**Rank.** A Gram matrix knows singular values of Φ down to about 1e-8 of the largest. Those below `CUT` = 1e-7 of it count as zero, and
-K⁺ inverts the others: the interpolator is then the minimum-norm least-squares solution, as `pinv` gives it. So duplicate
-texts are one text with the mean of their labels, and N > p is least squares.
+**Rank.** A Gram matrix knows singular values of Φ down to about 1e-8 of the largest. Those below
+`CUT` = 1e-7 of it count as zero, and K⁺ inverts the others: the interpolator is then the
+minimum-norm least-squares solution, as `pinv` gives it. So duplicate texts are one text with the
+mean of their labels, and N > p is least squares.
 
-**Condition.** θ = Φ₊ᵀK⁺b loses cond(K)·1e-16, the square of what Φ itself would lose. Above `REFINE` it is therefore refined: the residual
-b − Φθ is taken through the features and solved for again, θ ← θ + Φᵀ K⁺(b − Φθ), until nothing is gained.
+**Condition.** θ = Φ₊ᵀK⁺b loses cond(K)·1e-16, the square of what Φ itself would lose. Above
+`REFINE` it is therefore refined: the residual b − Φθ is taken through the features and solved for
+again, θ ← θ + Φᵀ K⁺(b − Φθ), until nothing is gained.
 """
 
 from __future__ import annotations
@@ -31,7 +35,9 @@ REFINE, TIMES = 1e6, 20
 
 @dataclass(frozen=True)
 class Solved:
-    """K⁺ applied to a vector, by Cholesky where K is well conditioned, by its eigenvectors otherwise."""
+    """K⁺ applied to a vector, by Cholesky where K is well conditioned, by its eigenvectors
+    otherwise.
+    """
 
     rank: int
     condition: float
@@ -46,7 +52,9 @@ class Solved:
 
 
 def solver(K: torch.Tensor) -> Solved:
-    """Solve with a symmetric positive semidefinite K (N×N, float64), cutting what its rounding hides."""
+    """Solve with a symmetric positive semidefinite K (N×N, float64), cutting what its rounding
+    hides.
+    """
     values, vectors = torch.linalg.eigh((K + K.T) / 2)
     top = values[-1].clamp_min(torch.finfo(K.dtype).tiny)
     kept = values > CUT**2 * top
@@ -62,8 +70,8 @@ def solver(K: torch.Tensor) -> Solved:
 class Updates:
     """θ*, φ(X) and P⊥φ(X), each of p numbers, and what makes both updates of them.
 
-    ``residual`` is y − f(X, θ*); ``norm2`` is ‖φ(X)‖²; ``fresh2`` is ‖P⊥φ(X)‖², 0 where the new text adds no direction: re-training then
-    is least squares on all texts, ``again``.
+    ``residual`` is y − f(X, θ*); ``norm2`` is ‖φ(X)‖²; ``fresh2`` is ‖P⊥φ(X)‖², 0 where the new
+    text adds no direction: re-training then is least squares on all texts, ``again``.
     """
 
     start: torch.Tensor
@@ -84,27 +92,48 @@ class Updates:
     @property
     def retrained(self) -> torch.Tensor:
         """θ_r."""
-        return self.start + self.fresh * (self.residual / self.fresh2) if self.again is None else self.again
+        return (
+            self.start + self.fresh * (self.residual / self.fresh2)
+            if self.again is None
+            else self.again
+        )
 
 
 def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
-    """Both updates of the minimum-norm interpolator of y (N labels) by the stack's last text, with label ``y_new``."""
+    """Both updates of the minimum-norm interpolator of y (N labels) by the stack's last text, with
+    label ``y_new``.
+    """
     K, N = stack.gram(), len(y)
     solve = solver(K[:N, :N])
     coefficients = torch.zeros(3, N + 1, dtype=K.dtype)
     coefficients[0, :N], coefficients[1, N], coefficients[2, N] = solve(y), 1.0, 1.0
     coefficients[2, :N] = -solve(K[:N, N])
     start, own, fresh = stack.combine(coefficients)
-    start, fresh = _refined(stack, solve, start, y), _refined(stack, solve, fresh, torch.zeros_like(y))
+    start, fresh = (
+        _refined(stack, solve, start, y),
+        _refined(stack, solve, fresh, torch.zeros_like(y)),
+    )
     norm2, fresh2, again = float(own @ own), float(fresh @ fresh), None
     if not fresh2 > (100 * CUT) ** 2 * norm2:
         labels, whole = torch.cat([y, y.new_tensor([y_new])]), solver(K)
         fresh2, again = 0.0, _refined(stack, whole, stack.combine(whole(labels)[None])[0], labels)
-    return Updates(start, own, fresh, again, float(y_new - own @ start), norm2, fresh2, solve.rank, solve.condition)
+    return Updates(
+        start,
+        own,
+        fresh,
+        again,
+        float(y_new - own @ start),
+        norm2,
+        fresh2,
+        solve.rank,
+        solve.condition,
+    )
 
 
 def _refined(stack: Stack, solve: Solved, theta: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """θ with Φθ nearer to b on the first texts, those that ``solve`` knows; each step is a fraction of the one before."""
+    """θ with Φθ nearer to b on the first texts, those that ``solve`` knows; each step is a fraction
+    of the one before.
+    """
     if solve.condition < REFINE:
         return theta
     last = float("inf")

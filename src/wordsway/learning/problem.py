@@ -20,7 +20,8 @@ UPDATES = ("fine-tune", "retrain")
 
 @dataclass(frozen=True)
 class Problem:
-    """After an update with (X, y): for a word i and a Δ, u = f(X^i(Δ), θ*) and the alignment a = A(Δ) tell everything.
+    """After an update with (X, y): for a word i and a Δ, u = f(X^i(Δ), θ*) and the alignment a =
+    A(Δ) tell everything.
 
     f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y.
     """
@@ -53,7 +54,14 @@ class Problem:
 
 
 def pose(
-    phi: FeatureMap, train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, *, update: str, words: Sequence[int]
+    phi: FeatureMap,
+    train: Sequence[Sample],
+    labels: Sequence[int],
+    X: Sample,
+    y: int,
+    *,
+    update: str,
+    words: Sequence[int],
 ) -> Problem:
     """Interpolate, update, and get ready for Δ at these words of X, one after another."""
     _check(train, labels, X, y, update)
@@ -66,21 +74,44 @@ def pose(
             f"rank {found.rank} of {len(train)}",
             "take fewer training texts, or fine-tune",
         )
-    v, v2, after = (found.own, found.norm2, found.fine_tuned) if update == "fine-tune" else (found.fresh, found.fresh2, found.retrained)
+    v, v2, after = (
+        (found.own, found.norm2, found.fine_tuned)
+        if update == "fine-tune"
+        else (found.fresh, found.fresh2, found.retrained)
+    )
     view = stacked.phi.view(X, torch.float64)
     look = readout(view, torch.stack([found.start, v / v2]))
-    return Problem(stacked.phi, view, look, found, int(y), float(found.own @ found.start), float(found.own @ after), v2)
+    return Problem(
+        stacked.phi,
+        view,
+        look,
+        found,
+        int(y),
+        float(found.own @ found.start),
+        float(found.own @ after),
+        v2,
+    )
 
 
 def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str) -> None:
     if not len(train):
         raise InputError("at least one training text", "none", "pass N ≥ 1 texts")
     if len(labels) != len(train):
-        raise InputError(f"{len(train)} labels, one per training text", f"{len(labels)} labels", "pass one label per text")
+        raise InputError(
+            f"{len(train)} labels, one per training text",
+            f"{len(labels)} labels",
+            "pass one label per text",
+        )
     for one in [*labels, y]:
         if one not in (-1, 1):
             raise InputError("labels −1 or 1", repr(one), "map your labels to ±1")
     if len(set(labels)) < 2 and len(labels) > 1:
-        raise InputError("training texts of both labels", f"only {int(labels[0]):+d}", "add texts of the other label")
+        raise InputError(
+            "training texts of both labels",
+            f"only {int(labels[0]):+d}",
+            "add texts of the other label",
+        )
     if update not in UPDATES:
-        raise InputError(f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them")
+        raise InputError(
+            f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
+        )

@@ -1,10 +1,13 @@
-"""Linear readouts φ(X^i(Δ))·θ of several θ at once, with their gradients, at the cost of a view's look.
+"""Linear readouts φ(X^i(Δ))·θ of several θ at once, with their gradients, at the cost of a view's
+look.
 
-Attention: with (t_j, p_j) of `wordsway.maps.scores`, row j ≠ i is φ_j + t_j(x_i − φ_j) + p_jΔ, so for θ ∈ ℝ^{n×d}
+Attention: with (t_j, p_j) of `wordsway.maps.attention.scores`, row j ≠ i is φ_j + t_j(x_i − φ_j) +
+p_jΔ, so for θ ∈ ℝ^{n×d}
 
     φ(X^i(Δ))·θ = Σ_{j≠i} [φ_j·θ_j + t_j(x_i − φ_j)·θ_j + p_j Δ·θ_j] + Σ_l r_l x_l·θ_i + r_i Δ·θ_i,
 
-where r is row i's attention after the move. Fully connected: the chain rule through the layers' own matrices. Any other: autograd.
+where r is row i's attention after the move. Fully connected: the chain rule through the layers' own
+matrices. Any other: autograd.
 """
 
 from __future__ import annotations
@@ -15,23 +18,29 @@ from typing import Protocol, final
 import torch
 
 from wordsway.errors import InputError
-from wordsway.maps.attention_view import AttentionView
+from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import View
-from wordsway.maps.fully_connected import FullyConnectedView
-from wordsway.maps.function import CallableView
+from wordsway.maps.callable import CallableView
+from wordsway.maps.dense.definition import FullyConnectedView
 
 
 class Readout(Protocol):
     """T readouts seen from one sample."""
 
-    def __call__(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(
+        self, words: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Values (B, T) and gradients (B, T, d) for B pairs of a word and a Δ."""
 
 
 @singledispatch
 def readout(view: View, thetas: torch.Tensor) -> Readout:
     """The readouts φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, p)."""
-    raise InputError("a map with a readout", type(view).__name__, "register one with wordsway.learning.readout, or use FeatureMap.of")
+    raise InputError(
+        "a map with a readout",
+        type(view).__name__,
+        "register one with wordsway.learning.readout, or use FeatureMap.of",
+    )
 
 
 @final
@@ -44,7 +53,9 @@ class AttentionReadout:
         self._x = torch.einsum("ld,tjd->tlj", view.X, self.theta)  # x_l·θ_j
         self._phi = torch.einsum("jd,tjd->tj", view.phi, self.theta)  # φ_j·θ_j
 
-    def __call__(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(
+        self, words: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         v, X = self.view, self.view.X
         n, own = len(X), (torch.arange(len(words)), words)
         a, _, query_d, turned = (delta @ v._stack.T).split(v._sizes, dim=1)
@@ -58,8 +69,13 @@ class AttentionReadout:
         slope = shares.dt[:, None] * y + shares.dp[:, None] * delta_theta
         lift = p.expand_as(rows)
         out = (mine if shares.lost is None else mine | shares.lost)[:, None]
-        rows, slope, lift = rows.masked_fill(out, 0), slope.masked_fill(out, 0), lift.masked_fill(out, 0)
-        # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves with the key.
+        rows, slope, lift = (
+            rows.masked_fill(out, 0),
+            slope.masked_fill(out, 0),
+            lift.masked_fill(out, 0),
+        )
+        # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves
+        # with the key.
         s = v.s[words] + query_d
         s[own] += (delta * (v.keys[words] + turned)).sum(1)
         r = v.kind.attention(s)
@@ -71,7 +87,10 @@ class AttentionReadout:
         value = rows.sum(2) + (r[:, None] * h).sum(2)
         gs = torch.stack([v.kind.pull(s, r, h[:, one]) for one in range(h.shape[1])], 1)
         gradient = slope @ v.keys + gs @ v.queries + torch.einsum("btj,tjd->btd", lift, self.theta)
-        gradient += r[own][:, None, None] * own_theta + gs[at, :, words][:, :, None] * (v.keys[words] + 2 * turned)[:, None]
+        gradient += (
+            r[own][:, None, None] * own_theta
+            + gs[at, :, words][:, :, None] * (v.keys[words] + 2 * turned)[:, None]
+        )
         assert value.shape[1] == len(self.theta) and n == rows.shape[2]
         return value, gradient
 
@@ -83,7 +102,9 @@ class FullyConnectedReadout:
     def __init__(self, view: FullyConnectedView, thetas: torch.Tensor) -> None:
         self.view, self.theta = view, thetas.to(view.X.dtype)
 
-    def __call__(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(
+        self, words: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         view, phi = self.view, self.view.phi
         change, moved = view._forward(words, delta)
         value = (view.h[-1] + change) @ self.theta.T
@@ -104,15 +125,21 @@ class CallableReadout:
     def __init__(self, view: CallableView, thetas: torch.Tensor) -> None:
         self.view, self.theta = view, thetas.to(view.X)
 
-    def __call__(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(
+        self, words: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         with torch.enable_grad():
             delta = delta.detach().to(self.view.X).requires_grad_(True)
             value = self.view.moved(words, delta) @ self.theta.T
             slopes = [
-                torch.autograd.grad(one.sum(), delta, retain_graph=True, allow_unused=True)[0] if one.requires_grad else None
+                torch.autograd.grad(one.sum(), delta, retain_graph=True, allow_unused=True)[0]
+                if one.requires_grad
+                else None
                 for one in value.unbind(1)
             ]
-        return value.detach(), torch.stack([torch.zeros_like(delta) if slope is None else slope for slope in slopes], 1).detach()
+        return value.detach(), torch.stack(
+            [torch.zeros_like(delta) if slope is None else slope for slope in slopes], 1
+        ).detach()
 
 
 @readout.register

@@ -1,7 +1,8 @@
-"""The features of the training texts and the new one, Φ₊ ∈ ℝ^{(N+1)×p}: its Gram matrix, and combinations of its rows.
+"""The features of the training texts and the new one, Φ₊ ∈ ℝ^{(N+1)×p}: its Gram matrix, and
+combinations of its rows.
 
-Attention and maps with their weights at hand are evaluated in blocks of texts. Random features whose V would not fit are
-drawn for all texts at once (`wordsway.gaussian.joint`), exactly.
+Attention and maps with their weights at hand are evaluated in blocks of texts. Random features
+whose V would not fit are drawn for all texts at once (`wordsway.gaussian.joint`), exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from wordsway.errors import InputError
 from wordsway.gaussian.joint import BLOCK, JointTokens
 from wordsway.maps import RF, FeatureMap
-from wordsway.maps.fully_connected import FullyConnected
+from wordsway.maps.dense.definition import FullyConnected
 from wordsway.sample import Sample
 from wordsway.seeds import derive
 from wordsway.vectors import gram
@@ -54,7 +55,9 @@ class DenseStack:
         self.features = torch.empty(self.count, width, dtype=torch.float64)
         for start in range(0, self.count, size):
             block = torch.stack(list(_texts(train, new, start, start + size)))
-            self.features[start : start + len(block)] = phi.features(block.to(phi.dtype), torch.float64).flatten(1)
+            self.features[start : start + len(block)] = phi.features(
+                block.to(phi.dtype), torch.float64
+            ).flatten(1)
 
     def gram(self) -> torch.Tensor:
         return gram(self.features)
@@ -112,11 +115,19 @@ def stack(phi: FeatureMap, train: Sequence[Sample], new: Sample, words: Sequence
     return DenseStack(phi, train, new)
 
 
-def _texts(train: Sequence[Sample], new: Sample, start: int = 0, stop: int | None = None) -> Iterator[torch.Tensor]:
-    """The texts from ``start`` to ``stop``, the new one last; ``train`` may make each of them when it is asked for."""
+def _texts(
+    train: Sequence[Sample], new: Sample, start: int = 0, stop: int | None = None
+) -> Iterator[torch.Tensor]:
+    """The texts from ``start`` to ``stop``, the new one last; ``train`` may make each of them when
+    it is asked for.
+    """
     for at in range(start, min(len(train) + 1, len(train) + 1 if stop is None else stop)):
         sample = train[at] if at < len(train) else new
         if (sample.n, sample.d) != (new.n, new.d):
             found = f"n={sample.n}, d={sample.d} at training text {at}"
-            raise InputError(f"texts of one size, n={new.n} and d={new.d}", found, "embed all of them with the same n and d")
+            raise InputError(
+                f"texts of one size, n={new.n} and d={new.d}",
+                found,
+                "embed all of them with the same n and d",
+            )
         yield sample.X

@@ -6,7 +6,8 @@ Certificates need two facts about ϕ, both one-sided and safe:
 - ``gain(z, c)``: an upper bound of |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c.
 
 With a = slope(z−τ, z+τ) and L = Lip(ϕ), a move u costs at most a·min(|u|,τ) + L·(|u|−τ)₊, so that
-gain(z, c) ≤ a + (L−a)(1−τ/c)₊ for every τ. For ReLU and z < 0, τ = |z| gives the exact (1 − |z|/c)₊.
+gain(z, c) ≤ a + (L−a)(1−τ/c)₊ for every τ. For ReLU and z < 0, τ = |z| gives the exact (1 −
+|z|/c)₊.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ Elementwise = Callable[[torch.Tensor], torch.Tensor]
 class Activation:
     """ϕ with its derivative and Lipschitz constant.
 
-    ``critical`` lists the points where |ϕ′| may peak (so slopes on an interval are exact); ``kink`` marks a piecewise
-    linear ϕ with its kink at 0. ``lipschitz`` is None where nobody stated it: then no certificate exists.
+    ``critical`` lists the points where |ϕ′| may peak (so slopes on an interval are exact); ``kink``
+    marks a piecewise linear ϕ with its kink at 0. ``lipschitz`` is None where nobody stated it:
+    then no certificate exists.
     """
 
     name: str
@@ -41,7 +43,9 @@ class Activation:
         return self.function(z)
 
     def slope(self, lo: torch.Tensor, hi: torch.Tensor) -> torch.Tensor:
-        """sup |ϕ′| on [lo, hi], elementwise (one-sided at a kink: an interval that ends at 0 stays on its side)."""
+        """sup |ϕ′| on [lo, hi], elementwise (one-sided at a kink: an interval that ends at 0 stays
+        on its side).
+        """
         L = self.certified_lipschitz()
         if self.critical is None:
             return torch.full_like(lo, L)
@@ -70,13 +74,17 @@ class Activation:
     def certified_lipschitz(self) -> float:
         if self.lipschitz is None:
             raise InputError(
-                "an activation with a known Lipschitz constant", f"{self.name!r} without one", "pass Activation(..., lipschitz=L)"
+                "an activation with a known Lipschitz constant",
+                f"{self.name!r} without one",
+                "pass Activation(..., lipschitz=L)",
             )
         return self.lipschitz
 
 
 def _tanh_slope(z: torch.Tensor) -> torch.Tensor:
-    q = torch.exp(-2 * z.abs())  # 1 − tanh² = 4q/(1+q)², without the cancellation of a saturated neuron
+    q = torch.exp(
+        -2 * z.abs()
+    )  # 1 − tanh² = 4q/(1+q)², without the cancellation of a saturated neuron
     return 4 * q / (1 + q) ** 2
 
 
@@ -85,7 +93,9 @@ def _gelu(z: torch.Tensor) -> torch.Tensor:
 
 
 def _gelu_slope(z: torch.Tensor) -> torch.Tensor:
-    return 0.5 * torch.erfc(-z / math.sqrt(2)) + z * torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return 0.5 * torch.erfc(-z / math.sqrt(2)) + z * torch.exp(-0.5 * z * z) / math.sqrt(
+        2 * math.pi
+    )
 
 
 _GELU_LIPSCHITZ = 1.1289042340379  # ϕ′(√2), where ϕ″ = (2 − z²)·density vanishes; rounded up
@@ -104,8 +114,16 @@ _KNOWN = {
             kink=True,
         ),
         Activation("tanh", torch.tanh, _tanh_slope, 1.0, (0.0,)),
-        Activation("sigmoid", torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), 0.25, (0.0,)),
-        Activation("erf", torch.erf, lambda z: 2 / math.sqrt(math.pi) * torch.exp(-z * z), 2 / math.sqrt(math.pi), (0.0,)),
+        Activation(
+            "sigmoid", torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), 0.25, (0.0,)
+        ),
+        Activation(
+            "erf",
+            torch.erf,
+            lambda z: 2 / math.sqrt(math.pi) * torch.exp(-z * z),
+            2 / math.sqrt(math.pi),
+            (0.0,),
+        ),
         Activation("gelu", _gelu, _gelu_slope, _GELU_LIPSCHITZ, (-math.sqrt(2), math.sqrt(2))),
         Activation("identity", lambda z: z, torch.ones_like, 1.0),
     )
@@ -113,7 +131,8 @@ _KNOWN = {
 
 
 def activation(which: str | Activation | Elementwise, lipschitz: float | None = None) -> Activation:
-    """An activation by name, or one made of any elementwise torch callable (derivative by autograd).
+    """An activation by name, or one made of any elementwise torch callable (derivative by
+    autograd).
 
     >>> activation("tanh").lipschitz
     1.0
@@ -124,10 +143,18 @@ def activation(which: str | Activation | Elementwise, lipschitz: float | None = 
         return which
     if isinstance(which, str):
         if which not in _KNOWN:
-            raise InputError(f"an activation among {', '.join(sorted(_KNOWN))}", repr(which), "or pass an elementwise torch callable")
+            raise InputError(
+                f"an activation among {', '.join(sorted(_KNOWN))}",
+                repr(which),
+                "or pass an elementwise torch callable",
+            )
         return _KNOWN[which]
     if not callable(which):
-        raise InputError("an activation's name or a callable", type(which).__name__, f"use one of {', '.join(sorted(_KNOWN))}")
+        raise InputError(
+            "an activation's name or a callable",
+            type(which).__name__,
+            f"use one of {', '.join(sorted(_KNOWN))}",
+        )
     function = which
 
     def derivative(z: torch.Tensor) -> torch.Tensor:

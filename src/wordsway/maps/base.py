@@ -17,9 +17,10 @@ from wordsway.sample import Sample, float64
 class Plan:
     """How hard to look for the worst Δ of one word; a view proposes it, the caller may change it.
 
-    ``starts`` points take ``explore`` steps, the best ``keep`` go on for at most ``steps``; then ``rounds`` times
-    ``children`` are bred between the best ones and climb in their turn. ``solver`` is "ascent" where a look is cheap,
-    "conjugate" where every new direction has its price. ``scatter`` adds random looks in low dimensions.
+    ``starts`` points take ``explore`` steps, the best ``keep`` go on for at most ``steps``; then
+    ``rounds`` times ``children`` are bred between the best ones and climb in their turn. ``solver``
+    is "ascent" where a look is cheap, "conjugate" where every new direction has its price.
+    ``scatter`` adds random looks in low dimensions.
     """
 
     solver: str = "ascent"
@@ -33,16 +34,27 @@ class Plan:
     scatter: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("starts", 1), ("explore", 0), ("keep", 1), ("steps", 0), ("rounds", 0), ("children", 1), ("tolerance", 0)):
+        for name, least in (
+            ("starts", 1),
+            ("explore", 0),
+            ("keep", 1),
+            ("steps", 0),
+            ("rounds", 0),
+            ("children", 1),
+            ("tolerance", 0),
+        ):
             if getattr(self, name) < least:
-                raise InputError(f"a plan with {name} ≥ {least}", getattr(self, name), "leave it at its default")
+                raise InputError(
+                    f"a plan with {name} ≥ {least}", getattr(self, name), "leave it at its default"
+                )
 
 
 class View(ABC):
     """A map seen from one sample: how far did a Δ at one word move φ, and which way is up.
 
-    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view answers batches of (i, Δ): ``words`` is (B,), ``delta`` is
-    (B, d), values are (B,), gradients with respect to Δ are (B, d). Rows of a batch do not see each other.
+    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view answers batches of (i, Δ): ``words`` is
+    (B,), ``delta`` is (B, d), values are (B,), gradients with respect to Δ are (B, d). Rows of a
+    batch do not see each other.
     """
 
     X: torch.Tensor
@@ -55,7 +67,9 @@ class View(ABC):
         """S²(i, Δ) for each row of the batch."""
 
     @abstractmethod
-    def change_and_gradient(self, words: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def change_and_gradient(
+        self, words: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """S²(i, Δ) and its gradient with respect to Δ."""
 
     def suggest(self, word: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
@@ -69,7 +83,9 @@ class View(ABC):
 
     @property
     def bytes_per_look(self) -> int:
-        """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing is kept."""
+        """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing
+        is kept.
+        """
         return 0
 
 
@@ -96,7 +112,9 @@ class FeatureMap(ABC):
     search_dtype: torch.dtype | None = None
 
     def __call__(self, X: Any) -> torch.Tensor:
-        """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new first axis)."""
+        """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new
+        first axis).
+        """
         return self._evaluate(X, self.dtype)
 
     def exact(self, X: Any) -> torch.Tensor:
@@ -114,16 +132,19 @@ class FeatureMap(ABC):
         return
 
     @staticmethod
-    def of(function: Any, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> FeatureMap:
+    def of(
+        function: Any, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> FeatureMap:
         """A map of any differentiable torch callable from (…, n, d) to features.
 
-        It computes in its own precision: that of a module's parameters, float64 for anything else, unless you say so.
+        It computes in its own precision: that of a module's parameters, float64 for anything else,
+        unless you say so.
 
         >>> identity = FeatureMap.of(lambda X: X)
         >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape
         torch.Size([2, 3])
         """
-        from wordsway.maps.function import CallableMap
+        from wordsway.maps.callable import CallableMap
 
         return CallableMap(function, dtype=dtype, device=device)
 
@@ -146,18 +167,34 @@ def as_batch(X: Any) -> torch.Tensor:
     try:
         batch = X if isinstance(X, torch.Tensor) else float64(X)
     except (TypeError, ValueError, RuntimeError):
-        raise InputError("a Sample, an array (…, n, d) or a list of samples", type(X).__name__, "wrap it in ws.Sample(...)") from None
+        raise InputError(
+            "a Sample, an array (…, n, d) or a list of samples",
+            type(X).__name__,
+            "wrap it in ws.Sample(...)",
+        ) from None
     if batch.ndim < 2:
-        raise InputError("texts of shape (…, n, d)", f"shape {tuple(batch.shape)}", "pass one text as an n×d array")
+        raise InputError(
+            "texts of shape (…, n, d)",
+            f"shape {tuple(batch.shape)}",
+            "pass one text as an n×d array",
+        )
     return batch
 
 
 def nonzero_norm(norm: float, name: str) -> float:
-    """‖φ(X)‖, refused at 0, where a relative change means nothing, and where its square over- or underflows."""
+    """‖φ(X)‖, refused at 0, where a relative change means nothing, and where its square over- or
+    underflows.
+    """
     if norm > 0 and not 1e-140 < norm < 1e140:
-        raise InputError("‖φ(X)‖ between 1e-140 and 1e140", f"{norm} for {name}", "rescale the text or the weights")
+        raise InputError(
+            "‖φ(X)‖ between 1e-140 and 1e140",
+            f"{norm} for {name}",
+            "rescale the text or the weights",
+        )
     if not norm > 0:
         raise InputError(
-            "φ(X) ≠ 0, so that a relative change exists", f"‖φ(X)‖ = {norm} for {name}", "use another seed, a wider map or another text"
+            "φ(X) ≠ 0, so that a relative change exists",
+            f"‖φ(X)‖ = {norm} for {name}",
+            "use another seed, a wider map or another text",
         )
     return norm

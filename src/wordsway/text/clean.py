@@ -1,4 +1,6 @@
-"""Mending texts without moving them: every character stays where it was, so that spans fit the original."""
+"""Mending texts without moving them: every character stays where it was, so that spans fit the
+original.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ STRAY = re.compile("[\ud800-\udfff]")
 
 @dataclass
 class Faults:
-    """What was mended or left out while reading: texts read, HTML line breaks, texts with encoding faults, rows skipped."""
+    """What was mended or left out while reading: texts read, HTML line breaks, texts with encoding
+    faults, rows skipped.
+    """
 
     texts: int = 0
     breaks: int = 0
@@ -21,11 +25,17 @@ class Faults:
     empty: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        return {"texts": self.texts, "html_breaks": self.breaks, "encoding_faults": self.encoding, "empty": self.empty}
+        return {
+            "texts": self.texts,
+            "html_breaks": self.breaks,
+            "encoding_faults": self.encoding,
+            "empty": self.empty,
+        }
 
 
 def clean(text: str, faults: Faults) -> str:
-    """The text with HTML line breaks blanked and undecodable bytes as �, of the same length; both are counted.
+    """The text with HTML line breaks blanked and undecodable bytes as �, of the same length; both
+    are counted.
 
     >>> faults = Faults()
     >>> clean("Good.<br /><br />Bad.", faults), faults.breaks
@@ -45,5 +55,7 @@ def checked(text: object, name: str = "a text") -> str:
     """The text, if it is one of whole characters."""
     if not isinstance(text, str) or STRAY.search(text):
         got = "lone surrogates" if isinstance(text, str) else type(text).__name__
-        raise InputError(f"{name} of whole characters", got, "decode bytes first, with errors='replace'")
+        raise InputError(
+            f"{name} of whole characters", got, "decode bytes first, with errors='replace'"
+        )
     return text

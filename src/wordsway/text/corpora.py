@@ -20,7 +20,9 @@ TOLERATED = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One text: where it stands in its corpus, its characters, its label's spelling, and the SHA-256 of its characters."""
+    """One text: where it stands in its corpus, its characters, its label's spelling, and the
+    SHA-256 of its characters.
+    """
 
     id: str
     text: str
@@ -32,8 +34,8 @@ class Text:
 class Corpus:
     """Texts that can be read again and again; ``read`` gives the raw rows.
 
-    After a whole pass, ``faults`` counts what was mended, ``signs`` maps labels to ±1, and ``digest`` is a fingerprint
-    of the texts that does not depend on their order.
+    After a whole pass, ``faults`` counts what was mended, ``signs`` maps labels to ±1, and
+    ``digest`` is a fingerprint of the texts that does not depend on their order.
     """
 
     name: str
@@ -59,9 +61,15 @@ class Corpus:
             total += int.from_bytes(digest, "big")
             yield Text(where, text, kind, digest.hex())
         if faults.texts == faults.empty:
-            raise InputError(f"texts in {self.name}", "none", "check that it was written completely")
+            raise InputError(
+                f"texts in {self.name}", "none", "check that it was written completely"
+            )
         if faults.encoding > TOLERATED * faults.texts:
-            raise InputError(f"{self.name} in UTF-8", f"other bytes in {faults.encoding} of {faults.texts} texts", self.remedy)
+            raise InputError(
+                f"{self.name} in UTF-8",
+                f"other bytes in {faults.encoding} of {faults.texts} texts",
+                self.remedy,
+            )
         self.faults, self.signs = faults, signs(kinds, self.name)
         self.digest = f"{total % 2**256:064x}"
 
@@ -81,13 +89,22 @@ class Corpus:
         counts: dict[str | None, int] = {}
         for text in self:
             counts[text.kind] = counts.get(text.kind, 0) + 1
-        return {self.signs[kind]: counts[kind] for kind in sorted(filter(None, counts), key=lambda k: self.signs[k])}
+        return {
+            self.signs[kind]: counts[kind]
+            for kind in sorted(filter(None, counts), key=lambda k: self.signs[k])
+        }
 
 
 def corpus(
-    source: Any, *, text_column: str | None = None, label_column: str | None = None, encoding: str | None = None, progress: Any = None
+    source: Any,
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    encoding: str | None = None,
+    progress: Any = None,
 ) -> Corpus:
-    """A corpus of the catalogue ("imdb"), a file or folder, a Hugging Face `datasets` split, or any list of texts.
+    """A corpus of the catalogue ("imdb"), a file or folder, a Hugging Face `datasets` split, or any
+    list of texts.
 
     >>> reviews = corpus(["A fine film.", "Two hours that I will not get back."])
     >>> [text.text for text in reviews]
@@ -98,19 +115,35 @@ def corpus(
         return _fetched(source, progress)
     if isinstance(source, (str, Path)):
         if not there(source):
-            known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "corpus")
-            raise InputError(f"gaussian, a corpus ({known}), a file or a folder", repr(str(source)), "check the name or the path")
+            known = ", ".join(
+                name for name, entry in data.CATALOGUE.items() if entry.kind == "corpus"
+            )
+            raise InputError(
+                f"gaussian, a corpus ({known}), a file or a folder",
+                repr(str(source)),
+                "check the name or the path",
+            )
         path = expanded(source)
         return Corpus(STRAY.sub("�", path.name or str(path)), lambda: rows(path, columns, encoding))
     if isinstance(source, Mapping):
-        raise InputError("one split of a data set", f"a dictionary of {', '.join(map(str, source))}", "choose one: dataset['train']")
+        raise InputError(
+            "one split of a data set",
+            f"a dictionary of {', '.join(map(str, source))}",
+            "choose one: dataset['train']",
+        )
     names = getattr(source, "column_names", None)
     if isinstance(names, list):
         columns = (
-            Columns(*columns.find(names, "the data set")) if columns.label != "" else Columns(columns.find(names, "the data set")[0], "")
+            Columns(*columns.find(names, "the data set"))
+            if columns.label != ""
+            else Columns(columns.find(names, "the data set")[0], "")
         )
     if not hasattr(source, "__iter__") or iter(source) is source:
-        raise InputError("texts that can be read more than once", type(source).__name__, "pass a list, or a file's path")
+        raise InputError(
+            "texts that can be read more than once",
+            type(source).__name__,
+            "pass a list, or a file's path",
+        )
     name = str(getattr(source, "builder_name", None) or "texts")
     return Corpus(name, lambda: records(source, columns, name))
 
@@ -118,12 +151,20 @@ def corpus(
 def _fetched(name: str, progress: Any) -> Corpus:
     entry = data.entry(name)
     if entry.kind != "corpus":
-        raise InputError("a corpus", f"{name}, which is a model", f"write imdb:{name} to embed with it")
+        raise InputError(
+            "a corpus", f"{name}, which is a model", f"write imdb:{name} to embed with it"
+        )
     here = data.get(name, progress=progress)
     files = [here.path(file) for file in sorted(here.files)]
 
     def read() -> Iterator[Row]:
-        every = (row for path in files for row in (_reviews_only(path) if path.suffix == ".csv" else rows(path, Columns(), "utf-8")))
+        every = (
+            row
+            for path in files
+            for row in (
+                _reviews_only(path) if path.suffix == ".csv" else rows(path, Columns(), "utf-8")
+            )
+        )
         for number, (_, text, label) in enumerate(every):
             yield f"{name}:{number}", text, label
 

@@ -7,7 +7,19 @@ from collections.abc import Mapping
 from wordsway.errors import InputError
 
 #: Names whose sign is not a matter of taste.
-KNOWN = {"0": -1, "1": 1, "-1": -1, "neg": -1, "pos": 1, "negative": -1, "positive": 1, "false": -1, "true": 1, "no": -1, "yes": 1}
+KNOWN = {
+    "0": -1,
+    "1": 1,
+    "-1": -1,
+    "neg": -1,
+    "pos": 1,
+    "negative": -1,
+    "positive": 1,
+    "false": -1,
+    "true": 1,
+    "no": -1,
+    "yes": 1,
+}
 
 
 def spelled(label: object) -> str:
@@ -34,7 +46,9 @@ def signs(kinds: set[str], where: str) -> Mapping[str, int]:
     if len(kinds) > 2:
         shown = ", ".join(sorted(kinds)[:5]) + (" …" if len(kinds) > 5 else "")
         raise InputError(
-            f"two kinds of labels in {where}", f"{shown}", "keep two of them, or pass an empty --label-column to read without labels"
+            f"two kinds of labels in {where}",
+            f"{shown}",
+            "keep two of them, or pass an empty --label-column to read without labels",
         )
     by_name = {kind: KNOWN[kind.lower()] for kind in kinds if kind.lower() in KNOWN}
     if len(by_name) == len(kinds) and len(set(by_name.values())) == len(kinds):

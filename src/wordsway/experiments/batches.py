@@ -1,0 +1,173 @@
+"""Words over a corpus: one table of all texts, and what it says by word, by part of the text and by
+layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.experiments.store import FACTS, Store, export, save_table, without_facts
+from wordsway.experiments.text_cells import KIND
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
+
+#: Columns of the table of words, before the layers'.
+TEXT = ("key", "text_id", "text_sha256", "tokens", "layer", "layers", "status", "seed")
+WORD = ("index", "word", "start", "end", "sensitivity")
+#: Parts of a text, by the order of its words.
+PARTS = 5
+
+
+def words_frame(
+    store: Store, keys: Iterable[str] | None = None, *, facts: bool = False
+) -> pandas.DataFrame:
+    """A data frame, a row per text and word: texts in the order of ``keys`` (of all: sorted), words
+    in the order of the text.
+
+    ``change_0 … change_L`` is the relative change of every layer by the word's worst Δ, ``noise_0 …
+    noise_L`` by noise of the same norm; ``sensitivity`` is the change of the searched ``layer``.
+    Without ``facts`` the frame is the same for every run.
+    """
+    import numpy
+    import pandas
+
+    wanted = None if keys is None else list(dict.fromkeys(keys))
+    found = {
+        key: record for key, record in store.records(wanted) if record.content.get("kind") == KIND
+    }
+    texts = [(key, found[key]) for key in (found if wanted is None else wanted) if key in found]
+    counts = [len(record.outputs["words"]) for _, record in texts]
+    about = [
+        (
+            key,
+            record.content["id"],
+            record.content["sha256"],
+            *(record.outputs[name] for name in TEXT[3:]),
+        )
+        for key, record in texts
+    ]
+    columns: dict[str, Any] = {
+        name: numpy.repeat(_column([row[at] for row in about]), counts) if about else []
+        for at, name in enumerate(TEXT)
+    }
+    for name in WORD:
+        columns[name] = [word[name] for _, record in texts for word in record.outputs["words"]]
+    depth = max((record.outputs["layers"] for _, record in texts), default=-1) + 1
+    for name, part in (("change", "profile"), ("noise", "noise")):
+        values = numpy.full((sum(counts), depth), numpy.nan)
+        at = 0
+        for (_, record), count in zip(texts, counts, strict=True):
+            values[at : at + count, : record.outputs["layers"] + 1] = [
+                word[part] for word in record.outputs["words"]
+            ]
+            at += count
+        columns |= {f"{name}_{layer}": values[:, layer] for layer in range(depth)}
+    if facts:
+        for name in FACTS:
+            columns[name] = (
+                numpy.repeat(_column([record.facts.get(name) for _, record in texts]), counts)
+                if texts
+                else []
+            )
+    return pandas.DataFrame(columns)
+
+
+def _column(values: Sequence[Any]) -> numpy.ndarray[Any, Any]:
+    """Values as an array: of numbers where they are numbers, of objects otherwise."""
+    import numpy
+
+    numbers = all(isinstance(value, (int, float)) for value in values)
+    return numpy.array(values) if numbers else numpy.array(values, dtype=object)
+
+
+def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
+    """What the words of a corpus have in common, from `words_frame`.
+
+    by_word : per spelling (case folded) the texts and occurrences, mean and largest S, the mean
+        rank share and the mean ratio of S to
+        noise. A word's rank share is the share of its text's words that move the model less; itself
+        and ties count half, so 0.5 is average.
+    by_place : per fifth of the text (by the order of its words) the mean S, and the mean of S over
+        the mean S of its text.
+    by_layer : per layer the mean change by the words' worst Δ, and by noise.
+    """
+    import numpy
+    import pandas
+
+    texts, S = frame.groupby("key", sort=False), frame["sensitivity"].astype(float)
+    count = texts["sensitivity"].transform("size").astype(float)
+    searched = numpy.full(len(frame), numpy.nan)
+    for layer in frame["layer"].unique():
+        here = (frame["layer"] == layer).to_numpy()
+        searched[here] = frame.loc[here, f"noise_{layer}"]
+    table = pandas.DataFrame(
+        {
+            "key": frame["key"],
+            "word": frame["word"].astype(object).map(lambda word: str(word).casefold()),
+            "fifth": (PARTS * texts.cumcount() // count.clip(lower=1)).astype(int) + 1,
+            "S": S,
+            "rank_share": (texts["sensitivity"].rank(method="average").astype(float) - 0.5) / count,
+            "over_noise": (S / pandas.Series(searched, frame.index).where(searched > 0)),
+            "relative": (
+                S
+                / texts["sensitivity"].transform("mean").astype(float).where(lambda mean: mean > 0)
+            ),
+        }
+    )
+    by_word = (
+        table.groupby("word", sort=True)
+        .agg(
+            texts=("key", "nunique"),
+            occurrences=("key", "size"),
+            mean_sensitivity=("S", "mean"),
+            max_sensitivity=("S", "max"),
+            mean_rank_share=("rank_share", "mean"),
+            mean_over_noise=("over_noise", "mean"),
+        )
+        .reset_index()
+        .sort_values(
+            ["mean_sensitivity", "word"], ascending=[False, True], kind="stable", ignore_index=True
+        )
+    )
+    by_place = (
+        table.groupby("fifth")
+        .agg(
+            texts=("key", "nunique"),
+            words=("key", "size"),
+            mean_sensitivity=("S", "mean"),
+            mean_relative=("relative", "mean"),
+        )
+        .reindex(pandas.RangeIndex(1, PARTS + 1, name="fifth"))
+        .fillna({"texts": 0, "words": 0})
+        .astype({"texts": int, "words": int})
+        .reset_index()
+    )
+    layers = sorted(
+        int(name.removeprefix("change_"))
+        for name in frame.columns
+        if re.fullmatch(r"change_\d+", str(name))
+    )
+    by_layer = pandas.DataFrame(
+        {
+            "layer": layers,
+            "words": [int(frame[f"change_{layer}"].count()) for layer in layers],
+            "mean_change": [float(frame[f"change_{layer}"].mean()) for layer in layers],
+            "mean_noise": [float(frame[f"noise_{layer}"].mean()) for layer in layers],
+        }
+    )
+    return {"by_word": by_word, "by_place": by_place, "by_layer": by_layer}
+
+
+def write_batch(
+    facts: pandas.DataFrame, found: dict[str, pandas.DataFrame], folder: Path
+) -> list[Path]:
+    """words.csv and the aggregates, the same for every run, and words.parquet with the facts of
+    each run beside it.
+    """
+    paths = export(without_facts(facts), facts, folder, "words")
+    return [*paths, *(save_table(table, folder / f"{name}.csv") for name, table in found.items())]

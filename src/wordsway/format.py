@@ -1,0 +1,28 @@
+"""Bytes and seconds as a person says them."""
+
+from __future__ import annotations
+
+
+def format_bytes(count: float) -> str:
+    """Bytes for a person: 512 MB, 1.4 GB.
+
+    >>> format_bytes(1_400_000_000), format_bytes(512_000_000)
+    ('1.4 GB', '512 MB')
+    """
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds for a person.
+
+    >>> format_seconds(0.2), format_seconds(83), format_seconds(239.7), format_seconds(7300)
+    ('0.2 s', '1 min 23 s', '4 min 0 s', '2 h 1 min')
+    """
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return (
+        f"{whole // 60} min {whole % 60} s"
+        if whole < 3600
+        else f"{whole // 3600} h {whole % 3600 // 60} min"
+    )

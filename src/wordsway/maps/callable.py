@@ -1,0 +1,101 @@
+"""Any differentiable torch callable as a map; its view falls back to autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap, Plan, View, nonzero_norm
+from wordsway.sample import Sample
+
+
+@final
+class CallableMap(FeatureMap):
+    """φ = ``function``, from (…, n, d) to (…, features)."""
+
+    name = "callable"
+
+    def __init__(
+        self,
+        function: Callable[[torch.Tensor], torch.Tensor],
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        if not callable(function):
+            raise InputError(
+                "a torch callable from (…, n, d) to features",
+                type(function).__name__,
+                "pass a function or a module",
+            )
+        weight = (
+            next(function.parameters(), None) if isinstance(function, torch.nn.Module) else None
+        )
+        self.function = function
+        self.dtype = dtype or (torch.float64 if weight is None else weight.dtype)
+        self.device = torch.device(device or ("cpu" if weight is None else weight.device))
+
+    def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        out = self.function(X.to(self.dtype))
+        if not isinstance(out, torch.Tensor) or out.shape[:1] != X.shape[:1]:
+            got = (
+                f"shape {tuple(out.shape)}" if isinstance(out, torch.Tensor) else type(out).__name__
+            )
+            raise InputError(
+                f"features of shape ({len(X)}, …) for a batch of {len(X)} texts",
+                got,
+                "let the callable work on (…, n, d) and keep the leading axes",
+            )
+        return out.to(dtype)
+
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
+        return CallableView(self, sample.X.to(self.device, self.dtype))
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "map": self.name,
+            "function": getattr(self.function, "__name__", type(self.function).__name__),
+        }
+
+
+@final
+class CallableView(View):
+    """The change by a full forward pass of the changed texts, its gradient by autograd."""
+
+    plan = Plan(starts=24, keep=6, children=8)
+
+    def __init__(self, phi: CallableMap, X: torch.Tensor) -> None:
+        self.phi, self.X = phi, X
+        with torch.no_grad():
+            self._features = phi.features(X[None], X.dtype).flatten(1)
+        self._norm2 = nonzero_norm(float(self._features.norm()), phi.name) ** 2
+
+    def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return self._forward(words, delta)
+
+    def change_and_gradient(
+        self, words: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().requires_grad_(True)
+            value = self._forward(words, delta)
+            (gradient,) = torch.autograd.grad(value.sum(), delta, allow_unused=True)
+        return value.detach(), torch.zeros_like(delta) if gradient is None else gradient
+
+    def moved(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """Features (B, p) of the text with word ``words[b]`` moved by ``delta[b]``."""
+        moved = torch.zeros(len(words), *self.X.shape, dtype=self.X.dtype, device=self.X.device)
+        moved = moved.index_put((torch.arange(len(words), device=self.X.device), words), delta)
+        return self.phi.features(self.X + moved, self.X.dtype).flatten(1)
+
+    def _forward(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        change = self.moved(words, delta) - self._features
+        return (change * change).sum(1) / self._norm2
+
+    @property
+    def bytes_per_row(self) -> int:
+        return 8 * (self.X.numel() + self._features.numel()) * self.X.itemsize

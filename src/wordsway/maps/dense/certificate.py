@@ -1,0 +1,207 @@
+"""Certificates for RF and DRF.
+
+**Exact**, for weights that are there. Neuron j of layer l moves by at most c_j = ρ_{l−1}‖row j of
+V_l‖, so its change is at most g_j times the move of its preactivation, with g_j =
+`Activation.gain`(z_j, c_j) ≤ Lip(ϕ), and
+
+    ρ_l = ρ_{l−1} ‖diag(g) V_l‖_op,    ρ_0 = radius,    S ≤ ρ_L/‖φ(X)‖.
+
+**With probability 1 − 1e-9**, for Gaussian weights that need not be there. Bound each neuron's
+change by a convex function,
+|ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u), and let F(u) = ‖(r_j(u_j))_j‖, convex and L-Lipschitz. Write F(u) = sup_y y·u − F*(y).
+Then sup_Δ F(VΔ) is the supremum of a Gaussian process yᵀVΔ with an offset, and by Sudakov–Fernique
+(Chevet's comparison with ‖Δ‖ g·y + ‖y‖ h·Δ, whose increments are larger)
+
+    E sup_{Δ∈T} F(c + VΔ) ≤ E F(c + σ rad(T) g) + Lσ w(T) (+ Lσ rad(T)/2 where T is not a sphere),
+
+w(T) = E sup_{Δ∈T} h·Δ being the Gaussian width, and the supremum exceeds its mean by tLσ rad(T)
+with probability at most e^{−t²/2}. The text's own direction, along which V has been looked at (z =
+V vec X), is treated by a grid: on it F is convex, so only the ends of each cell count. (For smooth
+ϕ the majorant r_τ may differ from end to end: all of them lie above the convex r*(u) = ∫₀^{|u|}
+slope(z−s, z+s) ds, which is the F that the argument is about.) Layers are independent of what came
+before, so with the layers' changes T_l = {δ_l(Δ)} of radius ρ_l and width w_l,
+
+    w_l ≤ L(σ√k w_{l−1} + ρ_{l−1}(√(2/π)‖z_l‖/‖h_{l−1}‖ + tσ)),
+
+by contraction. The same √d/√k correction that makes the attained value exceed the infinite-width
+limit stands in the bound, which is why it is within a few per cent for RF.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from wordsway.gaussian.joint import DrawnWord, OneWord
+from wordsway.maps.activation import Activation
+from wordsway.maps.certificate import FAILURE, Certificate, Done, norm_above, silent
+from wordsway.maps.dense.definition import FullyConnected, FullyConnectedView
+
+#: Cells of the grids over the component of a change along the direction already looked at: angles
+#: in the first layer, lengths in the later ones.
+CELLS, LATER_CELLS = 16, 48
+#: Layers wider than this get the plain operator norm: the weighted one costs a k×k eigenvalue
+#: problem per word.
+WEIGHTED_UP_TO = 1024
+
+
+def certify(
+    phi: FullyConnected,
+    view: FullyConnectedView,
+    words: list[int],
+    radius: float,
+    done: Done = silent,
+) -> Certificate | None:
+    """The best certificate there is for each word, or None where the activation's Lipschitz
+    constant is unknown.
+    """
+    if phi.activation.lipschitz is None:
+        return None
+    exact = None if phi.on_demand else _exact(phi, view, words, radius)
+    if phi.beta is None:
+        assert exact is not None
+        return Certificate.exact(exact)
+    probable = _gaussian(phi, view, words, radius, done)
+    if exact is not None and bool((exact <= probable).all()):
+        return Certificate.exact(exact)
+    return Certificate.probable(probable if exact is None else torch.minimum(exact, probable))
+
+
+def _exact(
+    phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float
+) -> torch.Tensor:
+    act, z = phi.activation, [part.to(torch.float64) for part in view.z]
+    later = [V.dense().to(torch.float64) for V in phi.later]
+    plain = [
+        norm_above(V) * act.certified_lipschitz() if len(V) > WEIGHTED_UP_TO else None
+        for V in later
+    ]
+    upper = []
+    for i in words:
+        V = phi.first.word(i)
+        assert not isinstance(V, (OneWord, DrawnWord))  # weights that are there
+        rho = radius * _weighted_norm(V.dense().to(torch.float64), z[0], radius, act)
+        for W, pre, norm in zip(later, z[1:], plain, strict=True):
+            rho *= norm if norm is not None else _weighted_norm(W, pre, rho, act)
+        upper.append(rho / view.norm)
+    return torch.tensor(upper, dtype=torch.float64)
+
+
+def _weighted_norm(V: torch.Tensor, z: torch.Tensor, rho: float, act: Activation) -> float:
+    reach = rho * V.norm(dim=1) * (1 + 1e-12)
+    return norm_above(act.gain(z, reach)[:, None] * V)
+
+
+def _gaussian(
+    phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float, done: Done
+) -> torch.Tensor:
+    assert phi.beta is not None
+    act, L = phi.activation, phi.activation.certified_lipschitz()
+    z, h = [part.to(torch.float64) for part in view.z], [part.to(torch.float64) for part in view.h]
+    # One event per word, layer and grid point, and one per width and for the first layer's
+    # Frobenius norm.
+    t = math.sqrt(2 * math.log(len(words) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
+    d, k = phi.d, phi.k
+    upper = []
+    for i in words:
+        x = view.X[i].to(torch.float64)
+        sigma = math.sqrt(phi.beta / (phi.n * d))
+        if not float(x.norm()) > 0:
+            x = torch.nn.functional.one_hot(torch.tensor(0), d).to(
+                x
+            )  # z says nothing of V_i then; any direction will do
+        seen = (
+            phi.first.word(i).right((x / x.norm()).to(view.X.dtype)).to(torch.float64)
+        )  # V_i x̂, looked at with z
+        # Layer 1: Δ on the sphere (F∘V is convex), at angle θ to x̂; an arc lies below its ends
+        # stretched by 1/cos(half).
+        stretch = 1 / math.cos(math.pi / (2 * CELLS))
+        rho = 0.0
+        for node in range(CELLS + 1):
+            angle = math.pi * node / CELLS
+            along, across = (
+                stretch * radius * math.cos(angle),
+                stretch * radius * abs(math.sin(angle)),
+            )
+            mean = _mean_norm(act, z[0], along * seen, sigma * across)
+            rho = max(rho, mean + L * sigma * across * (math.sqrt(d - 1) + t))
+        width = L * radius * math.hypot(float(seen.norm()), sigma * (math.sqrt(k * (d - 1)) + t))
+        for layer in range(1, phi.depth):
+            sigma = math.sqrt(phi.beta / k)
+            seen, size = (
+                z[layer] / h[layer - 1].norm(),
+                float(z[layer].norm() / h[layer - 1].norm()),
+            )
+            width = min(width, rho * math.sqrt(k))
+            rho, width = (
+                _next_radius(act, z[layer], seen, sigma, rho, width, t),
+                L
+                * (
+                    sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)
+                ),
+            )
+        upper.append(rho / view.norm)
+        done(len(upper))
+    return torch.tensor(upper, dtype=torch.float64)
+
+
+def _next_radius(
+    act: Activation,
+    z: torch.Tensor,
+    seen: torch.Tensor,
+    sigma: float,
+    rho: float,
+    width: float,
+    t: float,
+) -> float:
+    """ρ_l from T_{l−1} of the given radius and width: cells over α = ĥ·δ, each counted at both
+    ends.
+    """
+    L, best = act.certified_lipschitz(), 0.0
+    for node in range(LATER_CELLS + 1):
+        along = rho * (2 * node / LATER_CELLS - 1)
+        nearest = max(
+            0.0, abs(along) - 2 * rho / LATER_CELLS
+        )  # the smallest |α| in the two cells that share this end
+        across = math.sqrt(rho * rho - nearest * nearest)
+        mean = _mean_norm(act, z, along * seen, sigma * across)
+        best = max(best, mean + L * sigma * (width + (t + 0.5) * across))
+    return best
+
+
+def _mean_norm(act: Activation, z: torch.Tensor, mean: torch.Tensor, sd: float) -> float:
+    """√(Σ_j E r_j(m_j + sd·g)²) ≥ E F for the convex majorants r_j of neuron j's change."""
+    # A piecewise linear ϕ changes slope |z_j| away, on one side; a smooth one may use any τ: take
+    # the best of a few.
+    taus = (
+        [z.abs()]
+        if act.kink
+        else [torch.full_like(z, share * sd) for share in (2.0, 3.0, 4.0, 6.0)]
+    )
+    best = math.inf
+    L = act.certified_lipschitz()
+    for tau in taus:
+        a = act.slope(z - tau, z + tau)
+        b = L - a
+        first, second = _tail(mean - tau, sd)
+        if not act.kink:
+            left = _tail(-mean - tau, sd)
+            first, second = first + left[0], second + left[1]
+        square = (
+            a * a * (mean * mean + sd * sd) + 2 * a * b * (second + tau * first) + b * b * second
+        )
+        best = min(best, float(square.clamp_min(0).sum()))
+    return math.sqrt(best) * (1 + 1e-12)
+
+
+def _tail(m: torch.Tensor, sd: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """E(m + sd·g)₊ and E(m + sd·g)₊²."""
+    if sd == 0:
+        return m.clamp_min(0), m.clamp_min(0) ** 2
+    x = m / sd
+    density = torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    below = 0.5 * torch.erfc(-x / math.sqrt(2))
+    return sd * (density + x * below).clamp_min(0), sd * sd * (
+        (1 + x * x) * below + x * density
+    ).clamp_min(0)

@@ -1,0 +1,5 @@
+"""Pretrained models. The only room that imports transformers, and only when a model is really run."""
+
+from wordsway.models.embedder import PADDING, Embedder
+
+__all__ = ["PADDING", "Embedder"]

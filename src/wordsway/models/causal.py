@@ -1,0 +1,240 @@
+"""A causal language model on prompts: what it reads, its hidden states, its next token, its greedy
+answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+
+from wordsway.errors import InputError, WordswayError
+from wordsway.models.files import ModelFiles
+from wordsway.models.load import Loading, load, quiet
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as the model reads it: ``spelled`` is the text with the chat template around it,
+    ``pieces`` its tokens.
+    """
+
+    text: str
+    spelled: str
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+
+
+class States(NamedTuple):
+    """hidden_states[0 … L], each (n, d), and the logarithms of the next token's probabilities in
+    float64.
+    """
+
+    hidden: list[torch.Tensor]
+    logs: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What greedy decoding says; ``cut`` when it was stopped at the number of tokens that was asked
+    for.
+    """
+
+    text: str
+    tokens: int
+    cut: bool
+
+
+class Causal:
+    """A decoder with the head that it was saved with; ``chat`` puts prompts in its chat template,
+    if it has one.
+
+    Layer 0 is the input layer, layer L comes after the last normalisation: transformers' own
+    ``hidden_states``. Prompts run one by one, without padding. Decoding takes the likeliest token
+    each time, without penalties, so that an answer is the same on every run.
+    """
+
+    def __init__(self, files: ModelFiles, how: Loading, *, chat: bool = True) -> None:
+        self.files, self.how = files, how
+        _refuse_others(files, how)
+        self.tokenizer: Any = _tokenizer(files, how)
+        self.chat = chat and getattr(self.tokenizer, "chat_template", None) is not None
+        self.model: Any = load(files, how)
+        self.device = next(self.model.parameters()).device
+        self.ends = _ends(self.model, self.tokenizer)
+        self._keep = (
+            {"logits_to_keep": 1}
+            if "logits_to_keep" in inspect.signature(self.model.forward).parameters
+            else {}
+        )
+        self._look_back()
+
+    @property
+    def limit(self) -> int | None:
+        """Tokens that the model has positions for."""
+        config = self.model.config.get_text_config()
+        limit = getattr(config, "max_position_embeddings", None)
+        return int(limit) if limit else None
+
+    def read(self, text: str) -> Prompt:
+        """The prompt's tokens: those of the chat template, or the tokenizer's own where there is
+        none.
+        """
+        spelled = self._in_template(text) if self.chat else text
+        ids = tuple(self.tokenizer(spelled, add_special_tokens=not self.chat)["input_ids"])
+        if not ids:
+            raise InputError(
+                "a prompt that the model reads something of",
+                "one without any tokens",
+                "write a word of the model's language",
+            )
+        return Prompt(text, spelled, ids, tuple(self.tokenizer.convert_ids_to_tokens(ids)))
+
+    def _in_template(self, text: str) -> str:
+        try:
+            turn = [{"role": "user", "content": text}]
+            return str(
+                self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
+            )
+        except Exception as error:  # templates are programs, and raise what they like
+            raise WordswayError(
+                f"the chat template of {self.files.name} fails ({_first(error)}): try --no-chat (chat=False)"
+            ) from None
+
+    @torch.no_grad()
+    def states(self, prompt: Prompt) -> States:
+        """All layers' hidden states, and log softmax of the last row's logits, computed in float64."""
+        ids = torch.tensor([prompt.ids], device=self.device)
+        out = self.model(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            output_hidden_states=True,
+            use_cache=False,
+            **self._keep,
+        )
+        logits = out.logits[0, -1].double().cpu()
+        if not logits.isfinite().all():
+            raise WordswayError(
+                f"{self.files.name} gives numbers that are not finite in {self.how.dtype}: take float32 (--dtype float32)"
+            )
+        return States(
+            [state[0].cpu() for state in out.hidden_states], torch.log_softmax(logits, dim=0)
+        )
+
+    @torch.no_grad()
+    def answer(
+        self, prompt: Prompt, tokens: int, progress: Callable[[int, int], None] | None = None
+    ) -> Answer:
+        """The likeliest token after token, until the model ends or ``tokens`` are there."""
+        from transformers import GenerationConfig
+
+        ids = torch.tensor([prompt.ids], device=self.device)
+        ends = sorted(self.ends)
+        plain = GenerationConfig(
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=tokens,
+            eos_token_id=ends or None,
+            pad_token_id=ends[0] if ends else 0,
+        )
+        self.model.generation_config = plain  # the model's own may hold penalties and temperatures
+        with quiet():
+            out = self.model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                generation_config=plain,
+                streamer=_Counter(tokens, progress) if progress else None,
+            )
+        new = out[0, len(prompt.ids) :].tolist()
+        ended = bool(new) and new[-1] in self.ends
+        return Answer(self.tokenizer.decode(new, skip_special_tokens=True), len(new), not ended)
+
+    def spell(self, token: int) -> str:
+        """A token as text; a byte of a longer character is �."""
+        return str(self.tokenizer.decode([token]))
+
+    @torch.no_grad()
+    def _look_back(self) -> None:
+        """Refuse a model whose first row sees the second one: an encoder with a language head on
+        it.
+        """
+        first = [
+            self.model(input_ids=torch.tensor([pair], device=self.device), use_cache=False).logits[
+                0, 0
+            ]
+            for pair in ((1, 2), (1, 3))
+        ]
+        if (first[0] - first[1]).abs().max() > 1e-3 * first[0].abs().max():
+            raise _not_causal(self.files, "one whose rows see the words behind them")
+
+
+class _Counter:
+    """Counts tokens as `generate` streams them; the prompt comes first."""
+
+    def __init__(self, total: int, progress: Callable[[int, int], None]) -> None:
+        self.done, self.total, self.progress = -1, total, progress
+
+    def put(self, value: object) -> None:
+        self.done += 1
+        self.progress(self.done, self.total)
+
+    def end(self) -> None:
+        """Nothing is left to do."""
+
+
+def _refuse_others(files: ModelFiles, how: Loading) -> None:
+    """Only a model that was saved with a head for the next token: another one would get a head of
+    random numbers.
+    """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as HEADS
+
+    config = files.config()
+    saved = [str(name) for name in config.get("architectures") or ()]
+    own = how.remote_code and "AutoModelForCausalLM" in (config.get("auto_map") or {})
+    if config.get("is_encoder_decoder") or not (
+        own or HEADS.get(str(config.get("model_type"))) in saved
+    ):
+        raise _not_causal(files, ", ".join(saved) or "a folder that names no architecture")
+
+
+def _not_causal(files: ModelFiles, what: str) -> InputError:
+    return InputError(
+        "a causal language model with its head (…ForCausalLM)",
+        f"{files.name} ({what})",
+        "take smollm2; for encoders see wordsway words",
+    )
+
+
+def _tokenizer(files: ModelFiles, how: Loading) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        with quiet():
+            return AutoTokenizer.from_pretrained(
+                files.verified(), local_files_only=True, trust_remote_code=how.remote_code
+            )
+    except Exception as error:  # as many kinds as tokenizers
+        raise WordswayError(
+            f"the tokenizer of {files.name} could not be loaded ({_first(error)}): save it beside the model"
+        ) from None
+
+
+def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
+    """The tokens that end an answer, for the model or for its tokenizer."""
+    named = [
+        getattr(holder, "eos_token_id", None)
+        for holder in (model.generation_config, model.config, tokenizer)
+    ]
+    return frozenset(
+        int(one)
+        for some in named
+        for one in (some if isinstance(some, list | tuple) else [some])
+        if one is not None
+    )
+
+
+def _first(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:160]

@@ -1,0 +1,93 @@
+"""A quantised model file (GGUF) as an ordinary folder: dequantised once, then kept as safetensors."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from wordsway.data import Present, home
+from wordsway.data.fetch import one_at_a_time, writing
+from wordsway.data.home import sha256, write_json
+from wordsway.models.files import ModelFiles
+
+log = logging.getLogger("wordsway")
+RECORD = "unpacked.json"
+
+
+def unpacked(here: Present) -> ModelFiles:
+    """The folder with the dequantised weights and the tokenizer, made on first use (about a
+    minute).
+    """
+    source = next(name for name in here.files if name.endswith(".gguf"))
+    target = home() / "models" / f"{here.entry.name}-{here.digest[:16]}"
+    if not _whole(target):
+        with writing(here.entry.name), one_at_a_time(f"unpack-{here.entry.name}"):
+            if not _whole(target):
+                log.warning(
+                    "unpacking %s once (dequantised %s); this takes about a minute",
+                    here.entry.name,
+                    _kind(source),
+                )
+                _unpack(here.folder, source, target)
+    return ModelFiles(f"{here.entry.name} (dequantised {_kind(source)})", target, here.digest)
+
+
+def _kind(source: str) -> str:
+    return source.split(".")[-2]
+
+
+def _unpack(folder: Path, source: str, target: Path) -> None:
+    """Convert in a folder of its own, write the hashes, then rename."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        _convert(str(folder), source, str(room))
+        write_json(room / RECORD, {path.name: sha256(path) for path in sorted(room.iterdir())})
+        room.chmod(0o755)  # a temporary folder is its owner's alone; a cache may be shared
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(room, target)
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _whole(folder: Path) -> bool:
+    try:
+        files = json.loads((folder / RECORD).read_text("utf-8"))
+        return bool(files) and all(
+            sha256(folder / name) == digest for name, digest in files.items()
+        )
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _convert(folder: str, source: str, target: str) -> None:
+    """Dequantise, and save as the plain model that the numbers now are (transformers refuses to
+    save the quantised one).
+    """
+    from wordsway.models.load import quiet
+
+    with quiet(), contextlib.redirect_stderr(io.StringIO()):
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        AutoTokenizer.from_pretrained(
+            folder, gguf_file=source, local_files_only=True
+        ).save_pretrained(target)
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, gguf_file=source, local_files_only=True, dtype="float32"
+        )
+        config = type(model.config)(
+            **{
+                name: value
+                for name, value in model.config.to_dict().items()
+                if name != "quantization_config"
+            }
+        )
+        plain = AutoModelForCausalLM.from_config(config)
+        plain.load_state_dict(model.state_dict())
+        plain.save_pretrained(target)

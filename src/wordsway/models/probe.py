@@ -1,0 +1,192 @@
+"""A pretrained model, ready to be asked about texts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from wordsway.data.clients import Progress
+from wordsway.errors import InputError
+from wordsway.models.files import locate
+from wordsway.models.layers import Layers
+from wordsway.models.load import Loading
+from wordsway.models.tokens import Reader
+from wordsway.reading import Reading, Word, word_spans
+from wordsway.text.clean import STRAY, checked
+
+#: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of
+#: hidden_states[0].
+PLACES = ("words", "input")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A text as the model takes it: token ids (n,), embeddings (n, ·) at the place that will move,
+    and the reading.
+    """
+
+    reading: Reading
+    ids: torch.Tensor
+    embeds: torch.Tensor
+    at: str
+
+    @property
+    def n(self) -> int:
+        return len(self.ids)
+
+    @property
+    def text(self) -> str:
+        return self.reading.text
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return self.reading.words
+
+    def radius(self, word: Word) -> float:
+        """‖x_word‖: the Frobenius norm of the word's rows together, since a word of several tokens
+        moves as one block.
+        """
+        return float(self.embeds[list(word.rows)].double().norm())
+
+    def word(self, which: int | str | None) -> Word:
+        """A word by its index or its spelling; the only one of that spelling, or an error that
+        lists the choice.
+        """
+        if isinstance(which, int) or (which is not None and re.fullmatch(r"-?[0-9]+", which)):
+            found = [word for word in self.words if word.index == int(which)]
+        else:
+            found = [word for word in self.words if word.text == which] or [
+                word
+                for word in self.words
+                if which is not None and word.text.lower() == which.lower()
+            ]
+        if len(found) == 1:
+            return found[0]
+        listed = ", ".join(f"{word.index} {word.text}" for word in (found or self.words)[:12])
+        got = f"{which!r} {len(found)} times" if found else repr(which)
+        raise InputError(
+            "one word of the text, by its number or spelling", got, f"choose among {listed}"
+        )
+
+
+class Probe:
+    """A model by catalogue name, hub id or folder, with its tokenizer.
+
+    Parameters
+    ----------
+    model : "minilm", "mpnet", "smollm2", "bert-base", a hub id, or a folder that `save_pretrained`
+        wrote
+    device, dtype : where and in what precision it runs; float32 on the CPU by default
+    eager : compute attention in the open, so that it can be read
+    twin : a seed; the same architecture with random weights
+    trust_remote_code : run Python that comes with the model
+    """
+
+    def __init__(
+        self,
+        model: str | Path = "minilm",
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        eager: bool = False,
+        twin: int | None = None,
+        trust_remote_code: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self.asked, self.files = model, locate(model, progress)
+        self.how = Loading("base", device, dtype, eager, trust_remote_code, twin)
+        self.reader = Reader(self.files, None)
+        self.layers = Layers(self.files, self.how)
+
+    def with_eager_attention(self) -> Probe:
+        """The same model with attention that can be read: this one, or another copy of it."""
+        if self.how.eager:
+            return self
+        how = self.how
+        return Probe(
+            self.asked,
+            device=how.device,
+            dtype=how.dtype,
+            eager=True,
+            twin=how.twin,
+            trust_remote_code=how.remote_code,
+        )
+
+    def __repr__(self) -> str:
+        return f"Probe({str(self.asked)!r}, layers={self.layers.count}, dtype={self.how.dtype!r}, device={self.how.device!r})"
+
+    def describe(self) -> dict[str, Any]:
+        """What a result records of the model."""
+        config = self.layers.model.config
+        about = {
+            "name": self.files.name,
+            "sha256": self.files.digest,
+            "type": getattr(config, "model_type", None),
+        }
+        return about | {
+            "layers": self.layers.count,
+            "dtype": self.how.dtype,
+            "device": self.how.device,
+            "twin": self.how.twin,
+        }
+
+    @property
+    def limit(self) -> int | None:
+        """Positions that the model has, where it says so."""
+        return getattr(self.layers.model.config, "max_position_embeddings", None)
+
+    def cut(self, text: str, tokens: int) -> str:
+        """The beginning of a text, up to the last whole word that fits into so many tokens, special
+        ones counted.
+        """
+        found = self.reader([STRAY.sub("�", text)])[0]
+        if found.count <= tokens:
+            return text
+        starts = [start for _, start, _, kind in found.pieces if kind == "word"]
+        room = tokens - (found.count - len(starts))
+        ends = [end for _, end in word_spans(text) if end <= starts[room]] if room > 0 else []
+        while (
+            ends and self.reader([STRAY.sub("�", text[: ends[-1]])])[0].count > tokens
+        ):  # pieces may differ at the new end
+            ends.pop()
+        if not ends:
+            raise InputError(
+                f"a word within the first {tokens} tokens", repr(text[:40]), "take more tokens"
+            )
+        return text[: ends[-1]]
+
+    def read(self, text: str, at: str = "words") -> Prepared:
+        """Tokens and embeddings of a text, special tokens included."""
+        if at not in PLACES:
+            raise InputError(
+                f"a place among {', '.join(PLACES)}",
+                repr(at),
+                "words moves rows of the embedding matrix",
+            )
+        tokens = self.reader([checked(text)])[0]
+        reading = tokens.reading(tokens.count)
+        if not reading.words:
+            raise InputError("a text with at least one word", repr(text[:40]), "write a sentence")
+        if self.limit is not None and tokens.count > self.limit:
+            raise InputError(
+                f"a text of at most {self.limit} tokens, the positions of {self.files.name}",
+                f"{tokens.count:,}",
+                "cut it",
+            )
+        ids = torch.tensor(tokens.ids[: tokens.count], device=self.layers.device)
+        try:
+            with torch.no_grad():
+                words = self.layers.model.get_input_embeddings()(ids[None])
+                embeds = words if at == "words" else self.layers.layer(0, words)
+                self.layers.layer(self.layers.count, embeds, at)
+        except IndexError:  # some models count positions from their padding token on
+            raise InputError(
+                f"fewer tokens ({self.files.name} has {self.limit} positions)",
+                tokens.count,
+                "cut the text",
+            ) from None
+        return Prepared(reading, ids, embeds[0], at)

@@ -1,0 +1,103 @@
+"""Tokens of a text, with their places in it, from the model's own tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from wordsway.errors import InputError
+from wordsway.models.files import ModelFiles
+from wordsway.reading import Kind, Reading
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A text as token ids, padded to the context; ``count`` of them are its own (special tokens
+    included).
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    count: int
+    pieces: tuple[tuple[str, int, int, Kind], ...]
+
+    def reading(self, n: int) -> Reading:
+        """How the first n tokens spell the text."""
+        return Reading.of(self.text, self.pieces[:n])
+
+
+class Reader:
+    """The model's tokenizer, truncating and padding to ``context`` tokens as transformers would;
+    neither without a context.
+    """
+
+    def __init__(self, files: ModelFiles, context: int | None) -> None:
+        path = files.folder / "tokenizer.json"
+        try:
+            self.tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _converted(files)
+        except Exception as error:  # the library raises bare exceptions
+            raise InputError(
+                f"a tokenizer.json in {files.folder}",
+                error,
+                "save the tokenizer beside the model with save_pretrained",
+            ) from None
+        pad = _padding(self.tokenizer, files.config())
+        if context is None:
+            self.tokenizer.no_truncation()
+            self.tokenizer.no_padding()
+        else:
+            self.tokenizer.enable_truncation(context)
+            self.tokenizer.enable_padding(length=context, pad_id=pad[0], pad_token=pad[1])
+        self.context = context
+
+    def __call__(self, texts: Sequence[str]) -> list[Tokens]:
+        return [
+            _tokens(text, encoding)
+            for text, encoding in zip(texts, self.tokenizer.encode_batch(list(texts)), strict=True)
+        ]
+
+
+def _tokens(text: str, encoding: Any) -> Tokens:
+    kinds: list[Kind] = [
+        "padding" if not real else "special" if special else "word"
+        for real, special in zip(encoding.attention_mask, encoding.special_tokens_mask, strict=True)
+    ]
+    pieces = tuple(
+        (piece, start, end, kind) if kind == "word" else (piece, 0, 0, kind)
+        for piece, (start, end), kind in zip(encoding.tokens, encoding.offsets, kinds, strict=True)
+    )
+    return Tokens(text, tuple(encoding.ids), sum(encoding.attention_mask), pieces)
+
+
+def _padding(tokenizer: Tokenizer, config: dict[str, Any]) -> tuple[int, str]:
+    """The padding token: the tokenizer's own, else the model's, else the end of text, else the
+    first of the vocabulary.
+    """
+    own = tokenizer.padding
+    if own:
+        return int(own["pad_id"]), str(own["pad_token"])
+    for token in ("[PAD]", "<pad>", "<|endoftext|>"):
+        if (known := tokenizer.token_to_id(token)) is not None:
+            return known, token
+    number = config.get("pad_token_id") or config.get("eos_token_id") or 0
+    number = number[0] if isinstance(number, list) else number
+    return int(number), tokenizer.id_to_token(int(number)) or "[PAD]"
+
+
+def _converted(files: ModelFiles) -> Tokenizer:
+    """The tokenizer of a folder that keeps only the older files of one."""
+    from transformers import AutoTokenizer
+
+    if not any(
+        path.suffix in (".txt", ".model") or path.name in ("vocab.json", "merges.txt")
+        for path in files.folder.iterdir()
+    ):
+        raise FileNotFoundError(
+            "no tokenizer.json and no vocabulary"
+        )  # transformers would make an empty tokenizer of the configuration
+    return AutoTokenizer.from_pretrained(
+        files.folder, local_files_only=True, trust_remote_code=False
+    ).backend_tokenizer

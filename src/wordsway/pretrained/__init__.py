@@ -1,5 +1,0 @@
-"""Pretrained models. The only room that imports transformers, and only when a model is really run."""
-
-from wordsway.pretrained.embedder import PADDING, Embedder
-
-__all__ = ["PADDING", "Embedder"]

@@ -1,0 +1,279 @@
+"""How much every token of a text looks at every other, in one layer of a pretrained model (Figure
+1, left).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from wordsway.errors import InputError, MemoryBudgetError, WordswayError
+from wordsway.format import format_bytes
+from wordsway.models.layers import Layers
+from wordsway.models.probe import Probe
+from wordsway.models.tokens import Tokens
+from wordsway.reading import Token
+from wordsway.result import Result, fields_of, versions
+from wordsway.runtime import peak_bytes
+from wordsway.text.clean import checked
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Bytes that the attention of all layers may take.
+BUDGET = 2 * 2**30
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """One text: its tokens and the n×n matrix, row j how token j spreads its attention over the
+    columns.
+
+    Sub-words stay tokens; ``tokens[j].word`` is the index of the word that they spell,
+    ``labels[j]`` their letters in the text.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    labels: tuple[str, ...]
+    matrix: np.ndarray
+
+    @property
+    def kept(self) -> float:
+        """The mean row sum: 1 with special tokens; without them, what is left of the attention."""
+        return float(self.matrix.sum(axis=1).mean())
+
+    def to_dict(self) -> dict[str, Any]:
+        tokens = [
+            fields_of(token) | {"label": label}
+            for token, label in zip(self.tokens, self.labels, strict=True)
+        ]
+        return {
+            "text": self.text,
+            "tokens": tokens,
+            "matrix": self.matrix.tolist(),
+            "kept": self.kept,
+        }
+
+
+@dataclass(frozen=True)
+class Attention(Result):
+    """The attention of one layer, of one head or the mean over heads, for one text or two.
+
+    Cutting special tokens (``special=False``) leaves out their rows and columns and changes no
+    number: rows are not divided by their sums again, so that a row sums to 1 minus what the token
+    gives to special tokens.
+    """
+
+    texts: tuple[AttentionMap, ...]
+    layer: int
+    layers: int
+    head: str
+    heads: int
+    special: bool
+    model: dict[str, Any]
+    seconds: float
+    peak_mb: float
+    versions: dict[str, str]
+
+    @property
+    def difference(self) -> np.ndarray | None:
+        """Second minus first, where both texts have the same number of tokens."""
+        if len(self.texts) < 2 or self.texts[0].matrix.shape != self.texts[1].matrix.shape:
+            return None
+        return np.asarray(self.texts[1].matrix - self.texts[0].matrix)
+
+    @property
+    def name(self) -> str:
+        """Which attention this is, in words."""
+        heads = (
+            f"mean of {self.heads} heads"
+            if self.head == "mean"
+            else f"head {self.head} of {self.heads}"
+        )
+        return f"layer {self.layer} of {self.layers}, {heads}"
+
+    def to_dict(self) -> dict[str, Any]:
+        change = self.difference
+        lists = {
+            "texts": [one.to_dict() for one in self.texts],
+            "difference": None if change is None else change.tolist(),
+        }
+        return fields_of(self) | lists
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per text and pair of tokens: ``row`` looks at ``column``."""
+        import pandas
+
+        rows = [
+            {
+                "text": "ab"[number],
+                "row": j,
+                "column": i,
+                "row_token": one.tokens[j].piece,
+                "column_token": one.tokens[i].piece,
+                "row_word": one.tokens[j].word,
+                "column_word": one.tokens[i].word,
+                "attention": float(one.matrix[j, i]),
+            }
+            for number, one in enumerate(self.texts)
+            for j in range(len(one.tokens))
+            for i in range(len(one.tokens))
+        ]
+        return pandas.DataFrame(rows).astype({"row_word": "Int64", "column_word": "Int64"})
+
+
+def attention(
+    text_a: str,
+    text_b: str | None = None,
+    model: str | Path | Probe = "minilm",
+    layer: int | str = 1,
+    head: int | str = "mean",
+    special: bool = False,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Attention:
+    """The attention matrix of one layer for one text or two, equal to transformers' own
+    ``output_attentions``.
+
+    Parameters
+    ----------
+    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, or a Probe
+    layer : counted from 1, or "last"
+    head : counted from 1, or "mean" over all heads
+    special : keep the rows and columns of special tokens; without them rows sum to less than 1
+    trust_remote_code : run Python that comes with the model
+    """
+    began = time.perf_counter()
+    say = progress or (lambda what, done, total: None)
+    texts = [text_a] if text_b is None else [text_a, text_b]
+    for text in texts:
+        if not checked(text).strip():
+            raise InputError(
+                "a text with words in it", "an empty one", 'write one, such as "I love her smile"'
+            )
+    if not isinstance(model, Probe):
+        say("loading the model", 0, 0)
+        how: dict[str, Any] = {
+            "device": device,
+            "dtype": dtype,
+            "eager": True,
+            "trust_remote_code": trust_remote_code,
+        }
+        model = Probe(
+            model, progress=lambda done, total: say("fetching the model", done, total), **how
+        )
+    probe = model.with_eager_attention()
+    found = []
+    for tokens in probe.reader(texts):
+        say("running the model", 0, 0)
+        every = _run(probe.layers, tokens)
+        number = _counted("layer", layer, len(every))
+        one = every[number - 1][0].double().cpu()
+        rows = one.mean(dim=0) if str(head) == "mean" else one[_counted("head", head, len(one)) - 1]
+        found.append(_map(tokens, rows.numpy(), special))
+    return Attention(
+        texts=tuple(found),
+        layer=number,
+        layers=len(every),
+        head="mean" if str(head) == "mean" else str(_counted("head", head, len(one))),
+        heads=len(one),
+        special=special,
+        model=probe.describe(),
+        seconds=time.perf_counter() - began,
+        peak_mb=peak_bytes() / 1e6,
+        versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
+    )
+
+
+def _counted(what: str, value: int | str, count: int) -> int:
+    """A layer or a head as its number, 1 to ``count``."""
+    other = "last" if what == "layer" else "mean"
+    try:
+        number = count if value == "last" == other else int(value)
+        whole = not isinstance(value, bool) and float(value if value != "last" else count) == number
+    except (TypeError, ValueError):
+        whole, number = False, 0
+    if not whole or not 1 <= number <= count:
+        raise InputError(f"a {what}, 1 to {count} or {other}", repr(value), f"{what}s count from 1")
+    return number
+
+
+@torch.no_grad()
+def _run(layers: Layers, tokens: Tokens) -> list[torch.Tensor]:
+    """Attention (1, heads, n, n) of every layer for one text, alone and without padding."""
+    config = layers.model.config
+    n, limit = len(tokens.ids), getattr(config, "max_position_embeddings", None)
+    if limit and n > limit:
+        raise InputError(
+            f"a text of at most {limit} tokens, the positions of this model",
+            f"{n} tokens",
+            "shorten the text",
+        )
+    size = (
+        layers.count
+        * (getattr(config, "num_attention_heads", None) or 1)
+        * n
+        * n
+        * next(layers.model.parameters()).element_size()
+    )
+    if size > BUDGET:
+        raise MemoryBudgetError(
+            f"attention over {n} tokens in all layers takes {format_bytes(size)}, more than {format_bytes(BUDGET)}: shorten the text"
+        )
+    if not n:
+        raise InputError(
+            "a text that the model reads something of",
+            "one without any tokens",
+            "write a word of the model's language",
+        )
+    # Ids, not embeddings: RoBERTa and MPNet count positions by them, and a text may spell the
+    # padding token.
+    ids = torch.tensor([tokens.ids], device=layers.device)
+    try:
+        found = layers.model(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            output_attentions=True,
+            use_cache=False,
+        ).attentions
+    except (IndexError, RuntimeError) as error:  # some models keep a few positions for themselves
+        if "out of" not in str(error):
+            raise
+        raise InputError(
+            "a text that fits the positions of this model", f"{n} tokens", "shorten the text"
+        ) from None
+    if not found or any(one is None for one in found):
+        raise WordswayError(
+            "this model shows no attention, even where it is computed in the open: take another one, such as minilm"
+        )
+    if any(one.shape[-2:] != (n, n) for one in found):
+        raise WordswayError(
+            "this model's attention is not a matrix from every token to every other, so it cannot be shown"
+        )
+    return list(found)
+
+
+def _map(tokens: Tokens, matrix: np.ndarray, special: bool) -> AttentionMap:
+    reading = tokens.reading(len(tokens.ids))
+    kept = [row for row, token in enumerate(reading.tokens) if special or token.kind == "word"]
+    if not kept:
+        raise InputError(
+            "a text that the model reads words of",
+            "only special tokens",
+            "write a word of its language, or keep --special",
+        )
+    labels = tuple(reading.surface(row) for row in kept)
+    return AttentionMap(
+        tokens.text, tuple(reading.tokens[row] for row in kept), labels, matrix[np.ix_(kept, kept)]
+    )

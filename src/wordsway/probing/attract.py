@@ -1,0 +1,202 @@
+"""A Δ that attracts attention, in closed form (the idea of Theorem 3's proof).
+
+In the first layer a query j looks at token i with the score s_ji = q_j·k_i/√d_h, and moving row i
+of the input moves the keys: to first order s_ji grows by G_jΔ, G_j = ∂s_ji/∂x_i. Where the layer
+normalises after attention, as BERT does, this is exact. The Δ of norm ρ‖x_i‖ that raises the scores
+of all other queries most, in sum, is
+
+    Δ = ρ‖x_i‖ · g/‖g‖,   g = Σ_h Σ_{j≠i} G_j,
+
+for RAF the paper's Δ ∝ Σ_j Wᵀx_j. G is read off the attention itself, for any architecture: since
+Σ_l p_jl = 1 and only s_ji moves, ∂ log p_ji/∂x_i = (1 − p_ji) G_j, so g is one backward pass. A
+word of several tokens moves as one block: each of its rows by its own g_i, the queries being those
+of all other words, and the norm that of the rows together.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from wordsway.errors import InputError, WordswayError
+from wordsway.models.probe import Prepared, Probe
+from wordsway.probing.search import MEMORY
+from wordsway.probing.words import check, profile
+from wordsway.reading import Word
+from wordsway.result import Result, versions
+from wordsway.seeds import generator
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Draws of noise that the change is compared with.
+DRAWS = 8
+
+
+@dataclass(frozen=True)
+class Attracted(Result):
+    """Attention drawn to one token, or to the tokens of one word: every layer's relative change
+    beside that of noise of the same norm.
+
+    ``before`` and ``after`` are the first layer's attention, n×n, of the chosen head, or the mean
+    over heads; ``delta`` has a row for each of ``rows``.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    rows: tuple[int, ...]
+    head: int | str
+    reach: float
+    profile: tuple[float, ...]
+    noise: tuple[float, ...]
+    before: tuple[tuple[float, ...], ...]
+    after: tuple[tuple[float, ...], ...]
+    model: dict[str, Any]
+    seed: int
+    seconds: float
+    versions: dict[str, str]
+    delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def row(self) -> int:
+        """The token, or the first one of the word."""
+        return self.rows[0]
+
+    @property
+    def drawn(self) -> tuple[float, float]:
+        """The share of their attention that the other tokens give to these, on average, before and
+        after.
+        """
+        others = [at for at in range(len(self.tokens)) if at not in self.rows]
+        before, after = (
+            sum(m[at][row] for at in others for row in self.rows) / max(1, len(others))
+            for m in (self.before, self.after)
+        )
+        return before, after
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """How many times more than noise each layer moves."""
+        return tuple(
+            change / noise if noise > 0 else math.inf
+            for change, noise in zip(self.profile, self.noise, strict=True)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name != "delta"
+        } | {
+            "row": self.row,
+            "factors": self.factors,
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per layer."""
+        import pandas
+
+        rows = zip(self.profile, self.noise, self.factors, strict=True)
+        return pandas.DataFrame(
+            [
+                {"layer": at, "change": c, "noise": e, "factor": f}
+                for at, (c, e, f) in enumerate(rows)
+            ]
+        )
+
+
+def attract(
+    text: str,
+    row: int | str,
+    model: str | Probe = "minilm",
+    *,
+    head: int | str = "all",
+    reach: float = 1.0,
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> Attracted:
+    """Move token ``row`` (counted from 0 with special tokens), or a word by its spelling or number
+    in a string, so that the first layer looks at it.
+
+    head : one head, counted from 1, or "all" of them
+    """
+    started = time.perf_counter()
+    check(reach)
+    probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
+    prepared = probe.read(text, "input")
+    rows = prepared.word(row).rows if isinstance(row, str) else (row,)
+    if not 0 <= rows[0] < prepared.n:
+        raise InputError(
+            f"a token between 0 and {prepared.n - 1}",
+            row,
+            "count tokens from 0, special ones included",
+        )
+    heads = _heads(probe, prepared, head)
+    word = Word(0, "", 0, 0, rows)
+    delta = torch.stack([pull(probe, prepared, one, heads, rows) for one in rows])
+    delta *= reach * prepared.radius(word) / delta.norm()
+    noise = generator(seed, "attract", rows[0])
+    blows = torch.randn(draws, *delta.shape, generator=noise).to(delta)
+    blows *= (delta.norm() / blows.flatten(1).norm(dim=1))[:, None, None]
+    changes = profile(probe, prepared, [word] * (1 + draws), [delta, *blows], MEMORY)
+    mean = torch.tensor(changes[1:], dtype=torch.float64).mean(0).tolist()
+    with torch.no_grad():
+        moved = prepared.embeds.clone()
+        moved[list(rows)] += delta
+        before, after = (
+            _rows(probe.layers.attentions(one[None], "input")[0][0][heads].mean(0))
+            for one in (prepared.embeds, moved)
+        )
+    return Attracted(
+        text,
+        tuple(token.piece for token in prepared.reading.tokens),
+        tuple(rows),
+        head,
+        reach,
+        changes[0],
+        tuple(mean),
+        before,
+        after,
+        probe.describe(),
+        seed,
+        time.perf_counter() - started,
+        versions(),
+        delta.cpu(),
+    )
+
+
+def pull(
+    probe: Probe, prepared: Prepared, row: int, heads: list[int], word: tuple[int, ...] = ()
+) -> torch.Tensor:
+    """g = Σ_h Σ_j ∂s_ji/∂x_i over the tokens j outside of the word, by one backward pass."""
+    with torch.enable_grad():
+        x = prepared.embeds[row].clone().requires_grad_(True)
+        embeds = prepared.embeds.index_put((torch.tensor([row]),), x[None])
+        p = probe.layers.attentions(embeds[None], "input")[0][0][heads][:, :, row]
+        seen = p > 0  # a causal model's earlier tokens cannot look at later ones
+        seen[:, [row, *word]] = False
+        if not bool(seen.any()):
+            raise WordswayError(
+                "no other token can look at this one: it is the last of a causal model's text"
+            )
+        (g,) = torch.autograd.grad(
+            (p[seen].log() / (1 - p[seen]).detach().clamp_min(1e-6)).sum(), x
+        )
+    return g
+
+
+def _rows(matrix: torch.Tensor) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(line) for line in matrix.tolist())
+
+
+def _heads(probe: Probe, prepared: Prepared, head: int | str) -> list[int]:
+    with torch.no_grad():
+        count = probe.layers.attentions(prepared.embeds[None], "input")[0].shape[1]
+    if head == "all":
+        return list(range(count))
+    if not re.fullmatch("[0-9]{1,9}", str(head)) or not 1 <= int(head) <= count:
+        raise InputError(f"a head between 1 and {count}, or all", repr(head), "count heads from 1")
+    return [int(head) - 1]

@@ -1,0 +1,271 @@
+"""Two prompts that differ in a word: what a causal language model makes of each (Figure 1, right)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from wordsway.errors import InputError, positive
+from wordsway.models.causal import Causal, Prompt, States
+from wordsway.models.files import locate
+from wordsway.models.load import Loading
+from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
+from wordsway.result import Result, fields_of, versions
+from wordsway.runtime import peak_bytes
+from wordsway.text.clean import checked
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Called with what is being done, how much of it is done, and of how much (0: not known).
+Stage = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """A token that may come next: its probability after this prompt, and after the other one."""
+
+    token: int
+    text: str
+    probability: float
+    other: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """One prompt: its tokens (chat template included), the greedy answer, and the likeliest next
+    tokens.
+
+    ``cut``: the answer was stopped at the number of tokens asked for, ``answer_tokens``.
+    """
+
+    prompt: str
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+    answer: str
+    answer_tokens: int
+    cut: bool
+    next: tuple[NextToken, ...]
+
+
+@dataclass(frozen=True)
+class LayerChange:
+    """‖H(a) − H(b)‖/‖H(a)‖ of a layer (None where H(a) is 0).
+
+    ``change`` is over all rows that line up, ``behind`` over those of them behind the common
+    prefix, ``last`` on the last row. The first token's row is the largest by far in the middle
+    layers of many models, and cannot change: it makes ``change`` small, not ``behind``.
+    """
+
+    layer: int
+    change: float | None
+    behind: float | None
+    last: float | None
+
+
+@dataclass(frozen=True)
+class Comparison(Result):
+    """What a causal language model makes of two prompts.
+
+    Rows line up one to one when both prompts have the same number of tokens. Otherwise the first
+    ``prefix`` and the last ``suffix`` rows do, those whose tokens are the same in both; rows of the
+    words that differ are then left out. The last row, which predicts the next token, always lines
+    up with the last. ``aligned`` counts these pairs. A causal model computes the common prefix
+    without seeing the difference: its rows change by 0.
+
+    ``kl_ab`` is KL(p_a‖p_b) = Σ p_a log(p_a/p_b) over the next token, in nats; ``kl_ba`` the other
+    way round.
+    """
+
+    a: Side
+    b: Side
+    edits: tuple[Edit, ...]
+    layers: tuple[LayerChange, ...]
+    aligned: int
+    prefix: int
+    suffix: int
+    kl_ab: float
+    kl_ba: float
+    chat: bool
+    model: dict[str, Any]
+    seconds: float
+    peak_mb: float
+    versions: dict[str, str]
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether the model reads both prompts as the same tokens, so that nothing can differ."""
+        return self.a.ids == self.b.ids
+
+    def to_dict(self) -> dict[str, Any]:
+        sides = {
+            name: fields_of(side) | {"next": [fields_of(one) for one in side.next]}
+            for name, side in (("a", self.a), ("b", self.b))
+        }
+        lists = {
+            "edits": [fields_of(one) for one in self.edits],
+            "layers": [fields_of(one) for one in self.layers],
+        }
+        return fields_of(self) | sides | lists | {"same_tokens": self.same_tokens}
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per layer, 0 … L."""
+        import pandas
+
+        numbers = {"change": float, "behind": float, "last": float}
+        return pandas.DataFrame(
+            [fields_of(one) for one in self.layers], columns=["layer", *numbers]
+        ).astype(numbers)
+
+
+def compare(
+    a: str,
+    b: str,
+    model: str | Path = "smollm2",
+    *,
+    tokens: int = 48,
+    top: int = 10,
+    chat: bool = True,
+    device: str = "cpu",
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+    progress: Stage | None = None,
+) -> Comparison:
+    """Answers, layers and next token of a causal language model on two prompts that differ in a
+    word.
+
+    Parameters
+    ----------
+    model : a name of the catalogue, a hub id, or a folder that `save_pretrained` wrote, with a head
+        for the next token
+    tokens : the most that an answer may have; decoding is greedy, so that it is the same on every
+        run
+    top : likeliest next tokens to list of each prompt
+    chat : put prompts in the model's chat template, if it has one
+    trust_remote_code : run Python that comes with the model
+    """
+    began = time.perf_counter()
+    say = progress or (lambda what, done, total: None)
+    tokens, top = positive("tokens", tokens), positive("top", top)
+    for name, text in (("first", a), ("second", b)):
+        _check(name, text)
+    if a == b:
+        raise InputError(
+            "two prompts that differ in a word", "the same prompt twice", "change a word of one"
+        )
+    how = Loading(kind="causal", device=device, dtype=dtype, remote_code=trust_remote_code)
+    say("checking the model's files", 0, 0)
+    files = locate(model, lambda done, total: say(f"fetching {model}", done, total))
+    say(f"loading {files.name}", 0, 0)
+    causal = Causal(files, how, chat=chat)
+    prompts = causal.read(a), causal.read(b)
+    for prompt in prompts:
+        if causal.limit is not None and len(prompt.ids) + tokens > causal.limit:
+            expected = f"at most {causal.limit} tokens, prompt and answer together"
+            raise InputError(
+                expected,
+                f"{len(prompt.ids)} + {tokens}",
+                "shorten the prompt, or ask for fewer --tokens",
+            )
+    say("reading both prompts", 0, 0)
+    states = causal.states(prompts[0]), causal.states(prompts[1])
+    said = [
+        causal.answer(
+            prompt,
+            tokens,
+            lambda done, total, which=which: say(f"answer {which}, token", done, total),
+        )  # type: ignore[misc]
+        for which, prompt in zip("ab", prompts, strict=True)
+    ]
+    logs = [one.logs for one in states]
+    sides = [
+        Side(
+            prompt.text,
+            prompt.pieces,
+            prompt.ids,
+            one.text,
+            one.tokens,
+            one.cut,
+            _likeliest(causal, mine, other, top),
+        )
+        for prompt, one, mine, other in zip(prompts, said, logs, reversed(logs), strict=True)
+    ]
+    rows, prefix = line_up(prompts[0].ids, prompts[1].ids), common(prompts[0].ids, prompts[1].ids)
+    return Comparison(
+        a=sides[0],
+        b=sides[1],
+        edits=word_edits(a, b),
+        layers=_changes(*states, rows, prefix),
+        aligned=len(rows),
+        prefix=prefix,
+        suffix=common_end(prompts[0].ids, prompts[1].ids),
+        kl_ab=divergence(logs[0], logs[1]),
+        kl_ba=divergence(logs[1], logs[0]),
+        chat=causal.chat,
+        model=_about(causal, prompts[0]),
+        seconds=time.perf_counter() - began,
+        peak_mb=peak_bytes() / 1e6,
+        versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
+    )
+
+
+def _check(name: str, text: str) -> None:
+    if not checked(text, f"a {name} prompt").strip():
+        raise InputError(
+            f"a {name} prompt with words in it",
+            "an empty one",
+            'write one, such as "I love her smile"',
+        )
+
+
+def _about(causal: Causal, prompt: Prompt) -> dict[str, Any]:
+    facts = {
+        "name": causal.files.name,
+        "sha256": causal.files.digest,
+        "dtype": causal.how.dtype,
+        "device": causal.how.device,
+    }
+    return facts | {
+        "template": prompt.spelled.replace(prompt.text, "{prompt}", 1) if causal.chat else None
+    }
+
+
+def _changes(
+    a: States, b: States, rows: Sequence[tuple[int, int]], prefix: int
+) -> tuple[LayerChange, ...]:
+    """Relative changes of all layers, in float64."""
+    of_a, of_b = (torch.tensor(some) for some in zip(*rows, strict=True))
+    start = min(prefix, len(rows) - 1)
+    found = []
+    for layer, (mine, other) in enumerate(zip(a.hidden, b.hidden, strict=True)):
+        before, after = mine[of_a].double(), other[of_b].double()
+        found.append(
+            LayerChange(
+                layer,
+                _relative(before, after),
+                _relative(before[start:], after[start:]),
+                _relative(before[-1], after[-1]),
+            )
+        )
+    return tuple(found)
+
+
+def _relative(before: torch.Tensor, after: torch.Tensor) -> float | None:
+    size = float(before.norm())
+    return float((after - before).norm()) / size if size else None
+
+
+def _likeliest(
+    causal: Causal, logs: torch.Tensor, other: torch.Tensor, top: int
+) -> tuple[NextToken, ...]:
+    best = logs.topk(min(top, len(logs))).indices.tolist()
+    return tuple(
+        NextToken(token, causal.spell(token), float(logs[token].exp()), float(other[token].exp()))
+        for token in best
+    )

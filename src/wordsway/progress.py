@@ -1,0 +1,39 @@
+"""One way to tell how far a piece of work is.
+
+A verb that may take more than two seconds takes ``progress``, and calls it with what is being done,
+how much of it is done, and of how much. A command shows a line, a server sends an event, a test
+keeps a list; nobody needs to know which.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Called as ``progress(stage, done, total, note)``.
+
+    ``total`` is 0 where it is not known; ``note`` says what was found so far ("best S 3.2").
+    """
+
+    def __call__(self, stage: str, done: float, total: float, note: str = "") -> None: ...
+
+
+def silent(stage: str, done: float, total: float, note: str = "") -> None:
+    """Nobody is waiting."""
+
+
+def part_of(progress: Progress, stage: str, index: int, count: int) -> Progress:
+    """Progress of part ``index`` of ``count`` equal parts, told as parts done of the whole.
+
+    >>> told = []
+    >>> half = part_of(lambda *call: told.append(call), "trial", index=1, count=4)
+    >>> half("searching", 5, 10, "best S 3.2")
+    >>> told
+    [('trial', 1.5, 4, 'best S 3.2')]
+    """
+
+    def report(inner: str, done: float, total: float, note: str = "") -> None:
+        progress(stage, index + (min(1.0, done / total) if total else 0.0), count, note)
+
+    return report

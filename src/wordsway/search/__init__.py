@@ -1,6 +1,0 @@
-"""Maximise the change over ‖Δ‖ ≤ radius: starts, solvers that know steps but no maps, and one driver."""
-
-from wordsway.search.driver import Found, Progress, search
-from wordsway.search.solvers import Ascent, ConjugateAscent, Solver
-
-__all__ = ["Ascent", "ConjugateAscent", "Found", "Progress", "Solver", "search"]

@@ -1,0 +1,275 @@
+"""Certificates: valid on every case we can check, and as tight as promised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import optimize
+
+import wordsway as ws
+from wordsway.maps.activation import activation
+from wordsway.maps.attention import certificate as attention
+from wordsway.maps.attention.cone import nonnegative_least_squares
+from wordsway.maps.certify import certify, norm_above
+from wordsway.maps.dense.certificate import _mean_norm, _tail
+
+
+def disc(radius: float, steps: int = 121) -> torch.Tensor:
+    """A grid of Δ in the plane, with the circle."""
+    line = torch.linspace(-radius, radius, steps, dtype=torch.float64)
+    points = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1).reshape(-1, 2)
+    angle = torch.linspace(0, 2 * math.pi, 721, dtype=torch.float64)
+    circle = radius * (1 - 1e-12) * torch.stack([angle.cos(), angle.sin()], 1)
+    return torch.cat([points[points.norm(dim=1) <= radius], circle])
+
+
+def grid_search(phi: ws.FeatureMap, X: ws.Sample, word: int, points: torch.Tensor) -> float:
+    texts = X.X.repeat(len(points), 1, 1)
+    texts[:, word] += points
+    before = phi.exact(X)
+    return float((phi.exact(texts) - before).flatten(1).norm(dim=1).max() / before.norm())
+
+
+TINY = {
+    "rf": lambda seed: ws.RF(3, 2, seed=seed),
+    "drf": lambda seed: ws.DRF(3, 2, 3, seed=seed),
+    "raf": lambda seed: ws.RAF(2, seed),
+    "relu-raf": lambda seed: ws.ReluRAF(2, seed),
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_tiny_cases_grid_search_stays_in_the_interval(name):
+    """n = 3, d = 2, 200 draws per map: a grid over Δ never beats lower by more than 1 % and never
+    exceeds upper.
+    """
+    points, draws, seed = disc(math.sqrt(2)), 0, 0
+    while draws < 200:
+        seed += 1
+        X, phi = ws.Sample.gaussian(3, 2, seed), TINY[name](seed)
+        if float(phi(X).norm()) == 0:
+            continue
+        draws += 1
+        word = seed % 3
+        s = ws.sensitivity(phi, X, positions=word, seed=seed)
+        best = grid_search(phi, X, word, points)
+        assert best <= 1.01 * s.lower, (name, seed)
+        assert best <= s.upper * (1 + 1e-9), (name, seed)
+
+
+@pytest.mark.parametrize("name", ["raf", "relu-raf"])
+@pytest.mark.parametrize("scale", [0.2, 3.0, 12.0])
+def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(name, scale):
+    """Small and large weights, correlated rows, other radii: 20 draws each at n = 4, d = 2 against
+    a grid.
+    """
+    make = ws.RAF if name == "raf" else ws.ReluRAF
+    checked = 0
+    for seed in range(20):
+        noise = torch.Generator().manual_seed(seed)
+        phi = make(weight=scale * torch.randn(2, 2, generator=noise, dtype=torch.float64))
+        X = ws.Sample(
+            torch.randn(4, 2, generator=noise, dtype=torch.float64) + torch.tensor([1.5, 0.0]),
+            rescale=seed % 2 == 0,
+        )
+        if float(phi(X).norm()) == 0:
+            continue
+        radius = (0.3, 1.0, 2.5)[seed % 3]
+        bound = certify(phi, phi.view(X), [0, 2], radius)
+        assert bound is not None
+        assert bound.kind == "exact"
+        for row, word in enumerate((0, 2)):
+            assert grid_search(phi, X, word, disc(radius, 81)) <= float(bound.upper[row]) * (
+                1 + 1e-9
+            )
+        checked += 1
+    assert checked >= 10
+
+
+@pytest.mark.parametrize(
+    "activation_name", ["relu", "leaky-relu", "tanh", "gelu", "sigmoid", "erf", "identity"]
+)
+@pytest.mark.parametrize("draw", ["dense", "on-demand"])
+def test_fully_connected_certificates_hold_for_every_activation(activation_name, draw):
+    for depth in (1, 3):
+        for seed in range(6):
+            options = {"seed": seed, "activation": activation_name, "draw": draw}
+            phi = ws.RF(4, 5, 30, **options) if depth == 1 else ws.DRF(4, 5, 3, 30, **options)
+            s = ws.sensitivity(phi, ws.Sample.gaussian(4, 5, seed), seed=seed)
+            assert s.lower <= s.upper
+            assert s.certificate == "1 − 1e-9" or draw == "dense"
+
+
+def test_given_weights_never_get_a_probabilistic_certificate():
+    """Weights nobody drew: rank one, where a Gaussian bound would be far too small."""
+    V = torch.ones(40, 12, dtype=torch.float64)
+    s = ws.sensitivity(
+        ws.RF(weight=V, n=3),
+        ws.Sample(torch.randn(3, 4, generator=torch.Generator().manual_seed(2)) + 1),
+        seed=0,
+    )
+    assert s.certificate == "exact"
+    assert s.lower <= s.upper
+
+
+def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail():
+    """400 draws of RF and DRF, certified at 1 − 1e-9 each: a single failure would have probability
+    below 1e-6.
+    """
+    for seed in range(200):
+        for phi in (
+            ws.RF(5, 20, seed=seed, draw="on-demand"),
+            ws.DRF(5, 20, 2, seed=seed, draw="on-demand"),
+        ):
+            s = ws.sensitivity(phi, ws.Sample.gaussian(5, 20, seed), positions=0, seed=seed)
+            assert s.lower <= s.upper
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "d", "limit"),
+    [
+        ("rf", 90, 192, 1.15),
+        ("rf", 150, 192, 1.15),
+        ("raf", 10, 192, 2.0),
+        ("raf", 250, 192, 2.0),
+        ("raf", 10, 768, 1.6),
+        ("raf", 120, 768, 1.6),
+        ("raf", 250, 768, 1.6),
+        ("relu-raf", 10, 192, 2.0),
+        ("relu-raf", 250, 192, 2.0),
+        ("relu-raf", 250, 768, 2.0),
+    ],
+)
+def test_certificates_are_tight_at_the_papers_sizes(name, n, d, limit):
+    for seed in range(2):
+        phi = (
+            ws.RF(n, d, seed=seed)
+            if name == "rf"
+            else ws.RAF(d, seed)
+            if name == "raf"
+            else ws.ReluRAF(d, seed)
+        )
+        s = ws.sensitivity(phi, ws.Sample.gaussian(n, d, seed + 50), positions=0, seed=seed)
+        assert s.lower <= s.upper <= limit * s.lower
+
+
+def test_the_attention_dual_bounds_any_delta_we_can_think_of():
+    """Random Δ, attracting Δ, erased words: at n = 20, d = 10 none exceeds the certificate, for all
+    words.
+    """
+    X = ws.Sample.gaussian(20, 10, 0)
+    for phi in (ws.RAF(10, 1), ws.ReluRAF(10, 1)):
+        view = phi.view(X)
+        upper = attention.certify(view, list(range(20)), math.sqrt(10)).upper
+        noise = torch.Generator().manual_seed(0)
+        for word in range(20):
+            tried = torch.cat(
+                [
+                    torch.randn(300, 10, generator=noise, dtype=torch.float64),
+                    torch.rand(300, 20, generator=noise, dtype=torch.float64) @ view.keys,
+                    -X.X[word] + 0.1 * torch.randn(300, 10, generator=noise, dtype=torch.float64),
+                ]
+            )
+            tried = math.sqrt(10) * tried / tried.norm(dim=1, keepdim=True)
+            reached = view.change(torch.full((900,), word), tried).sqrt().max()
+            assert float(reached) <= float(upper[word])
+
+
+def test_a_row_at_the_very_edge_of_reach_is_not_certified_as_silent():
+    """s ≈ −r‖k‖ with R = 0: the score cancels to rounding error, and beyond it the whole row jumps."""
+    X = ws.Sample([[0.4826309513276337, -1.7369707438009951], [1.0, 0.0]], rescale=False)
+    W = [[-1.4284465939330802, 0.4685914300693942], [-0.2129187865660211, 0.19851418004759613]]
+    phi, delta, r = (
+        ws.ReluRAF(weight=W),
+        [-0.9501806360089621, 0.3116997897875521],
+        0.9999999999999999,
+    )
+    reached = float((phi(X.replaced(0, delta)) - phi(X)).norm() / phi(X).norm())
+    assert reached <= float(certify(phi, phi.view(X), [0], r).upper[0])
+
+
+def test_saturated_neurons_and_zero_rows_are_bounded_too():
+    steep = ws.RF(weight=[[18.515]], n=1, activation="tanh")
+    true = (
+        5.4e-7 * 4 * math.exp(-2 * 18.515) / math.tanh(18.515)
+    )  # the slope at the near end, to first order
+    assert (
+        float(certify(steep, steep.view(ws.Sample([[1.0]])), [0], 5.4e-7).upper[0])
+        >= true * 0.99999
+    )
+    empty = ws.Sample([[0.0, 0.0], [1.0, 0.0]], rescale=False)
+    for phi in (
+        ws.ReluRAF(weight=torch.eye(2)),
+        ws.RAF(weight=torch.eye(2)),
+        ws.RF(2, 2, seed=0, draw="on-demand"),
+        ws.DRF(2, 2, 2, seed=3),
+    ):
+        s = ws.sensitivity(phi, empty)
+        assert s.lower <= s.upper < math.inf
+        for word in (0, 1):
+            assert grid_search(phi, empty, word, disc(math.sqrt(2), 61)) <= s.upper
+
+
+@pytest.mark.parametrize("radius", [1e-7, 1e-4, 1e3])
+def test_intervals_are_never_inverted_at_odd_radii(radius):
+    for seed in range(15):
+        for phi in (ws.RF(3, 4, seed=seed), ws.RAF(4, seed), ws.ReluRAF(4, seed)):
+            s = ws.sensitivity(
+                phi,
+                ws.Sample.gaussian(3, 4, seed),
+                positions=0,
+                radius=radius,
+                plan=ws.Plan(starts=6, rounds=0, scatter=False),
+            )
+            assert s.lower <= s.upper
+
+
+def test_numbers_too_large_or_small_to_square_are_refused():
+    X = ws.Sample.gaussian(3, 2, 1)
+    for scale in (1e154, 1e-161):
+        with pytest.raises(ws.InputError, match=r"between 1e-140 and 1e140|φ\(X\) ≠ 0"):
+            ws.sensitivity(ws.RF(3, 2, seed=0), ws.Sample(scale * X.X, rescale=False), positions=0)
+
+
+def test_norm_above_is_above_and_close():
+    for shape in ((30, 7), (7, 30), (1, 1), (5, 5)):
+        M = torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        exact = float(torch.linalg.svdvals(M)[0])
+        assert exact <= norm_above(M) <= exact * (1 + 1e-12)
+    assert norm_above(torch.zeros(3, 0)) == 0.0
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky-relu", "tanh", "gelu"])
+def test_the_convex_majorant_and_its_mean(name):
+    """E F of the Gaussian comparison, by Monte Carlo on the true change: never above the closed
+    form (z = 4 sd, 20,000 draws).
+    """
+    act = activation(name)
+    noise = torch.Generator().manual_seed(1)
+    z = torch.randn(300, generator=noise, dtype=torch.float64)
+    mean, sd = 0.1 * z, 0.2
+    g = torch.randn(20_000, 300, generator=noise, dtype=torch.float64)
+    true = (act(z + mean + sd * g) - act(z)).norm(dim=1)
+    assert float(true.mean()) <= _mean_norm(act, z, mean, sd) + 4 * float(true.std()) / math.sqrt(
+        20_000
+    )
+    first, second = _tail(mean, sd)
+    draws = torch.relu(mean + sd * g)
+    assert torch.allclose(draws.mean(0), first, atol=6 * sd / math.sqrt(20_000))
+    assert torch.allclose((draws**2).mean(0), second, atol=6 * 2 * sd**2 / math.sqrt(20_000))
+
+
+def test_nonnegative_least_squares_against_scipy():
+    noise = np.random.default_rng(0)
+    K, target = noise.normal(size=(12, 8)), noise.normal(size=8)
+    expected = optimize.nnls(K.T, target)[1]
+    found = nonnegative_least_squares(
+        torch.from_numpy(K), torch.from_numpy(target)[None], steps=2000
+    )[0]
+    assert (found >= 0).all()
+    assert float(
+        (torch.from_numpy(target) - torch.from_numpy(K).T @ found).norm()
+    ) == pytest.approx(expected, rel=1e-4)

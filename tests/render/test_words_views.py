@@ -1,0 +1,466 @@
+"""The views of a probed text: the same numbers everywhere, at any width, and no text that does
+harm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+
+import pandas
+import pytest
+from rich.console import Console
+
+from pages import HARMFUL, HOSTILE, Page, printed
+from wordsway.errors import InputError
+from wordsway.probing.results import Swap, Swaps, Words, WordSway
+from wordsway.reading import word_spans
+from wordsway.render.files import WRITERS, save
+from wordsway.render.html.parts import (
+    in_place,
+    number,
+    over_noise,
+    pieces,
+    ranked,
+    times,
+    worst_layer,
+)
+from wordsway.render.html.words import words_fragment, words_page
+from wordsway.render.letters import readable
+from wordsway.render.plot.fonts import drawable
+from wordsway.render.plot.words import SHOWN, words_figure
+from wordsway.render.terminal.swaps import swaps_panel
+from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
+
+SHORT = "The film was not bad, but the end of the film was."
+LONG = " ".join(["one two three four five six"] * 50)
+TEXTS = {
+    "short": SHORT,
+    "hostile": HOSTILE,
+    "long": LONG,
+    "empty": "",
+    "one": "x" * 300,
+    "hebrew": "שלום עולם, שלום",
+}
+ABOUT = {"model": "tiny/<b>model</b>", "model_sha256": "0123abcd" * 8, "width": 16}
+VERSIONS = {"wordsway": "0.9", "torch": "2.4"}
+
+
+def words_of(
+    text: str, *, layers: int = 6, layer: int = 4, twin: bool = False, swaps: bool = False
+) -> Words:
+    """A result with numbers that differ from word to word and layer to layer, none of them round."""
+    found = []
+    for index, (start, end) in enumerate(word_spans(text)):
+        scale = 0.0123 + 0.7177 * (index * 7919 % 101) / 101
+        profile = tuple(
+            scale * (1.31 - 0.07 * (at - layer + 1) ** 2 / layers) for at in range(layers + 1)
+        )
+        noise = tuple(value / (3.3 + index % 5) for value in profile)
+        other = tuple(value / 2.7 for value in profile) if twin else None
+        found.append(
+            WordSway(
+                index,
+                text[start:end],
+                start,
+                end,
+                (index + 1,),
+                profile[layer],
+                profile,
+                noise,
+                9.876,
+                other,
+            )
+        )
+    given: tuple[Swaps, ...] = ()
+    if swaps and found:
+        best = tuple(
+            Swap(word, 0.5123 - 0.1 * at, 7 + at)
+            for at, word in enumerate(["</script>", "\x1b[2Jgone", "שלום", "[red]x"])
+        )
+        given = (
+            Swaps(
+                text,
+                0,
+                found[0].word,
+                f"layer {layer}",
+                best,
+                30522,
+                64,
+                0.8111,
+                ABOUT,
+                5,
+                1.25,
+                VERSIONS,
+            ),
+        )
+    tokens = ("[CLS]", *(word.word for word in found), "[SEP]")
+    return Words(
+        text,
+        tuple(found),
+        tokens,
+        layer,
+        layers,
+        0.875,
+        "words",
+        ABOUT,
+        11,
+        12.5,
+        321.0,
+        "converged",
+        VERSIONS,
+        given,
+    )
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("width", [40, 80, 133])
+@pytest.mark.parametrize("colours", [False, True])
+def test_terminal_keeps_within_its_width_and_passes_nothing_on(name, width, colours):
+    words = words_of(
+        TEXTS[name], layers=32 if name == "long" else 6, twin=name == "short", swaps=True
+    )
+    for panel in (words_panel(words), *(swaps_panel(one) for one in words.swaps)):
+        shown = re.sub("\x1b\\[[0-9;]*m", "", printed(panel, width, colours=colours))
+        assert not HARMFUL.search(shown)
+        console = Console(width=1000)
+        assert all(
+            console.measure(line).maximum <= width for line in shown.replace("[", "(").splitlines()
+        )
+
+
+def test_styles_of_the_terminal_are_ours_alone():
+    """Every escape sequence in the output is one that the same words without brackets or escapes
+    would give.
+    """
+    assert "31m" in printed(words_panel(words_of(HOSTILE)), 80)  # the text's letters, harmless
+    codes = set(
+        re.findall("\x1b\\[([0-9;]*)m", printed(words_panel(words_of(HOSTILE)), 80, colours=True))
+    )
+    assert "31" not in codes
+    assert "a [bold] word" in re.sub(
+        "[¹²³⁴⁵]", "", printed(words_panel(words_of("a [bold] word")), 80)
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_table_says_the_results_numbers_largest_first(width):
+    words = words_of(SHORT)
+    rows = [
+        line.split()
+        for line in printed(words_panel(words), width).splitlines()
+        if re.match(r" *\d+ +\S+ +[\d.e-]+ ", line)
+    ]
+    assert len(rows) == len(words.words)
+    for row, place in zip(rows, ranked(words), strict=True):
+        word = words.words[place]
+        assert row[:3] == [str(word.index), word.word, number(word.sensitivity)], (
+            "repeated words stay distinct by their index"
+        )
+        assert str(worst_layer(word)) in row[3:] and times(over_noise(word, words.layer)) in row[3:]
+    values = [float(row[2]) for row in rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_long_text_is_shown_whole_and_its_table_counts_the_rest():
+    words = words_of(LONG)
+    shown = printed(words_panel(words), 80)
+    plain = re.sub("[¹²³⁴⁵]", "", shown)
+    assert " ".join(plain.split()).count("one two three four five six") == 50
+    assert "and 285 more words" in shown
+    tail = " ".join(shown.split())
+    for said in (
+        "tiny/<b>model</b>",
+        "layer 4 of 6",
+        "ρ = 0.875",
+        "12.5 s",
+        "321 MB",
+        "converged",
+        "seed 11",
+    ):
+        assert said in tail
+
+
+def test_colours_are_ordered_and_have_a_mark_each_without_colour():
+    values = [0.0, 0.09, 0.2, 0.41, 0.6, 0.8, 1.0]
+    assert [level(value, 1.0) for value in values] == [0, 0, 1, 2, 3, 4, 5]
+    codes = [style.split("#")[2] for style in HEAT[2:]]
+    pure = [
+        max(parts) - min(parts)
+        for parts in ([int(code[at : at + 2], 16) for at in (0, 2, 4)] for code in codes)
+    ]
+    assert pure == sorted(pure) and pure[0] < pure[-1] / 4, "from grey to orange"
+    words = words_of(SHORT)
+    top = words.top.sensitivity
+    shown = re.sub(r"\s+", " ", printed(words_panel(words), 80))
+    marked = "".join(
+        text + (MARKS[level(words.words[place].sensitivity, top)] if place is not None else "")
+        for text, place in pieces(words)
+    )
+    assert marked in shown
+    assert f"{MARKS[5]} {top:.2g}" in shown, "the legend ends at the largest S"
+    quiet = printed(words_panel(words), 80, colours=True, no_color=True)
+    assert marked in re.sub(r"\s+", " ", re.sub("\x1b\\[[0-9;]*m", "", quiet)), (
+        "NO_COLOR at a terminal"
+    )
+    assert marked not in re.sub(
+        "\x1b\\[[0-9;]*m", "", printed(words_panel(words), 80, colours=True)
+    )
+
+
+def test_contrast_of_every_colour_of_the_terminal():
+    def light(code: str) -> float:
+        parts = [int(code[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    for style in HEAT[2:]:
+        low, high = sorted(light(code) for code in re.findall("#([0-9a-f]{6})", style))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, style
+
+
+def test_swaps_say_what_the_best_word_reaches():
+    swaps = words_of(SHORT, swaps=True).swaps[0]
+    shown = " ".join(printed(swaps_panel(swaps), 80).split())
+    assert "»The« film was not bad" in shown
+    for swap in swaps.swaps:
+        assert f"{readable(swap.word)}" in shown and number(swap.change) in shown
+    assert f"{100 * 0.5123 / 0.8111:.3g} %" in shown and "0.8111" in shown
+    assert "30,522 candidates, 64 evaluated exactly" in shown
+
+
+def test_a_swapped_word_is_found_by_its_index():
+    swaps = words_of("no, no, no", swaps=True).swaps[0]
+    second = Swaps(**{**vars(swaps), "index": 2})
+    assert in_place(second) == ("no, ", "no", ", no")
+    assert in_place(Swaps(**{**vars(swaps), "index": 99})) == ("", "no", "")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_pieces_spell_the_text(name):
+    words = words_of(TEXTS[name])
+    assert "".join(text for text, _ in pieces(words)) == TEXTS[name]
+    assert [words.words[place].word for _, place in pieces(words) if place is not None] == [
+        word.word for word in words.words
+    ]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("view", [words_page, words_fragment])
+def test_html_is_well_formed_and_harmless(name, view):
+    words = words_of(TEXTS[name], twin=True, swaps=True)
+    document = view(words)
+    assert not HARMFUL.search(document)
+    document.encode()
+    page = Page(document)
+    assert page.open == [], "every tag is closed"
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {
+        "img",
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "audio",
+        "video",
+        "use",
+        "image",
+    }
+    assert sum(tag == "script" for tag, _ in page.tags) == (2 if view is words_page else 0)
+    assert not [key for _, attrs in page.tags for key in attrs if key.startswith("on")]
+    assert readable(TEXTS[name]).strip() in "".join(page.read), (
+        "the text is all there, in its order"
+    )
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_page_stands_alone(name):
+    document = words_page(words_of(TEXTS[name], swaps=True))
+    page = Page(document)
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    assert all(href.startswith("#") and href[1:] in ids for href in page.attributes("href"))
+    assert not page.attributes("src") and "@import" not in document and "url(" not in document
+    assert not re.search(r"https?:", document)
+    policy = next(
+        attrs["content"] for tag, attrs in page.tags if tag == "meta" and "http-equiv" in attrs
+    )
+    assert "default-src 'none'" in (policy or "") and "'unsafe-eval'" not in (policy or "")
+
+
+def test_the_embedded_data_is_the_result():
+    words = words_of(HOSTILE, twin=True, swaps=True)
+    found = re.findall(
+        r'<script type="application/json" id="result">(.*?)</script>',
+        words_page(words),
+        flags=re.DOTALL,
+    )
+    assert len(found) == 1 and found[0].isascii() and not re.search("[<>&]", found[0])
+    assert json.loads(found[0]) == json.loads(words.to_json())
+
+
+def test_html_says_the_results_numbers():
+    words = words_of(SHORT, twin=True, swaps=True)
+    document = words_page(words)
+    links = re.findall(
+        r'<a class="w" href="#w(\d+)" style="background:rgba\(213,94,0,([\d.]+)\)" title="([^"]*)">([^<]*)</a>',
+        document,
+    )
+    assert [text for *_, text in links] == [word.word for word in words.words]
+    for place, depth, title, _ in links:
+        word = words.words[int(place)]
+        assert (
+            f"S = {number(word.sensitivity)} " in title
+            and times(over_noise(word, words.layer)) in title
+        )
+        assert float(depth) == pytest.approx(
+            0.78 * word.sensitivity / words.top.sensitivity, abs=6e-4
+        )
+    cards = re.findall(r'<div class="card" id="w(\d+)">(.*?)</details>', document, flags=re.DOTALL)
+    assert [int(place) for place, _ in cards] == ranked(words)
+    for place, card in cards:
+        word = words.words[int(place)]
+        told = [
+            [float(value) for value in re.findall(r"<td[^>]*>([^<]*)</td>", row)]
+            for row in re.findall("<tr>(.*?)</tr>", card)[1:4]
+        ]
+        for line, values in zip(told, (word.profile, word.noise, word.twin or ()), strict=True):
+            assert line == pytest.approx(values, rel=1e-3)
+        assert len(re.findall("<circle", card)) == len(word.profile)
+    fragment = words_fragment(words)
+    for word in words.words:
+        assert (
+            number(word.sensitivity) in fragment
+            and times(over_noise(word, words.layer)) in fragment
+        )
+    for said in ("0123abcd" * 8, "ρ = 0.875", "4 of 6", "12.5 s", "torch 2.4", "63.2 %", "30,522"):
+        assert said in document
+
+
+def test_the_chart_draws_the_profile_to_scale():
+    words = words_of("alone")
+    card = words_page(words).split('<div class="card"')[1]
+    points = [
+        tuple(map(float, one))
+        for one in re.findall(r'<circle class="worst" cx="([\d.]+)" cy="([\d.]+)"', card)
+    ]
+    ticks = {
+        float(text): float(y)
+        for y, text in re.findall(
+            r'<text x="42" y="([\d.]+)" text-anchor="end">([\d.]+)</text>', card
+        )
+    }
+    (low, y_low), (high, y_high) = min(ticks.items()), max(ticks.items())
+    for value, (_, y) in zip(words.words[0].profile, points, strict=True):
+        assert y + 4 == pytest.approx(
+            y_low + (y_high - y_low) * (value - low) / (high - low), abs=0.2
+        )
+    assert [x for x, _ in points] == sorted(x for x, _ in points)
+
+
+def test_swaps_of_a_word_that_was_not_searched_are_listed_too():
+    words = words_of(SHORT, swaps=True)
+    fewer = Words(**{**vars(words), "words": words.words[1:]})
+    assert "Real words for" in words_page(fewer)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_figures_show_the_numbers_of_the_words(name):
+    words = words_of(TEXTS[name], twin=True)
+    figure = words_figure(words)
+    if not words.words:
+        return
+    heat, bars = figure.axes[:2]
+    shown = sorted(ranked(words)[:SHOWN])
+    assert [float(value) for value in heat.collections[0].get_array().ravel()] == [
+        v for place in shown for v in words.words[place].profile
+    ]
+    assert [patch.get_width() for patch in bars.patches] == [
+        words.words[place].sensitivity for place in shown
+    ]
+    assert [text.get_text().strip() for text in bars.texts] == [
+        number(words.words[place].sensitivity) for place in shown
+    ]
+    assert list(bars.lines[0].get_xdata()) == [
+        words.words[place].noise[words.layer] for place in shown
+    ]
+    labels = [label.get_text() for label in heat.get_yticklabels()]
+    assert len(set(labels)) == len(labels) == len(shown) and not any(
+        HARMFUL.search(label) for label in labels
+    )
+    frame = heat.patches[0]
+    assert frame.get_x() + 0.5 == words.layer
+
+
+def test_characters_that_no_font_has_are_replaced():
+    assert drawable("price $5$ [b]") == "price $5$ [b]"
+    assert drawable("\x00\x1b") == "��"
+    assert drawable("a\U000e0001\U00012345") == "a�□"
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("name", TEXTS)
+def test_files_are_whole_and_equal_results_give_equal_bytes(tmp_path, kind, name):
+    if name == "long" and kind in (".svg", ".pdf"):
+        pytest.skip("as for the others")
+    words = words_of(TEXTS[name], twin=name == "short", swaps=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = save(words, tmp_path / "new" / f"a{kind}")
+        second = words_of(TEXTS[name], twin=name == "short", swaps=True).save(
+            str(tmp_path / f"b{kind.upper()}")
+        )
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        f"a{kind}",
+        f"b{kind.upper()}",
+    ]
+
+
+def test_tables_come_back_as_they_were(tmp_path):
+    words = words_of(HOSTILE.replace("\ud800", ""))
+    frame = words.frame().astype({"twin": float})
+    pandas.testing.assert_frame_equal(
+        pandas.read_parquet(save(words, tmp_path / "a.parquet")), frame, check_dtype=False
+    )
+    csv = pandas.read_csv(
+        save(words, tmp_path / "a.csv"), keep_default_na=False, na_values={"twin": [""]}
+    )
+    pandas.testing.assert_frame_equal(csv, frame, check_dtype=False)
+    assert json.loads(
+        save(words_of(HOSTILE), tmp_path / "a.json").read_text("utf-8")
+    ) == json.loads(words_of(HOSTILE).to_json())
+
+
+def test_svg_is_text_and_harmless(tmp_path):
+    from xml.etree import ElementTree
+
+    words = words_of("plain $x$ 你好 <script> \x00 שלום")
+    svg = save(words, tmp_path / "a.svg").read_text("utf-8")
+    said = [
+        element.text or ""
+        for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert "$ (1)" in said and any("你好" in text for text in said), (
+        "letters stay letters: the reader brings the font"
+    )
+    assert "<script" not in svg
+
+
+def test_other_endings_and_places_are_refused(tmp_path):
+    words = words_of(SHORT)
+    with pytest.raises(InputError, match=r"\.html, \.svg, \.png, \.pdf, \.json, \.csv, \.parquet"):
+        save(words, tmp_path / "a.docx")
+    with pytest.raises(InputError, match="ends in"):
+        save(words, tmp_path / "html")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="a folder that you may write to"):
+        save(words, tmp_path / "file" / "a.html")
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(InputError, match="a folder that you may write to"):
+        save(words, tmp_path / "folder.html")
