@@ -1,0 +1,177 @@
+"""Data flows one way: no room imports from a room above it, no modules import each other in a
+circle, and imports of our own modules inside functions are kept to the doors of the house.
+
+All imports count: at the top of a module, inside functions (where a cycle can hide) and under
+``if TYPE_CHECKING:``. An import for types alone obeys the order of the rooms, too, since a type is
+knowledge; it never runs, so it cannot close a cycle of modules inside one room.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.imports import (
+    FRONT,
+    PACKAGE,
+    ROOMS,
+    Import,
+    cycles,
+    imports,
+    imports_of_source,
+    modules,
+    room_of,
+    upward,
+)
+
+#: Where an import of our own modules may wait inside a function: start-up is deferred at the
+#: doors, and nowhere else.
+DOORS = ("cli", *FRONT)
+
+#: What is left to do. An entry that is no longer needed fails the test as well.
+UPWARD_LEFT: set[str] = {
+    "wordsway.optimize.driver → wordsway.maps.base",
+    "wordsway.optimize.scatter → wordsway.maps.base",
+    "wordsway.optimize.solvers → wordsway.maps.base",
+    "wordsway.optimize.starts → wordsway.maps.base",
+    "wordsway.paper.drawing → wordsway.render.plot.panels",
+    "wordsway.paper.drawing → wordsway.render.plot.scatter",
+    "wordsway.paper.model_drawing → wordsway.render.plot.attract",
+    "wordsway.paper.model_drawing → wordsway.render.plot.curves",
+    "wordsway.paper.model_drawing → wordsway.render.views",
+    "wordsway.paper.page → wordsway.render.html.sheet",
+    "wordsway.paper.page → wordsway.render.letters",
+}
+CYCLES_LEFT: list[list[str]] = [
+    ["wordsway.maps.base", "wordsway.maps.callable"],
+    ["wordsway.models.files", "wordsway.models.gguf", "wordsway.models.load"],
+]
+DEFERRED_LEFT: set[str] = {
+    "wordsway.experiments.cells → wordsway.runtime",
+    "wordsway.experiments.text_cells → wordsway.models.probe",
+    "wordsway.experiments.text_cells → wordsway.probing.search",
+    "wordsway.experiments.text_cells → wordsway.probing.words",
+    "wordsway.experiments.text_cells → wordsway.runtime",
+    "wordsway.experiments.texts → wordsway.models",
+    "wordsway.experiments.texts → wordsway.text",
+    "wordsway.experiments.workers → wordsway.result",
+    "wordsway.experiments.workers → wordsway.runtime",
+    "wordsway.maps.base → wordsway.maps.callable",
+    "wordsway.models.files → wordsway.models.gguf",
+    "wordsway.models.gguf → wordsway.models.load",
+    "wordsway.paper.model_figures → wordsway.probing.attention",
+    "wordsway.paper.model_figures → wordsway.probing.attract",
+    "wordsway.paper.model_figures → wordsway.probing.compare",
+    "wordsway.render.files → wordsway.render.views",
+    "wordsway.render.views → wordsway.render.plot.attention",
+    "wordsway.render.views → wordsway.render.plot.attract",
+    "wordsway.render.views → wordsway.render.plot.compare",
+    "wordsway.render.views → wordsway.render.plot.swaps",
+    "wordsway.render.views → wordsway.render.plot.words",
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Import]:
+    return imports()
+
+
+def test_every_module_is_in_a_room_and_every_room_exists():
+    rooms = {room_of(name) for name in modules()}
+    assert rooms - set(FRONT) == set(ROOMS)
+    assert len(set(ROOMS)) == len(ROOMS)
+
+
+def test_no_room_imports_upward(found: list[Import]):
+    assert {str(edge) for edge in upward(found)} == UPWARD_LEFT
+
+
+def test_no_modules_import_each_other_in_a_circle(found: list[Import]):
+    running = [edge for edge in found if edge.kind != "types"]
+    assert cycles(running) == CYCLES_LEFT
+
+
+def test_imports_inside_functions_wait_at_the_doors_only(found: list[Import]):
+    deferred = {
+        str(edge) for edge in found if edge.kind == "function" and room_of(edge.source) not in DOORS
+    }
+    assert deferred == DEFERRED_LEFT
+
+
+def test_every_import_leads_to_a_module(found: list[Import]):
+    known = set(modules())
+    assert {edge.target for edge in found} <= known
+    assert len(found) > 500, "the whole package was read"
+    assert {edge.kind for edge in found} == {"module", "function", "types"}
+
+
+SOURCE = """
+import wordsway.seeds
+from wordsway.maps import base
+from . import neighbour
+from .neighbour import name
+from ..render import plot
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from wordsway.cli.app import run
+else:
+    from wordsway import errors
+class Late:
+    def method(self):
+        if True:
+            from wordsway.paper import figures
+        return lambda: __import__("importlib").import_module("wordsway.theory")
+try:
+    import wordsway.result
+except ImportError:
+    pass
+"""
+
+
+def test_imports_are_found_wherever_they_hide():
+    known = ["wordsway.maps.base", "wordsway.text.neighbour", "wordsway.errors", "wordsway.render"]
+    seen = [
+        (edge.target, edge.kind) for edge in imports_of_source(SOURCE, "wordsway.text.here", known)
+    ]
+    assert seen == [
+        ("wordsway.seeds", "module"),
+        ("wordsway.maps.base", "module"),
+        ("wordsway.text.neighbour", "module"),
+        ("wordsway.text.neighbour", "module"),
+        ("wordsway.render", "module"),
+        ("wordsway.cli.app", "types"),
+        ("wordsway.errors", "module"),
+        ("wordsway.paper", "function"),
+        ("wordsway.theory", "function"),
+        ("wordsway.result", "module"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["module", "function", "types"])
+def test_an_upward_import_of_any_kind_is_refused(kind):
+    offender = Import("wordsway.maps.base", "wordsway.cli.app", kind, 1)
+    package = Import("wordsway.cli.app", "wordsway", kind, 1)
+    downward = Import("wordsway.cli.app", "wordsway.maps.base", kind, 1)
+    assert upward([offender, package, downward]) == [offender, package]
+
+
+def test_heavy_libraries_live_in_one_room_each():
+    import ast
+
+    homes = {
+        "transformers": "models",
+        "tokenizers": "models",
+        "matplotlib": "render",
+        "huggingface_hub": "data",
+        "distributed": "experiments",
+    }
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = path.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            for name in names:
+                library = name.split(".")[0]
+                assert homes.get(library, room) == room, f"{path} imports {library}"

@@ -1,0 +1,1 @@
+"""What the project is checked and drawn with; not part of the package."""
