@@ -29,10 +29,6 @@ DOORS = ("cli", *FRONT)
 
 #: What is left to do. An entry that is no longer needed fails the test as well.
 UPWARD_LEFT: set[str] = {
-    "wordsway.optimize.driver → wordsway.maps.base",
-    "wordsway.optimize.scatter → wordsway.maps.base",
-    "wordsway.optimize.solvers → wordsway.maps.base",
-    "wordsway.optimize.starts → wordsway.maps.base",
     "wordsway.paper.drawing → wordsway.render.plot.panels",
     "wordsway.paper.drawing → wordsway.render.plot.scatter",
     "wordsway.paper.model_drawing → wordsway.render.plot.attract",

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from wordsway.experiments.texts import paper_samples
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
     from wordsway.learning.learn import Learned, learn
-    from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, Plan, ReluRAF, View, activation
+    from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, ReluRAF, View, activation
     from wordsway.models import Embedder
     from wordsway.models.probe import Probe
+    from wordsway.optimize.plan import Plan
     from wordsway.probing.attention import attention
     from wordsway.probing.attract import attract
     from wordsway.probing.compare import compare
@@ -48,12 +49,12 @@ _MODULES = {
         "RF",
         "Activation",
         "FeatureMap",
-        "Plan",
         "ReluRAF",
         "View",
         "activation",
     ),
     "models": ("Embedder",),
+    "optimize.plan": ("Plan",),
     "probing.attention": ("attention",),
     "probing.attract": ("attract",),
     "probing.compare": ("compare",),

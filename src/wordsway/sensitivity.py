@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from wordsway.errors import InputError, WordswayError
-from wordsway.maps.base import FeatureMap, Plan, View
+from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certify import Certificate, certify
 from wordsway.optimize import Found, Progress, search
-from wordsway.optimize.driver import steps_at_most
+from wordsway.optimize.plan import Plan
 from wordsway.result import Result, versions
 from wordsway.runtime import single_thread
 from wordsway.sample import Sample
@@ -228,16 +228,16 @@ def _search(
     """The best Δ of each word (P, d), float64 and exactly in the ball, and whether the search
     converged.
     """
-    chosen = plan or scaled(view.plan, effort)
+    chosen = plan or view.plan.scaled(effort)
     if plan is None and len(words) > MANY:
         found = _run(
             view,
             words,
             radius,
-            lighter(chosen),
+            chosen.lighter(),
             seed,
             memory,
-            stages.search(more=steps_at_most(chosen)),
+            stages.search(more=chosen.steps_at_most),
         )
         finalists = [
             words[row]
@@ -272,35 +272,9 @@ def _run(
     return search(view, index, radius, plan=plan, seed=seed, memory=memory, progress=progress)
 
 
-def scaled(plan: Plan, effort: float) -> Plan:
-    """The plan with its starts and steps times ``effort``."""
-    if not 0.01 <= effort <= 1000:
-        raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
-    return replace(
-        plan, starts=max(1, round(plan.starts * effort)), steps=max(1, round(plan.steps * effort))
-    )
-
-
 def _finalists(view: View) -> int:
     """How many words get the full search: more where the lighter one ranks them less surely."""
     return 2 * FINALISTS if view.bytes_per_look else FINALISTS
-
-
-def lighter(plan: Plan) -> Plan:
-    """Enough to rank the words: a third of the starts, one generation of children; or a third of
-    the steps.
-    """
-    if plan.solver == "conjugate":
-        return replace(plan, steps=max(1, plan.steps // 3))
-    return replace(
-        plan,
-        starts=max(4, plan.starts * 3 // 8),
-        keep=max(2, plan.keep // 3),
-        rounds=min(1, plan.rounds),
-        children=max(2, plan.children // 3),
-        steps=plan.steps // 2,
-        tolerance=1e-4,
-    )
 
 
 def _merge(found: Found, final: Found, words: list[int], finalists: list[int]) -> Found:

@@ -18,10 +18,11 @@ from wordsway.experiments.trials import Request
 from wordsway.maps import FeatureMap, FullyConnected, Plan, View
 from wordsway.maps.certify import certify
 from wordsway.optimize import search
-from wordsway.optimize.driver import HALFWAY, affordable
+from wordsway.optimize.driver import affordable
+from wordsway.optimize.plan import HALFWAY
 from wordsway.runtime import peak_bytes, single_thread
 from wordsway.sample import Sample
-from wordsway.sensitivity import FINALISTS, MANY, lighter, rows_of
+from wordsway.sensitivity import FINALISTS, MANY, rows_of
 
 #: Shares of the steps a search may take that it takes on average before it stalls, measured on the
 #: paper's sizes.
@@ -78,7 +79,7 @@ def _batched(
 ) -> tuple[float, int]:
     """Seconds of one search where looks are cheap, and the rows of its largest batch."""
     if len(words) > MANY:
-        light, full = lighter(view.plan), view.plan
+        light, full = view.plan.lighter(), view.plan
         stages = [(light, len(words)), (full, FINALISTS)]
     else:
         stages = [(view.plan, len(words))]

@@ -4,49 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.optimize.plan import Plan
 from wordsway.sample import Sample, float64
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How hard to look for the worst Δ of one word; a view proposes it, the caller may change it.
-
-    ``starts`` points take ``explore`` steps, the best ``keep`` go on for at most ``steps``; then
-    ``rounds`` times ``children`` are bred between the best ones and climb in their turn. ``solver``
-    is "ascent" where a look is cheap, "conjugate" where every new direction has its price.
-    ``scatter`` adds random looks in low dimensions.
-    """
-
-    solver: str = "ascent"
-    starts: int = 32
-    explore: int = 8
-    keep: int = 8
-    steps: int = 60
-    rounds: int = 3
-    children: int = 16
-    tolerance: float = 1e-5
-    scatter: bool = True
-
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("starts", 1),
-            ("explore", 0),
-            ("keep", 1),
-            ("steps", 0),
-            ("rounds", 0),
-            ("children", 1),
-            ("tolerance", 0),
-        ):
-            if getattr(self, name) < least:
-                raise InputError(
-                    f"a plan with {name} ≥ {least}", getattr(self, name), "leave it at its default"
-                )
 
 
 class View(ABC):

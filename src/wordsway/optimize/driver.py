@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from wordsway.errors import InputError, MemoryBudgetError
-from wordsway.maps.base import Plan, View
 from wordsway.optimize import scatter
+from wordsway.optimize.objective import View
+from wordsway.optimize.plan import HALFWAY, Plan
 from wordsway.optimize.solvers import Ascent, ConjugateAscent, Solver, State
 from wordsway.optimize.starts import children, starts
 from wordsway.seeds import generator
@@ -21,8 +22,8 @@ Progress = Callable[[int, int, float], None]
 SOLVERS: dict[str, type[Solver]] = {"ascent": Ascent, "conjugate": ConjugateAscent}
 #: A point that gained less than the tolerance over this many steps has stalled.
 WINDOW = 6
-#: Between generations, points go on for this many steps, or until they gain less than this.
-HALFWAY, HALFWAY_TOLERANCE = 12, 3e-3
+#: Between generations, points go on until they gain less than this.
+HALFWAY_TOLERANCE = 3e-3
 #: A step shorter than this share of the radius cannot improve anything worth having.
 SHORTEST = 1e-5
 
@@ -65,7 +66,7 @@ def search(
     plan = affordable(plan, view, len(words), memory)
     room = max(1, memory // max(1, view.bytes_per_row * max(plan.starts, plan.children)))
     batches = list(words.split(int(room)))
-    meter = _Meter(progress, len(batches) * steps_at_most(plan))
+    meter = _Meter(progress, len(batches) * plan.steps_at_most)
     parts = [_climb(view, solver, batch, radius, plan, seed, meter) for batch in batches]
     return Found(
         words,
@@ -193,12 +194,6 @@ def _best(pools: list[_Pool], keep: int) -> _Pool:
     order = value.argsort(dim=1, descending=True)[:, :keep]
     row = torch.arange(len(value), device=value.device)[:, None]
     return _Pool(delta[row, order], value[row, order], pools[-1].state)
-
-
-def steps_at_most(plan: Plan) -> int:
-    """Steps of one batch of words, if no point ever stalls."""
-    generations = 1 + plan.rounds
-    return generations * (plan.explore + (HALFWAY if plan.rounds else 0)) + plan.steps
 
 
 def affordable(plan: Plan, view: View, words: int, memory: int) -> Plan:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from wordsway.maps.base import View
+from wordsway.optimize.objective import View
 from wordsway.vectors import into_ball, unit
 
 #: Sampling is worth its time up to this many dimensions.

@@ -13,7 +13,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.base import View
+from wordsway.optimize.objective import View
 from wordsway.vectors import into_ball, unit
 
 _TINY = 1e-300

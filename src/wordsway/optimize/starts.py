@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from wordsway.maps.base import View
+from wordsway.optimize.objective import View
 from wordsway.vectors import into_ball, unit
 
 #: Share of the radius at which the change is as good as linear, so that gradients are JᵀJΔ.

@@ -1,0 +1,83 @@
+"""How hard to search: starts, steps, generations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from wordsway.errors import InputError
+
+#: Between generations, points go on for this many steps.
+HALFWAY = 12
+#: The least that each field of a plan may be.
+_LEAST = {
+    "starts": 1,
+    "explore": 0,
+    "keep": 1,
+    "steps": 0,
+    "rounds": 0,
+    "children": 1,
+    "tolerance": 0,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How hard to look for the maximum of one problem (the worst Δ of one row, say).
+
+    ``starts`` points take ``explore`` steps, the best ``keep`` go on; then ``rounds`` times
+    ``children`` are bred between the best ones and climb in their turn; the best of all are refined
+    for at most ``steps``. ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where
+    every new direction has its price, "lbfgs" where the function is smooth. A point that gains less
+    than ``tolerance`` of its value over a few steps has stalled; at 0 the solver alone says so.
+    ``scatter`` adds random samples in low dimensions.
+
+    >>> Plan(starts=12, steps=40).scaled(0.5)
+    Plan(solver='ascent', starts=6, explore=8, keep=8, steps=20, rounds=3, children=16, \
+tolerance=1e-05, scatter=True)
+    """
+
+    solver: str = "ascent"
+    starts: int = 32
+    explore: int = 8
+    keep: int = 8
+    steps: int = 60
+    rounds: int = 3
+    children: int = 16
+    tolerance: float = 1e-5
+    scatter: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not value >= least:
+                raise InputError(f"a plan with {name} ≥ {least}", value, "leave it at its default")
+
+    def scaled(self, effort: float) -> Plan:
+        """The plan with its starts and steps times ``effort``."""
+        if not 0.01 <= effort <= 1000:
+            raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
+        return replace(
+            self,
+            starts=max(1, round(self.starts * effort)),
+            steps=max(1, round(self.steps * effort)),
+        )
+
+    def lighter(self) -> Plan:
+        """Enough to rank problems: a third of the starts and one generation; or of the steps."""
+        if self.solver == "conjugate":
+            return replace(self, steps=max(1, self.steps // 3))
+        return replace(
+            self,
+            starts=max(4, self.starts * 3 // 8),
+            keep=max(2, self.keep // 3),
+            rounds=min(1, self.rounds),
+            children=max(2, self.children // 3),
+            steps=self.steps // 2,
+            tolerance=1e-4,
+        )
+
+    @property
+    def steps_at_most(self) -> int:
+        """Steps of one batch of problems, if no point ever stalls."""
+        generations = 1 + self.rounds
+        return generations * (self.explore + (HALFWAY if self.rounds else 0)) + self.steps
