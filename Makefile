@@ -23,8 +23,8 @@ lint: $(STAMP)   ## style and types
 bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (about ten minutes)
 	$(BIN)/python -m benchmarks
 
-data: $(STAMP)   ## fetch the reviews and the default model into the user's cache (WORDSWAY_HOME), once
-	$(BIN)/wordsway data get imdb minilm
+data: $(STAMP)   ## fetch the reviews, the default model and WordNet into the user's cache (WORDSWAY_HOME), once
+	$(BIN)/wordsway data get imdb minilm wordnet
 
 clean:           ## remove the virtual environment and generated output
 	rm -rf $(VENV) out build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

