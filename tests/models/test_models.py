@@ -93,7 +93,7 @@ def test_every_architecture_stops_at_the_right_layer(tmp_path, architecture):
     mask[1, 7:] = 0
     theirs = states(model, input_ids=ids, attention_mask=mask)
     assert layers.count == len(theirs) - 1 >= 2
-    stopped = sum(entrance is not None for entrance in layers.entrances)
+    stopped = sum(entry is not None for entry in layers.entry_points)
     assert stopped >= layers.count - 1, (
         "all but the last layers are reached without running the rest"
     )

@@ -54,14 +54,14 @@ class TextCell:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        from wordsway.models.probe import PLACES
+        from wordsway.models.probe import EMBEDDING_STAGES
         from wordsway.probing.words import check
 
         positive("tokens", self.tokens)
         check(self.reach, self.effort)
-        if self.at not in PLACES:
+        if self.at not in EMBEDDING_STAGES:
             raise InputError(
-                f"a place among {', '.join(PLACES)}",
+                f"a place among {', '.join(EMBEDDING_STAGES)}",
                 repr(self.at),
                 "words moves rows of the embedding matrix",
             )

@@ -57,12 +57,13 @@ class Causal:
     each time, without penalties, so that an answer is the same on every run.
     """
 
-    def __init__(self, files: ModelFiles, how: Loading, *, chat: bool = True) -> None:
-        self.files, self.how = files, how
-        _refuse_others(files, how)
-        self.tokenizer: Any = _tokenizer(files, how)
+    def __init__(self, files: ModelFiles, options: Loading, *, chat: bool = True) -> None:
+        self.files = files
+        self.options = options
+        _refuse_others(files, options)
+        self.tokenizer: Any = _tokenizer(files, options)
         self.chat = chat and getattr(self.tokenizer, "chat_template", None) is not None
-        self.model: Any = load(files, how)
+        self.model: Any = load(files, options)
         self.device = next(self.model.parameters()).device
         self.ends = _ends(self.model, self.tokenizer)
         self._keep = (
@@ -118,7 +119,7 @@ class Causal:
         logits = out.logits[0, -1].double().cpu()
         if not logits.isfinite().all():
             raise WordswayError(
-                f"{self.files.name} gives numbers that are not finite in {self.how.dtype}: take float32 (--dtype float32)"
+                f"{self.files.name} gives numbers that are not finite in {self.options.dtype}: take float32 (--dtype float32)"
             )
         return States(
             [state[0].cpu() for state in out.hidden_states], torch.log_softmax(logits, dim=0)
@@ -185,7 +186,7 @@ class _Counter:
         """Nothing is left to do."""
 
 
-def _refuse_others(files: ModelFiles, how: Loading) -> None:
+def _refuse_others(files: ModelFiles, options: Loading) -> None:
     """Only a model that was saved with a head for the next token: another one would get a head of
     random numbers.
     """
@@ -193,7 +194,7 @@ def _refuse_others(files: ModelFiles, how: Loading) -> None:
 
     config = files.config()
     saved = [str(name) for name in config.get("architectures") or ()]
-    own = how.remote_code and "AutoModelForCausalLM" in (config.get("auto_map") or {})
+    own = options.remote_code and "AutoModelForCausalLM" in (config.get("auto_map") or {})
     if config.get("is_encoder_decoder") or not (
         own or HEADS.get(str(config.get("model_type"))) in saved
     ):
@@ -208,13 +209,13 @@ def _not_causal(files: ModelFiles, what: str) -> InputError:
     )
 
 
-def _tokenizer(files: ModelFiles, how: Loading) -> Any:
+def _tokenizer(files: ModelFiles, options: Loading) -> Any:
     from transformers import AutoTokenizer
 
     try:
         with quiet():
             return AutoTokenizer.from_pretrained(
-                files.verified(), local_files_only=True, trust_remote_code=how.remote_code
+                files.verified(), local_files_only=True, trust_remote_code=options.remote_code
             )
     except Exception as error:  # as many kinds as tokenizers
         raise WordswayError(

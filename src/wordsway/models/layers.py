@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -11,13 +12,14 @@ import torch
 from wordsway.errors import InputError, WordswayError
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
+from wordsway.models.norms import Call, Norm, norms_of
 
 
 class _Reached(Exception):
     """The layer is computed; the rest of the forward pass is not needed."""
 
 
-class Entrance(NamedTuple):
+class EntryPoint(NamedTuple):
     """The call, counted from 1, of a module: layers that share their weights are calls of the same
     one.
     """
@@ -36,15 +38,22 @@ class Layers:
     others.
     """
 
-    def __init__(self, files: ModelFiles, how: Loading | None = None) -> None:
-        self.model: Any = load(files, how)
+    def __init__(self, files: ModelFiles, options: Loading | None = None) -> None:
+        self.model: Any = load(files, options)
         self.device = next(self.model.parameters()).device
-        self.entrances, self.doors = self._find_entrances()
+        states, calls = self._trace()
+        #: For every hidden state the first call that takes it in; None: only the whole pass has it.
+        self.entry_points: list[EntryPoint | None] = [
+            next((_entry(call) for call in calls if call.taken is state), None) for state in states
+        ]
+        #: Every call that takes the input layer's states.
+        self.input_calls = [_entry(call) for call in calls if call.taken is states[0]]
+        self._norms = norms_of(states, calls)
 
     @property
     def count(self) -> int:
         """L: the layers behind the input."""
-        return len(self.entrances) - 1
+        return len(self.entry_points) - 1
 
     def number(self, layer: int | str, others: str = "") -> int:
         """A layer as its number: 0 or "input" … L or "last"; ``others`` are names that the caller
@@ -72,16 +81,16 @@ class Layers:
     def hidden(self, layer: int, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """hidden_states[layer] (B, n, d) for token ids (B, n) and attention mask (B, n)."""
         ids, mask = ids.to(self.device), mask.to(self.device)
-        entrance = self.entrances[layer]
+        entry = self.entry_points[layer]
         limit = getattr(self.model.config, "max_position_embeddings", None)
         try:
             if limit is not None and ids.shape[1] > limit:
                 raise IndexError
-            if entrance is None:
+            if entry is None:
                 return self.model(
                     input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False
                 ).hidden_states[layer]
-            return self._until(entrance, {"input_ids": ids, "attention_mask": mask})
+            return self._until(entry, {"input_ids": ids, "attention_mask": mask})
         except IndexError:
             raise InputError(
                 f"fewer tokens (this model has {limit} positions)",
@@ -98,25 +107,25 @@ class Layers:
         """
         if at == "input" and layer == 0:
             return embeds
-        entrance = self.entrances[layer]
-        if entrance is None:
+        entry = self.entry_points[layer]
+        if entry is None:
             return self.every(embeds, at)[layer]
-        with self._entering(embeds, at) as asked:
-            return self._until(entrance, asked)
+        with self._entering(embeds, at) as inputs:
+            return self._until(entry, inputs)
 
     def every(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
         """All of hidden_states for texts given as input embeddings."""
-        with self._entering(embeds, at) as asked:
+        with self._entering(embeds, at) as inputs:
             states = list(
-                self.model(**asked, output_hidden_states=True, use_cache=False).hidden_states
+                self.model(**inputs, output_hidden_states=True, use_cache=False).hidden_states
             )
         return [embeds, *states[1:]] if at == "input" else states
 
     def attentions(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
         """Every layer's attention (B, heads, n, n); the model has to be loaded with ``eager``."""
-        with self._entering(embeds, at) as asked:
-            found = self.model(**asked, output_attentions=True, use_cache=False).attentions
-        if not found or any(one is None for one in found):
+        with self._entering(embeds, at) as inputs:
+            found = self.model(**inputs, output_attentions=True, use_cache=False).attentions
+        if not found or any(weights is None for weights in found):
             raise WordswayError(
                 "this model shows no attention; it has to be loaded with eager attention"
             )
@@ -129,7 +138,7 @@ class Layers:
         if at == "words":
             yield {"inputs_embeds": embeds, "attention_mask": mask}
             return
-        if not self.doors:
+        if not self.input_calls:
             raise WordswayError(
                 "this model's input layer cannot be reached; move its word embeddings instead"
             )
@@ -141,13 +150,13 @@ class Layers:
             calls[module] = calls.get(module, 0) + 1
             return (
                 _replaced(positional, named, embeds)
-                if Entrance(module, calls[module]) in self.doors
+                if EntryPoint(module, calls[module]) in self.input_calls
                 else None
             )
 
         handles = [
             module.register_forward_pre_hook(enter, with_kwargs=True)
-            for module in {door.module for door in self.doors}
+            for module in {entry.module for entry in self.input_calls}
         ]
         try:
             yield {
@@ -158,19 +167,19 @@ class Layers:
             for handle in handles:
                 handle.remove()
 
-    def _until(self, entrance: Entrance, asked: dict[str, Any]) -> torch.Tensor:
+    def _until(self, entry: EntryPoint, inputs: dict[str, Any]) -> torch.Tensor:
         reached: list[torch.Tensor] = []
 
         def stop(
             module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
         ) -> None:
             reached.append(_states(positional, named))
-            if len(reached) == entrance.call:
+            if len(reached) == entry.call:
                 raise _Reached
 
-        handle = entrance.module.register_forward_pre_hook(stop, with_kwargs=True)
+        handle = entry.module.register_forward_pre_hook(stop, with_kwargs=True)
         try:
-            self.model(**asked, use_cache=False)
+            self.model(**inputs, use_cache=False)
         except _Reached:
             return reached[-1]
         finally:
@@ -179,24 +188,44 @@ class Layers:
             "this model's layers run in another order for this input; please report it"
         )
 
-    @torch.no_grad()
-    def _find_entrances(self) -> tuple[list[Entrance | None], list[Entrance]]:
-        """For every hidden state the first call that takes it in (None: only the whole pass yields
-        it); every call that takes the input.
-        """
-        taken: list[tuple[Entrance, torch.Tensor | None]] = []
-        calls: dict[torch.nn.Module, int] = {}
+    def norm_after(self, layer: int) -> Norm | None:
+        """The normalisation that hidden_states[layer] comes straight out of, if it does.
 
-        def note(
+        For encoders that normalise after each block (BERT and its kin) every layer has one; for
+        those that normalise before (GPT-2, Llama, T5, ModernBERT) the last state alone, which
+        transformers gives after the final norm. ModernBERT's input layer has one, too.
+        """
+        return self._norms[layer]
+
+    @torch.no_grad()
+    def _trace(self) -> tuple[tuple[torch.Tensor, ...], list[Call]]:
+        """Run the model once: its hidden states, and every module's calls in the order in which
+        they began.
+        """
+        calls: list[Call] = []
+        running: list[int] = []
+        counts: dict[torch.nn.Module, int] = {}
+
+        def begin(
             module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
         ) -> None:
-            calls[module] = calls.get(module, 0) + 1
-            taken.append((Entrance(module, calls[module]), _states(positional, named)))
+            counts[module] = counts.get(module, 0) + 1
+            running.append(len(calls))
+            calls.append(Call(module, counts[module], _states(positional, named), None))
 
+        def end(module: torch.nn.Module, positional: tuple[Any, ...], given: Any) -> None:
+            place = running.pop()
+            if isinstance(given, torch.Tensor):
+                calls[place] = replace(calls[place], given=given)
+
+        modules = [module for module in self.model.modules() if module is not self.model]
         handles = [
-            module.register_forward_pre_hook(note, with_kwargs=True)
-            for module in self.model.modules()
-            if module is not self.model
+            handle
+            for module in modules
+            for handle in (
+                module.register_forward_pre_hook(begin, with_kwargs=True),
+                module.register_forward_hook(end),
+            )
         ]
         try:
             ids = torch.arange(5, 9, device=self.device)[None]
@@ -213,11 +242,11 @@ class Layers:
             raise WordswayError(
                 "this model gives no hidden states, so its layers cannot be reached"
             )
-        doors = [entrance for entrance, states in taken if states is out.hidden_states[0]]
-        return [
-            next((entrance for entrance, states in taken if states is state), None)
-            for state in out.hidden_states
-        ], doors
+        return out.hidden_states, calls
+
+
+def _entry(call: Call) -> EntryPoint:
+    return EntryPoint(call.module, call.number)
 
 
 def _states(positional: tuple[Any, ...], named: dict[str, Any]) -> Any:

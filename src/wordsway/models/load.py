@@ -29,7 +29,7 @@ DTYPES = {
 class Loading:
     """How to load a model.
 
-    ``eager`` computes attention in the open, so that it can be read (other implementations return
+    ``eager`` computes attention step by step, so that it can be read (other implementations return
     none); ``twin`` is a seed: the same architecture with random weights. ``remote_code`` runs
     Python that comes with the model: only ever what the user asks for.
     """
@@ -73,32 +73,34 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def load(files: ModelFiles, how: Loading | None = None) -> Any:
+def load(files: ModelFiles, options: Loading | None = None) -> Any:
     """The model, in evaluation mode, without gradients of its weights."""
-    how = how or Loading()
+    options = options or Loading()
     folder = files.verified()
     try:
         with quiet():
-            auto = _auto(how.kind)
-            attention = {"attn_implementation": "eager"} if how.eager else {}
-            if how.twin is None:
+            auto = _auto(options.kind)
+            attention = {"attn_implementation": "eager"} if options.eager else {}
+            if options.twin is None:
                 model = auto.from_pretrained(
                     folder,
                     local_files_only=True,
-                    trust_remote_code=how.remote_code,
+                    trust_remote_code=options.remote_code,
                     use_safetensors=True,
-                    dtype=DTYPES[how.dtype],
+                    dtype=DTYPES[options.dtype],
                     **attention,
                 )
             else:
-                model = _twin(auto, folder, how, attention)
+                model = _twin(auto, folder, options, attention)
     except Exception as error:  # transformers and safetensors raise whatever they come across
         raise WordswayError(
             f"{files.name} could not be loaded ({(str(error).strip() or type(error).__name__).splitlines()[0][:200]}): "
             "it has to be a transformers model with config.json and safetensors weights"
         ) from None
-    model = model.eval().to(how.device).requires_grad_(False)
-    return model.get_encoder() if model.config.is_encoder_decoder and how.kind == "base" else model
+    model = model.eval().to(options.device).requires_grad_(False)
+    return (
+        model.get_encoder() if model.config.is_encoder_decoder and options.kind == "base" else model
+    )
 
 
 def _auto(kind: Kind) -> Any:
@@ -111,17 +113,17 @@ def _auto(kind: Kind) -> Any:
     }[kind]
 
 
-def _twin(auto: Any, folder: Any, how: Loading, attention: dict[str, str]) -> Any:
+def _twin(auto: Any, folder: Any, options: Loading, attention: dict[str, str]) -> Any:
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(
-        folder, local_files_only=True, trust_remote_code=how.remote_code
+        folder, local_files_only=True, trust_remote_code=options.remote_code
     )
     before = torch.get_rng_state()
     try:
-        torch.manual_seed(how.twin or 0)  # initialisation knows no other source of randomness
+        torch.manual_seed(options.twin or 0)  # initialisation knows no other source of randomness
         return auto.from_config(
-            config, trust_remote_code=how.remote_code, dtype=DTYPES[how.dtype], **attention
+            config, trust_remote_code=options.remote_code, dtype=DTYPES[options.dtype], **attention
         )
     finally:
         torch.set_rng_state(before)

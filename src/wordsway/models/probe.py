@@ -14,19 +14,20 @@ from wordsway.errors import InputError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import Loading
+from wordsway.models.pooling import pooling_of
 from wordsway.models.tokens import Reader
 from wordsway.reading import Reading, Word, word_spans
 from wordsway.text.clean import STRAY, checked
 
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of
 #: hidden_states[0].
-PLACES = ("words", "input")
+EMBEDDING_STAGES = ("words", "input")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A text as the model takes it: token ids (n,), embeddings (n, ·) at the place that will move,
-    and the reading.
+    """A text as the model takes it: token ids (n,), embeddings (n, ·) of the stage that will move
+    (``at``), and the reading.
     """
 
     reading: Reading
@@ -81,7 +82,7 @@ class Probe:
     model : "minilm", "mpnet", "smollm2", "bert-base", a hub id, or a folder that `save_pretrained`
         wrote
     device, dtype : where and in what precision it runs; float32 on the CPU by default
-    eager : compute attention in the open, so that it can be read
+    eager : compute attention step by step, so that it can be read
     twin : a seed; the same architecture with random weights
     trust_remote_code : run Python that comes with the model
     """
@@ -97,27 +98,34 @@ class Probe:
         trust_remote_code: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self.asked, self.files = model, locate(model, progress)
-        self.how = Loading("base", device, dtype, eager, trust_remote_code, twin)
+        #: What it was named by: a catalogue name, hub id or folder.
+        self.source = model
+        self.options = Loading("base", device, dtype, eager, trust_remote_code, twin)
+        self.files = locate(model, progress)
+        #: How the model makes one vector of a text: "mean", "cls", "last" or "max".
+        self.pooling = pooling_of(self.files.folder)
         self.reader = Reader(self.files, None)
-        self.layers = Layers(self.files, self.how)
+        self.layers = Layers(self.files, self.options)
 
     def with_eager_attention(self) -> Probe:
         """The same model with attention that can be read: this one, or another copy of it."""
-        if self.how.eager:
+        if self.options.eager:
             return self
-        how = self.how
+        options = self.options
         return Probe(
-            self.asked,
-            device=how.device,
-            dtype=how.dtype,
+            self.source,
+            device=options.device,
+            dtype=options.dtype,
             eager=True,
-            twin=how.twin,
-            trust_remote_code=how.remote_code,
+            twin=options.twin,
+            trust_remote_code=options.remote_code,
         )
 
     def __repr__(self) -> str:
-        return f"Probe({str(self.asked)!r}, layers={self.layers.count}, dtype={self.how.dtype!r}, device={self.how.device!r})"
+        return (
+            f"Probe({str(self.source)!r}, layers={self.layers.count}, "
+            f"dtype={self.options.dtype!r}, device={self.options.device!r})"
+        )
 
     def describe(self) -> dict[str, Any]:
         """What a result records of the model."""
@@ -129,9 +137,9 @@ class Probe:
         }
         return about | {
             "layers": self.layers.count,
-            "dtype": self.how.dtype,
-            "device": self.how.device,
-            "twin": self.how.twin,
+            "dtype": self.options.dtype,
+            "device": self.options.device,
+            "twin": self.options.twin,
         }
 
     @property
@@ -161,9 +169,9 @@ class Probe:
 
     def read(self, text: str, at: str = "words") -> Prepared:
         """Tokens and embeddings of a text, special tokens included."""
-        if at not in PLACES:
+        if at not in EMBEDDING_STAGES:
             raise InputError(
-                f"a place among {', '.join(PLACES)}",
+                f"a place among {', '.join(EMBEDDING_STAGES)}",
                 repr(at),
                 "words moves rows of the embedding matrix",
             )

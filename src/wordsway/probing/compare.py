@@ -228,8 +228,8 @@ def _about(causal: Causal, prompt: Prompt) -> dict[str, Any]:
     facts = {
         "name": causal.files.name,
         "sha256": causal.files.digest,
-        "dtype": causal.how.dtype,
-        "device": causal.how.device,
+        "dtype": causal.options.dtype,
+        "device": causal.options.device,
     }
     return facts | {
         "template": prompt.spelled.replace(prompt.text, "{prompt}", 1) if causal.chat else None

@@ -100,7 +100,7 @@ class LogitsGoal:
             )
         if prepared.at != "words":
             raise WordswayError("logits are reached from word embeddings only; leave --at at words")
-        how = probe.how
+        how = probe.options
         self.model = load(
             probe.files,
             Loading("classifier", how.device, how.dtype, how.eager, how.remote_code, how.twin),

@@ -153,7 +153,7 @@ def row_bytes(probe: Probe, n: int, layer: int) -> int:
     heads = int(getattr(config, "num_attention_heads", None) or 8)
     size = next(probe.layers.model.parameters()).element_size()
     return int(
-        size * n * max(1, layer) * (9 * d + 3 * wide + (3 * heads * n if probe.how.eager else 0))
+        size * n * max(1, layer) * (9 * d + 3 * wide + (3 * heads * n if probe.options.eager else 0))
     )
 
 

@@ -205,11 +205,11 @@ def _twin(
 ) -> list[tuple[float, ...]]:
     """Profiles of the worst Δ in the model's twin with random weights, on the same tokens."""
     other = Probe(
-        probe.asked,
-        device=probe.how.device,
-        dtype=probe.how.dtype,
+        probe.source,
+        device=probe.options.device,
+        dtype=probe.options.dtype,
         twin=seed,
-        trust_remote_code=probe.how.remote_code,
+        trust_remote_code=probe.options.remote_code,
     )
     text = other.read(prepared.text, prepared.at)
     again = [text.word(word.index) for word in chosen]

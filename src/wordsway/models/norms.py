@@ -1,0 +1,135 @@
+"""Which hidden states come straight out of a normalisation, and its numbers.
+
+H = s ⊙ γ + b row by row, where s = (x − m)/√(v + ε): for LayerNorm m and v are the mean and the
+variance of x, for RMSNorm m = 0 and v is the mean square. Either way ‖s‖² = d·v/(v + ε) ≤ d,
+whatever x is: no input moves a row of H out of that ellipsoid.
+
+Norms are found by what they compute, not by their class: a module counts if its output is the
+hidden state and one of the two formulas gives that output from its input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+#: Relative error between a module's output and the formula, per dtype of the model.
+_TOLERANCE = {
+    torch.float64: 1e-10,
+    torch.float32: 1e-4,
+    torch.bfloat16: 5e-2,
+    torch.float16: 1e-2,
+}
+
+
+@dataclass(frozen=True)
+class Norm:
+    """H = s ⊙ weight + bias with ‖s‖₂ ≤ √d for every row; ``centred`` rows s also sum to zero.
+
+    ``weight`` (γ) and ``bias`` (b) have shape (d,), in float64; ``eps`` is the ε under the root.
+
+    >>> norm = Norm(centred=True, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
+    >>> norm(torch.tensor([[1.0, -1.0, 1.0, -1.0]])).tolist()
+    [[1.0, -1.0, 1.0, -1.0]]
+    """
+
+    centred: bool
+    weight: torch.Tensor
+    bias: torch.Tensor
+    eps: float
+
+    def standardised(self, x: torch.Tensor) -> torch.Tensor:
+        """s (…, d) of x (…, d)."""
+        x = x - x.mean(dim=-1, keepdim=True) if self.centred else x
+        return x * (x.square().mean(dim=-1, keepdim=True) + self.eps).rsqrt()
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """The normalisation itself, in x's precision."""
+        return self.standardised(x) * self.weight.to(x) + self.bias.to(x)
+
+    @property
+    def kind(self) -> str:
+        return "LayerNorm" if self.centred else "RMSNorm"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a module during a pass: the states that it took in, and what it gave."""
+
+    module: torch.nn.Module
+    number: int
+    taken: torch.Tensor | None
+    given: torch.Tensor | None
+
+
+def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[Norm | None]:
+    """For each hidden state (1, n, d) the norm that it came out of; None where there is none."""
+    candidates = [
+        (call, eps)
+        for call in calls
+        if (eps := _epsilon(call.module)) is not None
+        and call.taken is not None
+        and call.given is not None
+    ]
+    return [
+        next(
+            (
+                norm
+                for call, eps in candidates
+                if _same(call.given, state) and (norm := _fitted(call, eps)) is not None
+            ),
+            None,
+        )
+        for state in states
+    ]
+
+
+def _epsilon(module: torch.nn.Module) -> float | None:
+    """What a module calls its ε, if it has one."""
+    for name in ("eps", "variance_epsilon", "epsilon"):
+        value = getattr(module, name, None)
+        if isinstance(value, float):
+            return value
+    return None
+
+
+def _same(given: torch.Tensor | None, state: torch.Tensor) -> bool:
+    """Whether a module's output is this hidden state: dropout that is off and views keep it."""
+    return (
+        given is not None
+        and given.numel() == state.numel()
+        and torch.equal(given.reshape(state.shape), state)
+    )
+
+
+def _fitted(call: Call, eps: float) -> Norm | None:
+    """The formula that gives the call's output; γ is the module's weight, or 1 + weight (Gemma)."""
+    assert call.taken is not None and call.given is not None
+    width = call.given.shape[-1]
+    if call.taken.shape != call.given.shape:
+        return None
+    inputs, outputs = call.taken.double(), call.given.double()
+    weight = _parameter(call.module, "weight", width, 1.0)
+    bias = _parameter(call.module, "bias", width, 0.0)
+    if weight is None or bias is None:
+        return None
+    tolerance = _TOLERANCE.get(call.given.dtype, 1e-4)
+    for centred in (True, False):
+        for gain in (weight, 1 + weight):
+            norm = Norm(centred, gain, bias, eps)
+            if (norm(inputs) - outputs).abs().max() <= tolerance * outputs.abs().max():
+                return norm
+    return None
+
+
+def _parameter(module: Any, name: str, width: int, default: float) -> torch.Tensor | None:
+    """A module's own vector in float64, ``default`` where it has none; None if it is no vector."""
+    value = getattr(module, name, None)
+    if value is None:
+        return torch.full((width,), default, dtype=torch.float64)
+    if not isinstance(value, torch.Tensor) or value.shape != (width,):
+        return None
+    return value.detach().double()
