@@ -38,7 +38,6 @@ UPWARD_LEFT: set[str] = {
     "wordsway.paper.page → wordsway.render.letters",
 }
 CYCLES_LEFT: list[list[str]] = [
-    ["wordsway.maps.base", "wordsway.maps.callable"],
     ["wordsway.models.files", "wordsway.models.gguf", "wordsway.models.load"],
 ]
 DEFERRED_LEFT: set[str] = {
@@ -51,7 +50,6 @@ DEFERRED_LEFT: set[str] = {
     "wordsway.experiments.texts → wordsway.text",
     "wordsway.experiments.workers → wordsway.result",
     "wordsway.experiments.workers → wordsway.runtime",
-    "wordsway.maps.base → wordsway.maps.callable",
     "wordsway.models.files → wordsway.models.gguf",
     "wordsway.models.gguf → wordsway.models.load",
     "wordsway.paper.model_figures → wordsway.probing.attention",

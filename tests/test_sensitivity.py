@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 
@@ -261,10 +260,11 @@ def test_bad_plans_are_refused(field):
 
 
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
-    from wordsway.maps.certify import Certificate
+    from wordsway.maps.attention.view import AttentionView
+    from wordsway.maps.certificate import Certificate
 
-    module = importlib.import_module("wordsway.sensitivity")
-    monkeypatch.setattr(module, "certify", lambda *_: Certificate.exact(torch.tensor([0.01])))
+    low = Certificate.exact(torch.tensor([0.01]))
+    monkeypatch.setattr(AttentionView, "certify", lambda *_: low)
     with pytest.raises(ws.WordswayError, match="bug in wordsway"):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)
 

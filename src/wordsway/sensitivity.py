@@ -16,7 +16,7 @@ import torch
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.maps.base import FeatureMap, View
-from wordsway.maps.certify import Certificate, certify
+from wordsway.maps.certificate import Certificate
 from wordsway.optimize import Found, Progress, search
 from wordsway.optimize.plan import Plan
 from wordsway.result import Result, versions
@@ -176,7 +176,7 @@ def sensitivity(
         if certificate or len(words) > 1:  # for a single word the definition below is all it takes
             exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
             attained = _attained(exact, words, delta)
-            bound = certify(phi, exact, words, radius, stages.certified) if certificate else None
+            bound = exact.certify(words, radius, stages.certified) if certificate else None
         found = _Searched(words, delta, attained, converged)
         # The definition itself, at the best witness, in float64.
         best = int(found.lower.argmax())
@@ -209,10 +209,10 @@ class _Stages:
 
         return report
 
-    def certified(self, words: int) -> None:
-        """So many words have their certificate."""
+    def certified(self, stage: str, done: float, total: float, note: str = "") -> None:
+        """So many rows have their certificate."""
         if self.progress is not None:
-            self.progress(self.done + words, self.done + self.certificates, self.best)
+            self.progress(self.done + int(done), self.done + self.certificates, self.best)
 
 
 def _search(

@@ -22,7 +22,6 @@ from wordsway.learning import interpolate as interpolation
 from wordsway.learning.descent import Loss, descend
 from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import learn
-from wordsway.learning.readout import readout
 from wordsway.learning.stack import DenseStack, JointStack
 from wordsway.optimize import lbfgs as ball
 from wordsway.seeds import derive
@@ -208,7 +207,7 @@ def test_readouts_equal_the_definition(name):
     X = ws.Sample.gaussian(n=5, d=6, seed=0)
     noise = torch.Generator().manual_seed(0)
     thetas = torch.randn(3, phi(X).numel(), dtype=F64, generator=noise)
-    look = readout(phi.view(X, F64), thetas)
+    look = phi.view(X, F64).readout(thetas)
     words, delta = torch.tensor([0, 3, 4, 3]), 1.5 * torch.randn(4, 6, dtype=F64, generator=noise)
     value, gradient = look(words, delta)
     truth = torch.stack(
@@ -257,7 +256,7 @@ def test_the_search_reaches_what_a_grid_reaches():
         for loss in ("align", "direct", "penalised"):
             found = interpolate(DenseStack(phi, train, X), torch.tensor(labels, dtype=F64), 1.0)
             view = phi.view(X, F64)
-            look = readout(view, torch.stack([found.start, found.own / found.norm2]))
+            look = view.readout(torch.stack([found.start, found.own / found.norm2]))
             goal = Loss(
                 loss, 1.0, found.residual, 1.0 - found.residual, 0.1 if loss == "penalised" else 0.0
             )

@@ -11,9 +11,8 @@ from scipy import optimize
 
 import wordsway as ws
 from wordsway.maps.activation import activation
-from wordsway.maps.attention import certificate as attention
 from wordsway.maps.attention.cone import nonnegative_least_squares
-from wordsway.maps.certify import certify, norm_above
+from wordsway.maps.certificate import norm_above
 from wordsway.maps.dense.certificate import _mean_norm, _tail
 
 
@@ -78,7 +77,7 @@ def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(na
         if float(phi(X).norm()) == 0:
             continue
         radius = (0.3, 1.0, 2.5)[seed % 3]
-        bound = certify(phi, phi.view(X), [0, 2], radius)
+        bound = phi.view(X).certify([0, 2], radius)
         assert bound is not None
         assert bound.kind == "exact"
         for row, word in enumerate((0, 2)):
@@ -163,7 +162,7 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
     X = ws.Sample.gaussian(20, 10, 0)
     for phi in (ws.RAF(10, 1), ws.ReluRAF(10, 1)):
         view = phi.view(X)
-        upper = attention.certify(view, list(range(20)), math.sqrt(10)).upper
+        upper = view.certify(list(range(20)), math.sqrt(10)).upper
         noise = torch.Generator().manual_seed(0)
         for word in range(20):
             tried = torch.cat(
@@ -188,7 +187,7 @@ def test_a_row_at_the_very_edge_of_reach_is_not_certified_as_silent():
         0.9999999999999999,
     )
     reached = float((phi(X.replaced(0, delta)) - phi(X)).norm() / phi(X).norm())
-    assert reached <= float(certify(phi, phi.view(X), [0], r).upper[0])
+    assert reached <= float(phi.view(X).certify([0], r).upper[0])
 
 
 def test_saturated_neurons_and_zero_rows_are_bounded_too():
@@ -196,10 +195,7 @@ def test_saturated_neurons_and_zero_rows_are_bounded_too():
     true = (
         5.4e-7 * 4 * math.exp(-2 * 18.515) / math.tanh(18.515)
     )  # the slope at the near end, to first order
-    assert (
-        float(certify(steep, steep.view(ws.Sample([[1.0]])), [0], 5.4e-7).upper[0])
-        >= true * 0.99999
-    )
+    assert float(steep.view(ws.Sample([[1.0]])).certify([0], 5.4e-7).upper[0]) >= true * 0.99999
     empty = ws.Sample([[0.0, 0.0], [1.0, 0.0]], rescale=False)
     for phi in (
         ws.ReluRAF(weight=torch.eye(2)),

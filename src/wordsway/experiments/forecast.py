@@ -16,7 +16,6 @@ import torch
 
 from wordsway.experiments.trials import Request
 from wordsway.maps import FeatureMap, FullyConnected, Plan, View
-from wordsway.maps.certify import certify
 from wordsway.optimize import search
 from wordsway.optimize.driver import affordable
 from wordsway.optimize.plan import HALFWAY
@@ -66,7 +65,7 @@ def _cost(
         one, rows = _batched(phi, view, words, radius, request)
         held = rows * view.bytes_per_row + _weights(phi, request)
     exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
-    bound = _time(lambda: certify(phi, exact, words[:1], radius)) if request.certificate else 0.0
+    bound = _time(lambda: exact.certify(words[:1], radius)) if request.certificate else 0.0
     # The first word of a certificate is tuned from scratch, the others follow it.
     certificates = bound * (
         1 + (len(words) - 1) * (0.2 if not isinstance(phi, FullyConnected) else 1.0)

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import torch
 
 from wordsway.errors import InputError
-from wordsway.learning.readout import Readout
-from wordsway.maps.base import View
+from wordsway.maps.base import Readout, View
 from wordsway.optimize.lbfgs import Descent, lifted, lowered, pulled
 from wordsway.seeds import generator
 

@@ -22,7 +22,6 @@ from wordsway.errors import InputError, WordswayError
 from wordsway.learning.descent import Loss, descend
 from wordsway.learning.problem import UPDATES, Problem, pose
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.certify import certify
 from wordsway.runtime import single_thread
 from wordsway.sample import Sample
 from wordsway.sensitivity import Positions, rows_of
@@ -155,7 +154,7 @@ def turn(
     for i in rows:
         started = time.perf_counter()
         with single_thread(view.small), torch.no_grad():
-            bound = certify(problem.phi, view, [i], radius) if certificate else None
+            bound = view.certify([i], radius) if certificate else None
             reached = descend(
                 problem.look, view, i, goal, radius, seed=seed, starts=starts, steps=steps
             )

@@ -10,9 +10,8 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.learning.interpolate import Updates, interpolate
-from wordsway.learning.readout import Readout, readout
 from wordsway.learning.stack import stack
-from wordsway.maps.base import FeatureMap, View, nonzero_norm
+from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.sample import Sample
 
 UPDATES = ("fine-tune", "retrain")
@@ -80,7 +79,7 @@ def pose(
         else (found.fresh, found.fresh2, found.retrained)
     )
     view = stacked.phi.view(X, torch.float64)
-    look = readout(view, torch.stack([found.start, v / v2]))
+    look = view.readout(torch.stack([found.start, v / v2]))
     return Problem(
         stacked.phi,
         view,

@@ -2,9 +2,10 @@
 
 from wordsway.maps.activation import Activation, activation
 from wordsway.maps.attention.definition import RAF, Attention, ReluRAF
-from wordsway.maps.base import FeatureMap, Plan, View
+from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.callable import CallableMap
 from wordsway.maps.dense.definition import DRF, RF, FullyConnected
+from wordsway.optimize.plan import Plan
 
 __all__ = [
     "DRF",

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.maps.certificate import Certificate
 from wordsway.optimize.plan import Plan
+from wordsway.progress import Progress, silent
 from wordsway.sample import Sample, float64
+
+
+class Readout(Protocol):
+    """T linear readouts φ(X^i(Δ))·θ seen from one sample."""
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Values (B, T) and gradients with respect to Δ (B, T, d) for B pairs of a row and a Δ."""
 
 
 class View(ABC):
@@ -39,6 +50,20 @@ class View(ABC):
     def suggest(self, word: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
         """Up to ``count`` Δ worth starting from, (m, d) with m ≤ count; none by default."""
         return self.X.new_zeros(0, self.X.shape[1])
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        """A number that S at each of the rows cannot exceed, or None where no certificate is known
+        for this kind of map. The view must be in float64.
+        """
+        return None
+
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        """The readouts φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, p)."""
+        raise InputError(
+            "a map with a readout", type(self).__name__, "use FeatureMap.of, which has one"
+        )
 
     @property
     @abstractmethod
@@ -95,25 +120,12 @@ class FeatureMap(ABC):
         """Refuse texts this map was not made for; by default none."""
         return
 
-    @staticmethod
-    def of(
-        function: Any, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
-    ) -> FeatureMap:
-        """A map of any differentiable torch callable from (…, n, d) to features.
-
-        It computes in its own precision: that of a module's parameters, float64 for anything else,
-        unless you say so.
-
-        >>> identity = FeatureMap.of(lambda X: X)
-        >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape
-        torch.Size([2, 3])
-        """
-        from wordsway.maps.callable import CallableMap
-
-        return CallableMap(function, dtype=dtype, device=device)
+    #: `wordsway.maps.callable.callable_map`: a map of any differentiable torch callable.
+    of: ClassVar[Callable[..., FeatureMap]]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in self.describe().items() if k != 'map')})"
+        told = ", ".join(f"{k}={v}" for k, v in self.describe().items() if k != "map")
+        return f"{type(self).__name__}({told})"
 
 
 def as_batch(X: Any) -> torch.Tensor:

@@ -8,7 +8,8 @@ from typing import Any, final
 import torch
 
 from wordsway.errors import InputError
-from wordsway.maps.base import FeatureMap, Plan, View, nonzero_norm
+from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.optimize.plan import Plan
 from wordsway.sample import Sample
 
 
@@ -96,6 +97,54 @@ class CallableView(View):
         change = self.moved(words, delta) - self._features
         return (change * change).sum(1) / self._norm2
 
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        return CallableReadout(self, thetas)
+
     @property
     def bytes_per_row(self) -> int:
         return 8 * (self.X.numel() + self._features.numel()) * self.X.itemsize
+
+
+@final
+class CallableReadout:
+    """For any differentiable map: full forward passes, one backward pass per θ."""
+
+    def __init__(self, view: CallableView, thetas: torch.Tensor) -> None:
+        self.view, self.theta = view, thetas.to(view.X)
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().to(self.view.X).requires_grad_(True)
+            value = self.view.moved(rows, delta) @ self.theta.T
+            slopes = [
+                torch.autograd.grad(one.sum(), delta, retain_graph=True, allow_unused=True)[0]
+                if one.requires_grad
+                else None
+                for one in value.unbind(1)
+            ]
+        return value.detach(), torch.stack(
+            [torch.zeros_like(delta) if slope is None else slope for slope in slopes], 1
+        ).detach()
+
+
+def callable_map(
+    function: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> FeatureMap:
+    """A map of any differentiable torch callable from (…, n, d) to features: `FeatureMap.of`.
+
+    It computes in its own precision: that of a module's parameters, float64 for anything else,
+    unless you say so.
+
+    >>> identity = FeatureMap.of(lambda X: X)
+    >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape
+    torch.Size([2, 3])
+    """
+    return CallableMap(function, dtype=dtype, device=device)
+
+
+FeatureMap.of = staticmethod(callable_map)

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-
-#: Called with the number of words that have their certificate.
-Done = Callable[[int], None]
-
-
-def silent(words: int) -> None:
-    """Nobody is waiting for progress."""
-
 
 #: Total probability with which a certificate for weights drawn at random may fail.
 FAILURE = 1e-9

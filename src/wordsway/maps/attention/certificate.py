@@ -30,16 +30,20 @@ attention `wordsway.maps.attention.silence` says how far row i can turn to its o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 
 from wordsway.maps.attention.scores import ReluScores
 from wordsway.maps.attention.shares import neighbour, relu_curve, softmax_curve
 from wordsway.maps.attention.silence import largest_own_score, own_row_above
-from wordsway.maps.attention.view import AttentionView
-from wordsway.maps.certificate import Certificate, Done, norm_above, silent
+from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from wordsway.maps.attention.view import AttentionView
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
 TILTS = (0.0, 0.5, 1.0, 1.5)  # how strongly rows that are hard to win over are discounted
@@ -48,15 +52,15 @@ SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
 def certify(
-    view: AttentionView, words: list[int], radius: float, done: Done = silent
+    view: AttentionView, rows: Sequence[int], radius: float, progress: Progress = silent
 ) -> Certificate:
-    """An exact certificate for each word; the view must be in float64."""
+    """An exact certificate for each row; the view must be in float64."""
     relu = isinstance(view.kind, ReluScores)
     most = largest_own_score(view) if relu else math.inf
     tuned: Multipliers | None = None
     tilts: tuple[float, ...] = (0.0,) if relu else TILTS
     upper: list[float] = []
-    for i in words:
+    for i in rows:
         # The first word tries every way to weight the rows; the others follow the best of them.
         problem = _Problem.of(view, i, radius, most)
         total, start, chosen = math.inf, tuned, tilts[0]
@@ -69,7 +73,7 @@ def certify(
         # one and zero.
         longest = max(float(view.X.norm(dim=1).max()), float(view.X[i].norm()) + radius)
         hull = float((view.phi.norm(dim=1) + longest).norm())
-        done(len(upper) + 1)
+        progress("certifying", len(upper) + 1, len(rows))
         upper.append(
             (min(math.sqrt(total * SAFE), hull) if math.isfinite(total) else hull) / view.norm
         )

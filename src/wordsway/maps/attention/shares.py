@@ -4,11 +4,12 @@ between the grid points bounded.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from wordsway.maps.attention.view import AttentionView
+if TYPE_CHECKING:
+    from wordsway.maps.attention.view import AttentionView
 
 NODES = 56  # grid points in a (in the softmax case: logits from −9 to 9)
 STEEP = 600  # a ReLU row is steep where R is below 1/600 of what Δ can add to its score

@@ -17,10 +17,12 @@ is approached by projected gradients; every λ on the way gives a valid bound.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 
-from wordsway.maps.attention.view import AttentionView
+if TYPE_CHECKING:
+    from wordsway.maps.attention.view import AttentionView
 
 CELLS, STEPS = 40, 40
 

@@ -19,13 +19,19 @@ pairs, at most one per row) the same change is written with the mean m_j of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import final
 
 import torch
 
+from wordsway.maps.attention.certificate import certify
+from wordsway.maps.attention.readout import AttentionReadout
 from wordsway.maps.attention.scores import ReluScores, Scores
 from wordsway.maps.attention.starts import attracting, silencing
-from wordsway.maps.base import Plan, View, nonzero_norm
+from wordsway.maps.base import Readout, View, nonzero_norm
+from wordsway.maps.certificate import Certificate
+from wordsway.optimize.plan import Plan
+from wordsway.progress import Progress, silent
 
 #: Above this share of one key, a row is written with the mean of its other keys.
 SHARP = 0.9
@@ -33,11 +39,19 @@ SHARP = 0.9
 SMALL = 4_000_000
 
 
+def is_small(n: int, d: int) -> bool:
+    """Whether a product of a search is too small for more than one thread."""
+    return Plan().starts * (3 * n + d) * d < SMALL
+
+
+def plan_for(n: int, d: int) -> Plan:
+    """How to search; where looks are cheap, twice as many are taken."""
+    return Plan(starts=64, explore=10, keep=12, children=24) if is_small(n, d) else Plan()
+
+
 @final
 class AttentionView(View):
     """The view of softmax and ReLU attention. Shapes: B pairs (i, Δ), n tokens, d dimensions."""
-
-    plan = Plan()
 
     def __init__(self, scores: Scores, X: torch.Tensor, W: torch.Tensor, name: str) -> None:
         root = math.sqrt(X.shape[1])
@@ -58,9 +72,8 @@ class AttentionView(View):
         self.norm = nonzero_norm(float(self.phi.norm()), name)
         # Row i of these is about word i: pairs (i, j) for every row j.
         self._pairs = tuple(part.T.contiguous() for part in scores.prepare(self.s))
-        self.small = self.plan.starts * self._stack.numel() < SMALL
-        if self.small:  # looks are so cheap that twice as many are taken
-            self.plan = Plan(starts=64, explore=10, keep=12, children=24)
+        self.small = is_small(n, d)
+        self.plan = plan_for(n, d)
         self._phi2 = (self.phi * self.phi).sum(1)
         self._y2 = ((X * X).sum(1, keepdim=True) - 2 * X @ self.phi.T + self._phi2).clamp_min(0)
         share, top = self.P.max(1)
@@ -141,6 +154,14 @@ class AttentionView(View):
             quiet = silencing(self, word, count // 2, radius, noise)
             return torch.cat([quiet, attracting(self, word, count - len(quiet), radius, noise)])
         return attracting(self, word, count, radius, noise)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate:
+        return certify(self, rows, radius, progress)
+
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        return AttentionReadout(self, thetas)
 
     @property
     def bytes_per_row(self) -> int:

@@ -30,13 +30,15 @@ limit stands in the bound, which is why it is within a few per cent for RF.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 
 from wordsway.gaussian.joint import DrawnWord, OneWord
 from wordsway.maps.activation import Activation
-from wordsway.maps.certificate import FAILURE, Certificate, Done, norm_above, silent
-from wordsway.maps.dense.definition import FullyConnected, FullyConnectedView
+from wordsway.maps.certificate import FAILURE, Certificate, norm_above
+from wordsway.maps.dense.layers import Trace
+from wordsway.progress import Progress, silent
 
 #: Cells of the grids over the component of a change along the direction already looked at: angles
 #: in the first layer, lengths in the later ones.
@@ -47,44 +49,41 @@ WEIGHTED_UP_TO = 1024
 
 
 def certify(
-    phi: FullyConnected,
-    view: FullyConnectedView,
-    words: list[int],
-    radius: float,
-    done: Done = silent,
+    trace: Trace, rows: Sequence[int], radius: float, progress: Progress = silent
 ) -> Certificate | None:
-    """The best certificate there is for each word, or None where the activation's Lipschitz
-    constant is unknown.
+    """The best certificate there is for each row, or None where the activation's Lipschitz constant
+    is unknown.
     """
-    if phi.activation.lipschitz is None:
+    layers = trace.layers
+    if layers.activation.lipschitz is None:
         return None
-    exact = None if phi.on_demand else _exact(phi, view, words, radius)
-    if phi.beta is None:
+    exact = None if layers.on_demand else _exact(trace, rows, radius)
+    if layers.beta is None:
         assert exact is not None
         return Certificate.exact(exact)
-    probable = _gaussian(phi, view, words, radius, done)
+    probable = _gaussian(trace, rows, radius, progress)
     if exact is not None and bool((exact <= probable).all()):
         return Certificate.exact(exact)
     return Certificate.probable(probable if exact is None else torch.minimum(exact, probable))
 
 
-def _exact(
-    phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float
-) -> torch.Tensor:
-    act, z = phi.activation, [part.to(torch.float64) for part in view.z]
+def _exact(trace: Trace, rows: Sequence[int], radius: float) -> torch.Tensor:
+    phi = trace.layers
+    act = phi.activation
+    z = [part.to(torch.float64) for part in trace.z]
     later = [V.dense().to(torch.float64) for V in phi.later]
     plain = [
         norm_above(V) * act.certified_lipschitz() if len(V) > WEIGHTED_UP_TO else None
         for V in later
     ]
     upper = []
-    for i in words:
+    for i in rows:
         V = phi.first.word(i)
         assert not isinstance(V, (OneWord, DrawnWord))  # weights that are there
         rho = radius * _weighted_norm(V.dense().to(torch.float64), z[0], radius, act)
         for W, pre, norm in zip(later, z[1:], plain, strict=True):
             rho *= norm if norm is not None else _weighted_norm(W, pre, rho, act)
-        upper.append(rho / view.norm)
+        upper.append(rho / trace.norm)
     return torch.tensor(upper, dtype=torch.float64)
 
 
@@ -93,26 +92,27 @@ def _weighted_norm(V: torch.Tensor, z: torch.Tensor, rho: float, act: Activation
     return norm_above(act.gain(z, reach)[:, None] * V)
 
 
-def _gaussian(
-    phi: FullyConnected, view: FullyConnectedView, words: list[int], radius: float, done: Done
-) -> torch.Tensor:
+def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progress) -> torch.Tensor:
+    phi = trace.layers
     assert phi.beta is not None
-    act, L = phi.activation, phi.activation.certified_lipschitz()
-    z, h = [part.to(torch.float64) for part in view.z], [part.to(torch.float64) for part in view.h]
+    act = phi.activation
+    L = act.certified_lipschitz()
+    z = [part.to(torch.float64) for part in trace.z]
+    h = [part.to(torch.float64) for part in trace.h]
     # One event per word, layer and grid point, and one per width and for the first layer's
     # Frobenius norm.
-    t = math.sqrt(2 * math.log(len(words) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
+    t = math.sqrt(2 * math.log(len(rows) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
     d, k = phi.d, phi.k
     upper = []
-    for i in words:
-        x = view.X[i].to(torch.float64)
+    for i in rows:
+        x = trace.X[i].to(torch.float64)
         sigma = math.sqrt(phi.beta / (phi.n * d))
         if not float(x.norm()) > 0:
             x = torch.nn.functional.one_hot(torch.tensor(0), d).to(
                 x
             )  # z says nothing of V_i then; any direction will do
         seen = (
-            phi.first.word(i).right((x / x.norm()).to(view.X.dtype)).to(torch.float64)
+            phi.first.word(i).right((x / x.norm()).to(trace.X.dtype)).to(torch.float64)
         )  # V_i x̂, looked at with z
         # Layer 1: Δ on the sphere (F∘V is convex), at angle θ to x̂; an arc lies below its ends
         # stretched by 1/cos(half).
@@ -141,8 +141,8 @@ def _gaussian(
                     sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)
                 ),
             )
-        upper.append(rho / view.norm)
-        done(len(upper))
+        upper.append(rho / trace.norm)
+        progress("certifying", len(upper), len(rows))
     return torch.tensor(upper, dtype=torch.float64)
 
 

@@ -1,0 +1,176 @@
+"""What the rest of the program knows of a kind of map: its name, its options, what it costs.
+
+Every map is one `MapKind`, and `wordsway.maps.registry` lists them. Command line, sweeps, forecasts
+and plots ask here; none of them names a map.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap
+from wordsway.optimize.plan import Plan
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument of a map beyond n, d and the seed; ``default`` None means that the map chooses."""
+
+    name: str
+    type: type
+    default: Any
+    help: str
+    least: int | None = None
+
+    def check(self, value: Any) -> None:
+        """Refuse a value below the least one."""
+        if self.least is not None and value is not None and value < self.least:
+            raise InputError(f"{self.name} ≥ {self.least}", value, f"pass a positive {self.name}")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a map is drawn: a colour that colour-blind readers can tell apart, and a marker."""
+
+    colour: str
+    marker: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a search costs: bytes held at the peak (beyond the process itself), and floating-point
+    operations.
+    """
+
+    bytes: float
+    work: float
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A curve of the theory to draw beside measurements.
+
+    ``shape`` is a function of n. It is a prediction where ``anchor`` is "none"; otherwise only its
+    shape is predicted, and it is drawn through the "mean" of what was measured, or through the
+    "first" point. ``smooth`` curves may be asked at any real n, the others are costly and are asked
+    at the measured n.
+
+    >>> falling = Reference("∝ 1/√n", lambda n: n**-0.5, anchor="first")
+    >>> falling.values([4, 16], {4: 3.0, 16: 1.4})
+    [3.0, 1.5]
+    """
+
+    label: str
+    shape: Callable[[float], float]
+    anchor: str = "none"
+    smooth: bool = True
+    dash: str = ":"
+
+    def values(self, n: Sequence[float], measured: Mapping[int, float]) -> list[float]:
+        """The curve at each n, given the measured S (by n) that it may be anchored to."""
+        scale = 1.0
+        if self.anchor == "mean":
+            shapes = [self.shape(at) for at in measured]
+            scale = sum(measured.values()) / sum(shapes)
+        elif self.anchor == "first":
+            first = min(measured)
+            scale = measured[first] / self.shape(first)
+        return [scale * self.shape(at) for at in n]
+
+
+def constant() -> Reference:
+    """S stays away from 0: Ω(1)."""
+    return Reference("constant, Ω(1)", lambda n: 1.0, anchor="mean")
+
+
+def falling() -> Reference:
+    """S falls like 1/√n."""
+    return Reference("∝ 1/√n", lambda n: 1 / math.sqrt(n), anchor="first", dash="--")
+
+
+class SearchCost(Protocol):
+    """The cost of searching ``rows`` rows of one text, certificate included if asked for."""
+
+    def __call__(
+        self,
+        n: int,
+        d: int,
+        rows: int,
+        *,
+        plan: Plan | None = None,
+        effort: float = 1.0,
+        certificate: bool = True,
+        memory: int = 2**31,
+        **options: Any,
+    ) -> Cost: ...
+
+
+@dataclass(frozen=True)
+class MapKind:
+    """A kind of map.
+
+    ``build(n, d, seed, **options)`` draws one; ``features(n, d, **options)`` counts its features;
+    ``references(d, **options)`` are the theory's curves of S against n; ``cost(n, d, rows, …)``
+    computes what a search takes, without making a map. An option that is None takes its default.
+    """
+
+    name: str
+    title: str
+    about: str
+    make: Callable[..., FeatureMap]
+    count: Callable[..., int]
+    search_cost: SearchCost
+    style: Style
+    references: Callable[..., list[Reference]]
+    options: tuple[Option, ...] = ()
+
+    def build(self, n: int, d: int, seed: int, **options: Any) -> FeatureMap:
+        """The map for texts of n rows in d dimensions, drawn from a seed."""
+        return self.make(n, d, seed, **self.filled(options))
+
+    def features(self, n: int, d: int, **options: Any) -> int:
+        """How many features the map has."""
+        return self.count(n, d, **self.filled(options))
+
+    def cost(
+        self,
+        n: int,
+        d: int,
+        rows: int,
+        *,
+        plan: Plan | None = None,
+        effort: float = 1.0,
+        certificate: bool = True,
+        memory: int = 2**31,
+        **options: Any,
+    ) -> Cost:
+        """What measuring ``rows`` rows of one text takes, counted from the sizes alone."""
+        return self.search_cost(
+            n,
+            d,
+            rows,
+            plan=plan,
+            effort=effort,
+            certificate=certificate,
+            memory=memory,
+            **self.filled(options),
+        )
+
+    def filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options checked, with defaults where they are missing or None."""
+        known = {option.name: option for option in self.options}
+        for name, value in options.items():
+            if name in known:
+                known[name].check(value)
+            elif value is not None:
+                raise InputError(
+                    f"options of {self.name} among {', '.join(known) or 'none'}",
+                    f"{name}={value}",
+                    f"leave {name} out, or use another map",
+                )
+        given = {name: value for name, value in options.items() if value is not None}
+        return {name: given.get(name, option.default) for name, option in known.items()}

@@ -1,0 +1,74 @@
+"""Every map there is, by name. A new map is one file or folder beside this one, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wordsway.errors import InputError
+from wordsway.maps.attention import kinds as attention
+from wordsway.maps.dense import kinds as dense
+from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style
+
+#: In the order in which they are listed and drawn.
+MAPS: dict[str, MapKind] = {
+    kind.name: kind
+    for kind in (
+        dense.RF_KIND,
+        dense.DRF_KIND,
+        attention.RAF_KIND,
+        attention.RELU_RAF_KIND,
+    )
+}
+
+__all__ = [
+    "MAPS",
+    "Cost",
+    "MapKind",
+    "Option",
+    "Reference",
+    "Style",
+    "all_options",
+    "check_options",
+    "kind_of",
+]
+
+
+def kind_of(name: str) -> MapKind:
+    """The kind of map with this name.
+
+    >>> kind_of("raf").build(n=3, d=4, seed=0)
+    RAF(d=4, seed=0)
+    """
+    if name not in MAPS:
+        raise InputError(f"a map among {', '.join(MAPS)}", repr(name), "choose one of them")
+    return MAPS[name]
+
+
+def all_options() -> dict[str, Option]:
+    """The options of all maps by name, for a command line that serves every one of them.
+
+    >>> list(all_options())
+    ['k', 'depth']
+    """
+    return {option.name: option for kind in MAPS.values() for option in kind.options}
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that this map does not have, naming those that do.
+
+    >>> check_options("raf", {"k": 5})
+    Traceback (most recent call last):
+    wordsway.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k out
+    """
+    kind = kind_of(name)
+    own = {option.name: option for option in kind.options}
+    for option, value in options.items():
+        if value is None:
+            continue
+        if option in own:
+            own[option].check(value)
+            continue
+        others = [k.name for k in MAPS.values() if option in {o.name for o in k.options}]
+        known = f"{option} only with {' and '.join(others)}" if others else "an option of a map"
+        raise InputError(known, f"{option}={value} with {name}", f"leave {option} out")
