@@ -20,7 +20,7 @@ PARTS: tuple[Pos, ...] = ("noun", "verb", "adj", "adv")
 #: The first number of a sense key; 5 is an adjective of a cluster.
 _NUMBERS: dict[str, Pos] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
 _LETTERS: dict[str, Pos] = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
-ANTONYM, SIMILAR = "!", "&"
+ANTONYM = "!"
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,6 @@ class WordNet:
             if sense.number == number:
                 words = self.synset(pos, sense.offset).words
                 return tuple(one for one in words if one.lower() != sense.word)
-        return ()
-
-    def similar(self, word: str, number: int = 1) -> tuple[str, ...]:
-        """The words of the adjective clusters beside sense ``number`` (pointers ``&``)."""
-        for sense in self.senses(word, "adj"):
-            if sense.number == number:
-                near = self.synset("adj", sense.offset).pointers
-                beside = [p for p in near if p.symbol == SIMILAR]
-                return tuple(w for p in beside for w in self.synset("adj", p.offset).words)
         return ()
 
 

@@ -1,0 +1,1 @@
+"""Minimal edits of English sentences whose effect on the meaning is known."""

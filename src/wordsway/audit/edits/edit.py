@@ -1,0 +1,145 @@
+"""A minimal edit, and a sentence as the rules see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from wordsway.audit.forms import takes_an
+from wordsway.reading import word_spans
+
+Role = Literal["turning", "keeping", "random"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """``before``, at ``start`` of a text, becomes ``after``; one of them may be empty.
+
+    >>> edit = Edit("It is good.", 6, "good", "bad", "antonyms", "turning")
+    >>> edit.edited, edit.end
+    ('It is bad.', 10)
+    """
+
+    text: str
+    start: int
+    before: str
+    after: str
+    kind: str
+    role: Role
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.before)
+
+    @property
+    def edited(self) -> str:
+        return self.text[: self.start] + self.after + self.text[self.end :]
+
+
+class Change(NamedTuple):
+    """What an edit does, before it has a kind."""
+
+    start: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a sentence, ``text[start:end]``; ``lower`` has a plain apostrophe."""
+
+    text: str
+    lower: str
+    start: int
+    end: int
+
+    @property
+    def capital(self) -> bool:
+        return self.text[:1].isupper()
+
+
+class Sentence:
+    """A text and its words; rules make edits of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [
+            Token(text[a:b], text[a:b].lower().replace("’", "'"), a, b) for a, b in word_spans(text)
+        ]
+        self.lower = [token.lower for token in self.tokens]
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The different words, in small letters."""
+        return set(self.lower)
+
+    def word(self, index: int) -> str:
+        """The word in small letters; "" beyond either end."""
+        return self.lower[index] if 0 <= index < len(self.lower) else ""
+
+    def named(self, index: int) -> bool:
+        """Does this word look like a part of a name or a title? Capital, not first."""
+        return (
+            0 < index < len(self.tokens)
+            and self.tokens[index].capital
+            and (self.tokens[index].text != "I" and not self.tokens[index].text.startswith("I'"))
+        )
+
+    def in_name(self, index: int) -> bool:
+        """Is the word, or one beside it, a part of a name?"""
+        return any(self.named(beside) for beside in (index - 1, index, index + 1))
+
+    def replaced(self, first: int, last: int, after: str) -> Change:
+        """Words ``first`` … ``last`` become ``after``: as a capital or not, with a or an before it.
+
+        >>> Sentence("It was an interesting film.").replaced(3, 3, "boring")
+        Change(start=7, before='an interesting', after='a boring')
+        """
+        start, end = self.tokens[first].start, self.tokens[last].end
+        before = self.text[start:end]
+        if before[:1].isupper() and not (before.startswith("I") and before[1:2] in ("", "'", " ")):
+            after = after[:1].upper() + after[1:]
+        article = self.word(first - 1)
+        wanted = "an" if takes_an(after) else "a"
+        if article in ("a", "an") and article != wanted:
+            token = self.tokens[first - 1]
+            spelled = wanted.capitalize() if token.capital else wanted
+            after = spelled + self.text[token.end : start] + after
+            start = token.start
+        return Change(start, self.text[start:end], after)
+
+    def inserted(self, index: int, word: str) -> Change:
+        """``word`` and a space come before word ``index``."""
+        start = self.tokens[index].start
+        return Change(start, "", f"{word} ")
+
+    def removed(self, first: int, last: int) -> Change:
+        """Words ``first`` … ``last`` go, with the space behind them."""
+        start, end = self.tokens[first].start, self.tokens[last].end
+        if self.text[end : end + 1] == " ":
+            end += 1
+        elif self.text[start - 1 : start] == " ":
+            start -= 1
+        return Change(start, self.text[start:end], "")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of edit: what it does to the meaning, one sentence about it, and where it applies."""
+
+    name: str
+    role: Role
+    about: str
+    apply: Callable[[Sentence], Iterable[Change]]
+
+    def edits(self, text: str | Sentence) -> list[Edit]:
+        """All edits of this kind, in the order of the text."""
+        sentence = text if isinstance(text, Sentence) else Sentence(text)
+        if not sentence.tokens:
+            return []
+        found = [
+            Edit(sentence.text, *change, self.name, self.role) for change in self.apply(sentence)
+        ]
+        return [edit for edit in found if edit.edited != edit.text]

@@ -1,0 +1,169 @@
+"""Antonyms and synonyms from WordNet, guarded so that sentences stay readable.
+
+No tagger says which part of speech a word has, or which sense is meant. So a word is replaced only
+where there is little to mistake: in the texts tagged for WordNet, at least `SHARE` of its uses have
+one part of speech, and at least `DOMINANT` of these the very sense whose antonym or synonym is
+taken; the new word must be known as well, and mostly of the same part of speech itself. What this
+still gets wrong was read, word by word, and is listed. Synonyms are closer calls: of what the guard
+lets through only those in `ACCEPTED` are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from wordsway.audit.edits.edit import Change, Rule, Sentence
+from wordsway.audit.edits.lexicon import FUNCTION
+from wordsway.audit.edits.word_pairs import (
+    ACCEPTED,
+    COMMON,
+    IDIOMS,
+    NOT_AFTER,
+    NOT_BEFORE,
+    REFUSED,
+    SURE_OPPOSITES,
+    SURE_SYNONYMS,
+)
+from wordsway.audit.forms import Form, inflected, plural, singular, verb_forms
+from wordsway.audit.wordnet import PARTS, Pos, wordnet
+
+#: Of a word's uses in tagged texts: those of one part of speech, and those of one sense of it.
+SHARE, DOMINANT = 0.85, 0.6
+#: Uses that a word needs to be known well enough.
+USES = 4
+
+
+@cache
+def readings(word: str) -> tuple[tuple[str, Pos, Form], ...]:
+    """The (base, part of speech, form) that a spelling can be, WordNet knowing the base."""
+    found: list[tuple[str, Pos, Form]] = []
+    net = wordnet()
+    found += [(word, pos, "") for pos in PARTS if pos != "verb" and net.senses(word, pos)]
+    one = singular(word)
+    if one is not None and net.senses(one, "noun"):
+        found.append((one, "noun", "s"))
+    found += [(base, "verb", form) for base, form in verb_forms(word) if net.senses(base, "verb")]
+    return tuple(found)
+
+
+@cache
+def likely(word: str) -> tuple[str, Pos, Form] | None:
+    """The one reading of a spelling that is nearly always meant; None where none is.
+
+    >>> likely("loved"), likely("light")
+    (('love', 'verb', 'ed'), None)
+    """
+    net = wordnet()
+    uses: dict[tuple[str, Pos, Form], int] = {}
+    for base, pos, form in readings(word):
+        # A form is one of about three of its verb, a plural one of two of its noun.
+        part = {"verb": 3, "noun": 2 if form else 1}.get(pos, 1)
+        uses[base, pos, form] = max(1, net.count(base, pos)) // part + (part == 1)
+    total = sum(uses.values())
+    best = max(uses, key=lambda reading: uses[reading], default=None)
+    if best is None or net.count(best[0], best[1]) < USES or uses[best] < SHARE * total:
+        return None
+    return best
+
+
+def dominant(base: str, pos: Pos, number: int = 1) -> bool:
+    """Is this sense nearly always meant?"""
+    net = wordnet()
+    return any(
+        sense.number == number and sense.count >= DOMINANT * net.count(base, pos)
+        for sense in net.senses(base, pos)
+    )
+
+
+@cache
+def opposite(word: str) -> str | None:
+    """The antonym in the same form.
+
+    >>> opposite("happy"), opposite("manages"), opposite("light")
+    ('unhappy', 'fails', None)
+    """
+    if word in SURE_OPPOSITES:
+        return SURE_OPPOSITES[word]
+    reading = likely(word)
+    if reading is None or word in FUNCTION or reading[0] in REFUSED:
+        return None
+    base, pos, _ = reading
+    return _best(reading, [one for one in wordnet().antonyms(base, pos) if _usable(one, pos)])
+
+
+@cache
+def same(word: str) -> str | None:
+    """The synonym in the same form.
+
+    >>> same("rapidly"), same("films"), same("light")
+    ('quickly', 'movies', None)
+    """
+    if word in SURE_SYNONYMS:
+        return SURE_SYNONYMS[word]
+    reading = likely(word)
+    if reading is None or reading[0] not in ACCEPTED:
+        return None
+    base, pos, _ = reading
+    net = wordnet()
+    back = [  # the synonym must mean mostly this, too
+        one
+        for one in net.synonyms(base, pos)
+        if _usable(one, pos)
+        and any(
+            base in net.synonyms(one, pos, sense.number) and dominant(one, pos, sense.number)
+            for sense in net.senses(one, pos)
+        )
+    ]
+    return _best(reading, back)
+
+
+def _best(reading: tuple[str, Pos, Form], others: list[str]) -> str | None:
+    """The most frequent of the others, in the form of the reading."""
+    base, pos, form = reading
+    if not others or not dominant(base, pos):
+        return None
+    best = max(others, key=lambda one: wordnet().count(one, pos))
+    if pos == "noun" and form == "s":
+        return plural(best)
+    return inflected(best, form)
+
+
+def _usable(one: str, pos: Pos) -> bool:
+    net = wordnet()
+    count = net.count(one, pos)
+    every = sum(net.count(one, part) for part in PARTS)
+    plain = one.isalpha() and one.islower() and one not in FUNCTION
+    return plain and count >= max(USES, SHARE * every)
+
+
+def _replaced(sentence: Sentence, other: Callable[[str], str | None]) -> Iterator[Change]:
+    for at, word in enumerate(sentence.lower):
+        if not word.isalpha() or sentence.in_name(at):
+            continue
+        new = other(word)
+        if new is None or new in sentence.words:
+            continue
+        before, after = sentence.word(at - 1), sentence.word(at + 1)
+        if before in NOT_AFTER.get(word, ()) or after in NOT_BEFORE.get(word, ()):
+            continue
+        if word in IDIOMS and IDIOMS[word] & sentence.words:
+            continue
+        yield sentence.replaced(at, at, new)
+
+
+ANTONYMS = Rule(
+    "antonyms",
+    "turning",
+    "a word becomes its opposite in WordNet",
+    lambda sentence: _replaced(sentence, opposite),
+)
+
+
+def _synonyms(sentence: Sentence) -> list[Change]:
+    """All of them; those that stand in every other sentence only where there are no others."""
+    found = list(_replaced(sentence, same))
+    return [change for change in found if change.before.lower() not in COMMON] or found
+
+
+SYNONYMS = Rule("synonyms", "keeping", "a word becomes its synonym in WordNet", _synonyms)

@@ -1,0 +1,162 @@
+"""Negation put in or taken out: "It is good." ↔ "It is not good."
+
+Put in: behind the first auxiliary of the main clause, or with do before a few common verbs. Taken
+out: "not" behind an auxiliary, or "n't" at its end. Sentences with words that need a negation
+("any", "yet") or shun one ("some", "already") are left alone, and so are those with a second one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wordsway.audit.edits.edit import Change, Rule, Sentence
+from wordsway.audit.edits.lexicon import (
+    AUXILIARIES,
+    BE,
+    CONJUNCTIONS,
+    DETERMINERS,
+    HAVE,
+    MODALS,
+    PREPOSITIONS,
+    WITH_NEGATION,
+    negated,
+    words,
+)
+from wordsway.audit.forms import inflected, verb_forms
+from wordsway.audit.wordnet import wordnet
+
+#: Behind an auxiliary these would have to come before "not", or change their own meaning.
+_SHUN = words(
+    "also both still already just even always often probably certainly definitely obviously "
+    "clearly actually simply truly so such too some pretty rather fairly quite either neither "
+    "perhaps maybe sometimes usually generally occasionally partly largely basically essentially "
+    "merely mostly as what how who where why when that if better supposed sure ever now then "
+    "almost nearly indeed sadly surely about well enough only however unfortunately many most "
+    "several few all i you he she we they it there this these those , . ; : !"
+)
+_ASSERTING = {"some", "already", "too", "also", "both", "still"}
+_PRONOUNS = words("i you we they")
+_THIRD = words("he she it this that")
+#: Verbs that are negated with do, in the present and the past.
+_VERBS = words(
+    "like love enjoy recommend want need understand remember agree expect know believe care "
+    "appreciate buy watch see find feel laugh cry sleep work make have look seem"
+)
+_CONTRACTED = words("it's he's she's that's there's i'm we're they're you're this's")
+_WONT = {"won't": "will", "can't": "can", "shan't": "shall", "cannot": "can"}
+_FIRST = DETERMINERS | words("i you he she it we they this that there")
+
+
+def _insertions(sentence: Sentence) -> Iterator[Change]:
+    words = sentence.lower
+    if any(negated(word) for word in words) or words[0] not in _FIRST | _CONTRACTED:
+        return
+    if _ASSERTING & sentence.words or "as well" in sentence.text:
+        return
+    for at, word in enumerate(words[:8]):
+        if (word in CONJUNCTIONS and at > 0) or word in (",", ";", ":"):
+            return
+        following = sentence.word(at + 1)
+        if word in _CONTRACTED and at == 0:
+            if following not in _SHUN and _goes_on(following):
+                yield sentence.inserted(at + 1, "not")
+            return
+        if word in (BE | HAVE | MODALS) - {"be", "been", "being"} and at > 0:
+            if following in _SHUN or not _goes_on(following):
+                return
+            if word in HAVE and not _participle(following):
+                return
+            if word in MODALS and not _base(following):
+                return
+            if word == "can":
+                yield sentence.replaced(at, at, "cannot")
+            else:
+                yield sentence.inserted(at + 1, "not")
+            return
+        if at == 1 and words[0] in _PRONOUNS | _THIRD:
+            yield from _with_do(sentence, at)
+            return
+
+
+def _goes_on(word: str) -> bool:
+    return word.isalpha() and word not in PREPOSITIONS | AUXILIARIES - {
+        "be",
+        "have",
+        "do",
+        "been",
+        "being",
+    }
+
+
+def _participle(word: str) -> bool:
+    return word == "been" or any(
+        form in ("ed", "en") and wordnet().senses(base, "verb") for base, form in verb_forms(word)
+    )
+
+
+def _base(word: str) -> bool:
+    return word in ("be", "have", "do") or bool(wordnet().senses(word, "verb"))
+
+
+def _with_do(sentence: Sentence, at: int) -> Iterator[Change]:
+    """I like → I do not like; he loved → he did not love."""
+    if sentence.word(at + 1) in _SHUN - {"it", "this", "these", "those", "that"}:
+        return
+    for base, form in verb_forms(sentence.word(at)):
+        if base not in _VERBS:
+            continue
+        plain = sentence.word(0) in _PRONOUNS
+        verb = {"": "do", "s": "does", "ed": "did"}.get(form)
+        if verb is None or (form == "" and not plain) or (form == "s" and plain):
+            continue
+        if base == "have" and sentence.word(at + 1) not in DETERMINERS:
+            continue
+        yield sentence.replaced(at, at, f"{verb} not {base}")
+        return
+
+
+def _removals(sentence: Sentence) -> Iterator[Change]:
+    words = sentence.lower
+    if sum(negated(word) for word in words) != 1:
+        return
+    at = next(index for index, word in enumerate(words) if negated(word))
+    before = sentence.word(at - 1)
+    if set(words[at + 1 :]) & WITH_NEGATION or sentence.word(at + 1) in (",", ".", "a", "have"):
+        return
+    if sentence.word(at - 2) == "or":  # it may or may not
+        return
+    word = words[at]
+    if word == "not":
+        if before in BE | HAVE | MODALS and sentence.word(at + 1).isalpha():
+            yield sentence.removed(at, at)
+        elif before in ("do", "does", "did"):
+            yield from _without_do(sentence, at - 1, at, before)
+    elif word.endswith("n't") or word == "cannot":
+        verb = _WONT.get(word, word.removesuffix("n't"))
+        if verb in ("do", "does", "did"):
+            yield from _without_do(sentence, at, at, verb)
+        elif verb in BE | HAVE | MODALS and at > 0 and words[at - 1] not in (",",):
+            yield sentence.replaced(at, at, verb)
+
+
+def _without_do(sentence: Sentence, first: int, not_at: int, verb: str) -> Iterator[Change]:
+    """do not like → like, didn't like → liked; an order ("Don't watch it") → "Watch it"."""
+    base = sentence.word(not_at + 1)
+    if not base.isalpha() or not wordnet().senses(base, "verb") or base.endswith("ly"):
+        return
+    if first == 0:
+        if verb == "do":
+            yield sentence.replaced(first, not_at + 1, base)
+        return
+    if sentence.word(first - 1) in (",", "why", "and", "or"):
+        return
+    form = {"do": "", "does": "s", "did": "ed"}[verb]
+    yield sentence.replaced(first, not_at + 1, inflected(base, form))  # type: ignore[arg-type]
+
+
+def _negation(sentence: Sentence) -> Iterator[Change]:
+    yield from _insertions(sentence)
+    yield from _removals(sentence)
+
+
+NEGATION = Rule("negation", "turning", "a “not” is put in or taken out", _negation)

@@ -1,0 +1,230 @@
+"""Numbers, units and quantifiers: how many, of what, and of how many of them it is true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wordsway.audit.edits.edit import Change, Rule, Sentence
+from wordsway.audit.edits.lexicon import WITH_NEGATION, negated, words
+from wordsway.audit.forms import singular
+from wordsway.audit.wordnet import wordnet
+
+_WORDS = {
+    "two": "seven",
+    "three": "nine",
+    "four": "ten",
+    "five": "twelve",
+    "six": "two",
+    "seven": "three",
+    "eight": "two",
+    "nine": "three",
+    "ten": "four",
+    "eleven": "three",
+    "twelve": "five",
+    "fifteen": "forty",
+    "twenty": "sixty",
+    "thirty": "seventy",
+    "forty": "ninety",
+    "fifty": "twenty",
+    "sixty": "thirty",
+}
+_DIGITS = re.compile(r"[2-9]|[1-9]\d{1,3}")
+_RATING = re.compile(r"\d|10")
+#: What is said of a number more than of what it counts, or of two numbers at once.
+_NOT_BESIDE = {"or", "to", "and", "something", "plus", "-"}
+
+
+def _numbers(sentence: Sentence) -> Iterator[Change]:
+    for at, token in enumerate(sentence.tokens):
+        if sentence.in_name(at) and not _DIGITS.fullmatch(token.text):
+            continue
+        if token.lower in _WORDS:
+            if not _beside_another(sentence, at) and _counted(sentence, at + 1):
+                yield sentence.replaced(at, at, _WORDS[token.lower])
+        elif _DIGITS.fullmatch(token.text) and not _glued(sentence, at):
+            if _beside_another(sentence, at) or token.text in ("180", "360", "911"):
+                continue
+            rating = sentence.word(at - 1) in ("a", "an") or sentence.word(at + 1) == "out"
+            if rating and _RATING.fullmatch(token.text):
+                yield sentence.replaced(at, at, "9" if int(token.text) <= 5 else "2")
+            elif sentence.word(at - 1) == "at" and int(token.text) <= 12:  # o'clock
+                hour = int(token.text)
+                yield sentence.replaced(at, at, str(hour + 4 if hour < 8 else hour - 5))
+            elif sentence.word(at - 2) != "out":
+                yield sentence.replaced(at, at, _other(int(token.text)))
+
+
+def _beside_another(sentence: Sentence, at: int) -> bool:
+    return bool({sentence.word(at - 1), sentence.word(at + 1)} & _NOT_BESIDE)
+
+
+def _glued(sentence: Sentence, at: int) -> bool:
+    """Is the number a part of something larger: 2.5, 1,000, 9:30, a title (Rocky 2), number 1?"""
+    token, text = sentence.tokens[at], sentence.text
+    before, after = text[token.start - 1 : token.start], text[token.end : token.end + 1]
+    beside = (before not in ("", " ", "$")) or (after not in ("", " ", ".", ",", "%", "!", ";"))
+    decimal = after in (".", ",") and text[token.end + 1 : token.end + 2].isdigit()
+    title = sentence.named(at - 1) or sentence.named(at + 1)
+    return beside or decimal or title or sentence.word(at - 1) in _OF_NAMES
+
+
+_OF_NAMES = words("number part episode season volume chapter no act rated top version")
+
+
+def _other(number: int) -> str:
+    """Another number of the same sort: years and ages stay possible, others are off by ten times.
+
+    >>> [_other(number) for number in (1985, 5, 12, 90, 300)]
+    ['1945', '50', '52', '40', '30']
+    """
+    if 1900 <= number <= 2029:
+        return str(number - 40 if number >= 1950 else number + 40)
+    if 10 <= number < 100:
+        return str(number + 40 if number < 60 else number - 50)
+    return str(number // 10 if number % 10 == 0 else number * 10)
+
+
+def _counted(sentence: Sentence, at: int) -> bool:
+    """Is there a plural, one of the next two words?"""
+    for index in (at, at + 1):
+        word = sentence.word(index)
+        base = singular(word)
+        if base is not None and wordnet().senses(base, "noun"):
+            return not sentence.named(index)
+        if not wordnet().senses(word, "adj"):
+            return False
+    return False
+
+
+_UNITS = {
+    "second": "hour",
+    "minute": "hour",
+    "hour": "minute",
+    "day": "year",
+    "week": "year",
+    "month": "day",
+    "year": "week",
+    "decade": "month",
+    "century": "decade",
+    "dollar": "cent",
+    "buck": "cent",
+    "cent": "dollar",
+    "pound": "penny",
+    "mile": "foot",
+    "meter": "mile",
+    "metre": "mile",
+    "kilometer": "meter",
+    "kilometre": "metre",
+    "inch": "foot",
+    "foot": "mile",
+    "ounce": "pound",
+    "gram": "kilogram",
+    "kilogram": "gram",
+    "mg": "g",
+    "ml": "l",
+    "g": "mg",
+    "kg": "g",
+    "km": "m",
+    "cm": "m",
+    "liter": "milliliter",
+    "litre": "millilitre",
+    "million": "thousand",
+    "billion": "thousand",
+}
+_PLURALS = {"foot": "feet", "century": "centuries", "penny": "pence", "inch": "inches"}
+_SAME = {"mg", "ml", "g", "l", "kg", "km", "cm", "m", "million", "billion", "thousand"}
+_COUNTS = set(_WORDS) | words("few several many hundred thousand dozen couple")
+
+
+def _units(sentence: Sentence) -> Iterator[Change]:
+    for at in range(1, len(sentence.tokens)):
+        word = sentence.word(at)
+        base = next((one for one, many in _PLURALS.items() if many == word), None)
+        base = base or (word if word in _SAME else singular(word))
+        if base not in _UNITS or sentence.in_name(at):
+            continue
+        number = sentence.word(at - 1)
+        if not (number in _COUNTS or re.fullmatch(r"\d+", number)) or sentence.named(at - 1):
+            continue
+        if sentence.word(at + 1) == "old" or re.fullmatch(r"(19|20)\d\d", number):
+            continue
+        new = _UNITS[base]
+        yield sentence.replaced(at, at, new if new in _SAME else _PLURALS.get(new, f"{new}s"))
+
+
+#: One word that says of how many it is true, and the one that turns it.
+_SINGLE = {
+    "everyone": "nobody",
+    "everybody": "nobody",
+    "everything": "nothing",
+    "nobody": "everybody",
+    "nothing": "everything",
+    "always": "never",
+    "never": "always",
+    "often": "rarely",
+    "rarely": "often",
+    "seldom": "often",
+    "frequently": "rarely",
+    "every": "no",
+    "each": "no",
+    "many": "few",
+}
+_WITH_OF = {"all": "none", "most": "few", "many": "few", "some": "none"}
+_NOT_BEFORE = words(
+    "so too how as very that great good not a the this these those his her its their our my your "
+    "almost nearly any for and or of than about with after but from in on to at have has had get "
+    "like if just"
+)
+_EVERY = {"every", "each"}
+_TIMES = words("now time day once way night bit other one year week so")
+
+
+def _quantifiers(sentence: Sentence) -> Iterator[Change]:
+    words = sentence.lower
+    negations = sum(negated(word) for word in words)
+    for at, word in enumerate(words):
+        if negations > negated(word) or sentence.in_name(at):
+            continue
+        if word in _WITH_OF and sentence.word(at + 1) == "of":
+            if _partitive(sentence, at):
+                yield sentence.replaced(at, at, _WITH_OF[word])
+        elif word in _SINGLE and sentence.word(at - 1) not in _NOT_BEFORE and _fits(sentence, at):
+            yield sentence.replaced(at, at, _SINGLE[word])
+
+
+def _partitive(sentence: Sentence, at: int) -> bool:
+    """All of the scenes: at the beginning of a clause, and of what can be counted."""
+    if not (at == 0 or sentence.word(at - 1) in ("and", ",", "but", "that", "because")):
+        return False
+    if sentence.word(at) == "all":
+        return sentence.word(at + 2) in _PARTITIVE
+    return sentence.word(at + 2) in _PARTITIVE and _counted(sentence, at + 3)
+
+
+def _fits(sentence: Sentence, at: int) -> bool:
+    word, before, after = sentence.word(at), sentence.word(at - 1), sentence.word(at + 1)
+    if word in _EVERY:
+        return at == 0 and after not in _TIMES and "noun" in wordnet().parts(after)
+    if word in ("always", "never", "often", "rarely", "frequently", "seldom"):
+        if before not in _SUBJECT_END and not before.endswith(("'s", "'ve", "'re", "'m")):
+            return False
+        if word == "never" and (after in _NO_ALWAYS or set(sentence.lower) & WITH_NEGATION):
+            return False
+        return after not in ("am", "is", "was", "are", "were", "a", "the", "been", "to", "do", ",")
+    if at > 0 or after in ("else", "but", ",", "about", "that", "to", "of", "more"):
+        return False
+    if word == "nothing":
+        return not set(sentence.lower) & WITH_NEGATION
+    return word != "many" or singular(after) is not None or after == "people"
+
+
+_PARTITIVE = words("the these those my his her its our their")
+_SUBJECT_END = words("i you he she it we they was is are were has have had will would who")
+_NO_ALWAYS = words("seen been heard before again once in get gets got be")
+
+NUMBERS = Rule("numbers", "turning", "a number becomes another one", _numbers)
+UNITS = Rule("units", "turning", "a unit becomes a much larger or smaller one", _units)
+QUANTIFIERS = Rule(
+    "quantifiers", "turning", "all becomes none, always never, many few, and back", _quantifiers
+)

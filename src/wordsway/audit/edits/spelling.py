@@ -1,0 +1,144 @@
+"""Keeping edits that change letters only: British and American spelling, contractions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wordsway.audit.edits.edit import Change, Rule, Sentence
+from wordsway.audit.edits.lexicon import BE, HAVE, MODALS, words
+from wordsway.audit.forms import verb_forms
+
+_PAIRS = """
+colour color|humour humor|honour honor|behaviour behavior|neighbour neighbor|favour favor
+flavour flavor|labour labor|rumour rumor|harbour harbor|armour armor|odour odor|vigour vigor
+favourite favorite|colourful colorful|honourable honorable|glamour glamor
+neighbourhood neighborhood|theatre theater|centre center|metre meter|litre liter|fibre fiber
+grey gray|programme program|dialogue dialog|catalogue catalog|defence defense
+offence offense|licence license|pretence pretense|travelled traveled|travelling traveling
+cancelled canceled|labelled labeled|modelled modeled|traveller traveler|jewellery jewelry
+realise realize|realised realized|realises realizes|realising realizing|recognise recognize
+recognised recognized|apologise apologize|apologised apologized|criticise criticize
+criticised criticized|organise organize|organised organized|emphasise emphasize
+analyse analyze|analysed analyzed|memorise memorize|sympathise sympathize|specialise specialize
+specialised specialized|fantasise fantasize|utilise utilize|utilised utilized
+summarise summarize|characterised characterized|mesmerising mesmerizing|mesmerised mesmerized
+paralysed paralyzed|authorised authorized|hospitalised hospitalized|stabilised stabilized
+sceptical skeptical|sceptic skeptic|mould mold|plough plow|moustache mustache|pyjamas pajamas
+ageing aging|judgement judgment|acknowledgement acknowledgment|fulfil fulfill|skilful skillful
+enrol enroll|instalment installment|manoeuvre maneuver|tumour tumor|anaemia anemia
+oesophagus esophagus|haemorrhage hemorrhage|paediatric pediatric|diarrhoea diarrhea
+aluminium aluminum|tyre tire|storey story|kerb curb|cheque check|draught draft|cosy cozy
+disc disk|whisky whiskey|yoghurt yogurt|omelette omelet|among amongst|while whilst|toward towards
+afterward afterwards|okay ok|e-mail email|web-site website|alright all~right|learnt learned
+dreamt dreamed|spoilt spoiled|burnt burned|leapt leaped|forever for~ever|anymore any~more
+"""
+#: Of these only the first spelling is sure to be this word.
+_ONE_WAY = words(
+    "metre storey kerb cheque draught tyre programme licence disc okay learnt burnt spoilt alright"
+)
+
+
+def _variants() -> dict[str, str]:
+    pairs = [row.split() for line in _PAIRS.split("\n") for row in line.split("|") if row]
+    there = {one: two.replace("~", " ") for one, two in pairs}
+    back = {two: one for one, two in pairs if one not in _ONE_WAY and "~" not in two}
+    return there | back
+
+
+_VARIANTS = _variants()
+_PLURAL = {
+    f"{one}s": f"{two}s" for one, two in _VARIANTS.items() if one[-1] in "rel" if two[-1] in "rel"
+}
+_NOT_ADVERBS = {"while", "whilst"}
+
+
+def _spelling(sentence: Sentence) -> Iterator[Change]:
+    for at, word in enumerate(sentence.lower):
+        other = _VARIANTS.get(word) or _PLURAL.get(word)
+        if other is None or sentence.named(at):
+            continue
+        if word in _NOT_ADVERBS and sentence.word(at - 1) in (
+            "a",
+            "the",
+            "worth",
+            "every",
+            "little",
+        ):
+            continue
+        yield sentence.replaced(at, at, other)
+
+
+_SHORT = {"is": "'s", "are": "'re", "am": "'m", "have": "'ve", "will": "'ll", "would": "'d"}
+_BEFORE = {
+    "is": words("it he she that there"),
+    "are": words("they we you"),
+    "am": {"i"},
+    "have": words("i you we they"),
+    "will": words("i you he she it we they"),
+    "would": words("i you he she we they"),
+}
+_NOT = {"will": "won't", "can": "can't"}
+_NO_SHORT = {"am", "may", "might", "shall", "be", "been", "being"}
+
+
+def _contractions(sentence: Sentence) -> Iterator[Change]:
+    for at, word in enumerate(sentence.lower):
+        if sentence.named(at):
+            continue
+        after = sentence.word(at + 1)
+        if after == "not" and word in (BE | HAVE | MODALS | {"do", "does", "did"}) - _NO_SHORT:
+            if at > 0 and sentence.word(at + 2) not in ("only", "just"):
+                yield sentence.replaced(at, at + 1, _NOT.get(word, f"{word}n't"))
+        elif word == "cannot":
+            yield sentence.replaced(at, at, "can't")
+        elif word.endswith("n't") and at > 0 and word != "ain't":
+            yield from _long_not(sentence, at, word)
+        elif "'" in word:
+            yield from _long(sentence, at, word, after)
+        elif _joins(sentence, at) and _goes_on(sentence, at + 2, after):
+            yield sentence.replaced(at, at + 1, sentence.tokens[at].text + _SHORT[after])
+
+
+def _joins(sentence: Sentence, at: int) -> bool:
+    """Is this a pronoun that takes the next word on? A “that” may be another word altogether."""
+    word = sentence.word(at)
+    return word in _BEFORE.get(sentence.word(at + 1), ()) and not (word == "that" and at > 0)
+
+
+def _goes_on(sentence: Sentence, at: int, verb: str) -> bool:
+    """No contraction at the end of a clause, nor of a have that is owned."""
+    word = sentence.word(at)
+    if not word.isalpha() or word in ("and", "but", "or", "that", "because", "if", "when", "not"):
+        return False
+    participle = any(form in ("ed", "en") for _, form in verb_forms(word)) or word == "been"
+    return verb != "have" or participle
+
+
+def _long_not(sentence: Sentence, at: int, word: str) -> Iterator[Change]:
+    verb = {"won't": "will", "can't": "can", "shan't": "shall"}.get(word, word[:-3])
+    if sentence.word(at - 1) in (",", "why"):  # a tag question, or one
+        return
+    new = "cannot" if verb == "can" else f"{verb} not"
+    yield sentence.replaced(at, at, new)
+
+
+_LONG = {"'re": "are", "'ve": "have", "'ll": "will", "'m": "am"}
+
+
+def _long(sentence: Sentence, at: int, word: str, after: str) -> Iterator[Change]:
+    head, ending = word[: word.rindex("'")], word[word.rindex("'") :]
+    spelled = sentence.tokens[at].text[: len(head)]
+    if ending in _LONG and head in ("i", "you", "we", "they", "he", "she", "it"):
+        yield sentence.replaced(at, at, f"{spelled} {_LONG[ending]}")
+    elif ending == "'s" and head in ("it", "he", "she", "that", "there"):
+        participle = any(form == "en" for _, form in verb_forms(after)) or after.endswith("ed")
+        if after in ("been", "had", "got"):
+            yield sentence.replaced(at, at, f"{spelled} has")
+        elif not participle:
+            yield sentence.replaced(at, at, f"{spelled} is")
+
+
+SPELLING = Rule("spelling", "keeping", "British spelling becomes American, and back", _spelling)
+CONTRACTIONS = Rule(
+    "contractions", "keeping", "do not becomes don't, it's it is, and back", _contractions
+)

@@ -1,0 +1,177 @@
+"""What each kind of edit does, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from wordsway.audit.edits.edit import Edit, Rule, Sentence
+from wordsway.audit.edits.kinds import KEEPING, RULES, TURNING
+from wordsway.audit.edits.word_pairs import SURE_OPPOSITES, SURE_SYNONYMS
+from wordsway.audit.forms import singular, verb_forms
+from wordsway.audit.sentences import PACKAGED, packaged, readable, sentences
+from wordsway.audit.wordnet import PARTS, wordnet
+
+EXPECTED = [
+    ("negation", "The film is good.", ["The film is not good."]),
+    ("negation", "It's a good film.", ["It's not a good film."]),
+    ("negation", "I liked the film.", ["I did not like the film."]),
+    ("negation", "You can see it.", ["You cannot see it."]),
+    ("negation", "He has seen the film.", ["He has not seen the film."]),
+    ("negation", "The film was not good.", ["The film was good."]),
+    ("negation", "She didn't like the film.", ["She liked the film."]),
+    ("negation", "He doesn't know the city.", ["He knows the city."]),
+    ("negation", "We won't go there.", ["We will go there."]),
+    ("negation", "Don't open the door.", ["Open the door."]),
+    ("negation", "It isn't any good.", []),
+    ("negation", "It may or may not work.", []),
+    ("negation", "If it is good, I never buy it.", []),
+    ("antonyms", "It was an interesting film.", ["It was an uninteresting film."]),
+    ("antonyms", "It was a beautiful day.", ["It was an ugly day."]),
+    ("antonyms", "She manages to win.", ["She fails to win.", "She manages to lose."]),
+    ("antonyms", "It is as soon as possible.", []),
+    ("antonyms", "He went to high school.", []),
+    ("antonyms", "Good Will Hunting was on.", []),
+    ("numbers", "Take 5 mg of it.", ["Take 50 mg of it."]),
+    ("numbers", "It was made in 1985.", ["It was made in 1945."]),
+    ("numbers", "He has two sons.", ["He has seven sons."]),
+    ("numbers", "I give it a 9 out of 10.", ["I give it a 2 out of 10."]),
+    ("numbers", "It costs 2.5 or 3 dollars.", []),
+    ("numbers", "One or two of them.", []),
+    ("units", "Take 5 mg of it.", ["Take 5 g of it."]),
+    ("units", "It lasts 90 minutes.", ["It lasts 90 hours."]),
+    ("units", "In minutes it was over.", []),
+    ("quantifiers", "All of the actors are good.", ["None of the actors are good."]),
+    ("quantifiers", "It is always late.", ["It is never late."]),
+    ("quantifiers", "Everyone has signed it.", ["Nobody has signed it."]),
+    ("quantifiers", "Most of the time it works.", []),
+    ("quantifiers", "It is not always late.", []),
+    ("names", "We went to Paris by car.", ["We went to Vienna by car."]),
+    ("names", "Tom's dog barks.", ["Charles's dog barks."]),
+    ("names", "Paris Hilton was there.", []),
+    ("modals", "You must leave now.", ["You might leave now."]),
+    ("modals", "The doctor will come.", ["The doctor might come."]),
+    ("modals", "He left a will.", []),
+    ("modals", "It's a must see.", []),
+    ("comparatives", "It is better than that.", ["It is worse than that."]),
+    ("comparatives", "The most beautiful film of all.", ["The least beautiful film of all."]),
+    ("comparatives", "I had better go.", []),
+    ("comparatives", "He wants more money.", []),
+    ("synonyms", "The film is good.", ["The movie is good."]),
+    ("synonyms", "It was a film noir.", []),
+    ("synonyms", "Perhaps the film was entirely bad.", None),
+    ("spelling", "My favourite colour is red.", None),
+    ("spelling", "It is worth a while.", []),
+    ("contractions", "I do not know it.", ["I don't know it."]),
+    ("contractions", "He can't come.", ["He cannot come."]),
+    ("contractions", "It's a pity.", ["It is a pity."]),
+    ("contractions", "It is good to know how good it is.", ["It's good to know how good it is."]),
+    ("contractions", "It's been a pity.", ["It has been a pity."]),
+    ("contractions", "It's finished.", []),
+    ("contractions", "The dog's bone.", []),
+    ("articles", "I saw this film in May.", ["I saw the film in May."]),
+    ("articles", "I think that it is fine.", ["I think it is fine."]),
+    ("politeness", "Avoid this film at any price.", ["Please avoid this film at any price."]),
+    ("politeness", "Please call the office.", ["Call the office."]),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "expected"), EXPECTED)
+def test_expected_edits(kind: str, text: str, expected: list[str] | None) -> None:
+    found = [edit.edited for edit in RULES[kind].edits(text)]
+    if expected is None:
+        assert len(found) == 2
+    else:
+        assert found == expected
+
+
+def test_every_kind_is_tested() -> None:
+    assert {kind for kind, _, expected in EXPECTED if expected != []} == set(RULES)
+    assert len(TURNING) == 8 and len(KEEPING) == 5
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
+def test_an_edit_is_where_it_says(rule: Rule) -> None:
+    made = [edit for _, text in packaged() for edit in rule.edits(text)]
+    assert made
+    for edit in made:
+        assert edit.text[edit.start : edit.end] == edit.before != edit.after
+        assert edit.edited == edit.text[: edit.start] + edit.after + edit.text[edit.end :]
+        assert edit.edited[:1].isupper() and "  " not in edit.edited
+        assert (edit.kind, edit.role) == (rule.name, rule.role)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "!", "don't", "Das ist nicht gut.", "これは良い映画です。", "a " * 500, "’’’"]
+)
+def test_any_text_can_be_asked(text: str) -> None:
+    for rule in RULES.values():
+        assert all(isinstance(edit, Edit) for edit in rule.edits(text))
+
+
+def test_pairs_of_the_lists_are_those_of_wordnet() -> None:
+    net = wordnet()
+
+    def bases(word: str) -> set[str]:
+        return {word, singular(word) or word, *(base for base, _ in verb_forms(word))}
+
+    def related(one: str, other: str, antonym: bool) -> bool:
+        found: set[str] = set()
+        for base in bases(one):
+            for pos in PARTS:
+                for sense in net.senses(base, pos):
+                    number = sense.number
+                    found |= set(
+                        net.antonyms(base, pos, number)
+                        if antonym
+                        else net.synonyms(base, pos, number)
+                    )
+        return bool(found & bases(other))
+
+    for one, other in SURE_OPPOSITES.items():
+        assert related(one, other, antonym=True), f"{one} {other}"
+    for one, other in SURE_SYNONYMS.items():
+        assert related(one, other, antonym=False), f"{one} {other}"
+
+
+def test_articles_follow_the_new_word() -> None:
+    sentence = Sentence("An old man and a young woman.")
+    assert sentence.replaced(1, 1, "young").after == "A young"
+    assert sentence.replaced(5, 5, "old").after == "an old"
+    assert sentence.replaced(5, 5, "tall").after == "tall"
+
+
+def test_sentences_are_cut_at_their_ends() -> None:
+    text = "It was made by Dr. Smith.\n\nSee e.g. Fig. 3! It cost 2.5 million. Why"
+    first, *_, last, rest = sentences(text)
+    assert (first, last, rest) == ("It was made by Dr. Smith.", "It cost 2.5 million.", "Why")
+    assert list(sentences("")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Too short, it is.",
+        "it was a very good film that everybody should see twice.",
+        "It was a very good film that everybody should see twice",
+        'It was a "very good" film that everybody should see twice.',
+        "It was a VERY good film that everybody should see twice.",
+        "It was a very very good film that everybody should see twice.",
+        "It was a verry good film that evrybody should see twice.",
+        "Very good acting and a splendid story in a great film.",
+        "It was " + "a very good film and " * 8 + "a story.",
+    ],
+)
+def test_unreadable_sentences(text: str) -> None:
+    assert not readable(text)
+
+
+def test_the_package_has_sentences_of_its_own() -> None:
+    assert [sum(topic == name for topic, _ in packaged()) for name in PACKAGED] == [40, 40, 40]
+    texts = [text for _, text in packaged()]
+    assert len(set(texts)) == 120
+    both = [
+        any(RULES[kind].edits(text) for kind in TURNING)
+        and any(RULES[kind].edits(text) for kind in KEEPING)
+        for text in texts
+    ]
+    assert sum(both) >= 115
