@@ -1,4 +1,4 @@
-"""Readouts φ(X^i(Δ))·θ: equal to the definition, sharp rows included, and so is what learns of them."""
+"""Readouts φ(X^i(Δ))·θ: equal to the definition, sharp rows included, and learning from them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: flo
         for point, row in enumerate(rows.tolist()):
             step = delta[point].clone().requires_grad_(True)
             features = definition(phi, moved(X, row, step)).flatten()
-            size = float(features.norm() * thetas.norm(dim=1).max())
+            size = float(features.detach().norm() * thetas.norm(dim=1).max())
             for index, theta in enumerate(thetas):
                 expected = theta @ features
                 assert abs(float(values[point, index] - expected)) <= 1e-9 * size
