@@ -7,9 +7,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from wordsway.chart import Chart, Curve, Panel, Reference
 from wordsway.experiments import Measurement, Request, TextOptions, measure
 from wordsway.experiments.slopes import fit_slope
-from wordsway.render.plot.panels import Curve, Panel, Reference, draw_panels
 from wordsway.theory import wide_relu_rf
 
 GRIDS = {
@@ -38,7 +38,9 @@ def run(folder: Path, trials: int = 10) -> list[Measurement]:
                 )
                 results.append(measure(request))
                 print(f"{name} d={d} n={n}: {results[-1].mean:.4f}", flush=True)
-    draw_panels([_panel(name, results) for name in GRIDS], folder / "imdb", ("png", "svg"))
+    chart = Chart([_panel(name, results) for name in GRIDS])
+    for kind in ("png", "svg"):
+        chart.save(folder / f"imdb.{kind}")
     print(_table(results))
     print(f"{time.perf_counter() - started:.0f} s")
     return results
@@ -46,7 +48,7 @@ def run(folder: Path, trials: int = 10) -> list[Measurement]:
 
 def _panel(name: str, results: list[Measurement]) -> Panel:
     curves = []
-    for look, (d, model) in enumerate(WIDTHS):
+    for colour, (d, model) in enumerate(WIDTHS):
         rows = [r for r in results if r.request.map == name and r.request.d == d]
         slope = _slope(rows)
         label = f"d = {d}, {'MiniLM' if model == 'minilm' else 'MPNet'}" + (
@@ -59,19 +61,19 @@ def _panel(name: str, results: list[Measurement]) -> Panel:
                 [r.mean or 0 for r in rows],
                 [r.sd or 0 for r in rows],
                 [r.mean_upper for r in rows],
-                look,
+                colour,
             )
         )
     references = []
     if name == "rf":
         first = curves[0]
-        references.append(Reference("1/√n", first.n, [n**-0.5 for n in first.n]))
+        references.append(Reference("1/√n", first.x, [n**-0.5 for n in first.x]))
         references.append(
             Reference(
-                "theory, (1 + √(2/n))/√n", first.n, [wide_relu_rf(n, 768) for n in first.n], look=5
+                "theory, (1 + √(2/n))/√n", first.x, [wide_relu_rf(n, 768) for n in first.x], 5
             )
         )
-    return Panel(TITLES[name], curves, references, rate=name == "rf")
+    return Panel(TITLES[name], curves, references, logarithmic=name == "rf")
 
 
 def _slope(rows: list[Measurement]) -> float:
@@ -96,7 +98,6 @@ def _table(results: list[Measurement]) -> str:
                 [t.lower for r in rows for t in r.trials],
             )
             lines.append(
-                f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | "
-                f"{max(means) / min(means):.2f} |"
+                f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | {max(means) / min(means):.2f} |"
             )
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import torch
 import wordsway as ws
 from pages import HARMFUL, Page
 from wordsway.maps.base import View
-from wordsway.render.html.parts import number
+from wordsway.render.numbers import number
 
 MAPS = {
     "rf": lambda n, d, seed: ws.RF(n, d, seed=seed),
@@ -203,7 +203,7 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
     assert f"{s.upper:.4g}" in printed
     assert "exact" in printed
     assert "\x1b[31mred" not in printed
-    assert "10 more words" in printed
+    assert "10 more rows" in printed
 
 
 def test_a_notebook_shows_the_same_numbers_and_runs_nothing():

@@ -26,6 +26,7 @@ PACKAGE = ROOT / "src" / "wordsway"
 #: From the ground up: each room imports only from itself and from rooms named before it.
 ROOMS = (
     "errors",
+    "escape",
     "version",
     "format",
     "seeds",
@@ -36,6 +37,7 @@ ROOMS = (
     "reading",
     "sample",
     "result",
+    "chart",
     "data",
     "text",
     "models",

@@ -1,7 +1,8 @@
-"""What every verb returns: numbers that say themselves as JSON and as a table, and show themselves.
+"""What every verb returns: numbers as JSON, as a table, and in every medium.
 
 A result knows no view. Whoever renders results plugs in a loader (`use_renderer`), as the package's
-own ``__init__`` does with `wordsway.render`: terminal, notebook, page, picture and file come from there.
+own ``__init__`` does with `wordsway.render`: terminal, notebook, page, picture and file come from
+there.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from wordsway.errors import WordswayError
+from wordsway.escape import shortened
 from wordsway.version import __version__
 
 if TYPE_CHECKING:
@@ -52,7 +54,28 @@ def _renderer() -> Renderer:
 
 
 class Result(ABC):
-    """A finished measurement, with its seed and versions."""
+    """What a verb found, with its seed and versions.
+
+    A subclass is a frozen dataclass with `to_dict` and `frame`; how it looks is written in
+    `wordsway.render`, one file per medium. ``class Words(Result, brief="layer layers")`` names the
+    fields that its ``repr`` says.
+    """
+
+    _brief: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, *, brief: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if brief:
+            cls._brief = tuple(brief.split())
+        if "__repr__" not in vars(cls):  # or dataclass would write one with every number
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        names = self._brief
+        if not names and is_dataclass(self):
+            names = tuple(field.name for field in fields(self) if field.repr)[:4]
+        facts = [f"{name}={_short(getattr(self, name))}" for name in names]
+        return f"{type(self).__name__}({', '.join(facts)})"
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +108,61 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         return _renderer().fragment(self)
+
+
+Item = TypeVar("Item")
+
+
+class SequenceResult(Result, Generic[Item]):
+    """A result that is a sequence of its items: words, trials, rows.
+
+    ``class Words(SequenceResult[Word], items="words")`` has a length, is iterable, and is indexed
+    as ``words.words`` is.
+    """
+
+    _items: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, items: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if items:
+            cls._items = items
+
+    def _sequence(self) -> Sequence[Item]:
+        found: Sequence[Item] = getattr(self, self._items)
+        return found
+
+    def __repr__(self) -> str:
+        facts = super().__repr__().removesuffix(")").partition("(")[2]
+        counted = f"{len(self)} {self._items}" + (f", {facts}" if facts else "")
+        return f"{type(self).__name__}({counted})"
+
+    def __bool__(self) -> bool:
+        """A result is there, also where it is empty."""
+        return True
+
+    def __len__(self) -> int:
+        return len(self._sequence())
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._sequence())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._sequence()[index]
+
+
+def _short(value: Any) -> str:
+    """A value in a few characters: numbers in four digits, texts cut, sequences counted."""
+    if isinstance(value, bool) or value is None:
+        return repr(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return repr(shortened(value, 40))
+    if isinstance(value, dict):
+        return str(next(iter(value.values()), "{}"))
+    if isinstance(value, (tuple, list)):
+        return f"[{len(value)}]"
+    return shortened(value, 40)
 
 
 def fields_of(record: Any) -> dict[str, Any]:

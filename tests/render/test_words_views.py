@@ -14,24 +14,18 @@ from rich.console import Console
 
 from pages import HARMFUL, HOSTILE, Page, printed
 from wordsway.errors import InputError
+from wordsway.escape import readable
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
 from wordsway.reading import word_spans
 from wordsway.render.files import WRITERS, save
-from wordsway.render.html.parts import (
-    in_place,
-    number,
-    over_noise,
-    pieces,
-    ranked,
-    times,
-    worst_layer,
-)
 from wordsway.render.html.words import words_fragment, words_page
-from wordsway.render.letters import readable
+from wordsway.render.numbers import number, times
 from wordsway.render.plot.fonts import drawable
 from wordsway.render.plot.words import SHOWN, words_figure
 from wordsway.render.terminal.swaps import swaps_panel
 from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
+from wordsway.render.wording.swaps import in_place
+from wordsway.render.wording.words import over_noise, pieces, ranked, worst_layer
 
 SHORT = "The film was not bad, but the end of the film was."
 LONG = " ".join(["one two three four five six"] * 50)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 
-ACTIVATIONS: dict[str, Callable[[float], float]] = {
+ACTIVATIONS = {
     "relu": lambda z: max(z, 0.0),
     "leaky-relu": lambda z: z if z > 0 else 0.01 * z,
     "tanh": math.tanh,
@@ -47,9 +46,7 @@ def attention(X: torch.Tensor, W: torch.Tensor, kind: str) -> torch.Tensor:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def relative_change(
-    phi: Callable[[torch.Tensor], torch.Tensor], X: torch.Tensor, i: int, delta: torch.Tensor
-) -> float:
+def relative_change(phi, X: torch.Tensor, i: int, delta: torch.Tensor) -> float:
     """‖φ(X + e_iΔᵀ) − φ(X)‖/‖φ(X)‖ of a naive φ."""
     moved = X.clone()
     moved[i] += delta

@@ -73,7 +73,7 @@ def learn_command(
 
     from wordsway.experiments import Request, TextOptions
     from wordsway.experiments.lessons import Lesson, teach
-    from wordsway.render.terminal.tables import lessons_table
+    from wordsway.render.terminal.lessons import lessons_panel
 
     chosen = padding or ("none" if data == "gaussian" else "paper")
     texts = TextOptions(model, "input", chosen, text_column, label_column, encoding)
@@ -83,7 +83,7 @@ def learn_command(
     lesson = Lesson(request, train, update, loss, penalty, real_words)
     if forecast:
         from wordsway.experiments.lesson_cost import forecast_lesson
-        from wordsway.render.terminal.tables import forecast_line
+        from wordsway.render.terminal.forecast import forecast_panel
 
         cost = forecast_lesson(lesson)
         about = {
@@ -96,7 +96,7 @@ def learn_command(
             "trials": trials,
         }
         echo_json(about | cost.to_dict()) if as_json else Console().print(
-            forecast_line(request, cost)
+            forecast_panel(request, cost)
         )
         return
     with reporting(trials, "trial") as reporter, fetching() as download:
@@ -104,6 +104,6 @@ def learn_command(
     if as_json:
         echo_json(result.to_dict())
     else:
-        Console().print(lessons_table(result))
+        Console().print(lessons_panel(result))
     if result.interrupted:
         raise typer.Exit(1)

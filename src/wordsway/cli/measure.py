@@ -90,7 +90,8 @@ def measure_command(
 
     from wordsway.experiments import Request, TextOptions, measure
     from wordsway.experiments.forecast import forecast as predict
-    from wordsway.render.terminal.tables import forecast_line, measurement_table
+    from wordsway.render.terminal.forecast import forecast_panel
+    from wordsway.render.terminal.measurement import measurement_panel
 
     if not 0 < memory < 2**20:
         raise InputError(
@@ -124,7 +125,7 @@ def measure_command(
             "trials": trials,
         }
         echo_json(fields | cost.to_dict()) if as_json else Console().print(
-            forecast_line(request, cost)
+            forecast_panel(request, cost)
         )
         return
     with reporting(trials, "trial") as reporter, fetching() as download:
@@ -132,7 +133,7 @@ def measure_command(
     if as_json:
         echo_json(result.to_dict())
     else:
-        Console().print(measurement_table(result))
+        Console().print(measurement_panel(result))
     if result.interrupted:
         raise typer.Exit(1)
 

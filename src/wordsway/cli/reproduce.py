@@ -144,7 +144,7 @@ def _render(
     from wordsway.paper.model_drawing import told
     from wordsway.paper.model_figures import ModelFigure, model_finding
     from wordsway.paper.page import Page, Plate, write_page
-    from wordsway.render.terminal.tables import findings_table
+    from wordsway.render.terminal.findings import findings_table
     from wordsway.result import versions
 
     plates, spent = [], {}

@@ -29,9 +29,9 @@ def tour_command(
     from rich.console import Console
 
     from wordsway.experiments import MAPS, Request, measure
+    from wordsway.experiments.curves import sensitivity_against_n
     from wordsway.format import format_bytes, format_seconds
-    from wordsway.render.plot.curves import sensitivity_against_n
-    from wordsway.render.terminal.tables import tour_table
+    from wordsway.render.terminal.measurement import tour_table
     from wordsway.runtime import peak_bytes
 
     out.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,8 @@ def tour_command(
                 raise KeyboardInterrupt
     console.print(tour_table(results))
     _write_table(results, out / "tour.csv")
-    pictures = sensitivity_against_n(results, out / "tour.png")
+    chart = sensitivity_against_n(results)
+    pictures = [chart.save(out / f"tour.{kind}") for kind in ("png", "svg", "pdf")]
     spent = sum(result.seconds for result in results)
     console.print(
         f"\n{format_seconds(spent)} of measuring, peak memory {format_bytes(peak_bytes())}.",

@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wordsway.chart import Chart, Curve, Panel, Reference
 from wordsway.paper.claims import series_slope
 from wordsway.paper.figures import TRIALS_EVERYWHERE, Curves, Figure, Scatter
-from wordsway.render.plot.panels import Curve, Panel, Reference, draw_panels
-from wordsway.render.plot.scatter import draw_scatter
+from wordsway.paper.scatter import scatter_chart
 from wordsway.theory import infinite_width, wide_relu_rf
 
 if TYPE_CHECKING:
@@ -21,11 +21,16 @@ MODELS = {"imdb:minilm": "MiniLM", "imdb:mpnet": "MPNet", "imdb:bert-base": "BER
 
 def draw_figure(figure: Figure, frame: pandas.DataFrame, path: Path) -> list[Path]:
     """PNG, SVG and PDF beside each other; nothing where nothing was measured."""
+    if frame.empty:
+        return []
     if isinstance(figure, Scatter):
-        return draw_scatter(figure, frame, path) if not frame.empty else []
-    assert isinstance(figure, Curves)
-    panels = figure_panels(figure, frame)
-    return draw_panels(panels, path) if panels else []
+        chart = scatter_chart(figure, frame)
+    else:
+        assert isinstance(figure, Curves)
+        chart = Chart(figure_panels(figure, frame))
+    if not chart.panels:
+        return []
+    return [chart.save(path.with_name(f"{path.name}.{kind}")) for kind in ("png", "svg", "pdf")]
 
 
 def caption(figure: Figure, frame: pandas.DataFrame) -> str:
@@ -83,9 +88,9 @@ def _panel(figure: Curves, title: str, rows: pandas.DataFrame) -> Panel:
                     dashed=positions == "all",
                 )
             )
-    curves.sort(key=lambda curve: (curve.dashed, curve.look))
+    curves.sort(key=lambda curve: (curve.dashed, curve.colour))
     return Panel(
-        f"{MAPS[figure.map]} · {title}", curves, _references(figure, rows), rate=figure.rate
+        f"{MAPS[figure.map]} · {title}", curves, _references(figure, rows), logarithmic=figure.rate
     )
 
 
@@ -127,7 +132,7 @@ def _references(figure: Curves, rows: pandas.DataFrame) -> list[Reference]:
                 f"L = {depth}, infinite width",
                 grid,
                 [infinite_width(n, depth=depth) for n in grid],
-                look=at,
+                colour=at,
             )
             for at, depth in enumerate(figure.depths)
             if depth is not None and depth in set(rows["depth"])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from wordsway.atomic import atomic
+from wordsway.chart import Chart, Curve, Panel
 from wordsway.paper.model_figures import ModelFigure
-from wordsway.render.plot.attract import draw_layers
-from wordsway.render.plot.curves import FORMATS
-from wordsway.render.views import view_of
+from wordsway.probing.attract import Attracted
+from wordsway.result import Result
 
 
 def make(figure: ModelFigure, folder: Path, model: str, seed: int) -> dict[str, Any]:
@@ -20,18 +19,33 @@ def make(figure: ModelFigure, folder: Path, model: str, seed: int) -> dict[str, 
     if kept is not None:
         return kept
     result = figure.measure(model, seed)
-    draw: Callable[[Any, Path, str], None] = (
-        draw_layers if figure.kind == "layers" else view_of(result).draw
-    )
-    for kind in FORMATS:
-        with atomic(folder / f"{figure.name}.{kind}") as partial:
-            draw(result, partial, kind)
+    picture: Result = result
+    if figure.kind == "layers" and isinstance(result, Attracted):
+        picture = layers_chart(result)
+    for kind in ("png", "svg", "pdf"):
+        picture.save(folder / f"{figure.name}.{kind}")
     payload = result.to_dict() | {"key": figure.key(model, seed)}
-    with atomic(folder / f"{figure.name}.csv") as partial:
-        result.frame().to_csv(partial, index=False)
+    result.save(folder / f"{figure.name}.csv")
     with atomic(folder / f"{figure.name}.json") as partial:
         partial.write_text(json.dumps(payload, ensure_ascii=False, allow_nan=False), "utf-8")
     return payload
+
+
+def layers_chart(result: Attracted) -> Chart:
+    """The relative change of every layer, by the Δ and by noise of the same norm."""
+    layers = list(range(len(result.profile)))
+    factors = ["", *(f"{factor:.1f}×" for factor in result.factors[1:])]
+    curves = [
+        Curve("Δ that attracts attention", layers, result.profile, colour=1, labels=factors),
+        Curve("Gaussian noise of the same norm", layers, result.noise, dashed=True),
+    ]
+    panel = Panel(
+        "",
+        curves,
+        x_label="layer (0 is the input)",
+        y_label="relative change of hidden states",
+    )
+    return Chart([panel])
 
 
 def told(figure: ModelFigure, payload: dict[str, Any]) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordsway.atomic import atomic
+from wordsway.escape import html_text
 from wordsway.paper.finding import FAILS, HOLDS, Finding
-from wordsway.render.html.sheet import document, facts_list
-from wordsway.render.letters import escaped
+from wordsway.render.html.page import document, facts_list
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Page:
 
 def write_page(page: Page, path: Path) -> Path:
     """One file without any reference to another place; whole or not at all."""
-    body = [f"<h1>{escaped(page.title)}</h1>", f'<p class="lead">{escaped(page.lead)}</p>']
+    body = [f"<h1>{html_text(page.title)}</h1>", f'<p class="lead">{html_text(page.lead)}</p>']
     body += [_plate(plate, number) for number, plate in enumerate(page.plates)]
     if page.findings:
         body += ["<h2>What the paper claims, and what was measured</h2>", _findings(page.findings)]
-    body += [f"<p>{escaped(note)}</p>" for note in page.notes]
+    body += [f"<p>{html_text(note)}</p>" for note in page.notes]
     body += [
         "<h2>Where these numbers come from</h2>",
-        f"<pre>{escaped(page.command)}</pre>",
+        f"<pre>{html_text(page.command)}</pre>",
         facts_list(page.facts),
     ]
     with atomic(path) as partial:
@@ -54,11 +54,11 @@ def write_page(page: Page, path: Path) -> Path:
 
 
 def _plate(plate: Plate, number: int) -> str:
-    links = " · ".join(f'<a href="{escaped(name)}">{escaped(name)}</a>' for name in plate.files)
+    links = " · ".join(f'<a href="{html_text(name)}">{html_text(name)}</a>' for name in plate.files)
     return (
-        f'<h2>{escaped(plate.title)}</h2><figure role="group" aria-label="{escaped(plate.title)}">'
+        f'<h2>{html_text(plate.title)}</h2><figure role="group" aria-label="{html_text(plate.title)}">'
         f'<div class="plot">{_inline(plate.svg, number)}</div>'
-        f"<figcaption>{escaped(plate.caption)} <br>{links}</figcaption></figure>"
+        f"<figcaption>{html_text(plate.caption)} <br>{links}</figcaption></figure>"
     )
 
 
@@ -79,9 +79,9 @@ def _findings(findings: Sequence[Finding]) -> str:
     for one in findings:
         kind = {HOLDS: "agrees", FAILS: "disagrees"}.get(one.verdict, "open")
         cells = "".join(
-            f"<td>{escaped(cell)}</td>"
+            f"<td>{html_text(cell)}</td>"
             for cell in (one.figure, one.claim, one.series, one.measured)
         )
-        rows.append(f'<tr>{cells}<td class="verdict {kind}">{escaped(one.verdict)}</td></tr>')
+        rows.append(f'<tr>{cells}<td class="verdict {kind}">{html_text(one.verdict)}</td></tr>')
     head = "<tr><th>Figure</th><th>Claim</th><th>On</th><th>Measured (95 % interval)</th><th>Verdict</th></tr>"
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
-
-from wordsway.render.files import save
-from wordsway.render.views import view_of
+from wordsway.render.files import medium, save
 from wordsway.result import Result
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class Renderer:
-    """Shows results through the table of `wordsway.render.views`."""
+    """Shows results through the views that the media have registered; loads a medium when it is
+    asked for.
+    """
 
     def terminal(self, result: Result) -> RenderableType:
-        panel: RenderableType = view_of(result).panel(result)
+        panel: RenderableType = medium("terminal").panel(result)
         return panel
 
     def fragment(self, result: Result) -> str:
-        return view_of(result).fragment(result)
+        fragment: str = medium("html").fragment(result)
+        return fragment
 
     def save(self, result: Result, path: Path) -> Path:
         return save(result, path)

@@ -1,58 +1,74 @@
-"""A measured interval in a notebook: what was attained in full colour, what is certified in a
-lighter one.
+"""A measured interval as HTML: what was attained in full colour, what is certified in a lighter
+one.
 """
 
 from __future__ import annotations
 
-from wordsway.format import format_seconds
-from wordsway.render.html import blocks
-from wordsway.render.html.parts import number, share
-from wordsway.render.letters import escaped_line, escaped_name
-from wordsway.render.terminal.tables import SHOWN, interval
+from wordsway.escape import html_line, html_name
+from wordsway.render.html import elements, fragments, pages
+from wordsway.render.html.page import page_around
+from wordsway.render.numbers import largest, number
+from wordsway.render.wording.provenance import provenance
+from wordsway.render.wording.sensitivity import (
+    interval,
+    ranked,
+    source_line,
+    upper_end,
+    witness,
+)
 from wordsway.sensitivity import Sensitivity, WordSensitivity
 
+#: Rows of the table; the rest is counted.
+SHOWN = 20
 
-def sensitivity_fragment(s: Sensitivity) -> str:
-    """The interval, the words that sway most, and where the numbers come from."""
-    ranked = sorted(s.words, key=lambda word: -word.lower)
-    name = next((word.word for word in s.words if word.position == s.position), None)
-    told = f" “<b>{escaped_name(name)}</b>”" if name else ""
-    at = f"attained at word {s.position}{told} of {s.n}, ‖Δ‖ ≤ {number(s.radius)}"
-    parts = [f"<div><b>S {escaped_line(interval(s.lower, s.upper, s.certificate))}</b>, {at}</div>"]
-    if len(ranked) > 1:
-        parts.append(_table(ranked[:SHOWN]))
-    if len(ranked) > SHOWN:
-        parts.append(
-            f'<div style="opacity:.7">… and {len(ranked) - SHOWN} more, none above {number(ranked[SHOWN - 1].lower)}</div>'
-        )
-    return blocks.frame(
+
+@fragments.register(Sensitivity)
+def sensitivity_fragment(result: Sensitivity) -> str:
+    """The interval, the rows that sway most, and where the numbers come from."""
+    rows = ranked(result)
+    row = witness(result)
+    name = f" “<b>{html_name(row.word)}</b>”" if row is not None and row.word else ""
+    where = f"attained at row {result.position}{name} of {result.n}, ‖Δ‖ ≤ {number(result.radius)}"
+    found = html_line(interval(result.lower, result.upper, result.certificate))
+    parts = [elements.paragraph(f"<b>S {found}</b>, {where}")]
+    if len(rows) > 1:
+        parts.append(_table(rows[:SHOWN]))
+    if len(rows) > SHOWN:
+        least = number(rows[SHOWN - 1].lower)
+        parts.append(elements.soft(f"… and {len(rows) - SHOWN} more, none above {least}"))
+    return elements.frame([*parts, elements.source(source_line(result))])
+
+
+def _table(rows: list[WordSensitivity]) -> str:
+    named = any(row.word for row in rows)
+    top = largest(upper_end(row) for row in rows)
+    heads = [("row", elements.RIGHT), *([("word", elements.WORD)] if named else [])]
+    heads += [("attained", elements.RIGHT), ("certified", elements.RIGHT), ("", elements.BARS)]
+    cells = [
         [
-            *parts,
-            blocks.source(
-                f"{s.map.get('map', 'map')} · {s.status} · {format_seconds(s.seconds)} · seed {s.seed}"
-            ),
+            str(row.position),
+            *([html_name(row.word or "")] if named else []),
+            number(row.lower),
+            number(row.upper),
+            elements.interval_bar(row.lower, row.upper, top),
         ]
-    )
-
-
-def _table(words: list[WordSensitivity]) -> str:
-    named = any(word.word for word in words)
-    top = max(word.lower if word.upper is None else word.upper for word in words)
-    heads = [("position", blocks.RIGHT), *([("word", blocks.LEFT)] if named else [])]
-    heads += [("lower", blocks.RIGHT), ("upper", blocks.RIGHT), ("", f"{blocks.LEFT};width:18em")]
-    rows = [
-        [
-            str(word.position),
-            *([escaped_name(word.word or "")] if named else []),
-            number(word.lower),
-            number(word.upper),
-            _bar(share(word.lower, top), share(word.upper or word.lower, top)),
-        ]
-        for word in words
+        for row in rows
     ]
-    return blocks.table(heads, rows)
+    return elements.table(heads, cells)
 
 
-def _bar(lower: float, upper: float) -> str:
-    whole = f"linear-gradient(90deg,{blocks.ORANGE} {100 * lower / upper if upper else 100:.1f}%,rgba({blocks.HEAT},.3) 0)"
-    return blocks.bar(upper, whole)
+@pages.register(Sensitivity)
+def sensitivity_page(result: Sensitivity) -> str:
+    more = {name: str(value) for name, value in result.map.items()}
+    more |= {
+        "n × d": f"{result.n} × {result.d}",
+        "radius of the ball": number(result.radius),
+        "status": result.status,
+        "certificate": result.certificate or "none",
+    }
+    return page_around(
+        "Sensitivity of a map",
+        sensitivity_fragment(result),
+        provenance(result, more),
+        result.to_dict(),
+    )

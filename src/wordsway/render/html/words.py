@@ -7,28 +7,24 @@ from __future__ import annotations
 import html
 from collections.abc import Callable
 
+from wordsway.escape import html_line, html_name, html_text
 from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Swaps, Words, WordSway
-from wordsway.render.html import blocks
-from wordsway.render.html.parts import (
+from wordsway.render.html import elements, fragments, pages
+from wordsway.render.html.page import asset, document, facts_list
+from wordsway.render.html.swaps import summary, swap_rows
+from wordsway.render.html.words_chart import chart, spark
+from wordsway.render.numbers import largest, number, share, times
+from wordsway.render.wording.provenance import model_name
+from wordsway.render.wording.words import (
     facts,
     headline,
-    largest,
-    model_name,
-    number,
     over_noise,
     pieces,
     ranked,
-    share,
-    times,
     top_of,
     worst_layer,
 )
-from wordsway.render.html.sheet import document, facts_list
-from wordsway.render.html.swaps import said_of, swap_rows
-from wordsway.render.html.words_svg import chart, spark
-from wordsway.render.letters import escaped, escaped_line, escaped_name
-from wordsway.render.words_look import LOOK, SCRIPT
 
 #: Rows of the fragment's table; the page lists every word.
 SHOWN = 15
@@ -36,6 +32,7 @@ SHOWN = 15
 LONG = 900
 
 
+@fragments.register(Words)
 def words_fragment(words: Words) -> str:
     """The coloured text, its scale and the words that sway most: inline styles only, no script, no
     name that could clash.
@@ -44,11 +41,11 @@ def words_fragment(words: Words) -> str:
     def coloured(place: int, text: str) -> str:
         return f'<span title="{_tip(words, words.words[place])}" style="{_heat(words, place)};border-radius:.25em">{text}</span>'
 
-    parts = [f"<div>{_lead(words)}</div>", blocks.flow(_run(words, coloured))]
+    parts = [f"<div>{_lead(words)}</div>", elements.flow(_run(words, coloured))]
     if words.words:
-        ramp = f"display:inline-block;width:9em;height:.75em;border-radius:.25em;vertical-align:-.05em;margin:0 .4em;{blocks.ramp()}"
+        ramp = f"display:inline-block;width:9em;height:.75em;border-radius:.25em;vertical-align:-.05em;margin:0 .4em;{elements.ramp()}"
         low, high = (
-            f'<span style="{blocks.SOFT}">{end}</span>'
+            f'<span style="{elements.SOFT}">{end}</span>'
             for end in (f"S at layer {words.layer}: 0", number(top_of(words)))
         )
         parts += [f'<div>{low}<span style="{ramp}"></span>{high}</div>', _fragment_table(words)]
@@ -56,9 +53,10 @@ def words_fragment(words: Words) -> str:
     told += (
         f" · {format_seconds(words.seconds)} · {format_bytes(words.peak_mb * 1e6)} · {words.status}"
     )
-    return blocks.frame([*parts, blocks.source(told)])
+    return elements.frame([*parts, elements.source(told)])
 
 
+@pages.register(Words)
 def words_page(words: Words) -> str:
     """One HTML document without any reference to another place. Without its script, every word's
     numbers unfold below the text.
@@ -80,16 +78,20 @@ def words_page(words: Words) -> str:
     body += [_swaps(one, heading=True) for one in words.swaps if one.index not in known]
     body += ["<h2>Where these numbers come from</h2>", facts_list(facts(words))]
     return document(
-        f"{title} · {model_name(words.model)}", body, look=LOOK, data=words.to_dict(), script=SCRIPT
+        f"{title} · {model_name(words.model)}",
+        body,
+        style=asset("words.css"),
+        data=words.to_dict(),
+        script=asset("words.js"),
     )
 
 
 def _lead(words: Words) -> str:
     if not words.words:
-        return escaped_line(headline(words))
+        return html_line(headline(words))
     top = words.top
     place = f"(word {top.index}) moves layer {words.layer} of {words.layers} most"
-    return f"“<b>{escaped_name(top.word)}</b>” {place}: <b>{escaped_line(headline(words))}</b>"
+    return f"“<b>{html_name(top.word)}</b>” {place}: <b>{html_line(headline(words))}</b>"
 
 
 def _tip(words: Words, word: WordSway) -> str:
@@ -101,26 +103,26 @@ def _tip(words: Words, word: WordSway) -> str:
 
 
 def _heat(words: Words, place: int) -> str:
-    return blocks.tint(share(words.words[place].sensitivity, top_of(words)))
+    return elements.tint(share(words.words[place].sensitivity, top_of(words)))
 
 
 def _fragment_table(words: Words) -> str:
     order, top = ranked(words), top_of(words)
     heads = (
-        ("#", blocks.RIGHT),
-        ("word", f"{blocks.LEFT};max-width:16em;overflow-wrap:anywhere"),
-        ("S", blocks.RIGHT),
-        ("", f"{blocks.LEFT};width:9em"),
-        ("times noise", blocks.RIGHT),
-        ("worst layer", blocks.RIGHT),
-        (f"layers 0…{words.layers}", blocks.LEFT),
+        ("#", elements.RIGHT),
+        ("word", f"{elements.LEFT};max-width:16em;overflow-wrap:anywhere"),
+        ("S", elements.RIGHT),
+        ("", f"{elements.LEFT};width:9em"),
+        ("times noise", elements.RIGHT),
+        ("worst layer", elements.RIGHT),
+        (f"layers 0…{words.layers}", elements.LEFT),
     )
     rows = [
         (
             str(word.index),
-            escaped_name(word.word),
+            html_name(word.word),
             number(word.sensitivity),
-            blocks.bar(share(word.sensitivity, top)),
+            elements.bar(share(word.sensitivity, top)),
             times(over_noise(word, words.layer)),
             str(worst_layer(word)),
             spark(word, words.layer, style="vertical-align:middle"),
@@ -132,7 +134,7 @@ def _fragment_table(words: Words) -> str:
     rest = (
         f'<div style="opacity:.7">… and {more} more, none above {least}</div>' if more > 0 else ""
     )
-    return blocks.folded("The words that sway most", blocks.table(heads, rows) + rest)
+    return elements.folded("The words that sway most", elements.table(heads, rows) + rest)
 
 
 def _text(words: Words) -> str:
@@ -140,7 +142,7 @@ def _text(words: Words) -> str:
         return f'<a class="w" href="#w{place}" style="{_heat(words, place)}" title="{_tip(words, words.words[place])}">{text}</a>'
 
     scale = (
-        f'<p class="scale">S at layer {words.layer}: <span>0</span><i style="{blocks.ramp()}"></i><span>{number(top_of(words))}</span></p>'
+        f'<p class="scale">S at layer {words.layer}: <span>0</span><i style="{elements.ramp()}"></i><span>{number(top_of(words))}</span></p>'
         if words.words
         else ""
     )
@@ -151,7 +153,7 @@ def _text(words: Words) -> str:
 def _run(words: Words, dressed: Callable[[int, str], str]) -> str:
     """The whole text in its order, each word as ``dressed(place, letters)``."""
     return "".join(
-        escaped(text) if place is None else dressed(place, escaped(text))
+        html_text(text) if place is None else dressed(place, html_text(text))
         for text, place in pieces(words)
     )
 
@@ -169,8 +171,8 @@ def _list(words: Words) -> str:
     for rank, place in enumerate(ranked(words)):
         word = words.words[place]
         cells = (
-            f'<span class="no">{word.index}</span><span class="name">{escaped_name(word.word)}</span>',
-            f'<span class="num">{number(word.sensitivity)}</span><span class="bar">{blocks.bar(share(word.sensitivity, top))}</span>',
+            f'<span class="no">{word.index}</span><span class="name">{html_name(word.word)}</span>',
+            f'<span class="num">{number(word.sensitivity)}</span><span class="bar">{elements.bar(share(word.sensitivity, top))}</span>',
             f'<span class="num">{times(over_noise(word, words.layer))}</span><span class="num">layer {worst_layer(word)}</span>',
             spark(word, words.layer),
         )
@@ -197,8 +199,7 @@ def _card(words: Words, place: int) -> str:
     if word.twin is not None:
         numbers["random twin"] = f"{number(word.twin[words.layer])} at layer {words.layer}"
     listed = "".join(
-        f"<dt>{name}</dt><dd><bdi>{escaped_line(value)}</bdi></dd>"
-        for name, value in numbers.items()
+        f"<dt>{name}</dt><dd><bdi>{html_line(value)}</bdi></dd>" for name, value in numbers.items()
     )
     swaps = "".join(_swaps(one) for one in words.swaps if one.index == word.index)
     return f'<div class="card" id="w{place}">{chart(word, words.layer)}<dl>{listed}</dl>{_layers(words, word)}{swaps}</div>'
@@ -233,6 +234,6 @@ def _swaps(swaps: Swaps, *, heading: bool = False) -> str:
         for name, change, part in swap_rows(swaps)
     )
     kind = "h2" if heading else "h3"
-    title = f"Real words for “{escaped_name(swaps.word)}” (word {swaps.index}), by the change of {escaped_line(swaps.target)}"
-    told = escaped_line(said_of(swaps))
+    title = f"Real words for “{html_name(swaps.word)}” (word {swaps.index}), by the change of {html_line(swaps.target)}"
+    told = html_line(summary(swaps))
     return f'<div class="swaps"><{kind}>{title}</{kind}><table><tbody>{rows}</tbody></table><p class="soft">{told}.</p></div>'

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
-from typing import Any
 
 from matplotlib import font_manager
 
-from wordsway.render.letters import one_line
-from wordsway.render.plot.curves import STYLE
+from wordsway.escape import one_line
 
 #: matplotlib's own font, then those that draw more scripts where they are installed.
 FONTS = (
@@ -28,19 +26,6 @@ FONTS = (
     "Noto Emoji",
     "Segoe UI Emoji",
 )
-
-
-def look() -> Any:
-    """The house's style, with every $ taken as it is and names in the files that do not change from
-    run to run.
-    """
-    plain = {
-        "text.parse_math": False,
-        "text.usetex": False,
-        "svg.hashsalt": "wordsway",
-        "font.family": [*_fonts(), "sans-serif"],
-    }
-    return {**STYLE, **plain, "axes.grid": False, "font.size": 10}
 
 
 def drawable(text: str) -> str:
@@ -69,7 +54,8 @@ def spelled(text: object, kind: str) -> str:
 
 
 @cache
-def _fonts() -> tuple[str, ...]:
+def font_names() -> tuple[str, ...]:
+    """Those of `FONTS` that are installed."""
     there = set(font_manager.get_font_names())
     return tuple(name for name in FONTS if name in there)
 
@@ -79,6 +65,6 @@ def _known() -> frozenset[int]:
     """The characters that the fonts have."""
     return frozenset(
         code
-        for name in _fonts()
+        for name in font_names()
         for code in font_manager.get_font(font_manager.findfont(name)).get_charmap()
     )

@@ -4,40 +4,30 @@ and the random twin.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from wordsway.escape import runs_right_to_left
 from wordsway.probing.results import Words, WordSway
-from wordsway.render.html.parts import largest, model_name, number, ranked, share
-from wordsway.render.letters import runs_right_to_left
-from wordsway.render.plot.curves import write
-from wordsway.render.plot.fonts import look, spelled
-from wordsway.render.plot.panels import LOOK
+from wordsway.render.numbers import largest, number, share
+from wordsway.render.plot import figures
+from wordsway.render.plot.fonts import spelled
+from wordsway.render.plot.style import BLUE, INK, ORANGE
+from wordsway.render.wording.provenance import model_name
+from wordsway.render.wording.words import ranked
 
 #: Words drawn: those that sway most, in the order of the text.
 SHOWN = 40
 LETTERS = 24
-INK = "#1d2430"
 HEAT = LinearSegmentedColormap.from_list(
     "sway", ["#ffffff", "#fbd3ad", "#ee8a3c", "#d55e00", "#5e2500"]
 )
 
 
-def draw_words(words: Words, path: Path, kind: str) -> None:
-    """One picture, png, svg or pdf."""
-    with plt.rc_context(look()):
-        write(words_figure(words, kind), path, kind)
-
-
+@figures.register(Words)
 def words_figure(words: Words, kind: str = "png") -> Figure:
     """A figure of the words: the change of every layer 0 … L by each word's worst Δ, the searched
     layer framed; S beside it.
@@ -48,34 +38,33 @@ def words_figure(words: Words, kind: str = "png") -> Figure:
     shown = [words.words[place] for place in chosen]
     rows, columns = max(1, len(shown)), words.layers + 1
     wide = min(7.0, max(2.6, 0.26 * columns))
-    with plt.rc_context(look()):
-        figure = Figure(figsize=(wide + 4.6, 1.55 + 0.23 * rows), layout="constrained")
-        figure.suptitle(_title(words, len(shown), kind), fontsize=10.5)
-        if shown:
-            grid = figure.add_gridspec(
-                2, 2, width_ratios=[wide, 2.8], height_ratios=[0.23 * rows, 0.11]
-            )
-            heat = figure.add_subplot(grid[0, 0])
-            bars = figure.add_subplot(grid[0, 1], sharey=heat)
-            heat.set_yticks(range(rows), [_label(word, kind) for word in shown], fontsize=9)
-            _profiles(figure, heat, figure.add_subplot(grid[1, 0]), words, shown)
-            _sensitivities(bars, words, shown)
-            key = figure.add_subplot(grid[1, 1])
-            key.axis("off")
-            handles = sorted(
-                zip(*bars.get_legend_handles_labels(), strict=True),
-                key=lambda one: not one[1].startswith("S "),
-            )
-            key.legend(
-                *zip(*handles, strict=True),
-                loc="upper center",
-                fontsize=8,
-                ncols=3,
-                handlelength=1.2,
-                columnspacing=1,
-                borderpad=0,
-            )
-            heat.set_ylim(rows - 0.5, -0.5)
+    figure = Figure(figsize=(wide + 4.6, 1.55 + 0.23 * rows), layout="constrained")
+    figure.suptitle(_title(words, len(shown), kind), fontsize=10.5)
+    if shown:
+        grid = figure.add_gridspec(
+            2, 2, width_ratios=[wide, 2.8], height_ratios=[0.23 * rows, 0.11]
+        )
+        heat = figure.add_subplot(grid[0, 0])
+        bars = figure.add_subplot(grid[0, 1], sharey=heat)
+        heat.set_yticks(range(rows), [_label(word, kind) for word in shown], fontsize=9)
+        _profiles(figure, heat, figure.add_subplot(grid[1, 0]), words, shown)
+        _sensitivities(bars, words, shown)
+        key = figure.add_subplot(grid[1, 1])
+        key.axis("off")
+        handles = sorted(
+            zip(*bars.get_legend_handles_labels(), strict=True),
+            key=lambda one: not one[1].startswith("S "),
+        )
+        key.legend(
+            *zip(*handles, strict=True),
+            loc="upper center",
+            fontsize=8,
+            ncols=3,
+            handlelength=1.2,
+            columnspacing=1,
+            borderpad=0,
+        )
+        heat.set_ylim(rows - 0.5, -0.5)
     return figure
 
 
@@ -136,7 +125,7 @@ def _sensitivities(axes: Axes, words: Words, shown: list[WordSway]) -> None:
         at,
         [word.sensitivity for word in shown],
         height=0.68,
-        color=LOOK[1][0],
+        color=ORANGE,
         label=f"S at layer {words.layer}",
     )
     noise = [word.noise[words.layer] for word in shown]
@@ -157,7 +146,7 @@ def _sensitivities(axes: Axes, words: Words, shown: list[WordSway]) -> None:
         axes.plot(
             *zip(*twins, strict=True),
             "D",
-            color=LOOK[0][0],
+            color=BLUE,
             markerfacecolor="white",
             markersize=4,
             linestyle="none",

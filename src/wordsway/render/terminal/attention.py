@@ -9,25 +9,30 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from wordsway.escape import one_line, shortened
 from wordsway.format import format_seconds
-from wordsway.probing.attention import Attention
-from wordsway.render.letters import one_line, shortened
+from wordsway.probing.attention import Attention, AttentionMap
+from wordsway.render.numbers import hundredths
+from wordsway.render.terminal import panels
+from wordsway.render.wording.provenance import model_name
 
 #: Shades from light to dark, and the columns that a matrix may take.
 SHADES, WIDTH = " ░▒▓█", 80
 
 
+@panels.register(Attention)
 def attention_panel(result: Attention) -> RenderableType:
     """Shaded matrices with their numbers, all on one scale; a text that is too long for 80 columns
     is sent to a file.
     """
-    top = max(float(one.matrix.max()) for one in result.texts) or 1.0
-    head = Text(
-        f"{one_line(result.model['name'])} · attention of {result.name} · █ is {top:.2g}",
-        style="bold",
-    )
-    parts: list[RenderableType] = [head]
-    blocks = [_block(shortened(one.text, 76), one.labels, one.matrix, top) for one in result.texts]
+    top = max(float(text.matrix.max()) for text in result.texts) or 1.0
+    name = one_line(model_name(result.model))
+    parts: list[RenderableType] = [
+        Text(f"{name} · attention of {result.name} · █ is {top:.2g}", style="bold")
+    ]
+    blocks = [
+        _block(shortened(text.text, 76), text.labels, text.matrix, top) for text in result.texts
+    ]
     change = result.difference
     if change is not None and blocks[0] is not None:
         reach = float(abs(change).max()) or 1.0
@@ -36,17 +41,24 @@ def attention_panel(result: Attention) -> RenderableType:
             for a, b in zip(result.texts[0].labels, result.texts[1].labels, strict=True)
         ]
         blocks.append(_block(f"second − first (█ is {reach:.2g})", names, change, reach))
-    for one, block in zip([*result.texts, None], blocks, strict=False):
-        if block is None and one is not None:
-            said = f"{len(one.tokens)} tokens are too many for a terminal: write a picture or a table with --out FILE.png, .svg, .pdf, .csv"
-            block = Text.assemble((shortened(one.text, 76), "bold"), "\n", said)
+    for text, block in zip([*result.texts, None], blocks, strict=False):
+        if block is None and text is not None:
+            block = Text.assemble((shortened(text.text, 76), "bold"), "\n", _too_long(text))
         if block is not None:
             parts += [Text(""), block]
-    shares = " and ".join(f"{one.kept:.2f}" for one in result.texts)
     note = "rows look at columns; rows sum to 1"
-    if any(one.kept < 0.995 for one in result.texts):
-        note = f"rows look at columns; rows sum to {shares} on average, the rest goes to special tokens, which are cut"
+    if any(text.kept < 0.995 for text in result.texts):
+        shares = " and ".join(f"{text.kept:.2f}" for text in result.texts)
+        note = f"rows look at columns; rows sum to {shares} on average"
+        note += ", the rest goes to special tokens, which are cut"
     return Group(*parts, Text(""), Text(f"{note} · {format_seconds(result.seconds)}", style="dim"))
+
+
+def _too_long(text: AttentionMap) -> str:
+    return (
+        f"{len(text.tokens)} tokens are too many for a terminal: write a picture or a table with "
+        "--out FILE.png, .svg, .pdf, .csv"
+    )
 
 
 def _block(title: str, labels: Sequence[str], matrix: np.ndarray, top: float) -> Text | None:
@@ -88,16 +100,6 @@ def _cell(value: float, top: float, width: int, numbers: bool, signed: bool) -> 
         return Text(" " + (sign + shade if width == 3 else shade), style=style)
     number = hundredths(value, signed)
     return Text.assemble(" " * (width - len(number) - 1), (shade, style), number)
-
-
-def hundredths(value: float, signed: bool) -> str:
-    """Two decimals; a change has a sign unless it rounds to nothing.
-
-    >>> hundredths(0.234, False), hundredths(-0.234, True), hundredths(-0.001, True)
-    ('0.23', '−0.23', '0.00')
-    """
-    shown = f"{abs(value):.2f}"
-    return shown if not signed or shown == "0.00" else f"{'+' if value > 0 else '−'}{shown}"
 
 
 def _fit(text: str, width: int) -> str:

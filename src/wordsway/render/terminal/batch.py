@@ -8,9 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.render.html.parts import largest, number, times
-from wordsway.render.letters import one_line
-from wordsway.render.terminal.words import SHOWN, Fitted, bar, cell
+from wordsway.escape import one_line
+from wordsway.render.numbers import largest, number, times
+from wordsway.render.terminal.tables import Fitted, bar
+from wordsway.render.terminal.tables import text_cell as cell
+from wordsway.render.terminal.words import SHOWN
 
 if TYPE_CHECKING:
     import pandas

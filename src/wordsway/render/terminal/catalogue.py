@@ -19,7 +19,7 @@ def catalogue_table(rows: list[dict[str, Any]], home: str) -> RenderableType:
     table.add_column(ratio=1)
     for row in rows:
         state = Text("here", style="green") if row["here"] else Text("not here", style="dim")
-        table.add_row(Text(row["name"], style="bold"), state, row["about"])
+        table.add_row(Text(row["name"], style="bold"), state, Text(row["about"]))
         where = (
             f"from {row['from']}"
             if row["here"]

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from wordsway.escape import one_line, readable
 from wordsway.format import format_seconds
 from wordsway.probing.results import Swaps
-from wordsway.render.html.parts import in_place, largest, model_name, number
-from wordsway.render.letters import one_line, readable
-from wordsway.render.terminal.words import HEAT, SHOWN, Fitted, bar, cell
+from wordsway.render.numbers import largest, number
+from wordsway.render.terminal import panels
+from wordsway.render.terminal.tables import Column, Fitted, bar, table, text_cell
+from wordsway.render.wording.provenance import model_name
+from wordsway.render.wording.swaps import counts, in_place, reached
 
-#: Characters shown before the word, and after it.
-CONTEXT = 160
+#: Characters shown before the word, and after it; rows of the table.
+CONTEXT, SHOWN = 160, 15
+#: The word in its place.
+MARKED = "bold #1d1d1d on #ff7a14"
 
 
+@panels.register(Swaps)
 def swaps_panel(swaps: Swaps) -> RenderableType:
     """The word in its place, the real words that move the target most, and how near they come to
     the worst Δ.
@@ -24,65 +29,60 @@ def swaps_panel(swaps: Swaps) -> RenderableType:
 
 
 def _swaps(swaps: Swaps, width: int, colours: bool) -> RenderableType:
-    before, word, after = (readable(part) for part in in_place(swaps))
-    before = before if len(before) <= CONTEXT else "…" + before[-CONTEXT:]
-    after = after if len(after) <= CONTEXT else after[:CONTEXT] + "…"
-    sentence = Text.assemble(
-        before, (word, HEAT[5]) if colours else f"»{word}«", after, overflow="fold"
-    )
-    target = one_line(swaps.target)
     head = Text.assemble(
         "real words for “",
-        (cell(swaps.word).plain, "bold"),
+        (text_cell(swaps.word).plain, "bold"),
         f"” (word {swaps.index}), by the change of ",
-        (target, "bold"),
+        (one_line(swaps.target), "bold"),
     )
-    parts: list[RenderableType] = [head, Text(), sentence, Text()]
+    parts: list[RenderableType] = [head, Text(), _sentence(swaps, colours), Text()]
     if swaps.swaps:
         parts += [*_best(swaps, width), _reached(swaps)]
     else:
         parts.append(Text("no real word was found"))
-    counts = f"{swaps.candidates:,} candidates, {swaps.evaluated:,} evaluated exactly"
-    tail = f"{one_line(model_name(swaps.model))} · {counts} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
-    return Group(*parts, Text(tail, style="dim"))
+    how = f"{counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
+    return Group(*parts, Text(f"{one_line(model_name(swaps.model))} · {how}", style="dim"))
+
+
+def _sentence(swaps: Swaps, colours: bool) -> Text:
+    before, word, after = (readable(part) for part in in_place(swaps))
+    before = before if len(before) <= CONTEXT else "…" + before[-CONTEXT:]
+    after = after if len(after) <= CONTEXT else after[:CONTEXT] + "…"
+    marked = (word, MARKED) if colours else f"»{word}«"
+    return Text.assemble(before, marked, after, overflow="fold")
 
 
 def _best(swaps: Swaps, width: int) -> list[RenderableType]:
     shown = swaps.swaps[:SHOWN]
     top = max(swaps.worst or 0.0, largest([swap.change for swap in shown]))
-    name = min(
-        max(len("worst Δ"), *(Text(one_line(swap.word)).cell_len for swap in shown)),
-        max(8, width // 3),
-    )
+    widest = max(Text(one_line(swap.word)).cell_len for swap in shown)
+    name = min(max(len("worst Δ"), widest), max(8, width // 3))
     bars = max(3, min(40, width - name - 22))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("word", min_width=name, max_width=name, no_wrap=True, overflow="ellipsis")
-    table.add_column("change", justify="right", no_wrap=True)
-    table.add_column("", min_width=bars, no_wrap=True)
-    table.add_column("token", justify="right", style="dim", no_wrap=True)
-    for swap in shown:
-        blocks = Text(bar(swap.change, top, bars), style="dark_orange3")
-        table.add_row(cell(swap.word), number(swap.change), blocks, str(swap.token))
-    if swaps.worst is not None:
-        table.add_row(
-            Text("worst Δ", style="dim italic"),
-            number(swaps.worst),
-            Text(bar(swaps.worst, top, bars), style="dim"),
-            "",
+    columns = (
+        Column("word", "left", width=name, least=name),
+        "change",
+        Column("", "left", least=bars),
+        Column("token", style="dim"),
+    )
+    rows: list[tuple[object, ...]] = [
+        (
+            swap.word,
+            number(swap.change),
+            Text(bar(swap.change, top, bars), style="dark_orange3"),
+            swap.token,
         )
+        for swap in shown
+    ]
+    if swaps.worst is not None:
+        grey = Text(bar(swaps.worst, top, bars), style="dim")
+        rows.append((Text("worst Δ", style="dim italic"), number(swaps.worst), grey, ""))
     more = len(swaps.swaps) - len(shown)
-    rest = f"… and {more} more, none above {number(shown[-1].change)}"
-    return [table, *([Text(rest, style="dim")] if more else [])]
+    rest = Text(f"… and {more} more, none above {number(shown[-1].change)}", style="dim")
+    return [table(columns, rows), *([rest] if more else [])]
 
 
 def _reached(swaps: Swaps) -> Text:
-    if swaps.reached is None or swaps.worst is None:
-        return Text("the worst Δ was not searched", style="dim")
-    best = cell(swaps.swaps[0].word).plain
-    return Text.assemble(
-        "“",
-        (best, "bold"),
-        "” reaches ",
-        (f"{100 * swaps.reached:.3g} %", "bold"),
-        f" of the worst Δ found, {number(swaps.worst)}",
-    )
+    if swaps.reached is None:
+        return Text(reached(swaps), style="dim")
+    best = text_cell(swaps.swaps[0].word).plain
+    return Text.assemble("“", (best, "bold"), "” ", reached(swaps))

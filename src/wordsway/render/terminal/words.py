@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from wordsway.escape import one_line, readable
 from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Words
-from wordsway.render.html.parts import (
+from wordsway.render.numbers import largest, number, share, times
+from wordsway.render.terminal import panels
+from wordsway.render.terminal.tables import Fitted, bar, text_cell
+from wordsway.render.wording.provenance import model_name
+from wordsway.render.wording.words import (
     headline,
-    largest,
-    model_name,
-    number,
     over_noise,
     pieces,
     ranked,
-    share,
-    times,
     top_of,
     worst_layer,
 )
-from wordsway.render.letters import one_line, readable, runs_right_to_left
 
 #: Rows of a table; what is left is counted.
 SHOWN = 15
@@ -42,21 +40,9 @@ HEAT = (
 #: The same steps without colour, behind the word.
 MARKS = ("", "¹", "²", "³", "⁴", "⁵")
 BLOCKS = "▁▂▃▄▅▆▇█"
-EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Something drawn for the console that prints it: its width, and whether it has colours."""
-
-    draw: Callable[[int, bool], RenderableType]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.draw(
-            options.max_width, console.color_system is not None and not console.no_color
-        )
-
-
+@panels.register(Words)
 def words_panel(words: Words) -> RenderableType:
     """The text in the colours of its words' S, the words that sway most with their profiles, and
     where the numbers come from.
@@ -88,26 +74,6 @@ def sparkline(values: Sequence[float], width: int) -> str:
     return "".join(BLOCKS[min(7, int(share(value, top) * 8))] for value in pooled)
 
 
-def bar(value: float, top: float, width: int) -> str:
-    """A bar in eighths of a character.
-
-    >>> bar(0.5, 1.0, 3), bar(1.0, 1.0, 3), bar(0.0, 1.0, 3)
-    ('█▌', '███', '')
-    """
-    full, eighths = divmod(round(share(value, top) * width * 8), 8)
-    return "█" * full + (EIGHTHS[eighths] if eighths else "")
-
-
-def cell(word: str) -> Text:
-    """A word for a table: one line; after letters that run right to left a mark keeps the numbers
-    in their order.
-    """
-    plain = one_line(word)
-    return Text(
-        plain + ("\u200e" if runs_right_to_left(plain) else ""), no_wrap=True, overflow="ellipsis"
-    )
-
-
 def _words(words: Words, width: int, colours: bool) -> RenderableType:
     parts: list[RenderableType] = [_head(words), Text(), _text(words, colours), Text()]
     if words.words:
@@ -125,7 +91,7 @@ def _head(words: Words) -> Text:
         return Text(headline(words), style="bold")
     where = f" (word {words.top.index}) moves layer {words.layer} of {words.layers} most: "
     return Text.assemble(
-        "“", (cell(words.top.word).plain, "bold"), "”", where, (headline(words), "bold")
+        "“", (text_cell(words.top.word).plain, "bold"), "”", where, (headline(words), "bold")
     )
 
 
@@ -192,7 +158,7 @@ def _table(words: Words, width: int) -> list[RenderableType]:
         f"layers\n0…{words.layers}", min_width=profile, no_wrap=True, overflow="ellipsis"
     )
     for word, (index, value, *others) in zip(shown, rows, strict=True):
-        line: list[RenderableType] = [index, cell(word.word), value]
+        line: list[RenderableType] = [index, text_cell(word.word), value]
         if bars >= 3:
             line.append(Text(bar(word.sensitivity, top, bars), style="dark_orange3"))
         table.add_row(*line, *others, Text(sparkline(word.profile, profile), style="cyan"))

@@ -1,0 +1,122 @@
+"""A picture's content without its drawing: curves with references, or points, in panels.
+
+Whoever has numbers that are best seen as curves makes a `Chart` of them; `wordsway.render.plot`
+draws it. ``colour`` counts through the palette, so that a series looks the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from wordsway.result import SequenceResult, fields_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Means ± sd at each x, and the means of their certified ends (None where there is none).
+
+    ``marker`` is a name of matplotlib's, by default the one that goes with the colour; ``labels``
+    stand at the points.
+    """
+
+    label: str
+    x: Sequence[float]
+    mean: Sequence[float]
+    sd: Sequence[float] = ()
+    upper: Sequence[float | None] = ()
+    colour: int | str = 0
+    marker: str | None = None
+    dashed: bool = False
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A line to compare with: theory, or a rate. Grey unless it has the colour of a curve."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int | str | None = None
+    style: str = ":"
+
+
+@dataclass(frozen=True)
+class Points:
+    """A cloud of points."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int | str = 0
+    marker: str = "o"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    ``logarithmic`` draws both axes in logarithms, where a rate is a straight line; ``right`` and
+    ``top`` end the axes of points, which then stand on the edge where they lie beyond it.
+    """
+
+    title: str
+    curves: Sequence[Curve] = ()
+    references: Sequence[Reference] = ()
+    points: Sequence[Points] = ()
+    logarithmic: bool = False
+    x_label: str = "number of tokens n"
+    y_label: str = "word sensitivity S"
+    right: float | None = None
+    top: float | None = None
+
+
+@dataclass(frozen=True)
+class Chart(SequenceResult[Panel], items="panels"):
+    """Panels side by side, at most ``columns`` in a row; one key for all where ``shared_key``.
+
+    >>> line = Curve("RAF", [10, 20], [0.8, 0.79], [0.01, 0.01])
+    >>> Chart([Panel("RAF", [line])]).frame()[["series", "x", "y"]].values.tolist()
+    [['RAF', 10, 0.8], ['RAF', 20, 0.79]]
+    """
+
+    panels: Sequence[Panel]
+    columns: int = 3
+    shared_key: bool = False
+    title: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = ("curves", "references", "points")
+        panels = [
+            fields_of(panel)
+            | {part: [fields_of(series) for series in getattr(panel, part)] for part in parts}
+            for panel in self.panels
+        ]
+        return fields_of(self) | {"panels": panels}
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per point of every series."""
+        import pandas
+
+        columns = ["panel", "kind", "series", "x", "y", "sd", "upper"]
+        return pandas.DataFrame(
+            [row for panel in self.panels for row in _rows(panel)], columns=columns
+        ).astype({"sd": float, "upper": float})
+
+
+def _rows(panel: Panel) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    for curve in panel.curves:
+        points = zip_longest(curve.x, curve.mean, curve.sd, curve.upper)
+        rows += [(panel.title, "measured", curve.label, *point) for point in points]
+    for kind, lines in (("reference", panel.references), ("point", panel.points)):
+        for line in lines:
+            points = zip(line.x, line.y, strict=True)
+            rows += [(panel.title, kind, line.label, *point, None, None) for point in points]
+    return rows

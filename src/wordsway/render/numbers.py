@@ -1,0 +1,69 @@
+"""Numbers as every medium spells them, and the scales that bars and colours share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+
+def number(value: float | None) -> str:
+    """Four digits; – where there is nothing.
+
+    >>> number(0.123456), number(1.59), number(1000.2), number(None)
+    ('0.1235', '1.590', '1000', '–')
+    """
+    return "–" if value is None else f"{value:#.4g}".removesuffix(".")
+
+
+def small(value: float | None) -> str:
+    """Three decimals, or as many as it takes; – where there is nothing.
+
+    >>> small(0.25), small(0.00002), small(0.0), small(None)
+    ('0.250', '2.0e-05', '0.000', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if value >= 0.001 or not value else f"{value:.1e}"
+
+
+def hundredths(value: float, signed: bool) -> str:
+    """Two decimals; a change has a sign unless it rounds to nothing.
+
+    >>> hundredths(0.234, False), hundredths(-0.234, True), hundredths(-0.001, True)
+    ('0.23', '−0.23', '0.00')
+    """
+    shown = f"{abs(value):.2f}"
+    return shown if not signed or shown == "0.00" else f"{'+' if value > 0 else '−'}{shown}"
+
+
+def times(value: float | None) -> str:
+    """A ratio.
+
+    >>> times(5.234), times(1234.5), times(None)
+    ('5.23×', '1.23e+03×', '–')
+    """
+    return "–" if value is None else f"{value:.3g}×"
+
+
+def count(items: int, noun: str) -> str:
+    """
+    >>> count(1, "trial"), count(1200, "word")
+    ('1 trial', '1,200 words')
+    """
+    return f"{items:,} {noun}{'' if items == 1 else 's'}"
+
+
+def share(value: float, top: float) -> float:
+    """value / top within [0, 1]; 0 where that means nothing.
+
+    >>> share(1.0, 4.0), share(1.0, 0.0), share(float("nan"), 1.0)
+    (0.25, 0.0, 0.0)
+    """
+    if not (math.isfinite(value) and math.isfinite(top)) or top <= 0:
+        return 0.0
+    return min(1.0, max(0.0, value / top))
+
+
+def largest(values: Iterable[float]) -> float:
+    """The largest finite value, 0 if there is none."""
+    return max((value for value in values if math.isfinite(value)), default=0.0)

@@ -1,0 +1,33 @@
+"""Claims beside measurements, for a person at a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from wordsway.paper.finding import FAILS, HOLDS, Finding
+from wordsway.render.terminal.tables import Column, table
+
+STYLES = {HOLDS: "green", FAILS: "red"}
+
+
+def findings_table(findings: Sequence[Finding]) -> RenderableType:
+    """One row per claim."""
+    columns = (
+        Column("claim", "left", wraps=True),
+        Column("on", "left", wraps=True),
+        Column("measured", "left", wraps=True),
+        Column("verdict", "left"),
+    )
+    rows = [
+        (
+            finding.claim,
+            finding.series,
+            finding.measured,
+            Text(finding.verdict, style=STYLES.get(finding.verdict, "dim")),
+        )
+        for finding in findings
+    ]
+    return table(columns, rows, padding=(0, 2, 0, 0))

@@ -1,0 +1,21 @@
+"""What a measurement will cost, for a person at a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from wordsway.escape import one_line
+from wordsway.experiments.forecast import Forecast
+from wordsway.experiments.trials import Request
+from wordsway.format import format_bytes, format_seconds
+from wordsway.render.numbers import count
+from wordsway.render.wording.request import request_line
+
+
+def forecast_panel(request: Request, cost: Forecast) -> RenderableType:
+    cost_line = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
+    return Group(
+        Text(one_line(request_line(request)), style="bold"),
+        Text(f"forecast for {count(request.trials, 'trial')}: {cost_line}"),
+    )

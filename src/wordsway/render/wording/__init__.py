@@ -1,0 +1,1 @@
+"""What every medium says of a result, in words: sentences, headings, facts."""
