@@ -1,10 +1,10 @@
-# `make run` and `make test` set up everything they need in .venv; nothing else has to be installed by hand.
+# Every target sets up what it needs in .venv; nothing else has to be installed by hand.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint bench data clean help
+.PHONY: help run check test lint types fast bench picture data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -12,16 +12,27 @@ help:            ## what there is to make
 run: data        ## the paper's figures, a quick subset, into out/reproduce/index.html
 	$(BIN)/wordsway reproduce --quick --out out/reproduce
 
-test: data       ## the whole test suite, doctests included
+check: data      ## style, types and the fast tests, side by side: under two minutes on two cores
+	@$(MAKE) --no-print-directory --jobs=2 types fast lint
+
+test: data       ## every test, doctests included: under fifteen minutes on two cores
 	$(BIN)/python -m pytest
 
-lint: $(STAMP)   ## style and types
+lint: $(STAMP)   ## style alone (Ruff)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## types alone (mypy: source, benchmarks, tools and tests)
 	$(BIN)/mypy
 
-bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (about ten minutes)
+fast: data       ## the tests that take less than two seconds each
+	$(BIN)/python -m pytest -m "not slow"
+
+bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (about fifty minutes)
 	$(BIN)/python -m benchmarks
+
+picture: $(STAMP)  ## docs/architecture.svg, drawn from the imports
+	$(BIN)/python -m tools.architecture
 
 data: $(STAMP)   ## fetch the reviews, the default model and WordNet into the user's cache (WORDSWAY_HOME), once
 	$(BIN)/wordsway data get imdb minilm wordnet

@@ -67,7 +67,8 @@ def comparison() -> str:
     rows = compare()
     picture(rows)
     lines = [
-        "| case | naive: S, time, peak | ours: S, time, peak | times faster | with certificate: S ≤, time, peak |",
+        "| case | naive: S, time, peak | ours: S, time, peak | times faster | with certificate: "
+        "S ≤, time, peak |",
         "|---|---|---|---|---|",
     ]
     for row in rows:
@@ -82,7 +83,10 @@ def comparison() -> str:
         middle = f"{ours['value']:.4g}, {row['median']:.2f} s, {ours['peak_mb']:.0f} MB"
         right = f"{both['upper']:.4g}, {row['median_certified']:.2f} s, {both['peak_mb']:.0f} MB"
         lines.append(f"| {case.title} | {left} | {middle} | {ratio} | {right} |")
-    note = f"Times of ours are medians of {REPEATS} runs, each in a fresh process; peak memory includes Python and torch (about 240 MB)."
+    note = (
+        f"Times of ours are medians of {REPEATS} runs, each in a fresh process; peak memory "
+        "includes Python and torch (about 240 MB)."
+    )
     return "\n".join([note, "", *lines, "", "![seconds of both procedures](performance.png)"])
 
 
@@ -95,7 +99,8 @@ def tightness() -> str:
         for n, d, depth in grid:
             found = ratios(name, n, d, depth, DRAWS)
             lines.append(
-                f"| {name} | {n} | {d} | {depth if name == 'drf' else ''} | {statistics.median(found):.3f} | {max(found):.3f} |"
+                f"| {name} | {n} | {d} | {depth if name == 'drf' else ''} | "
+                f"{statistics.median(found):.3f} | {max(found):.3f} |"
             )
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(
@@ -118,7 +123,8 @@ def forecasts() -> str:
         )
         seconds, peak = told["forecast_seconds"], told["forecast_peak_mb"]
         lines.append(
-            f"| `{line}` | {seconds:.2f} s, {peak:.0f} MB | {real['seconds']:.2f} s, {real['peak_mb']:.0f} MB "
+            f"| `{line}` | {seconds:.2f} s, {peak:.0f} MB | {real['seconds']:.2f} s, "
+            f"{real['peak_mb']:.0f} MB "
             f"| {seconds / real['seconds']:.2f} | {peak / real['peak_mb']:.2f} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
@@ -226,7 +232,8 @@ def embed(model: str) -> float:
 def learned() -> str:
     """Learning, each measurement in a fresh process."""
     lines = [
-        "| map, n = 40, N = 100 | naive: error, time, peak | ours: error, time, peak | times faster |",
+        "| map, n = 40, N = 100 | naive: error, time, peak | ours: error, time, peak | times "
+        "faster |",
         "|---|---|---|---|",
     ]
     for case, (name, d) in learning.CASES.items():
@@ -236,7 +243,8 @@ def learned() -> str:
             for one in (plain, ours)
         ]
         lines.append(
-            f"| {name}, d = {d} | {told[0]} | {told[1]} | {plain['seconds'] / ours['seconds']:,.0f} |"
+            f"| {name}, d = {d} | {told[0]} | {told[1]} | "
+            f"{plain['seconds'] / ours['seconds']:,.0f} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
     lines += [
@@ -251,13 +259,16 @@ def learned() -> str:
     checked, telling, gap = learning.inequality()
     lines += [
         "",
-        f"√Err ≥ 2 − γ − S·(‖φ‖/‖v‖)·|y − f| with the certified S: {checked:,} of {checked:,} trials (n = 20, d = 16, N = 12, all maps, ",
+        f"√Err ≥ 2 − γ − S·(‖φ‖/‖v‖)·|y − f| with the certified S: {checked:,} of {checked:,} "
+        "trials (n = 20, d = 16, N = 12, all maps, ",
     ]
     lines[-1] += (
-        f"updates and losses); the floor was above 0 in {telling:,} of them, the smallest √Err − √floor was {gap:.2g}."
+        f"updates and losses); the floor was above 0 in {telling:,} of them, the smallest √Err − "
+        f"√floor was {gap:.2g}."
     )
     note = (
-        "Re-trained, direct loss, the same texts and weights. Naive: `pinv`, the p×p projector, full forward passes, autograd, "
+        "Re-trained, direct loss, the same texts and weights. Naive: `pinv`, the p×p projector, "
+        "full forward passes, autograd, "
         "50·n steps with the best of four step lengths (choosing it is not counted). "
         "The error is (f + y)²: 0 is a text whose label was turned."
     )
@@ -308,13 +319,17 @@ def main() -> None:
         renew(
             DOCS / "cost.md",
             "Measured",
-            f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, two workers.*",
+            f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, "
+            "two workers.*",
         )
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)
         return
-    facts = f"*torch {torch.__version__}, Python {platform.python_version()}, {torch.get_num_threads()} threads.*"
+    facts = (
+        f"*torch {torch.__version__}, Python {platform.python_version()}, "
+        f"{torch.get_num_threads()} threads.*"
+    )
     for part in sys.argv[1:] or PARTS:
         heading, measured = PARTS[part]
         renew(DOCS / "performance.md", heading, f"{measured()}\n\n{facts}")

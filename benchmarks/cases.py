@@ -1,4 +1,4 @@
-"""The comparisons: the same weights and text for both procedures, each run in a process of its own."""
+"""The comparisons: the same weights and text for both procedures, each in a process of its own."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def page(folder: Path) -> str:
         name, positions = (str(one) for one in series)
         points = rows.groupby(["n", "d", "depth"], dropna=False)["seconds"].median().reset_index()
         lines.append(
-            f"| {name} | {'all' if positions == 'all' else 'first'} | {_law(points)} | {_range(points)} | {_ends(points)} |"
+            f"| {name} | {'all' if positions == 'all' else 'first'} | {_law(points)} | "
+            f"{_range(points)} | {_ends(points)} |"
         )
     sizes = [
         "| map | rows | n | d | L | k | seconds (median, one core) | certified |",

@@ -98,6 +98,7 @@ def _table(results: list[Measurement]) -> str:
                 [t.lower for r in rows for t in r.trials],
             )
             lines.append(
-                f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | {max(means) / min(means):.2f} |"
+                f"| {name} | {d}, {model} | {means[0]:.3g} … {means[-1]:.3g} | {slope} | "
+                f"{max(means) / min(means):.2f} |"
             )
     return "\n".join(lines)

@@ -21,15 +21,18 @@ TWELVE = "The film was not at all bad although its plot remained dull"
 RUNS = 9
 SENTENCES = (
     (
-        "The film was not at all bad although the plot remained rather dull and the cast never seemed to care much",
+        "The film was not at all bad although the plot remained rather dull and the cast never "
+        "seemed to care much",
         "bad",
     ),
     (
-        "She bought a cheap phone from the shop and it broke after only two days of very light use at home",
+        "She bought a cheap phone from the shop and it broke after only two days of very light "
+        "use at home",
         "broke",
     ),
     (
-        "When the bridge was closed in spring nobody in the village expected that it would ever be opened again before winter came",
+        "When the bridge was closed in spring nobody in the village expected that it would ever "
+        "be opened again before winter came",
         "village",
     ),
 )
@@ -160,17 +163,23 @@ def page(
         f"**The whole command**, libraries and model loaded anew, {RUNS} runs: "
         f'`wordsway words "I love her much"` {short}; twelve words {twelve}.',
         "",
-        f"**All words at once**: {batching['words']} words of a sentence, last layer, the default search: {side:.1f} s side by side, "
-        f"{alone:.1f} s one by one ({alone / side:.1f} times), {row:.1f} s without any batch ({row / side:.1f} times); "
+        f"**All words at once**: {batching['words']} words of a sentence, last layer, the "
+        f"default search: {side:.1f} s side by side, "
+        f"{alone:.1f} s one by one ({alone / side:.1f} times), {row:.1f} s without any batch "
+        f"({row / side:.1f} times); "
         f"largest relative difference of the values {batching['off']:.1g}.",
         "",
-        f"**A long text**: {long['tokens']} tokens, all {long['words']} words, 2 GiB budget: {long['seconds']:.0f} s, "
-        f"forecast {long['forecast']:.0f} s; {long['grown'] / 1e6:.0f} MB beside the model, forecast {long['bytes'] / 1e6:.0f} MB; "
+        f"**A long text**: {long['tokens']} tokens, all {long['words']} words, 2 GiB budget: "
+        f"{long['seconds']:.0f} s, "
+        f"forecast {long['forecast']:.0f} s; {long['grown'] / 1e6:.0f} MB beside the model, "
+        f"forecast {long['bytes'] / 1e6:.0f} MB; "
         f"peak {long['peak_mb']:.0f} MB with model and libraries.",
         "",
-        "**Swaps**: all whole words of the vocabulary in one place, screened with the worst Δ searched too, against evaluating every one:",
+        "**Swaps**: all whole words of the vocabulary in one place, screened with the worst Δ "
+        "searched too, against evaluating every one:",
         "",
-        "| sentence | candidates | screened: best, time | exhaustive: best, time | share reached | of the worst Δ |",
+        "| sentence | candidates | screened: best, time | exhaustive: best, time | share reached "
+        "| of the worst Δ |",
         "|---|---|---|---|---|---|",
     ]
     for (text, word), one in zip(SENTENCES, swaps, strict=True):

@@ -23,17 +23,17 @@ def silent(stage: str, done: float, total: float, note: str = "") -> None:
     """Nobody is waiting."""
 
 
-def part_of(progress: Progress, stage: str, index: int, count: int) -> Progress:
-    """Progress of part ``index`` of ``count`` equal parts, told as parts done of the whole.
+def part_of(progress: Progress, whole: str, index: int, count: int) -> Progress:
+    """Progress of part ``index`` of ``count`` equal parts, reported as parts done of the ``whole``.
 
-    >>> told = []
-    >>> half = part_of(lambda *call: told.append(call), "trial", index=1, count=4)
-    >>> half("searching", 5, 10, "best S 3.2")
-    >>> told
+    >>> calls = []
+    >>> second = part_of(lambda *call: calls.append(call), "trial", index=1, count=4)
+    >>> second("searching", 5, 10, "best S 3.2")
+    >>> calls
     [('trial', 1.5, 4, 'best S 3.2')]
     """
 
-    def report(inner: str, done: float, total: float, note: str = "") -> None:
-        progress(stage, index + (min(1.0, done / total) if total else 0.0), count, note)
+    def report(stage: str, done: float, total: float, note: str = "") -> None:
+        progress(whole, index + (min(1.0, done / total) if total else 0.0), count, note)
 
     return report

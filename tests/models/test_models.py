@@ -59,7 +59,8 @@ def test_every_layer_of_minilm_equals_transformers(reviews):
         tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]"
     )
     model = reference(folder)
-    for text in reviews[:4]:
+    embedders = [Embedder("minilm", layer, cache=False) for layer in range(7)]
+    for text in reviews[:3]:
         alone = theirs(text, truncation=True, max_length=256, return_tensors="pt")
         padded = theirs(
             text, truncation=True, max_length=256, padding="max_length", return_tensors="pt"
@@ -67,8 +68,7 @@ def test_every_layer_of_minilm_equals_transformers(reviews):
         assert padded["input_ids"].shape == (1, 256)
         one, all_rows = states(model, **alone), states(model, **padded)
         assert len(one) == 7
-        for layer in range(7):
-            embedder = Embedder("minilm", layer, cache=False)
+        for layer, embedder in enumerate(embedders):
             count = alone["input_ids"].shape[1]
             np.testing.assert_allclose(
                 embedder.rows([text], padded=False)[0][:count],
@@ -278,21 +278,18 @@ def test_a_tampered_model_is_fetched_again(fresh_cache, caplog, monkeypatch):
     assert str(path) in caplog.text and "refused" in caplog.text
 
 
-SPEED = """
-import time
+TWICE = """
+import sys
 import wordsway as ws
-texts = [text.text for text in ws.draw(ws.corpus("imdb"), 200, seed=1)]
-embedder = ws.Embedder("minilm")
-start = time.perf_counter(); embedder.rows(texts); made = time.perf_counter() - start
-import sys; loaded = "transformers" in sys.modules
-print(made, loaded)
+texts = [text.text for text in ws.draw(ws.corpus("imdb"), 20, seed=1)]
+rows = ws.Embedder("minilm").rows(texts)
+print("transformers" in sys.modules, sum(float(row.sum()) for row in rows))
 """
 
 
-def test_reading_back_needs_no_transformers_and_little_time(tmp_path):
-    """200 reviews: the second process reads them without importing transformers, at least three
-    times faster.
-    """
+@pytest.mark.slow
+def test_reading_back_needs_no_transformers(tmp_path):
+    """The second process has the same rows without running, or importing, any model."""
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     cache = home() / "data"
     (tmp_path / "home").mkdir()
@@ -300,7 +297,7 @@ def test_reading_back_needs_no_transformers_and_little_time(tmp_path):
     environment["WORDSWAY_HOME"] = str(tmp_path / "home")
     runs = [
         subprocess.run(
-            [sys.executable, "-c", SPEED],
+            [sys.executable, "-c", TWICE],
             capture_output=True,
             text=True,
             check=True,
@@ -308,9 +305,9 @@ def test_reading_back_needs_no_transformers_and_little_time(tmp_path):
         )
         for _ in range(2)
     ]
-    (made, loaded), (read, again) = (run.stdout.split() for run in runs)
+    (loaded, made), (again, read) = (run.stdout.split() for run in runs)
     assert (loaded, again) == ("True", "False")
-    assert float(read) < float(made) / 3
+    assert made == read
 
 
 def test_the_papers_recipe():

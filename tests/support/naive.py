@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[float], float]] = {
     "relu": lambda z: max(z, 0.0),
     "leaky-relu": lambda z: z if z > 0 else 0.01 * z,
     "tanh": math.tanh,
@@ -46,7 +47,9 @@ def attention(X: torch.Tensor, W: torch.Tensor, kind: str) -> torch.Tensor:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def relative_change(phi, X: torch.Tensor, i: int, delta: torch.Tensor) -> float:
+def relative_change(
+    phi: Callable[[torch.Tensor], torch.Tensor], X: torch.Tensor, i: int, delta: torch.Tensor
+) -> float:
     """‖φ(X + e_iΔᵀ) − φ(X)‖/‖φ(X)‖ of a naive φ."""
     moved = X.clone()
     moved[i] += delta

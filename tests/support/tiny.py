@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ ARCHITECTURES = (
 )
 
 
-def tokenizer():
+def tokenizer() -> Any:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
@@ -39,14 +40,14 @@ def save(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
     import transformers as tf
 
     torch.manual_seed(seed)
-    common = {
+    common: dict[str, Any] = {
         "vocab_size": 40,
         "hidden_size": 16,
         "num_hidden_layers": 3,
         "num_attention_heads": 2,
         "intermediate_size": 24,
     }
-    ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    ids: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     config = {
         "bert": lambda: tf.BertConfig(**common, max_position_embeddings=64),
         "distilbert": lambda: tf.DistilBertConfig(

@@ -15,7 +15,7 @@ import pytest
 
 import wordsway as ws
 from wordsway.errors import InputError
-from wordsway.reading import Reading, word_spans
+from wordsway.reading import Kind, Reading, word_spans
 from wordsway.text import corpus, draw
 
 TEXTS = [
@@ -266,7 +266,7 @@ def test_words_do_not_depend_on_the_tokenizer():
     assert [("It's a well-made film (1999)..."[a:b]) for a, b in word_spans("It's a well-made film (1999)...")] == [
         "It's", "a", "well-made", "film", "(", "1999", ")", ".", ".", ".",
     ]  # fmt: skip
-    wordpiece = [
+    wordpiece: list[tuple[str, int, int, Kind]] = [
         ("[CLS]", 0, 0, "special"),
         ("it", 0, 2, "word"),
         ("'", 2, 3, "word"),
@@ -275,7 +275,7 @@ def test_words_do_not_depend_on_the_tokenizer():
     ]
     reading = Reading.of("It's", wordpiece)
     assert [(word.text, word.rows) for word in reading.words] == [("It's", (1, 2, 3))]
-    bytelevel = [("so", 0, 2, "word"), (" so", 2, 5, "word"), (" good", 5, 10, "word")]
+    bytelevel: list[tuple[str, int, int, Kind]] = [("so", 0, 2, "word"), (" so", 2, 5, "word"), (" good", 5, 10, "word")]
     reading = Reading.of("so so good", bytelevel)
     assert [(word.index, word.text, word.rows) for word in reading.words] == [
         (0, "so", (0,)),
@@ -333,13 +333,11 @@ def test_labels_are_known_in_the_middle_of_a_pass():
 
 
 def test_blanking_breaks_takes_linear_time():
-    from time import perf_counter
-
+    """A pattern that backtracked would not come to an end: 10¹² steps."""
     from wordsway.text.clean import Faults, clean
 
-    started = perf_counter()
-    clean("x <" + " " * 500_000 + "y" + "<" * 400_000, Faults())
-    assert perf_counter() - started < 5
+    text = "x <" + " " * 1_000_000 + "y" + "<" * 1_000_000
+    assert clean(text, Faults()) == text
 
 
 @pytest.mark.parametrize("text", ["re\u0301sume\u0301 nai\u0308ve", "हिन्दी भाषा", "שָׁלוֹם עוֹלָם"])

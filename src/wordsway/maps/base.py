@@ -79,7 +79,7 @@ class View(ABC):
 
 
 class FeatureMap(ABC):
-    """φ: texts (…, n, d) → features. A concrete map is final: variations are arguments or wrappers."""
+    """φ: texts (…, n, d) → features. A concrete map is final: variations are arguments."""
 
     name: ClassVar[str]
     dtype: torch.dtype
@@ -91,7 +91,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
-        """The view from one word of ``sample``, in ``dtype`` arithmetic (the map's own by default)."""
+        """The view of ``sample``, in ``dtype`` arithmetic (the map's own by default)."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from wordsway.optimize.plan import Plan
 
 @dataclass(frozen=True)
 class Option:
-    """An argument of a map beyond n, d and the seed; ``default`` None means that the map chooses."""
+    """An argument of a map beyond n, d and the seed; where ``default`` is None the map chooses."""
 
     name: str
     type: type

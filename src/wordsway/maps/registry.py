@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.errors import InputError
-from wordsway.maps.attention import kinds as attention
-from wordsway.maps.dense import kinds as dense
+from wordsway.maps.attention.relu import RELU_RAF_KIND
+from wordsway.maps.attention.softmax import RAF_KIND
+from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
 from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style
 
 #: In the order in which they are listed and drawn.
 MAPS: dict[str, MapKind] = {
     kind.name: kind
     for kind in (
-        dense.RF_KIND,
-        dense.DRF_KIND,
-        attention.RAF_KIND,
-        attention.RELU_RAF_KIND,
+        RF_KIND,
+        DRF_KIND,
+        RAF_KIND,
+        RELU_RAF_KIND,
     )
 }
 

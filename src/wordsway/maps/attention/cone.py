@@ -19,7 +19,8 @@ def nonnegative_least_squares(
     (Moreau).
 
     >>> K = torch.eye(2, dtype=torch.float64)
-    >>> nonnegative_least_squares(K, torch.tensor([[1.0, -1.0]], dtype=torch.float64)).round(decimals=6).tolist()
+    >>> target = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
+    >>> nonnegative_least_squares(K, target).round(decimals=6).tolist()
     [[1.0, 0.0]]
     """
     gram, pull = K @ K.T, targets @ K.T

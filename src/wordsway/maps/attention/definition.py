@@ -1,28 +1,35 @@
-"""Random attention features.
+"""Random attention features φ(X) = P(XWXᵀ/√d)X, W ∈ ℝ^{d×d} ~ N(0, 1/d).
 
-RAF:       φ(X) = softmax(XWXᵀ/√d) X, softmax over each row, W ∈ ℝ^{d×d} ~ N(0, 1/d) ReLU-RAF:  the
-same with ReLU(scores) divided by the row's sum in place of softmax; a row of zeros stays zero
+A kind of attention is a file beside this one: how shares P follow from scores, what bounds its
+certificate rests on, and where its search starts.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, final
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import torch
 
 from wordsway.errors import InputError, positive
-from wordsway.maps.attention.scores import ReluScores, Scores, SoftmaxScores
+from wordsway.maps.attention.bounds import RowBounds
+from wordsway.maps.attention.cost import attention_cost
+from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.scores import Scores
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.kind import MapKind, Reference, Style
 from wordsway.sample import Sample, finite_matrix
 from wordsway.seeds import generator
 
 
 class Attention(FeatureMap):
-    """φ(X) = P(XWXᵀ/√d) X with P ≥ 0 and rows that sum to one."""
+    """φ(X) = P(XWXᵀ/√d) X with shares P between 0 and 1."""
 
     scores: ClassVar[Scores]
+    bounds: ClassVar[RowBounds]
 
     def __init__(
         self,
@@ -59,6 +66,13 @@ class Attention(FeatureMap):
             ) / math.sqrt(d)
         self.d = len(self.weight)
 
+    @staticmethod
+    @abstractmethod
+    def suggest(
+        layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
+    ) -> torch.Tensor:
+        """Up to ``count`` Δ worth starting from, (m, d)."""
+
     def check(self, n: int, d: int) -> None:
         if d != self.d:
             raise InputError(f"texts with d={self.d}", f"d={d}", "make the map with the text's d")
@@ -70,38 +84,29 @@ class Attention(FeatureMap):
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> AttentionView:
         self.check(sample.n, sample.d)
         dtype = dtype or self.dtype
-        return AttentionView(
-            self.scores, sample.X.to(self.device, dtype), self.weight.to(dtype), self.name
-        )
+        X, W = sample.X.to(self.device, dtype), self.weight.to(dtype)
+        return AttentionView(Layer(self.scores, X, W, self.name), self.bounds, self.suggest)
 
     def describe(self) -> dict[str, Any]:
         return {"map": self.name, "d": self.d, "seed": self.seed}
 
 
-@final
-class RAF(Attention):
-    """Random attention features φ(X) = softmax(XWXᵀ/√d) X, W_ab ~ N(0, 1/d), or your own
-    ``weight=W``.
-
-    >>> RAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
-    torch.Size([3, 4])
-    """
-
-    name = "raf"
-    scores = SoftmaxScores()
-    search_dtype = (
-        torch.float32
-    )  # smooth, so single precision finds the same places at half the cost
-
-
-@final
-class ReluRAF(Attention):
-    """Attention with normalised ReLU scores: φ(X)_j = Σ_l (s_jl)₊ x_l / Σ_l (s_jl)₊, zero where no
-    score is positive.
-
-    >>> ReluRAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
-    torch.Size([3, 4])
-    """
-
-    name = "relu-raf"
-    scores = ReluScores()
+def attention_kind(
+    made: type[Attention],
+    *,
+    title: str,
+    about: str,
+    style: Style,
+    reference: Callable[[], Reference],
+) -> MapKind:
+    """A kind of attention for the registry: all of them have n·d features and cost the same."""
+    return MapKind(
+        name=made.name,
+        title=title,
+        about=about,
+        make=lambda n, d, seed: made(d, seed),
+        count=lambda n, d: n * d,
+        search_cost=attention_cost,
+        style=style,
+        references=lambda d: [reference()],
+    )

@@ -17,28 +17,21 @@ is approached by projected gradients; every λ on the way gives a valid bound.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 
-if TYPE_CHECKING:
-    from wordsway.maps.attention.view import AttentionView
+from wordsway.maps.attention.layer import Layer
 
 CELLS, STEPS = 40, 40
 
 
-def largest_own_score(view: AttentionView) -> float:
-    """λ_max(H): how large u·Wu/√d gets over unit vectors u; the same for every word."""
-    return float(torch.linalg.eigvalsh((view.W + view.W.T) / 2)[-1])
-
-
-def own_row_above(view: AttentionView, i: int, r: float, most: float) -> float:
-    """A bound of ‖φ_i(X^i(Δ)) − φ_i(X)‖² over ‖Δ‖ ≤ r, with ``most`` the `largest_own_score`."""
-    x, phi = view.X[i], view.phi[i]
+def own_row_above(layer: Layer, i: int, r: float) -> float:
+    """A bound of ‖φ_i(X^i(Δ)) − φ_i(X)‖² over ‖Δ‖ ≤ r."""
+    x, phi = layer.X[i], layer.phi[i]
     if not float(x.norm()) > 0:  # no direction to be tied to: the hull is the bound
         return math.inf
-    rows = torch.arange(len(view.X), device=x.device) != i
-    others = view.X[rows]
+    rows = torch.arange(len(layer.X), device=x.device) != i
+    others = layer.X[rows]
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
     norm, size, far = float(x.norm()), float(phi.norm()), float((x - phi).norm()) + r
 
@@ -47,11 +40,11 @@ def own_row_above(view: AttentionView, i: int, r: float, most: float) -> float:
     product = (short**2 + norm**2 - r * r) / 2  # x_i·x′ at least, in each cell of ℓ
     cosine = torch.where(product >= 0, product / (long * norm), -1.0).clamp(-1, 1)
     heard = (
-        short * _others_score(view.queries[rows], x, cosine)
+        short * _others_score(layer.queries[rows], x, cosine)
         if len(others)
         else torch.zeros_like(short)
     )
-    own = long**2 * _own_score(view, x, cosine, most)
+    own = long**2 * _own_score(layer, x, cosine)
     p = own / (own + heard).clamp_min(1e-300)
     reach = (long + size).clamp_max(far)
     best = (p * reach + (1 - p) * hull).clamp_min(max(hull, size))
@@ -83,14 +76,13 @@ def _others_score(K: torch.Tensor, x: torch.Tensor, cosine: torch.Tensor) -> tor
     return best * (1 - 1e-9)
 
 
-def _own_score(
-    view: AttentionView, x: torch.Tensor, cosine: torch.Tensor, most: float
-) -> torch.Tensor:
+def _own_score(layer: Layer, x: torch.Tensor, cosine: torch.Tensor) -> torch.Tensor:
     """An upper bound of (u·Wu)₊/√d over unit vectors u whose cosine with x is at least the given
     ones.
     """
+    most = layer.largest_own_score
     unit = x / x.norm()
-    turned = (view.W @ unit + view.W.T @ unit) / 2
+    turned = (layer.W @ unit + layer.W.T @ unit) / 2
     own = float(turned @ unit)
     across = float((turned - own * unit).norm())
     # The form [[own, across], [across, most]] on the arc of angles up to arccos(c): its peak, or

@@ -8,44 +8,42 @@ outside it, down to a single one or to itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from wordsway.maps.attention.cone import nonnegative_least_squares
+from wordsway.maps.attention.layer import Layer
 from wordsway.vectors import unit
-
-if TYPE_CHECKING:
-    from wordsway.maps.attention.view import AttentionView
 
 
 def attracting(
-    view: AttentionView, word: int, count: int, radius: float, noise: torch.Generator
+    layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
 ) -> torch.Tensor:
     """Δ ∝ Σ_j c_j Wᵀx_j over all rows, over random crowds, and over the rows that a random Δ
     already attracts, each with some of x_i − φ̄, which lengthens every attracted row. (count, d)
     """
-    n, d = view.X.shape
-    how: dict[str, Any] = {"generator": noise, "device": view.X.device, "dtype": view.X.dtype}
-    keys = view.keys.clone()
-    keys[word] = 0
+    n, d = layer.X.shape
+    how: dict[str, Any] = {"generator": noise, "device": layer.X.device, "dtype": layer.X.dtype}
+    keys = layer.keys.clone()
+    keys[row] = 0
     crowd = torch.rand(count, n, **how).clamp_min(1e-12).log().neg()
-    rank = (torch.randn(count, d, **how) @ keys.T).argsort(1).argsort(1).to(view.X.dtype) / n
-    crowd[1::2] = (rank > 0.9 * torch.rand(count, 1, **how)).to(view.X.dtype)[1::2]
+    rank = (torch.randn(count, d, **how) @ keys.T).argsort(1).argsort(1).to(layer.X.dtype) / n
+    crowd[1::2] = (rank > 0.9 * torch.rand(count, 1, **how)).to(layer.X.dtype)[1::2]
     outward = 0.8 * torch.rand(count, 1, **how)
     crowd[:1], outward[:1] = 1, 0
-    return radius * unit(unit(crowd @ keys) + outward * unit(view.X[word] - view.phi.mean(0)))
+    return radius * unit(unit(crowd @ keys) + outward * unit(layer.X[row] - layer.phi.mean(0)))
 
 
 def silencing(
-    view: AttentionView, word: int, count: int, radius: float, noise: torch.Generator
+    layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
 ) -> torch.Tensor:
     """Δ = ℓu − x_i with u in the cone that hears no other word, or just one, and ℓ as long as the
     ball allows. (m, d)
     """
-    n, x = len(view.X), view.X[word]
-    others = torch.arange(n, device=x.device) != word
-    K = view.queries[others]
+    n, x = len(layer.X), layer.X[row]
+    others = torch.arange(n, device=x.device) != row
+    K = layer.queries[others]
     if count < 1:
         return x.new_zeros(0, len(x))
     # Odd starts hear one other word, even ones only themselves: their own score u·Wu must then be
@@ -54,7 +52,7 @@ def silencing(
     one = torch.arange(count, device=x.device) % 2 == 1
     heard = torch.randint(n - 1, (count,), generator=noise, device=x.device)
     share = torch.rand(count, 1, generator=noise, device=x.device, dtype=x.dtype)
-    towards = torch.where(one[:, None], unit(K[heard]), unit(x @ view.W.T + x @ view.W))
+    towards = torch.where(one[:, None], unit(K[heard]), unit(x @ layer.W.T + x @ layer.W))
     targets = (1 - share) * unit(x) + share * towards
     free = torch.nn.functional.one_hot(heard, n - 1).bool() & one[:, None]
     u = unit(targets - nonnegative_least_squares(K, targets, free) @ K)

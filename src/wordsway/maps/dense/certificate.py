@@ -7,10 +7,10 @@ V_l‖, so its change is at most g_j times the move of its preactivation, with g
     ρ_l = ρ_{l−1} ‖diag(g) V_l‖_op,    ρ_0 = radius,    S ≤ ρ_L/‖φ(X)‖.
 
 **With probability 1 − 1e-9**, for Gaussian weights that need not be there. Bound each neuron's
-change by a convex function,
-|ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u), and let F(u) = ‖(r_j(u_j))_j‖, convex and L-Lipschitz. Write F(u) = sup_y y·u − F*(y).
-Then sup_Δ F(VΔ) is the supremum of a Gaussian process yᵀVΔ with an offset, and by Sudakov–Fernique
-(Chevet's comparison with ‖Δ‖ g·y + ‖y‖ h·Δ, whose increments are larger)
+change by a convex function, |ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u), and let F(u) = ‖(r_j(u_j))_j‖, convex
+and L-Lipschitz. Write F(u) = sup_y y·u − F*(y). Then sup_Δ F(VΔ) is the supremum of a Gaussian
+process yᵀVΔ with an offset, and by Sudakov–Fernique (Chevet's comparison with ‖Δ‖ g·y + ‖y‖ h·Δ,
+whose increments are larger)
 
     E sup_{Δ∈T} F(c + VΔ) ≤ E F(c + σ rad(T) g) + Lσ w(T) (+ Lσ rad(T)/2 where T is not a sphere),
 

@@ -67,7 +67,7 @@ class FullyConnectedView(View):
 
     @property
     def bytes_per_look(self) -> int:
-        """Memory that one new Δ (value and gradient) leaves behind in the matrices drawn on demand."""
+        """Memory that one new Δ (value and gradient) leaves behind in matrices drawn on demand."""
         layers = self.trace.layers
         if not layers.on_demand:
             return 0

@@ -1,0 +1,145 @@
+"""One attention layer at one text, and its rows after one row of the text has moved.
+
+Moving row i by Δ moves one score of every other row j, by a_j = x_jᵀWΔ/√d, so with t_j, p_j and y_j
+of `wordsway.maps.attention.scores`
+
+    φ_j(X^i(Δ)) − φ_j(X) = t_j y_j + p_j Δ          (j ≠ i),
+
+and only row i is recomputed, since its query has moved, too. For a batch of B pairs (i, Δ) that is
+a handful of B×d by d×n products plus one with a d×d matrix, against O(n²d + nd²) for a full forward
+pass.
+
+Where row j already gives nearly everything to row i, y_j = x_i − φ_j is tiny and t_j huge. There
+(the "sharp" pairs, at most one per row) the same change is written with the mean m_j of the *other*
+keys: t_j = p_j − p⁰_j and y_j = x_i − m_j.
+
+`Layer.moved` is the one place where this is derived; change, gradient and readout use it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import NamedTuple, final
+
+import torch
+
+from wordsway.maps.attention.scores import Scores
+from wordsway.maps.base import nonzero_norm
+
+#: Above this share of one key, a row is written with the mean of its other keys.
+SHARP = 0.9
+
+
+class Sharp(NamedTuple):
+    """The m pairs (row, key) whose share is nearly one, and the mean of the row's other keys."""
+
+    rows: torch.Tensor
+    keys: torch.Tensor
+    means: torch.Tensor
+
+
+class Moved(NamedTuple):
+    """Rows of the features after row i moved by Δ, for B pairs (i, Δ).
+
+    Row j ≠ i changes by t y_j + pΔ (row i's own entries mean nothing, as those of rows in ``lost``,
+    whose output became zero). ``yd`` is y_j·Δ. ``sharp`` (B, m) says for which points a sharp pair
+    is the one that moved. Row i has scores ``s``, shares ``r`` and changes by ``own_change``;
+    ``turned`` is HΔ, H = (W + Wᵀ)/2√d.
+    """
+
+    t: torch.Tensor  # (B, n)
+    p: torch.Tensor  # (B, n)
+    dt: torch.Tensor  # (B, n)
+    dp: torch.Tensor  # (B, n)
+    lost: torch.Tensor | None  # (B, n)
+    yd: torch.Tensor  # (B, n)
+    sharp: torch.Tensor | None  # (B, m)
+    own: tuple[torch.Tensor, torch.Tensor]  # index of each point's own row in a (B, n) tensor
+    s: torch.Tensor  # (B, n)
+    r: torch.Tensor  # (B, n)
+    own_change: torch.Tensor  # (B, d)
+    turned: torch.Tensor  # (B, d)
+
+
+@final
+class Layer:
+    """φ(X) = P(XWXᵀ/√d)X at one text X (n×d). ``W`` is kept divided by √d."""
+
+    def __init__(self, scores: Scores, X: torch.Tensor, W: torch.Tensor, name: str) -> None:
+        n, d = X.shape
+        self.scores = scores
+        self.X = X
+        self.W = W / math.sqrt(d)
+        # All that Δ is multiplied with, in one matrix: Δ·stackᵀ on the way there,
+        # coefficients·stack on the way back. Its last block is H = (W+Wᵀ)/2√d: row i's own score
+        # has the term ΔᵀWΔ/√d = ΔᵀHΔ, whose gradient is 2HΔ.
+        self._sizes = (n, n if scores.normalised else 0, n, d)
+        self._stack = torch.empty(sum(self._sizes), d, dtype=X.dtype, device=X.device)
+        self.keys, phi, self.queries, half = self._stack.split(self._sizes)
+        torch.matmul(X, self.W, out=self.keys)  # row j: Wᵀx_j/√d, so that a_j = keys_j·Δ
+        torch.matmul(X, self.W.T, out=self.queries)  # row l: W x_l/√d, for row i's own scores
+        self.s = self.keys @ X.T
+        self.P = scores.attention(self.s)
+        self.phi = torch.matmul(self.P, X, out=phi) if scores.normalised else self.P @ X
+        half.copy_((self.W + self.W.T) / 2)
+        self.norm = nonzero_norm(float(self.phi.norm()), name)
+        # Row i of these is about row i of the text: pairs (i, j) for every row j.
+        self.pairs = tuple(part.T.contiguous() for part in scores.prepare(self.s))
+        self.phi2 = (self.phi * self.phi).sum(1)
+        x2 = (X * X).sum(1, keepdim=True)
+        #: ‖y_j‖² of pair (i, j).
+        self.y2 = x2.expand(n, n)
+        self.sharp: Sharp | None = None
+        if scores.normalised:
+            self.y2 = (x2 - 2 * X @ self.phi.T + self.phi2).clamp_min(0)
+            self._find_sharp_pairs()
+
+    def _find_sharp_pairs(self) -> None:
+        share, top = self.P.max(1)
+        elsewhere = top != torch.arange(len(self.X), device=top.device)
+        rows = ((share > SHARP) & elsewhere).nonzero().squeeze(1)
+        if not len(rows):
+            return
+        keys = top[rows]
+        others = self.s[rows].scatter(1, keys[:, None], float("-inf"))
+        self.sharp = Sharp(rows, keys, self.scores.attention(others) @ self.X)
+        self.y2[keys, rows] = ((self.X[keys] - self.sharp.means) ** 2).sum(1)
+
+    @cached_property
+    def largest_own_score(self) -> float:
+        """λ_max(H): how large u·Wu/√d gets over unit vectors u."""
+        return float(torch.linalg.eigvalsh((self.W + self.W.T) / 2)[-1])
+
+    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> Moved:
+        """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""
+        own = (torch.arange(len(rows), device=rows.device), rows)
+        a, phi_d, query_d, turned = (delta @ self._stack.T).split(self._sizes, dim=1)
+        pairs = tuple(part[rows] for part in self.pairs)
+        shares = self.scores.move(pairs, a)
+        xd = (delta * self.X[rows]).sum(1, keepdim=True)
+        yd = xd - phi_d if self.scores.normalised else xd.expand_as(a)
+        pair = None
+        if self.sharp is not None:
+            some = self.sharp.rows
+            pair = rows[:, None] == self.sharp.keys
+            gain, slope = self.scores.gain(tuple(part[:, some] for part in pairs), a[:, some])
+            shares.t[:, some] = torch.where(pair, gain, shares.t[:, some])
+            shares.dt[:, some] = torch.where(pair, slope, shares.dt[:, some])
+            yd[:, some] = torch.where(pair, xd - delta @ self.sharp.means.T, yd[:, some])
+        # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves
+        # with the key.
+        s = self.s[rows] + query_d
+        s[own] += (delta * (self.keys[rows] + turned)).sum(1)
+        r = self.scores.attention(s)
+        change = r @ self.X + r[own][:, None] * delta - self.phi[rows]
+        return Moved(*shares, yd, pair, own, s, r, change, turned)
+
+    def gradient(
+        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor
+    ) -> torch.Tensor:
+        """Σ_j slope_j ∂a_j/∂Δ + along_j ∂(y_j·Δ)/∂Δ + own_slope_j ∂s_ij/∂Δ without the terms of x_i
+        and of row i's own key: three times (B, n) → (B, d).
+        """
+        parts = [slope, -along, own_slope] if self.scores.normalised else [slope, own_slope]
+        return torch.cat(parts, 1) @ self._stack[: -len(self.W)]

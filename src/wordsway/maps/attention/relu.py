@@ -1,0 +1,139 @@
+"""ReLU-RAF: attention with ReLU scores divided by the row's sum; a row of zeros stays zero."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+
+from wordsway.maps.attention.bounds import (
+    NODES,
+    Curve,
+    OwnRow,
+    RowBounds,
+    Tail,
+    farthest_row,
+    hull,
+    neighbour,
+)
+from wordsway.maps.attention.definition import Attention, attention_kind
+from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.scores import Pairs, Scores, Shares
+from wordsway.maps.attention.silence import own_row_above
+from wordsway.maps.attention.starts import attracting, silencing
+from wordsway.maps.kind import Style, falling
+
+#: A row is steep where R is below 1/600 of what Δ can add to its score.
+STEEP = 600
+
+
+@final
+class ReluScores(Scores):
+    """p = w/(R + w) with w = (s_ji + a)₊ and R = Σ_{l≠i} (s_jl)₊."""
+
+    def attention(self, s: torch.Tensor) -> torch.Tensor:
+        w = torch.relu(s)
+        return w / _nonzero(w.sum(-1, keepdim=True))
+
+    def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        total = torch.relu(s).sum(-1, keepdim=True)
+        return (s > 0) * (h - (shares * h).sum(-1, keepdim=True)) / _nonzero(total)
+
+    def prepare(self, s: torch.Tensor) -> Pairs:
+        w = torch.relu(s)
+        top = w.argmax(-1, keepdim=True)
+        # No cancellation where one score dominates the row.
+        others = w.scatter(-1, top, 0.0).sum(-1, keepdim=True)
+        return s, (w.sum(-1, keepdim=True) - w).clamp_min(0).scatter(-1, top, others)
+
+    def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
+        s, R = pairs
+        w, before = torch.relu(s + a), torch.relu(s)
+        total = R + w
+        lost = (total == 0) & (before > 0)
+        total = _nonzero(total)
+        up = (s + a > 0) / total**2
+        return Shares((w - before) / total, w / total, (R + before) * up, R * up, lost)
+
+    def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        s, R = pairs
+        shares = self.move(pairs, a)
+        rest = R / _nonzero(R + torch.relu(s))
+        return shares.t * rest, shares.dt * rest
+
+
+@final
+class ReluBounds(RowBounds):
+    """Every row is a mean of the text's rows, or zero."""
+
+    def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
+        """p(w) = w/(R+w), w = s + a from 0 to what Δ can reach, finer near 0; below 0 the share is
+        0.
+        """
+        X = layer.X
+        s, R = (part[i, others][:, None] for part in layer.pairs)
+        # Rounding errors of a score scale with its factors, not with what is left of it: a row must
+        # not pass for out of reach.
+        length = X[others].norm(dim=1, keepdim=True)
+        error = 1e-12 * length * layer.W.norm() * (X[i].norm() + radius)
+        reach = (s + radius * layer.keys[others].norm(dim=1, keepdim=True) + error).clamp_min(0)
+        w = reach * torch.linspace(0, 1, NODES, dtype=X.dtype, device=X.device) ** 2
+        # Where the other keys hardly count (R ≈ 0), the share jumps within a step; such rows are
+        # bounded by their trivial move.
+        steep = reach > STEEP * R
+        p = torch.where(steep, 1.0, w / (R + w).clamp_min(torch.finfo(w.dtype).tiny))
+        step = torch.maximum(w - neighbour(w, 1), neighbour(w, -1) - w)
+        before = torch.where(steep | (R == 0), 1.0, R + neighbour(w, 1))
+        bend = torch.where(steep, 0.0, 2 * R / before**3)
+        rise = torch.where(steep, 0.0, (R / before**2) ** 2)
+        everywhere, nowhere = torch.ones_like(steep), torch.zeros_like(steep)
+        return Curve(p, w - s, step, bend, rise, steep, below=everywhere, beyond=nowhere)
+
+    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+        """Below its grid, a share is exactly 0."""
+        return Tail.where(curve.below, p0**2 * y2, torch.zeros_like(p0))
+
+    def own_row(self, layer: Layer, i: int, radius: float) -> OwnRow:
+        cap = own_row_above(layer, i, radius)
+        return OwnRow(farthest_row(layer, i, or_zero=True), layer.X[i] - layer.phi[i], cap)
+
+    def at_most(self, layer: Layer, i: int, radius: float) -> float:
+        return hull(layer, i, radius)
+
+
+def attracting_and_silencing(
+    layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
+) -> torch.Tensor:
+    """Half of the starts silence other rows of the text, the others attract rows of φ."""
+    quiet = silencing(layer, row, count // 2, radius, noise)
+    return torch.cat([quiet, attracting(layer, row, count - len(quiet), radius, noise)])
+
+
+@final
+class ReluRAF(Attention):
+    """Attention with normalised ReLU scores: φ(X)_j = Σ_l (s_jl)₊ x_l / Σ_l (s_jl)₊, zero where no
+    score is positive.
+
+    >>> from wordsway import Sample
+    >>> ReluRAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
+    torch.Size([3, 4])
+    """
+
+    name = "relu-raf"
+    scores = ReluScores()
+    bounds = ReluBounds()
+    suggest = staticmethod(attracting_and_silencing)
+
+
+RELU_RAF_KIND = attention_kind(
+    ReluRAF,
+    title="ReLU-RAF",
+    about="Attention with ReLU scores divided by their row's sum in place of softmax.",
+    style=Style("#CC79A7", "D"),
+    reference=falling,
+)
+
+
+def _nonzero(total: torch.Tensor) -> torch.Tensor:
+    """``total`` where it is positive, 1 where it is 0: a row of zeros then stays zero."""
+    return torch.where(total > 0, total, 1.0)

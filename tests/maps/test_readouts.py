@@ -1,0 +1,110 @@
+"""Readouts φ(X^i(Δ))·θ: equal to the definition, sharp rows included, and learning from them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+import wordsway as ws
+
+N, D = 8, 6
+SCALES = (1.0, 15.0, 30.0, 60.0)
+MAKE: dict[str, Any] = {"softmax": ws.RAF, "relu": ws.ReluRAF}
+
+
+def random(*shape: int, seed: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def sharp(kind: str, scale: float, seed: int) -> tuple[Any, ws.Sample]:
+    """Weights scale·N(0, 1): from 15 on, some rows give nearly everything to one key."""
+    return MAKE[kind](weight=scale * random(D, D, seed=seed)), ws.Sample.gaussian(N, D, seed)
+
+
+def moved(X: ws.Sample, row: int, delta: torch.Tensor) -> torch.Tensor:
+    return torch.cat([X.X[:row], (X.X[row] + delta)[None], X.X[row + 1 :]])
+
+
+def definition(phi: Any, Y: torch.Tensor) -> torch.Tensor:
+    """The map in plain torch, for autograd."""
+    scores = Y @ phi.weight @ Y.T / math.sqrt(Y.shape[1])
+    if phi.name == "raf":
+        return torch.softmax(scores, -1) @ Y
+    w = torch.relu(scores)
+    total = w.sum(-1, keepdim=True)
+    return w / torch.where(total > 0, total, 1.0) @ Y
+
+
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize("scale", SCALES)
+def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: float) -> None:
+    for seed in range(4):
+        phi, X = sharp(kind, scale, seed)
+        thetas = random(2, N * D, seed=seed + 10)
+        rows = torch.arange(3 * N) % N
+        delta = random(3 * N, D, seed=seed + 20) * torch.tensor([0.1, 1.0, 2.0]).repeat(N)[:, None]
+        values, gradients = phi.view(X).readout(thetas)(rows, delta)
+        for point, row in enumerate(rows.tolist()):
+            step = delta[point].clone().requires_grad_(True)
+            features = definition(phi, moved(X, row, step)).flatten()
+            size = float(features.detach().norm() * thetas.norm(dim=1).max())
+            for index, theta in enumerate(thetas):
+                expected = theta @ features
+                assert abs(float(values[point, index] - expected)) <= 1e-9 * size
+                (slope,) = torch.autograd.grad(expected, step, retain_graph=True)
+                error = float((gradients[point, index] - slope).norm())
+                assert error <= 1e-9 * (float(slope.norm()) + size)
+
+
+def test_the_sharp_cases_are_sharp() -> None:
+    """At 30·N(0, 1) rows give more than 0.9 of themselves to another key: the rewrite is in use."""
+    found = [sharp("softmax", 30.0, seed) for seed in range(4)]
+    layers = [phi.view(X).layer for phi, X in found]
+    assert all(layer.sharp is not None and len(layer.sharp.rows) >= 3 for layer in layers)
+
+
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize("scale", SCALES)
+def test_changes_and_gradients_of_sharp_views_equal_the_definition(kind: str, scale: float) -> None:
+    for seed in range(4):
+        phi, X = sharp(kind, scale, seed)
+        rows, delta = torch.arange(N), random(N, D, seed=seed + 30)
+        before = definition(phi, X.X)
+        values, gradients = phi.view(X).change_and_gradient(rows, delta)
+        for row in range(N):
+            step = delta[row].clone().requires_grad_(True)
+            change = definition(phi, moved(X, row, step)) - before
+            expected = (change**2).sum() / (before**2).sum()
+            assert float(values[row]) == pytest.approx(float(expected.detach()), rel=1e-9)
+            (slope,) = torch.autograd.grad(expected, step)
+            assert float((gradients[row] - slope).norm()) <= 1e-9 * (1 + float(slope.norm()))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("update", ["fine-tune", "retrain"])
+@pytest.mark.parametrize("loss", ["align", "direct", "penalised"])
+def test_learning_on_sharp_rows_reports_what_happens(seed: int, update: str, loss: str) -> None:
+    """Weights 30·N(0, 1): the predictions are those of plain linear algebra on dense features."""
+    phi, _ = sharp("softmax", 30.0, seed)
+    texts = [ws.Sample.gaussian(N, D, 100 * seed + index) for index in range(6)]
+    labels, y = [1, -1, 1, -1, 1], -1
+    options: dict[str, Any] = {"update": update, "loss": loss, "penalty": 0.1, "positions": [0, 3]}
+    found = ws.learn(phi, texts[:5], labels, texts[5], y, **options)
+
+    features = torch.stack([definition(phi, X.X).flatten() for X in texts])
+    known = torch.tensor(labels, dtype=torch.float64)
+    start = torch.linalg.pinv(features[:5]) @ known
+    if update == "fine-tune":
+        own = features[5]
+        after = start + own * (y - own @ start) / (own @ own)
+    else:
+        after = torch.linalg.pinv(features) @ torch.cat([known, known.new_tensor([y])])
+    for entry in found:
+        changed = definition(phi, moved(texts[5], entry.position, entry.delta)).flatten()
+        assert entry.before_changed == pytest.approx(float(start @ changed), abs=1e-8)
+        assert entry.after_changed == pytest.approx(float(after @ changed), abs=1e-8)
+        assert entry.after_original == pytest.approx(float(after @ features[5]), abs=1e-8)
+        assert entry.error == pytest.approx((float(after @ changed) + y) ** 2, abs=1e-7)
