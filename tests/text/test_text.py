@@ -17,6 +17,7 @@ import wordsway as ws
 from wordsway.errors import InputError
 from wordsway.reading import Kind, Reading, word_spans
 from wordsway.text import corpus, draw
+from wordsway.text.drawing import POOL
 
 TEXTS = [
     ("A fine film, well-made.", 1),
@@ -176,6 +177,7 @@ STREAM = """
 import sys
 from wordsway.runtime import peak_bytes
 from wordsway.text import corpus, draw
+from wordsway.text.drawing import POOL
 path = sys.argv[1]
 found = corpus(path)
 before = peak_bytes()
@@ -188,20 +190,20 @@ print(len(drawn), (peak_bytes() - before) / 1e6)
 def test_a_large_file_is_read_in_bounded_memory(tmp_path, kind):
     """60 MB of texts cost less than 25 MB to draw from."""
     path = tmp_path / f"large.{kind}"
-    line = "word " * 100
+    line = "word " * 1000
+    record = f'{{"text": "%d {line}", "label": 0}}'
+    before, each, between, after = {
+        "csv": ("text,label\n", f"%d {line},0", "\n", "\n"),
+        "jsonl": ("", record, "\n", "\n"),
+        "json": ("[", record, ",\n", "]"),
+        "txt": ("", f"%d {line}", "\n", "\n"),
+    }[kind]
     with path.open("w") as file:
-        if kind == "csv":
-            file.write("text,label\n")
-        if kind == "json":
-            file.write("[")
-        for number in range(120_000):
-            record = json.dumps({"text": f"{number} {line}", "label": number % 2})
-            plain = f"{number} {line},{number % 2}\n" if kind == "csv" else f"{number} {line}\n"
-            file.write(
-                {"jsonl": record + "\n", "json": record + (",\n" if number < 119_999 else "]")}.get(
-                    kind, plain
-                )
-            )
+        file.write(before + each % 0)
+        for number in range(1, 12_000):
+            file.write(between + each % number)
+        file.write(after)
+    assert path.stat().st_size > 60e6
     done = subprocess.run(
         [sys.executable, "-c", STREAM, str(path)], capture_output=True, text=True, check=True
     )
@@ -229,41 +231,48 @@ def test_draws_depend_on_seed_and_texts_only():
 
 
 def test_draws_are_uniform():
-    """Each of 20 texts is drawn first equally often: χ² over 4,000 seeds, false alarm 1e-3."""
+    """Each of 8 texts is drawn first equally often: χ² over 1,600 seeds, false alarm 1e-3."""
     from scipy.stats import chisquare
 
-    found = corpus([f"text {number}" for number in range(20)])
+    found = corpus([f"text {number}" for number in range(8)])
     counts = dict.fromkeys((text.text for text in found), 0)
-    for seed in range(4000):
+    for seed in range(1600):
         counts[draw(found, 1, seed)[0].text] += 1
     assert chisquare(list(counts.values())).pvalue > 1e-3
 
 
 def test_a_rare_condition_is_found_in_further_passes():
-    """One text in 2,000 fits, none of them among the first candidates held."""
-    found = corpus([f"text {number}" for number in range(20_000)])
+    """One text in 1,000 fits, none of them among the first candidates held."""
+    found = corpus([f"text {number}" for number in range(4_000)])
     drawn = draw(
-        found, 10, seed=0, accept=lambda texts: [text.text.endswith("777") for text in texts]
+        found, 3, seed=0, accept=lambda texts: [text.text.endswith("777") for text in texts]
     )
-    every = [text.text for text in draw(found, 20_000, seed=0) if text.text.endswith("777")]
-    assert [text.text for text in drawn] == every[:10]
-    with pytest.raises(InputError, match="21 different texts in texts, got 20 among 20,000"):
-        draw(found, 21, seed=0, accept=lambda texts: [text.text.endswith("777") for text in texts])
+    every = [text.text for text in draw(found, 4_000, seed=0)]
+    assert not any(text.endswith("777") for text in every[:POOL])
+    assert [text.text for text in drawn] == [t for t in every if t.endswith("777")][:3]
+    with pytest.raises(InputError, match="5 different texts in texts, got 4 among 4,000"):
+        draw(found, 5, seed=0, accept=lambda texts: [text.text.endswith("777") for text in texts])
     with pytest.raises(InputError, match="labels of two kinds"):
         draw(found, 2, seed=0, balanced=True)
 
 
+@pytest.mark.slow
 def test_imdb_is_what_the_catalogue_says():
     reviews = ws.corpus("imdb")
-    assert reviews.balance() == {-1: 25_000, 1: 25_000}
+    kinds, digests = zip(*((text.kind, text.sha256) for text in reviews), strict=True)
+    assert {reviews.signs[kind]: kinds.count(kind) for kind in set(kinds)} == {
+        -1: 25_000,
+        1: 25_000,
+    }
     assert reviews.faults.texts == 50_000 and reviews.faults.breaks > 100_000
-    assert len({text.sha256 for text in reviews}) == pytest.approx(
+    assert len(set(digests)) == pytest.approx(
         49_582, abs=10
     )  # blanking breaks may make a few more equal
 
 
 def test_words_do_not_depend_on_the_tokenizer():
-    assert [("It's a well-made film (1999)..."[a:b]) for a, b in word_spans("It's a well-made film (1999)...")] == [
+    text = "It's a well-made film (1999)..."
+    assert [text[a:b] for a, b in word_spans(text)] == [
         "It's", "a", "well-made", "film", "(", "1999", ")", ".", ".", ".",
     ]  # fmt: skip
     wordpiece: list[tuple[str, int, int, Kind]] = [
@@ -275,7 +284,11 @@ def test_words_do_not_depend_on_the_tokenizer():
     ]
     reading = Reading.of("It's", wordpiece)
     assert [(word.text, word.rows) for word in reading.words] == [("It's", (1, 2, 3))]
-    bytelevel: list[tuple[str, int, int, Kind]] = [("so", 0, 2, "word"), (" so", 2, 5, "word"), (" good", 5, 10, "word")]
+    bytelevel: list[tuple[str, int, int, Kind]] = [
+        ("so", 0, 2, "word"),
+        (" so", 2, 5, "word"),
+        (" good", 5, 10, "word"),
+    ]
     reading = Reading.of("so so good", bytelevel)
     assert [(word.index, word.text, word.rows) for word in reading.words] == [
         (0, "so", (0,)),
@@ -286,10 +299,10 @@ def test_words_do_not_depend_on_the_tokenizer():
 
 
 def test_a_rare_label_is_not_given_up_early():
-    """20,000 texts of one label, 3,000 of the other, of which only the last 500 of the seed's order
+    """5,000 texts of one label, 3,000 of the other, of which only the last 500 of the seed's order
     are acceptable.
     """
-    texts = [{"text": f"common {n}", "label": 0} for n in range(20_000)] + [
+    texts = [{"text": f"common {n}", "label": 0} for n in range(5_000)] + [
         {"text": f"rare {n}", "label": 1} for n in range(3_000)
     ]
     order = [
