@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.imports import ROOMS
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "wordsway"
 
@@ -63,6 +65,28 @@ def test_import_is_light():
 def test_files_fit_in_the_head():
     for path in SOURCE.rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 320, path
+
+
+def test_every_file_of_the_package_is_installed():
+    """What is not Python is named in the package data."""
+    import tomllib
+
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    named = {
+        path
+        for package, patterns in told["package-data"].items()
+        for pattern in patterns
+        for path in (ROOT / "src" / package.replace(".", "/")).glob(pattern)
+    }
+    present = {path for path in SOURCE.rglob("*") if path.is_file()}
+    assert {path for path in present if path.suffix not in {".py", ".pyc"}} == named
+
+
+def test_the_table_of_rooms_is_the_house():
+    """CONTRIBUTING lists every folder and the modules beside them, from the ground up."""
+    table = re.findall(r"^\| (`.*?) \|", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    rooms = [name for row in table for name in re.findall(r"`(\w+)/?`", row)]
+    assert rooms == list(ROOMS)
 
 
 def test_every_public_name_is_documented():

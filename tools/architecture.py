@@ -26,22 +26,23 @@ ABOUT = {
     "data": ("fetching by hash", 0.0),
     "text": ("corpora, draws by seed", 0.0),
     "models": ("Hugging Face models", 0.0),
-    "gaussian": ("drawn where looked at", 3.0),
-    "optimize": ("solvers, one driver", 2.0),
+    "gaussian": ("drawn where looked at", 1.5),
+    "optimize": ("solvers, one driver", 2.5),
+    "theory": ("the paper's curves", 3.5),
     "maps": ("definition, view, certificate", 2.5),
-    "theory": ("the paper's curves", 3.0),
-    "sensitivity": ("the verb: S as an interval", 2.0),
+    "sensitivity": ("S as an interval", 2.0),
     "learning": ("one word flips the label", 2.0),
     "probing": ("one text, a real model", 0.0),
     "experiments": ("requests, jobs, stores", 1.0),
-    "paper": ("a figure is one class", 2.0),
+    "paper": ("a figure is one class", 1.5),
+    "audit": ("edits and their effect", 0.0),
     "render": ("terminal, page, picture", 1.0),
     "cli": ("thin commands", 1.0),
 }
 
-WIDTH = 148
+WIDTH = 160
 HEIGHT = 46
-STEP = (196, 104)
+STEP = (190, 100)
 MARGIN = 24
 CELL = 22
 INK = "#1f2933"
@@ -122,7 +123,7 @@ def draw() -> str:
         for room in rooms
     }
     floor = MARGIN + 30 + (top + 1) * STEP[1]
-    left = MARGIN + 3 * STEP[0] + WIDTH
+    left = MARGIN + 3.5 * STEP[0] + WIDTH
     parts = [_title(MARGIN, "What flows between the rooms")]
     arrows = reduced(below)
     parts += [_arrow(place[lower], place[upper]) for upper, lower in arrows]
@@ -151,8 +152,13 @@ def draw() -> str:
 
 
 def _names(names: Counter[str]) -> str:
-    ranked = sorted(names, key=lambda name: (-names[name], name.islower(), name))
+    """The two that are imported most, classes before functions."""
+    ranked = sorted(names, key=lambda name: (not _is_class(name), -names[name], name))
     return ", ".join(ranked[:2])
+
+
+def _is_class(name: str) -> bool:
+    return name[0].isupper() and not name.isupper()
 
 
 def _n(value: float) -> str:
@@ -212,7 +218,7 @@ def _ends(
 def _label(lower: tuple[float, float], upper: tuple[float, float], text: str) -> str:
     x0, y0, x1, _ = _ends(lower, upper)
     halo = "text-anchor='middle' stroke='white' stroke-width='4' paint-order='stroke'"
-    return _text(x0 + 0.3 * (x1 - x0), y0 - 14, text, 10, INK, halo)
+    return _text(x0 + 0.12 * (x1 - x0), y0 - 12, text, 10, INK, halo)
 
 
 def _band(y: float, right: float) -> str:

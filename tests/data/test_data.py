@@ -226,9 +226,7 @@ def test_without_npm_the_next_source_is_tried(room, monkeypatch):
 
 
 def test_a_full_or_forbidden_disk_is_one_line(room, monkeypatch):
-    monkeypatch.setattr(
-        shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0)
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
     with pytest.raises(
         DataError, match=r"needs 0 MB .* free: free some space there, or set WORDSWAY_HOME"
     ):
