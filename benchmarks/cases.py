@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import wordsway as ws
 from benchmarks import naive
-from wordsway.gaussian.joint import JointTokens
 from wordsway.runtime import peak_bytes
 
 SAMPLE_SEED, MAP_SEED = 11, 12
@@ -97,7 +96,7 @@ def _naive(case: Case) -> tuple[float, float | None, float]:
     if isinstance(phi, (ws.RAF, ws.ReluRAF)):
         function, steps = naive.attention(phi.weight, case.map), 50 * case.n
     else:
-        assert isinstance(phi, (ws.RF, ws.DRF)) and not isinstance(phi.first, JointTokens)
+        assert isinstance(phi, (ws.RF, ws.DRF))
         function, steps = naive.layers([phi.first.dense(), *(V.dense() for V in phi.later)]), 300
     assert case.rate is not None
     started = time.perf_counter()

@@ -29,10 +29,10 @@ def test_every_recorded_answer_agrees_with_the_fully_revealed_matrix(rows, cols,
     asked = []
     for step in range(8):
         H = randn(1 + step % 3, cols, seed=step, dtype=dtype)
-        asked.append((H, W.right(H), "right"))
+        asked.append((H, W.apply(H), "right"))
         # Queries chosen from earlier answers, as a search does.
         G = torch.relu(asked[-1][1]) + 1e-3 * randn(len(H), rows, seed=50 + step, dtype=dtype)
-        asked.append((G, W.left(G), "left"))
+        asked.append((G, W.apply_transposed(G), "left"))
     dense = W.dense()
     assert W.revealed
     assert dense.shape == (rows, cols)
@@ -45,19 +45,19 @@ def test_every_recorded_answer_agrees_with_the_fully_revealed_matrix(rows, cols,
 def test_a_batch_of_any_shape_equals_its_rows_one_by_one():
     W = GaussianMatrix(9, 6, seed=1)
     H = randn(2, 3, 6)
-    batch = W.right(H)
+    batch = W.apply(H)
     assert batch.shape == (2, 3, 9)
     for a in range(2):
         for b in range(3):
-            assert torch.allclose(W.right(H[a, b]), batch[a, b], atol=1e-12)
+            assert torch.allclose(W.apply(H[a, b]), batch[a, b], atol=1e-12)
 
 
 def test_asking_again_reveals_and_stores_nothing():
     W = GaussianMatrix(50, 40, seed=0)
     H = randn(5, 40)
-    first = W.right(H)
+    first = W.apply(H)
     rank, size = W.rank, W.nbytes
-    again = W.right(3 * H[:2] - H[2:4])
+    again = W.apply(3 * H[:2] - H[2:4])
     assert W.rank == rank
     assert W.nbytes == size
     assert torch.allclose(again, 3 * first[:2] - first[2:4], atol=1e-12)
@@ -84,34 +84,34 @@ def test_queries_that_differ_by_ever_less_do_not_spoil_the_basis():
     converging search asks.
     """
     W = GaussianMatrix(63, 63, seed=0)
-    h, first = randn(1, 63), W.right(randn(1, 63))
+    h, first = randn(1, 63), W.apply(randn(1, 63))
     for step in range(60):
         H = h * (1 + 1e-9) + 10.0 ** -(step % 17) * randn(3, 63, seed=step % 11)
-        W.left(torch.relu(W.right(H)))
+        W.apply_transposed(torch.relu(W.apply(H)))
         for basis in (W._right.basis.rows, W._left.basis.rows):
             assert (
                 basis @ basis.T - torch.eye(len(basis), dtype=torch.float64)
             ).abs().max() < 1e-13
-    assert torch.allclose(W.right(randn(1, 63)), first, atol=1e-12)
+    assert torch.allclose(W.apply(randn(1, 63)), first, atol=1e-12)
     assert torch.allclose(randn(1, 63) @ W.dense().T, first, atol=1e-12)
 
 
 @pytest.mark.parametrize(("side", "count"), [("right", 4), ("left", 6)])
 def test_it_notices_that_it_has_seen_the_whole_matrix(side, count):
     W = GaussianMatrix(6, 4, seed=0)
-    ask = getattr(W, side)
+    ask = {"right": W.apply, "left": W.apply_transposed}[side]
     ask(randn(count - 1, count))
     assert not W.revealed
     ask(randn(10, count, seed=9))
     assert W.revealed
     stored = W.nbytes
-    W.right(randn(20, 4, seed=1)), W.left(randn(20, 6, seed=2))
+    W.apply(randn(20, 4, seed=1)), W.apply_transposed(randn(20, 6, seed=2))
     assert W.nbytes == stored, "a revealed matrix must store nothing more"
 
 
 def test_same_seed_and_queries_same_answers_and_another_seed_differs():
     H = randn(3, 8)
-    answers = [GaussianMatrix(5, 8, seed=seed).right(H) for seed in (4, 4, 5)]
+    answers = [GaussianMatrix(5, 8, seed=seed).apply(H) for seed in (4, 4, 5)]
     assert torch.equal(answers[0], answers[1])
     assert not torch.equal(answers[0], answers[2])
 
@@ -119,10 +119,10 @@ def test_same_seed_and_queries_same_answers_and_another_seed_differs():
 @pytest.mark.parametrize(("dtype", "limit"), [(torch.float64, 1e-13), (torch.float32, 2e-5)])
 def test_orthogonal_over_thousands_of_nearly_parallel_queries(dtype, limit):
     W = GaussianMatrix(2600, 2400, seed=0, dtype=dtype)
-    W.reserve(right=2100)
+    W.reserve(forward=2100)
     centre = randn(1, 2400, dtype=dtype)
     for step in range(70):
-        W.right(centre + 1e-3 * randn(30, 2400, seed=step, dtype=dtype))
+        W.apply(centre + 1e-3 * randn(30, 2400, seed=step, dtype=dtype))
     Q, _ = W.known()
     assert len(Q) == 2100
     assert (Q @ Q.T - torch.eye(len(Q), dtype=dtype)).abs().max() < limit
@@ -137,8 +137,8 @@ def test_entries_are_independent_gaussians_whatever_the_queries():
         W = GaussianMatrix(12, 10, scale=2.0, seed=seed)
         h = randn(10, seed=1)
         for _ in range(3):
-            u = W.right(h)
-            h = W.left(torch.relu(u))  # the next question depends on the last answer
+            u = W.apply(h)
+            h = W.apply_transposed(torch.relu(u))  # the next question depends on the last answer
         flat.append(W.dense().flatten() / 2.0)
     entries = torch.stack(flat)
     assert stats.kstest(entries.flatten().numpy(), "norm").pvalue > ALPHA
@@ -152,13 +152,13 @@ def test_entries_are_independent_gaussians_whatever_the_queries():
 def test_token_matrix_is_one_matrix_whatever_the_order_of_questions():
     V = TokenMatrix(k=30, n=4, d=5, scale=0.5, seed=2)
     X = randn(3, 4, 5)
-    asked = [(X, V.right(X))]
+    asked = [(X, V.apply(X))]
     words = []
     for i in (2, 0, 3):
         H, G = randn(2, 5, seed=i), randn(2, 30, seed=i)
-        words.append((i, H, V.word(i).right(H), G, V.word(i).left(G)))
+        words.append((i, H, V.block(i).apply(H), G, V.block(i).apply_transposed(G)))
         Y = randn(2, 4, 5, seed=20 + i)
-        asked.append((Y, V.right(Y)))
+        asked.append((Y, V.apply(Y)))
     dense = V.dense()
     for Y, answer in asked:
         assert torch.allclose(Y.flatten(-2) @ dense.T, answer, atol=1e-12)
@@ -175,8 +175,8 @@ def test_token_matrix_when_a_word_was_the_only_thing_that_differed():
     V = TokenMatrix(k=20, n=3, d=4, seed=5)
     X = ws.Sample.gaussian(3, 4, 0)
     moved = X.replaced(1, [1.0, 0.0, -1.0, 0.5])
-    z = V.right(torch.stack([X.X, moved.X]))
-    step = V.word(1).right(moved.X[1] - X.X[1])
+    z = V.apply(torch.stack([X.X, moved.X]))
+    step = V.block(1).apply(moved.X[1] - X.X[1])
     assert torch.allclose(z[1] - z[0], step, atol=1e-12)
     assert torch.allclose(V.dense() @ moved.X.flatten(), z[1], atol=1e-12)
 
@@ -189,8 +189,8 @@ def test_split_words_have_gaussian_entries():
     blocks = []
     for seed in range(400):
         V = TokenMatrix(k=6, n=3, d=2, seed=seed)
-        V.right(X)
-        V.word(1).left(randn(6, seed=1))
+        V.apply(X)
+        V.block(1).apply_transposed(randn(6, seed=1))
         blocks.append(V.dense().flatten())
     entries = torch.stack(blocks)
     assert stats.kstest(entries.flatten().numpy(), "norm").pvalue > ALPHA
@@ -204,9 +204,9 @@ def test_split_words_have_gaussian_entries():
         (lambda: GaussianMatrix(0, 3), "rows ≥ 1"),
         (lambda: GaussianMatrix(2, 3, scale=float("nan")), "finite scale"),
         (lambda: GaussianMatrix(2, 3, dtype=torch.float16), "float32 or float64"),
-        (lambda: GaussianMatrix(2, 3).right(torch.zeros(2)), "vectors of length 3"),
-        (lambda: GaussianMatrix(2, 3).left(torch.zeros(3)), "vectors of length 2"),
-        (lambda: TokenMatrix(2, 3, 4).right(torch.zeros(4, 3)), r"\(…, 3, 4\)"),
+        (lambda: GaussianMatrix(2, 3).apply(torch.zeros(2)), "vectors of length 3"),
+        (lambda: GaussianMatrix(2, 3).apply_transposed(torch.zeros(3)), "vectors of length 2"),
+        (lambda: TokenMatrix(2, 3, 4).apply(torch.zeros(4, 3)), r"\(…, 3, 4\)"),
         (lambda: TokenMatrix(2, 3, 4).word(3), "between 0 and 2"),
     ],
 )

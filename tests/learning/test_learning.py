@@ -17,7 +17,7 @@ from wordsway.experiments import Request
 from wordsway.experiments import texts as sources
 from wordsway.experiments.lessons import GaussianLessons, Lesson, lesson_bytes, teach
 from wordsway.experiments.texts import CorpusTexts, TextOptions
-from wordsway.gaussian.joint import JointTokens
+from wordsway.gaussian.joint import JointMatrix
 from wordsway.learning import interpolate as interpolation
 from wordsway.learning.descent import Loss, descend
 from wordsway.learning.interpolate import interpolate
@@ -328,15 +328,15 @@ def test_answers_for_many_texts_have_the_law_of_one_matrix(words, count):
     k = 40_000
     X = torch.stack([one.X for one in texts(count, 3, 4)])
     X[3] = X[1]  # a duplicate text has the same answers
-    joint = JointTokens(k, X, words=words, scale=0.5, seed=2).draw()
+    joint = JointMatrix(k, X, rows=words, scale=0.5, seed=2).draw()
     assert torch.allclose(joint.answers[1], joint.answers[3], atol=1e-6)
     noise = torch.Generator().manual_seed(0)
     rows, queries, answers = [joint.answers], [X], joint.answers.clone()
     for i in words:
         delta = torch.randn(2, 4, dtype=F64, generator=noise)
-        moved = joint.word(i).right(delta)
+        moved = delta @ joint.block(i).T
         torch.testing.assert_close(
-            joint.word(i).left(answers[0]) @ delta[0], answers[0] @ moved[0], rtol=1e-7, atol=1e-5
+            (answers[0] @ joint.block(i)) @ delta[0], answers[0] @ moved[0], rtol=1e-7, atol=1e-5
         )
         placed = torch.zeros(2, 3, 4, dtype=F64)
         placed[:, i] = delta
@@ -345,8 +345,8 @@ def test_answers_for_many_texts_have_the_law_of_one_matrix(words, count):
     if (
         len(words) == 3
     ):  # every column of V has been asked for: the words' parts of a text add up to its answer
-        fresh = JointTokens(k, X, words=words, scale=0.5, seed=2).draw()
-        parts = sum(fresh.word(i).right(X[0, i]) for i in words)
+        fresh = JointMatrix(k, X, rows=words, scale=0.5, seed=2).draw()
+        parts = sum(X[0, i] @ fresh.block(i).T for i in words)
         torch.testing.assert_close(parts, fresh.answers[0], rtol=1e-6, atol=1e-5)
     asked = torch.cat(queries).flatten(1)
     expected = 0.25 * asked @ asked.T
@@ -356,9 +356,9 @@ def test_answers_for_many_texts_have_the_law_of_one_matrix(words, count):
     assert float(error.abs().max()) < 5
     torch.testing.assert_close(joint.answers, answers)
     with pytest.raises(InputError, match="one after another"):
-        joint.word(words[0] if len(words) > 1 else 0)
+        joint.block(words[0] if len(words) > 1 else 0)
     with pytest.raises(InputError, match="the text that"):
-        joint.right(X[-1] + 1)
+        joint.apply(X[-1] + 1)
 
 
 def test_random_features_drawn_jointly_learn_like_dense_ones():

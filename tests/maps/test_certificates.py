@@ -168,7 +168,7 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
             tried = torch.cat(
                 [
                     torch.randn(300, 10, generator=noise, dtype=torch.float64),
-                    torch.rand(300, 20, generator=noise, dtype=torch.float64) @ view.keys,
+                    torch.rand(300, 20, generator=noise, dtype=torch.float64) @ view.layer.keys,
                     -X.X[word] + 0.1 * torch.randn(300, 10, generator=noise, dtype=torch.float64),
                 ]
             )

@@ -59,7 +59,8 @@ class Basis(Rows):
     repeated query adds nothing.
 
     >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
-    >>> len(basis.extend(torch.tensor([[2.0, 0, 0], [4.0, 0, 0], [1.0, 1.0, 0]], dtype=torch.float64)))
+    >>> H = torch.tensor([[2.0, 0, 0], [4.0, 0, 0], [1.0, 1.0, 0]], dtype=torch.float64)
+    >>> len(basis.extend(H))
     2
     >>> basis.complete, len(basis)
     (False, 2)

@@ -1,12 +1,14 @@
-"""Matrices as the fully connected maps see them: dense ones here, drawn-on-demand ones in
-`wordsway.gaussian`.
-"""
+"""Matrices that are there: given by the user, or small enough to be drawn whole."""
 
 from __future__ import annotations
 
+from typing import final
+
 import torch
 
-from wordsway.gaussian import GaussianMatrix, TokenMatrix
+from wordsway.gaussian.matrix import GaussianMatrix
+from wordsway.gaussian.operator import BlockOperator, Operator
+from wordsway.gaussian.tokens import TokenMatrix
 from wordsway.seeds import generator
 
 #: A matrix up to this size is drawn whole: it costs less than the bookkeeping, and its certificate
@@ -14,40 +16,52 @@ from wordsway.seeds import generator
 DENSE_BYTES = 2**26
 
 
-class Dense:
-    """A matrix that is there: given by the user, or small."""
+@final
+class DenseMatrix(Operator):
+    """A matrix that is there; it follows the precision of what it is applied to.
+
+    >>> W = DenseMatrix(torch.tensor([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]]))
+    >>> h = torch.tensor([1.0, 1.0])
+    >>> (h @ W.T).tolist(), (W @ h).tolist(), W.shape
+    ([3.0, 1.0, 1.0], [3.0, 1.0, 1.0], (3, 2))
+    """
 
     def __init__(self, W: torch.Tensor) -> None:
-        self.W = W
-        self.rows, self.cols = W.shape
+        self._W = W
+        self.shape = (W.shape[0], W.shape[1])
+        self.dtype = W.dtype
 
-    def right(self, H: torch.Tensor) -> torch.Tensor:
-        return H @ self.W.to(H.dtype).T
+    def apply(self, H: torch.Tensor) -> torch.Tensor:
+        return H @ self._W.to(H.dtype).T
 
-    def left(self, G: torch.Tensor) -> torch.Tensor:
-        return G @ self.W.to(G.dtype)
+    def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
+        return G @ self._W.to(G.dtype)
 
     def dense(self) -> torch.Tensor:
-        return self.W
+        return self._W
 
 
-class DenseTokens:
-    """V ∈ ℝ^{k×(n·d)} that is there, with the block of each token."""
+@final
+class DenseBlocks(BlockOperator):
+    """V ∈ ℝ^{k×(n·d)} that is there."""
 
     def __init__(self, V: torch.Tensor, n: int) -> None:
-        self.V, self.n, self.d = V, n, V.shape[1] // n
+        self._V = V
+        self.k = len(V)
+        self.n = n
+        self.d = V.shape[1] // n
 
-    def right(self, X: torch.Tensor) -> torch.Tensor:
-        return X.flatten(-2) @ self.V.to(X.dtype).T
+    def apply(self, X: torch.Tensor) -> torch.Tensor:
+        return X.flatten(-2) @ self._V.to(X.dtype).T
 
-    def word(self, i: int) -> Dense:
-        return Dense(self.V[:, i * self.d : (i + 1) * self.d])
+    def block(self, i: int) -> DenseMatrix:
+        return DenseMatrix(self._V[:, i * self.d : (i + 1) * self.d])
 
     def dense(self) -> torch.Tensor:
-        return self.V
+        return self._V
 
 
-def gaussian_tokens(
+def gaussian_blocks(
     k: int,
     n: int,
     d: int,
@@ -57,10 +71,11 @@ def gaussian_tokens(
     dtype: torch.dtype,
     device: torch.device,
     on_demand: bool,
-) -> TokenMatrix | DenseTokens:
+) -> BlockOperator:
+    """V ∈ ℝ^{k×(n·d)}, i.i.d. N(0, scale²), drawn now or where it is multiplied."""
     if on_demand:
         return TokenMatrix(k, n, d, scale=scale, seed=seed, dtype=dtype, device=device)
-    return DenseTokens(_dense(k, n * d, scale, seed, dtype, device), n)
+    return DenseBlocks(_draw(k, n * d, scale, seed, dtype, device), n)
 
 
 def gaussian(
@@ -72,13 +87,14 @@ def gaussian(
     dtype: torch.dtype,
     device: torch.device,
     on_demand: bool,
-) -> GaussianMatrix | Dense:
+) -> Operator:
+    """W ∈ ℝ^{rows×cols}, i.i.d. N(0, scale²), drawn now or where it is multiplied."""
     if on_demand:
         return GaussianMatrix(rows, cols, scale=scale, seed=seed, dtype=dtype, device=device)
-    return Dense(_dense(rows, cols, scale, seed, dtype, device))
+    return DenseMatrix(_draw(rows, cols, scale, seed, dtype, device))
 
 
-def _dense(
+def _draw(
     rows: int, cols: int, scale: float, seed: int, dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:
     noise = generator(seed, "dense", rows, cols, device=device)

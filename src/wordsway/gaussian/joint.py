@@ -1,26 +1,29 @@
-"""A first layer asked about many whole texts at once, and then about words of the last of them.
+"""A first layer asked about many whole texts at once, and then about rows of the last of them.
 
 V ∈ ℝ^{k×D} has i.i.d. entries N(0, σ²). For texts X_1 … X_M the rows of Z = (V vec X_j)_j ∈ ℝ^{M×k}
 are k independent draws of N(0, σ²G), G_jl = ⟨X_j, X_l⟩, so Z = σG^{1/2}·(standard normal): neither
-V nor any basis of ℝ^D is needed. Given Z, the columns V_i of word i are again Gaussian: with T_i ∈
+V nor any basis of ℝ^D is needed. Given Z, the columns V_i of row i are again Gaussian: with T_i ∈
 ℝ^{M×d} the texts' i-th rows,
 
     V_i = Zᵀ C + Γ R,   C = G⁺T_i,   R² = I − T_iᵀG⁺T_i,   Γ ∈ ℝ^{k×d} fresh, i.i.d. N(0, σ²).
 
-For one word Γ is drawn only where it is looked at: M·k numbers of memory. Several words are taken
+For one row Γ is drawn only where it is multiplied: M·k numbers of memory. Several rows are taken
 one after another: once V_i is drawn, what it contributed is taken away, Z ← Z − T_iV_iᵀ and G ← G −
-T_iT_iᵀ, and the next word is drawn given the rest, by the same formula. Both are exact in
+T_iT_iᵀ, and the next row is drawn given the rest, by the same formula. Both are exact in
 distribution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import final
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.gaussian.dense import DenseMatrix
 from wordsway.gaussian.matrix import GaussianMatrix
+from wordsway.gaussian.operator import BlockOperator, Operator
 from wordsway.seeds import derive, generator
 from wordsway.vectors import gram
 
@@ -28,25 +31,31 @@ from wordsway.vectors import gram
 BLOCK = 4096
 
 
-class JointTokens:
+@final
+class JointMatrix(BlockOperator):
     """V's answers to M texts (M×n×d, float64), drawn from a seed; ``answers`` is Z, M×k.
 
-    ``words`` of the last text can be asked about, each until the next one is. Of the texts only
+    ``rows`` of the last text can be asked about, each until the next one is. Of the texts only
     those rows are kept.
     """
 
     def __init__(
-        self, k: int, texts: torch.Tensor, *, words: Sequence[int], scale: float, seed: int
+        self, k: int, texts: torch.Tensor, *, rows: Sequence[int], scale: float, seed: int
     ) -> None:
-        self.k, self.scale, self.seed, self.count = k, scale, seed, len(texts)
+        self.count, self.n, self.d = texts.shape
+        self.k = k
+        self.scale = scale
+        self.seed = seed
         self.last = texts[-1].clone()
-        self.rows = {i: texts[:, i].to(torch.float64, copy=True) for i in dict.fromkeys(words)}
+        self.rows = {i: texts[:, i].to(torch.float64, copy=True) for i in dict.fromkeys(rows)}
         self.gram = gram(texts.flatten(1).to(torch.float64))
         self.answers: torch.Tensor = torch.empty(0)
-        self._word: tuple[int, OneWord | DrawnWord] | None = None
-        self._left, self._left_gram, self._taken = self.answers, self.gram, set[int]()
+        self._current: tuple[int, Operator] | None = None
+        self._left = self.answers
+        self._left_gram = self.gram
+        self._taken = set[int]()
 
-    def draw(self) -> JointTokens:
+    def draw(self) -> JointMatrix:
         """Draw Z. The texts are not needed any more: let go of them before this."""
         values, vectors = torch.linalg.eigh(self.gram)
         root = vectors * values.clamp_min(0).sqrt()
@@ -59,8 +68,12 @@ class JointTokens:
         self._left = self.answers
         return self
 
-    def right(self, X: torch.Tensor) -> torch.Tensor:
-        """V vec X for the last text."""
+    def parts(self) -> Iterator[torch.Tensor]:
+        """The answers in blocks of columns, (M, at most 4096)."""
+        yield from self.answers.split(BLOCK, dim=1)
+
+    def apply(self, X: torch.Tensor) -> torch.Tensor:
+        """V vec X for the last text, the only one that may be asked about."""
         if X.shape != self.last.shape or not torch.equal(X.to(self.last), self.last):
             raise InputError(
                 "the text that the matrix was drawn for",
@@ -69,34 +82,55 @@ class JointTokens:
             )
         return self.answers[-1]
 
-    def word(self, i: int) -> OneWord | DrawnWord:
-        """V_i given all the answers, and the words before it."""
-        if self._word is not None and self._word[0] == i:
-            return self._word[1]
+    def block(self, i: int) -> Operator:
+        """V_i given all the answers, and the rows before it."""
+        if self._current is not None and self._current[0] == i:
+            return self._current[1]
         if i not in self.rows or i in self._taken:
-            said = "a word that has been given up for another" if i in self._taken else f"word {i}"
+            got = "a row that has been given up for another" if i in self._taken else f"row {i}"
             raise InputError(
-                f"one of the words {sorted(self.rows)}, one after another",
-                said,
-                "make a new map for other words",
+                f"one of the rows {sorted(self.rows)}, one after another",
+                got,
+                "make a new map for other rows",
             )
-        if self._word is not None:
-            self._take_away(*self._word)
-        kind = OneWord if len(self.rows) == 1 else DrawnWord
-        self._word = (i, kind(self, i))
-        return self._word[1]
+        if self._current is not None:
+            self._take_away(*self._current)
+        block = self._late_block(i) if len(self.rows) == 1 else self._whole_block(i)
+        self._current = (i, block)
+        return block
 
-    def _take_away(self, i: int, word: OneWord | DrawnWord) -> None:
-        assert isinstance(word, DrawnWord)
+    def dense(self) -> torch.Tensor:
+        raise InputError(
+            "a matrix that is there",
+            "answers to texts alone",
+            "draw the map for one text to see its weights",
+        )
+
+    def _late_block(self, i: int) -> Operator:
+        Z, C, R = self._known(i)
+        seed = derive(self.seed, "joint", "word", i)
+        return ConditionedMatrix(
+            Z, C, R, GaussianMatrix(self.k, len(R), scale=self.scale, seed=seed)
+        )
+
+    def _whole_block(self, i: int) -> Operator:
+        """The same, drawn whole: k·d numbers."""
+        Z, C, R = self._known(i)
+        noise = generator(self.seed, "joint", "word", i)
+        V = Z.T @ C
+        fresh = torch.randn(self.k, len(R), dtype=torch.float64, generator=noise)
+        return DenseMatrix(V.addmm_(fresh, R, alpha=self.scale))
+
+    def _take_away(self, i: int, block: Operator) -> None:
         T = self.rows[i]
         if self._left is self.answers:
             self._left = self.answers.clone()
-        self._left.addmm_(T, word.V.T, alpha=-1)
+        self._left.addmm_(T, block.dense().T, alpha=-1)
         self._left_gram = self._left_gram - T @ T.T
         self._taken.add(i)
 
-    def known(self, i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Z, C and R for word i, given the words before it."""
+    def _known(self, i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Z, C and R for row i, given the rows before it."""
         values, vectors = torch.linalg.eigh(self._left_gram)
         kept = values > 1e-13 * values[-1]
         T = self.rows[i]
@@ -105,43 +139,27 @@ class JointTokens:
         return self._left, C, (vectors * values.clamp_min(0).sqrt()) @ vectors.T
 
 
-class OneWord:
-    """V_i = ZᵀC + ΓR, Γ drawn where it is looked at: k×d, asked from the right (Δ) and from the
-    left (g).
-    """
+@final
+class ConditionedMatrix(Operator):
+    """ZᵀC + ΓR with Γ drawn where it is multiplied: k×d, float64."""
 
-    def __init__(self, joint: JointTokens, i: int) -> None:
-        self._Z, self._C, self._R = joint.known(i)
-        self._fresh = GaussianMatrix(
-            joint.k, len(self._R), scale=joint.scale, seed=derive(joint.seed, "joint", "word", i)
-        )
+    def __init__(
+        self, Z: torch.Tensor, C: torch.Tensor, R: torch.Tensor, fresh: GaussianMatrix
+    ) -> None:
+        self._Z = Z
+        self._C = C
+        self._R = R
+        self._fresh = fresh
+        self.shape = fresh.shape
+        self.dtype = fresh.dtype
 
-    def right(self, delta: torch.Tensor) -> torch.Tensor:
-        """V_iΔ: (…, d) → (…, k)."""
-        delta = delta.to(torch.float64)
-        return (delta @ self._C.T) @ self._Z + self._fresh.right(delta @ self._R)
+    def apply(self, H: torch.Tensor) -> torch.Tensor:
+        H = H.to(torch.float64)
+        return (H @ self._C.T) @ self._Z + self._fresh.apply(H @ self._R)
 
-    def left(self, g: torch.Tensor) -> torch.Tensor:
-        """V_iᵀg: (…, k) → (…, d)."""
-        g = g.to(torch.float64)
-        return (g @ self._Z.T) @ self._C + self._fresh.left(g) @ self._R
+    def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
+        G = G.to(torch.float64)
+        return (G @ self._Z.T) @ self._C + self._fresh.apply_transposed(G) @ self._R
 
-
-class DrawnWord:
-    """The same, drawn whole: k·d numbers."""
-
-    def __init__(self, joint: JointTokens, i: int) -> None:
-        Z, C, R = joint.known(i)
-        noise = generator(joint.seed, "joint", "word", i)
-        self.V = Z.T @ C
-        self.V.addmm_(
-            torch.randn(joint.k, len(R), dtype=torch.float64, generator=noise), R, alpha=joint.scale
-        )
-
-    def right(self, delta: torch.Tensor) -> torch.Tensor:
-        """V_iΔ: (…, d) → (…, k)."""
-        return delta.to(torch.float64) @ self.V.T
-
-    def left(self, g: torch.Tensor) -> torch.Tensor:
-        """V_iᵀg: (…, k) → (…, d)."""
-        return g.to(torch.float64) @ self.V
+    def dense(self) -> torch.Tensor:
+        return self._Z.T @ self._C + self._fresh.dense() @ self._R

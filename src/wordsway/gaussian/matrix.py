@@ -19,10 +19,13 @@ O(rows·cols).
 
 from __future__ import annotations
 
+from typing import final
+
 import torch
 
 from wordsway.errors import InputError
 from wordsway.gaussian.basis import Basis, Rows
+from wordsway.gaussian.operator import Operator
 from wordsway.seeds import generator
 
 
@@ -39,7 +42,8 @@ class _Side:
         return (H @ self.basis.rows.T) @ self.image.rows
 
 
-class GaussianMatrix:
+@final
+class GaussianMatrix(Operator):
     """W ∈ ℝ^{rows×cols}, i.i.d. N(0, scale²), revealed query by query.
 
     Parameters
@@ -51,7 +55,7 @@ class GaussianMatrix:
 
     >>> W = GaussianMatrix(5, 3, seed=0)
     >>> h = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
-    >>> y = W.right(h)                       # W h, drawn now
+    >>> y = h @ W.T                           # W h, drawn now
     >>> W.rank, W.revealed
     ((1, 0), False)
     >>> bool((W.dense() @ h - y).abs().max() < 1e-12), W.revealed
@@ -80,8 +84,13 @@ class GaussianMatrix:
             raise InputError(
                 "dtype float32 or float64", dtype, "orthogonality needs at least float32"
             )
-        self.rows, self.cols, self.scale, self.seed = rows, cols, float(scale), seed
-        self.dtype, self.device = dtype, torch.device(device)
+        self.rows = rows
+        self.cols = cols
+        self.shape = (rows, cols)
+        self.scale = float(scale)
+        self.seed = seed
+        self.dtype = dtype
+        self.device = torch.device(device)
         self._right = _Side(cols, rows, dtype=dtype, device=self.device)
         self._left = _Side(rows, cols, dtype=dtype, device=self.device)
         self._noise = generator(seed, "gaussian", rows, cols, device=self.device)
@@ -103,19 +112,17 @@ class GaussianMatrix:
         """Memory of what has been revealed."""
         return sum(self.rank) * (self.rows + self.cols) * self.dtype.itemsize
 
-    def reserve(self, *, right: int = 0, left: int = 0) -> None:
+    def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
         """Preallocate for that many more queries of each side."""
-        for side, extra in ((self._right, right), (self._left, left)):
+        for side, extra in ((self._right, forward), (self._left, backward)):
             extra = min(extra, side.basis.dim - len(side.basis))
             side.basis.reserve(extra)
             side.image.reserve(extra)
 
-    def right(self, H: torch.Tensor) -> torch.Tensor:
-        """W h for every vector h in the last axis of H: (…, cols) → (…, rows)."""
+    def apply(self, H: torch.Tensor) -> torch.Tensor:
         return self._query(self._right, self._left, H)
 
-    def left(self, G: torch.Tensor) -> torch.Tensor:
-        """Wᵀ g for every vector g in the last axis of G: (…, rows) → (…, cols)."""
+    def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
         return self._query(self._left, self._right, G)
 
     def known(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -140,12 +147,11 @@ class GaussianMatrix:
     def dense(self) -> torch.Tensor:
         """The whole matrix, revealed now if it was not: rows×cols."""
         if not self.revealed:
-            small, ask = (
-                (self.cols, self.right) if self.cols <= self.rows else (self.rows, self.left)
-            )
-            self.reserve(**{"right" if self.cols <= self.rows else "left": small})
+            tall = self.cols <= self.rows
+            small = min(self.shape)
+            self.reserve(forward=small if tall else 0, backward=0 if tall else small)
             for identity in torch.eye(small, dtype=self.dtype, device=self.device).split(256):
-                ask(identity)
+                (self.apply if tall else self.apply_transposed)(identity)
         if self._right.basis.complete:
             return self._right.image.rows.T @ self._right.basis.rows
         return self._left.basis.rows.T @ self._left.image.rows

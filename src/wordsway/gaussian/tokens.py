@@ -1,39 +1,41 @@
 """The first layer's matrix V ∈ ℝ^{k×(n·d)}, whose columns come in blocks of d: one block V_i per
-token.
+row of the text.
 
-Whole texts are asked first (z = V·vec X), single words later (V_iΔ and V_iᵀg), so the matrix keeps
-one `GaussianMatrix` for all the tokens nobody has singled out, and splits a word off when it is
-looked at:
+Whole texts are asked first (z = V·vec X), single rows later (V_iΔ and V_iᵀg), so the matrix keeps
+one `GaussianMatrix` for all the rows nobody has singled out, and splits a row off when it is asked
+for:
 
     V = [V_i | V_rest],   given V_i q_i + V_rest q_rest for the directions q = (q_i, q_rest) already
     asked.
 
 Asking the unsplit matrix for V_i u, with u an orthonormal basis of the q_i, makes both parts known
 separately on what was asked; beyond that they are independent Gaussian matrices. The split is
-exact, and after it a query of word i costs O(k·queries of word i), whatever was asked of other
-words.
+exact, and after it a query of row i costs O(k·queries of row i), whatever was asked of other rows.
 """
 
 from __future__ import annotations
+
+from typing import final
 
 import torch
 
 from wordsway.errors import InputError
 from wordsway.gaussian.basis import ROUNDING_ERRORS, Basis
 from wordsway.gaussian.matrix import GaussianMatrix
+from wordsway.gaussian.operator import BlockOperator
 from wordsway.seeds import derive
 
 
-class TokenMatrix:
-    """V ∈ ℝ^{k×(n·d)}, i.i.d. N(0, scale²), drawn only where whole texts and single words look at
-    it.
+@final
+class TokenMatrix(BlockOperator):
+    """V ∈ ℝ^{k×(n·d)}, i.i.d. N(0, scale²), drawn only where it meets whole texts and single rows.
 
     >>> V = TokenMatrix(k=6, n=3, d=2, seed=0)
     >>> X = torch.arange(6.0, dtype=torch.float64).reshape(3, 2)
-    >>> z = V.right(X)                                         # V vec X
-    >>> change = V.word(1).right(torch.tensor([1.0, -1.0]))     # V_1 Δ
+    >>> z = V.apply(X)                                          # V vec X
+    >>> change = torch.tensor([1.0, -1.0]) @ V.block(1).T       # V_1 Δ
     >>> X[1] += torch.tensor([1.0, -1.0])
-    >>> bool((V.right(X) - z - change).abs().max() < 1e-12)
+    >>> bool((V.apply(X) - z - change).abs().max() < 1e-12)
     True
     """
 
@@ -48,18 +50,22 @@ class TokenMatrix:
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
-        self.k, self.n, self.d, self.scale, self.seed = k, n, d, scale, seed
-        self.dtype, self.device = dtype, torch.device(device)
-        self._words: dict[int, GaussianMatrix] = {}
-        self._rest_tokens = list(range(n))
+        self.k = k
+        self.n = n
+        self.d = d
+        self.scale = scale
+        self.seed = seed
+        self.dtype = dtype
+        self.device = torch.device(device)
+        self._blocks: dict[int, GaussianMatrix] = {}
+        self._rest_rows = list(range(n))
         self._rest: GaussianMatrix | None = self._matrix(n, "rest", n)
 
     @property
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._parts())
 
-    def right(self, X: torch.Tensor) -> torch.Tensor:
-        """V·vec X for texts X (…, n, d) → (…, k)."""
+    def apply(self, X: torch.Tensor) -> torch.Tensor:
         if X.shape[-2:] != (self.n, self.d):
             raise InputError(
                 f"texts of shape (…, {self.n}, {self.d})",
@@ -69,64 +75,62 @@ class TokenMatrix:
         X = X.to(self.device, self.dtype)
         answer = torch.zeros(*X.shape[:-2], self.k, dtype=self.dtype, device=self.device)
         if self._rest is not None:
-            answer += self._rest.right(X[..., self._rest_tokens, :].flatten(-2))
-        for i, word in self._words.items():
-            answer += word.right(X[..., i, :])
+            answer += self._rest.apply(X[..., self._rest_rows, :].flatten(-2))
+        for i, block in self._blocks.items():
+            answer += block.apply(X[..., i, :])
         return answer
 
-    def word(self, i: int) -> GaussianMatrix:
-        """V_i ∈ ℝ^{k×d}, the columns of token i, as a matrix of its own."""
-        if i not in self._words:
-            self._words[i] = self._split(i)
-        return self._words[i]
+    def block(self, i: int) -> GaussianMatrix:
+        if i not in self._blocks:
+            self._blocks[i] = self._split(i)
+        return self._blocks[i]
 
     def dense(self) -> torch.Tensor:
         """The whole matrix, k×(n·d), revealed now."""
         V = torch.empty(self.k, self.n, self.d, dtype=self.dtype, device=self.device)
         if self._rest is not None:
-            V[:, self._rest_tokens] = self._rest.dense().reshape(self.k, -1, self.d)
-        for i, word in self._words.items():
-            V[:, i] = word.dense()
+            V[:, self._rest_rows] = self._rest.dense().reshape(self.k, -1, self.d)
+        for i, block in self._blocks.items():
+            V[:, i] = block.dense()
         return V.flatten(1)
 
     def _split(self, i: int) -> GaussianMatrix:
         rest = self._rest
-        if rest is None or i not in self._rest_tokens:
-            raise InputError(f"a token between 0 and {self.n - 1}", i, "count tokens from 0")
-        at = self._rest_tokens.index(i)
-        asked = rest.known()[
-            0
-        ].clone()  # directions asked before the split; the split's own question adds to them
-        block = slice(at * self.d, (at + 1) * self.d)
+        if rest is None or i not in self._rest_rows:
+            raise InputError(f"a row between 0 and {self.n - 1}", i, "count rows from 0")
+        place = self._rest_rows.index(i)
+        # Directions asked before the split; the split's own question adds to them.
+        asked = rest.known()[0].clone()
+        columns = slice(place * self.d, (place + 1) * self.d)
         basis = Basis(self.d, dtype=self.dtype, device=self.device)
-        basis.extend(asked[:, block])
+        basis.extend(asked[:, columns])
         questions = torch.zeros(len(basis), rest.cols, dtype=self.dtype, device=self.device)
-        questions[:, block] = basis.rows
-        word_answers = rest.right(questions)
+        questions[:, columns] = basis.rows
+        block_answers = rest.apply(questions)
 
-        word = self._matrix(1, "word", i)
-        word.condition(basis.rows, word_answers)
-        self._rest_tokens.remove(i)
-        if not self._rest_tokens:
+        block = self._matrix(1, "word", i)
+        block.condition(basis.rows, block_answers)
+        self._rest_rows.remove(i)
+        if not self._rest_rows:
             self._rest = None
-            return word
+            return block
         others = torch.ones(rest.cols, dtype=torch.bool, device=self.device)
-        others[block] = False
+        others[columns] = False
         # V_rest q_rest = V q − V_i q_i, then combined so that the q_rest become orthonormal (thin
         # SVD of the asked rows).
-        answers = rest.right(asked) - (asked[:, block] @ basis.rows.T) @ word_answers
+        answers = rest.apply(asked) - (asked[:, columns] @ basis.rows.T) @ block_answers
         U, s, Q = torch.linalg.svd(asked[:, others], full_matrices=False)
         keep = s > ROUNDING_ERRORS * torch.finfo(self.dtype).eps
-        remainder = self._matrix(len(self._rest_tokens), "rest", len(self._rest_tokens))
+        remainder = self._matrix(len(self._rest_rows), "rest", len(self._rest_rows))
         remainder.condition(Q[keep], (U[:, keep] / s[keep]).T @ answers)
         self._rest = remainder
-        return word
+        return block
 
-    def _matrix(self, tokens: int, *path: int | str) -> GaussianMatrix:
+    def _matrix(self, rows: int, *path: int | str) -> GaussianMatrix:
         seed = derive(self.seed, *path)
         return GaussianMatrix(
             self.k,
-            tokens * self.d,
+            rows * self.d,
             scale=self.scale,
             seed=seed,
             dtype=self.dtype,
@@ -134,7 +138,8 @@ class TokenMatrix:
         )
 
     def _parts(self) -> list[GaussianMatrix]:
-        return list(self._words.values()) + ([] if self._rest is None else [self._rest])
+        return list(self._blocks.values()) + ([] if self._rest is None else [self._rest])
 
     def __repr__(self) -> str:
-        return f"TokenMatrix({self.k}×({self.n}·{self.d}), {len(self._words)} of {self.n} words singled out)"
+        split = f"{len(self._blocks)} of {self.n} rows singled out"
+        return f"TokenMatrix({self.k}×({self.n}·{self.d}), {split})"

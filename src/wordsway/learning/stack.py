@@ -7,18 +7,14 @@ whose V would not fit are drawn for all texts at once (`wordsway.gaussian.joint`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
 
 from wordsway.errors import InputError
-from wordsway.gaussian.joint import BLOCK, JointTokens
-from wordsway.maps import RF, FeatureMap
-from wordsway.maps.dense.definition import FullyConnected
+from wordsway.maps.base import FeatureMap, JointFeatures
 from wordsway.sample import Sample
-from wordsway.seeds import derive
 from wordsway.vectors import gram
 
 #: Bytes of one block of features while they are computed.
@@ -70,21 +66,12 @@ class DenseStack:
 
 
 class JointStack:
-    """Random features of all texts without V: Φ₊ = ϕ(Z) in blocks of columns."""
+    """Features that were drawn for all texts together, in blocks of columns."""
 
-    def __init__(self, phi: RF, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> None:
-        assert phi.seed is not None and phi.beta is not None
-        self.joint = self._asked(phi, train, new, words).draw()
-        self.phi, self.count = phi.drawn_for(self.joint), self.joint.count
-
-    @staticmethod
-    def _asked(phi: RF, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> JointTokens:
-        assert phi.seed is not None and phi.beta is not None
-        texts = torch.empty(len(train) + 1, new.n, new.d, dtype=torch.float64)
-        for at, X in enumerate(_texts(train, new)):
-            texts[at] = X
-        scale = math.sqrt(phi.beta / (phi.n * phi.d))
-        return JointTokens(phi.k, texts, words=words, scale=scale, seed=derive(phi.seed, "joint"))
+    def __init__(self, features: JointFeatures, count: int) -> None:
+        self.phi = features.phi
+        self.count = count
+        self._blocks = features.blocks
 
     def gram(self) -> torch.Tensor:
         K = torch.zeros(self.count, self.count, dtype=torch.float64)
@@ -97,22 +84,19 @@ class JointStack:
 
     def predict(self, theta: torch.Tensor) -> torch.Tensor:
         values = torch.zeros(self.count, dtype=theta.dtype)
-        for part, some in zip(self._blocks(), theta.split(BLOCK), strict=True):
-            values += part @ some
+        start = 0
+        for part in self._blocks():
+            values += part @ theta[start : start + part.shape[1]]
+            start += part.shape[1]
         return values
-
-    def _blocks(self) -> Iterator[torch.Tensor]:
-        for start in range(0, self.phi.k, BLOCK):
-            yield self.phi.activation(self.joint.answers[:, start : start + BLOCK])
 
 
 def stack(phi: FeatureMap, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> Stack:
-    """Φ₊ of the training texts and the new one, whose ``words`` will be looked at, in that order."""
-    if isinstance(phi, FullyConnected):
-        phi.check(new.n, new.d)
-    if isinstance(phi, RF) and phi.on_demand:
-        return JointStack(phi, train, new, words)
-    return DenseStack(phi, train, new)
+    """Φ₊ of the training texts and the new one, of which ``words`` will move, in that order."""
+    phi.check(new.n, new.d)
+    count = len(train) + 1
+    joint = phi.drawn_jointly(_texts(train, new), count, words)
+    return DenseStack(phi, train, new) if joint is None else JointStack(joint, count)
 
 
 def _texts(

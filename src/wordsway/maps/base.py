@@ -1,9 +1,9 @@
-"""What a map is: its definition φ(X), and its view from one word."""
+"""What a map is: its definition φ(X), and its view of one text, of which one row may move."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -25,29 +25,29 @@ class Readout(Protocol):
 
 
 class View(ABC):
-    """A map seen from one sample: how far did a Δ at one word move φ, and which way is up.
+    """A map seen from one sample: how far did a Δ at one row move φ, and which way is up.
 
-    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view answers batches of (i, Δ): ``words`` is
-    (B,), ``delta`` is (B, d), values are (B,), gradients with respect to Δ are (B, d). Rows of a
+    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view answers batches of (i, Δ): ``rows`` is
+    (B,), ``delta`` is (B, d), values are (B,), gradients with respect to Δ are (B, d). Points of a
     batch do not see each other.
     """
 
     X: torch.Tensor
     plan: Plan = Plan()
-    #: Whether one look is too small, or too bound to memory, for more than one thread.
+    #: Whether one evaluation is too small, or too bound to memory, for more than one thread.
     small: bool = False
 
     @abstractmethod
-    def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """S²(i, Δ) for each row of the batch."""
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """S²(i, Δ) for each point of the batch."""
 
     @abstractmethod
     def change_and_gradient(
-        self, words: torch.Tensor, delta: torch.Tensor
+        self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """S²(i, Δ) and its gradient with respect to Δ."""
 
-    def suggest(self, word: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
         """Up to ``count`` Δ worth starting from, (m, d) with m ≤ count; none by default."""
         return self.X.new_zeros(0, self.X.shape[1])
 
@@ -68,7 +68,7 @@ class View(ABC):
     @property
     @abstractmethod
     def bytes_per_row(self) -> int:
-        """Working memory of one row of a batch, so that a driver can size its batches."""
+        """Working memory of one point of a batch, so that a driver can size its batches."""
 
     @property
     def bytes_per_look(self) -> int:
@@ -76,6 +76,17 @@ class View(ABC):
         is kept.
         """
         return 0
+
+
+class JointFeatures(Protocol):
+    """Features of several texts that were drawn together."""
+
+    @property
+    def phi(self) -> FeatureMap:
+        """The map that has these features; its weights are another draw than the map's own."""
+
+    def blocks(self) -> Iterator[torch.Tensor]:
+        """The features of all texts, (texts, some), block of columns after block of columns."""
 
 
 class FeatureMap(ABC):
@@ -99,6 +110,15 @@ class FeatureMap(ABC):
 
     #: The arithmetic a search may use; the value it finds is always recomputed in float64.
     search_dtype: torch.dtype | None = None
+
+    def drawn_jointly(
+        self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]
+    ) -> JointFeatures | None:
+        """Features of ``count`` texts, the last of which will move at ``rows``, in that order,
+        where weights that do not fit are drawn for all of them at once; None where texts are
+        evaluated one by one.
+        """
+        return None
 
     def __call__(self, X: Any) -> torch.Tensor:
         """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new

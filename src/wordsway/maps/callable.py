@@ -69,32 +69,33 @@ class CallableView(View):
     plan = Plan(starts=24, keep=6, children=8)
 
     def __init__(self, phi: CallableMap, X: torch.Tensor) -> None:
-        self.phi, self.X = phi, X
+        self._map = phi
+        self.X = X
         with torch.no_grad():
             self._features = phi.features(X[None], X.dtype).flatten(1)
         self._norm2 = nonzero_norm(float(self._features.norm()), phi.name) ** 2
 
-    def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            return self._forward(words, delta)
+            return self._forward(rows, delta)
 
     def change_and_gradient(
-        self, words: torch.Tensor, delta: torch.Tensor
+        self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         with torch.enable_grad():
             delta = delta.detach().requires_grad_(True)
-            value = self._forward(words, delta)
+            value = self._forward(rows, delta)
             (gradient,) = torch.autograd.grad(value.sum(), delta, allow_unused=True)
         return value.detach(), torch.zeros_like(delta) if gradient is None else gradient
 
-    def moved(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """Features (B, p) of the text with word ``words[b]`` moved by ``delta[b]``."""
-        moved = torch.zeros(len(words), *self.X.shape, dtype=self.X.dtype, device=self.X.device)
-        moved = moved.index_put((torch.arange(len(words), device=self.X.device), words), delta)
-        return self.phi.features(self.X + moved, self.X.dtype).flatten(1)
+    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """Features (B, p) of the text with row ``rows[b]`` moved by ``delta[b]``."""
+        moved = torch.zeros(len(rows), *self.X.shape, dtype=self.X.dtype, device=self.X.device)
+        moved = moved.index_put((torch.arange(len(rows), device=self.X.device), rows), delta)
+        return self._map.features(self.X + moved, self.X.dtype).flatten(1)
 
-    def _forward(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        change = self.moved(words, delta) - self._features
+    def _forward(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        change = self.moved(rows, delta) - self._features
         return (change * change).sum(1) / self._norm2
 
     def readout(self, thetas: torch.Tensor) -> Readout:

@@ -15,14 +15,14 @@ class View(Protocol):
     X: torch.Tensor
     plan: Plan
 
-    def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor: ...
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor: ...
 
     def change_and_gradient(
-        self, words: torch.Tensor, delta: torch.Tensor
+        self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]: ...
 
     def suggest(
-        self, word: int, count: int, radius: float, noise: torch.Generator
+        self, row: int, count: int, radius: float, noise: torch.Generator
     ) -> torch.Tensor: ...
 
     @property

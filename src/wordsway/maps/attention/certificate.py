@@ -1,7 +1,7 @@
-"""Certificates for RAF and ReLU-RAF: rows can only be attracted at a price.
+"""Certificates for attention: rows can only be attracted at a price.
 
-Fix word i. With m_j the mean of row j over the *other* words, p_j its share on word i and y_j = x_i
-− m_j,
+Fix row i of the text. With m_j the mean of φ_j over the *other* keys, p_j its share on key i and y_j
+= x_i − m_j,
 
     φ_j(X^i(Δ)) − φ_j(X) = (p_j − p⁰_j) y_j + p_jΔ,        p_j = p_j(a_j),  a = AΔ,  A_j = Wᵀx_j/√d.
 
@@ -23,8 +23,8 @@ positive weight of the rows, with A_j and a_j multiplied by it: softmax rows tha
 to be won over get a smaller one, which where rows are many compared with d is worth a tenth of the
 bound. Between grid points nothing is left out: β enters linearly or through distances to an
 interval, and in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
-Row i lies in the hull of the words: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
-attention `wordsway.maps.attention.silence` says how far row i can turn to its own word.
+Row i lies in the hull of the text: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
+attention `wordsway.maps.attention.silence` says how far row i can turn to itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How far row i of ReLU attention can turn to its own, moved word.
 
-Row i is p x′ + (1−p) m′ with x′ = x_i + Δ, m′ in the hull of the other words and p = w/(R + w),
+Row i is p x′ + (1−p) m′ with x′ = x_i + Δ, m′ in the hull of the other rows and p = w/(R + w),
 where R = Σ_{l≠i} (k_l·x′)₊ with k_l = W x_l/√d and w = (x′ᵀWx′)₊/√d. To own the row, x′ must
-silence the other words. But R is at least its linearisation, R ≥ Σ_l λ_l k_l·x′ = μ·x′ for every 0
+silence the other rows. But R is at least its linearisation, R ≥ Σ_l λ_l k_l·x′ = μ·x′ for every 0
 ≤ λ ≤ 1, and ‖Δ‖ ≤ r ties x′ to x_i: with ℓ = ‖x′‖, their cosine is at least c = (ℓ² + ‖x_i‖² −
 r²)/(2ℓ‖x_i‖). Hence
 

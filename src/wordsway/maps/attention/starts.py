@@ -2,7 +2,7 @@
 
 Two effects move attention features far. A moved key can *attract* other rows, which takes Δ along
 Σ_j c_j Wᵀx_j. And with ReLU scores, whose shares do not depend on the query's length, a moved query
-can *silence* words: x_i + Δ in the cone where k_l·u ≤ 0, k_l = Wx_l/√d, hears only the words
+can *silence* rows: x_i + Δ in the cone where k_l·u ≤ 0, k_l = Wx_l/√d, hears only the rows
 outside it, down to a single one or to itself.
 """
 
@@ -38,7 +38,7 @@ def attracting(
 def silencing(
     layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
 ) -> torch.Tensor:
-    """Δ = ℓu − x_i with u in the cone that hears no other word, or just one, and ℓ as long as the
+    """Δ = ℓu − x_i with u in the cone that hears no other row, or just one, and ℓ as long as the
     ball allows. (m, d)
     """
     n, x = len(layer.X), layer.X[row]
@@ -46,7 +46,7 @@ def silencing(
     K = layer.queries[others]
     if count < 1:
         return x.new_zeros(0, len(x))
-    # Odd starts hear one other word, even ones only themselves: their own score u·Wu must then be
+    # Odd starts hear one other row, even ones only themselves: their own score u·Wu must then be
     # positive, which some of (W + Wᵀ)x_i brings about. A random share decides between that and
     # staying close to x_i, hence long.
     one = torch.arange(count, device=x.device) % 2 == 1

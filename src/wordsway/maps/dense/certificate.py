@@ -34,7 +34,6 @@ from collections.abc import Sequence
 
 import torch
 
-from wordsway.gaussian.joint import DrawnWord, OneWord
 from wordsway.maps.activation import Activation
 from wordsway.maps.certificate import FAILURE, Certificate, norm_above
 from wordsway.maps.dense.layers import Trace
@@ -78,9 +77,8 @@ def _exact(trace: Trace, rows: Sequence[int], radius: float) -> torch.Tensor:
     ]
     upper = []
     for i in rows:
-        V = phi.first.word(i)
-        assert not isinstance(V, (OneWord, DrawnWord))  # weights that are there
-        rho = radius * _weighted_norm(V.dense().to(torch.float64), z[0], radius, act)
+        V = phi.first.block(i).dense()
+        rho = radius * _weighted_norm(V.to(torch.float64), z[0], radius, act)
         for W, pre, norm in zip(later, z[1:], plain, strict=True):
             rho *= norm if norm is not None else _weighted_norm(W, pre, rho, act)
         upper.append(rho / trace.norm)
@@ -111,9 +109,8 @@ def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progre
             x = torch.nn.functional.one_hot(torch.tensor(0), d).to(
                 x
             )  # z says nothing of V_i then; any direction will do
-        seen = (
-            phi.first.word(i).right((x / x.norm()).to(trace.X.dtype)).to(torch.float64)
-        )  # V_i x̂, looked at with z
+        direction = (x / x.norm()).to(trace.X.dtype)
+        seen = (direction @ phi.first.block(i).T).to(torch.float64)  # V_i x̂, known with z
         # Layer 1: Δ on the sphere (F∘V is convex), at angle θ to x̂; an arc lies below its ends
         # stretched by 1/cos(half).
         stretch = 1 / math.cos(math.pi / (2 * CELLS))

@@ -12,20 +12,26 @@ sizes take 100–240 GB; drawn on demand they take megabytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, final
 
 import torch
 
 from wordsway.errors import InputError, positive
-from wordsway.gaussian.dense import DENSE_BYTES, Dense, DenseTokens, gaussian, gaussian_tokens
-from wordsway.gaussian.joint import JointTokens
+from wordsway.gaussian.dense import (
+    DENSE_BYTES,
+    DenseBlocks,
+    DenseMatrix,
+    gaussian,
+    gaussian_blocks,
+)
+from wordsway.gaussian.joint import JointMatrix
 from wordsway.maps.activation import Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
-from wordsway.maps.base import FeatureMap
+from wordsway.maps.base import FeatureMap, JointFeatures
 from wordsway.maps.dense.layers import Layers
 from wordsway.maps.dense.view import FullyConnectedView
 from wordsway.sample import Sample, finite_matrix
@@ -70,7 +76,7 @@ class FullyConnected(FeatureMap):
             draw == "auto" and entries * self.dtype.itemsize > DENSE_BYTES
         )
         how: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "on_demand": on_demand}
-        first = gaussian_tokens(
+        first = gaussian_blocks(
             k, n, d, scale=math.sqrt(beta / (n * d)), seed=derive(seed, "layer", 1), **how
         )
         later = tuple(
@@ -96,9 +102,9 @@ class FullyConnected(FeatureMap):
                     f"shape {tuple(after.shape)}",
                     "make consecutive weights fit",
                 )
-        later = tuple(Dense(W) for W in V[1:])
+        later = tuple(DenseMatrix(W) for W in V[1:])
         d, k = V[0].shape[1] // n, V[-1].shape[0]
-        return Layers(n, d, k, phi, DenseTokens(V[0], n), later, None, False)
+        return Layers(n, d, k, phi, DenseBlocks(V[0], n), later, None, False)
 
     def check(self, n: int, d: int) -> None:
         if (n, d) != (self.n, self.d):
@@ -109,9 +115,9 @@ class FullyConnected(FeatureMap):
             )
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        h = self.activation(self.first.right(X).to(dtype))
+        h = self.activation(self.first.apply(X).to(dtype))
         for V in self.later:
-            h = self.activation(V.right(h).to(dtype))
+            h = self.activation((h @ V.T).to(dtype))
         return h
 
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> FullyConnectedView:
@@ -171,13 +177,37 @@ class RF(FullyConnected):
             self.seed = seed
             self.layers = self._draw(*_sizes(n, d), k, 1, seed, 1.0, draw, phi)
 
-    def drawn_for(self, joint: JointTokens) -> RF:
-        """The same map, its matrix drawn for many texts at once: another draw than the one that
-        this object makes by itself.
-        """
+    def drawn_jointly(
+        self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]
+    ) -> JointFeatures | None:
+        if not self.on_demand:
+            return None
+        joint = self._joint(texts, count, rows).draw()
         other = copy(self)
         other.layers = replace(self.layers, first=joint)
-        return other
+        return JointlyDrawn(other, joint)
+
+    def _joint(self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]) -> JointMatrix:
+        """The question, without the texts: they are let go of before the answers are drawn."""
+        assert self.seed is not None and self.beta is not None
+        stacked = torch.empty(count, self.n, self.d, dtype=torch.float64)
+        for index, X in enumerate(texts):
+            stacked[index] = X
+        scale = math.sqrt(self.beta / (self.n * self.d))
+        return JointMatrix(self.k, stacked, rows=rows, scale=scale, seed=derive(self.seed, "joint"))
+
+
+@final
+@dataclass(frozen=True)
+class JointlyDrawn:
+    """ϕ(Z) for the answers Z of one matrix V to many texts; ``phi`` is the map with this V."""
+
+    phi: RF
+    joint: JointMatrix
+
+    def blocks(self) -> Iterator[torch.Tensor]:
+        for part in self.joint.parts():
+            yield self.phi.activation(part)
 
 
 @final

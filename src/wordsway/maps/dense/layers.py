@@ -7,9 +7,7 @@ from typing import final
 
 import torch
 
-from wordsway.gaussian import GaussianMatrix, TokenMatrix
-from wordsway.gaussian.dense import Dense, DenseTokens
-from wordsway.gaussian.joint import DrawnWord, JointTokens, OneWord
+from wordsway.gaussian import BlockOperator, Operator
 from wordsway.maps.activation import Activation
 from wordsway.maps.base import nonzero_norm
 
@@ -26,8 +24,8 @@ class Layers:
     d: int
     k: int
     activation: Activation
-    first: TokenMatrix | DenseTokens | JointTokens
-    later: tuple[GaussianMatrix | Dense, ...]
+    first: BlockOperator
+    later: tuple[Operator, ...]
     beta: float | None
     on_demand: bool
 
@@ -48,17 +46,16 @@ class Trace:
     def __init__(self, layers: Layers, X: torch.Tensor, name: str, steps: int) -> None:
         self.layers = layers
         self.X = X
-        self.z = [layers.first.right(X).to(X.dtype)]
+        self.z = [layers.first.apply(X).to(X.dtype)]
         self.h = [layers.activation(self.z[0])]
         for V in layers.later:
-            self.z.append(V.right(self.h[-1]).to(X.dtype))
+            self.z.append((self.h[-1] @ V.T).to(X.dtype))
             self.h.append(layers.activation(self.z[-1]))
         self.norm = nonzero_norm(float(self.h[-1].norm()), name)
         self._steps = steps
-        if layers.on_demand:
-            for V in layers.later:
-                if isinstance(V, GaussianMatrix):
-                    V.reserve(right=3 * steps, left=steps)
+        self._seen = set[int]()
+        for V in layers.later:
+            V.reserve(forward=3 * steps, backward=steps)
 
     def forward(
         self, rows: torch.Tensor, delta: torch.Tensor
@@ -66,11 +63,11 @@ class Trace:
         """The last layer's change (B, k) and every layer's moved preactivations z′_l (B, k)."""
         step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
         for i, some in _by_row(rows):
-            step[some] = self._block(i).right(delta[some]).to(self.X.dtype)
+            step[some] = (delta[some] @ self._block(i).T).to(self.X.dtype)
         moved = [self.z[0] + step]
         change = self.layers.activation(moved[0]) - self.h[0]
         for V, z, h in zip(self.layers.later, self.z[1:], self.h[1:], strict=True):
-            moved.append(z + V.right(change).to(self.X.dtype))
+            moved.append(z + (change @ V.T).to(self.X.dtype))
             change = self.layers.activation(moved[-1]) - h
         return change, moved
 
@@ -85,17 +82,18 @@ class Trace:
             slopes = [slope[:, None] for slope in slopes]
         g = g * slopes[-1]
         for V, slope in zip(reversed(self.layers.later), reversed(slopes[:-1]), strict=True):
-            g = V.left(g).to(self.X.dtype) * slope
+            g = (g @ V).to(self.X.dtype) * slope
         gradient = torch.empty(*g.shape[:-1], self.X.shape[1], dtype=g.dtype, device=g.device)
         for i, some in _by_row(rows):
-            gradient[some] = self._block(i).left(g[some]).to(g.dtype)
+            gradient[some] = (g[some] @ self._block(i)).to(g.dtype)
         return gradient
 
-    def _block(self, i: int) -> GaussianMatrix | Dense | OneWord | DrawnWord:
-        """V_i, with room for a search when it is first looked at."""
-        V = self.layers.first.word(i)
-        if isinstance(V, GaussianMatrix) and V.rank[1] == 0:
-            V.reserve(right=self._steps + 8, left=self._steps + 8)
+    def _block(self, i: int) -> Operator:
+        """V_i, with room for a search when it is first asked for."""
+        V = self.layers.first.block(i)
+        if i not in self._seen:
+            V.reserve(forward=self._steps + 8, backward=self._steps + 8)
+            self._seen.add(i)
         return V
 
 

@@ -41,15 +41,15 @@ class FullyConnectedView(View):
         self.plan = plan_for(layers.k, layers.d, on_demand=layers.on_demand)
         self.trace = Trace(layers, X, name, self.plan.steps)
 
-    def change(self, words: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        change, _ = self.trace.forward(words, delta)
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        change, _ = self.trace.forward(rows, delta)
         return (change * change).sum(1) / self.trace.norm**2
 
     def change_and_gradient(
-        self, words: torch.Tensor, delta: torch.Tensor
+        self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        change, moved = self.trace.forward(words, delta)
-        gradient = self.trace.backward(words, moved, 2 * change)
+        change, moved = self.trace.forward(rows, delta)
+        gradient = self.trace.backward(rows, moved, 2 * change)
         norm2 = self.trace.norm**2
         return (change * change).sum(1) / norm2, gradient / norm2
 
