@@ -207,7 +207,7 @@ def test_split_words_have_gaussian_entries():
         (lambda: GaussianMatrix(2, 3).apply(torch.zeros(2)), "vectors of length 3"),
         (lambda: GaussianMatrix(2, 3).apply_transposed(torch.zeros(3)), "vectors of length 2"),
         (lambda: TokenMatrix(2, 3, 4).apply(torch.zeros(4, 3)), r"\(…, 3, 4\)"),
-        (lambda: TokenMatrix(2, 3, 4).word(3), "between 0 and 2"),
+        (lambda: TokenMatrix(2, 3, 4).block(3), "between 0 and 2"),
     ],
 )
 def test_bad_questions_are_refused(make, message):

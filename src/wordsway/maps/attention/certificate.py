@@ -1,7 +1,7 @@
 """Certificates for attention: rows can only be attracted at a price.
 
-Fix row i of the text. With m_j the mean of φ_j over the *other* keys, p_j its share on key i and y_j
-= x_i − m_j,
+Fix row i of the text. With m_j the mean of φ_j over the *other* keys, p_j its share on key i and
+y_j = x_i − m_j,
 
     φ_j(X^i(Δ)) − φ_j(X) = (p_j − p⁰_j) y_j + p_jΔ,        p_j = p_j(a_j),  a = AΔ,  A_j = Wᵀx_j/√d.
 
