@@ -12,7 +12,6 @@ from wordsway.theory import (
     erf_kernel,
     infinite_width,
     infinite_width_change,
-    inverse_root,
     relu_kernel,
     wide_relu_rf,
 )
@@ -86,7 +85,6 @@ def test_the_worst_delta_of_a_drawn_map_reaches_the_wide_curve():
 
 
 def test_reference_curves():
-    assert inverse_root(400, (100, 0.3)) == pytest.approx(0.15)
     assert wide_relu_rf(100, 10, k=20) == pytest.approx(0.2)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wordsway.errors import InputError, MemoryBudgetError, WordswayError
     from wordsway.experiments.texts import paper_samples
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
-    from wordsway.learning.learn import Learned, learn
+    from wordsway.learning.learn import Learned, Learning, learn
     from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, ReluRAF, View, activation
     from wordsway.models import Embedder
     from wordsway.models.probe import Probe
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "errors": ("InputError", "MemoryBudgetError", "WordswayError"),
     "gaussian": ("GaussianMatrix", "TokenMatrix"),
-    "learning.learn": ("Learned", "learn"),
+    "learning.learn": ("Learned", "Learning", "learn"),
     "maps": (
         "DRF",
         "RAF",
@@ -82,6 +82,7 @@ __all__ = [
     "GaussianMatrix",
     "InputError",
     "Learned",
+    "Learning",
     "MemoryBudgetError",
     "Plan",
     "Probe",

@@ -37,3 +37,24 @@ def part_of(progress: Progress, whole: str, index: int, count: int) -> Progress:
         progress(whole, index + (min(1.0, done / total) if total else 0.0), count, note)
 
     return report
+
+
+def stretch_of(progress: Progress, start: float, stop: float, total: float) -> Progress:
+    """Progress of the work between ``start`` and ``stop`` of a whole of ``total``; its stage and
+    note are passed on.
+
+    >>> calls = []
+    >>> second = stretch_of(lambda *call: calls.append(call), start=40, stop=60, total=100)
+    >>> second("certifying", 1, 4)
+    >>> calls
+    [('certifying', 45.0, 100, '')]
+    """
+    if progress is silent:
+        return silent
+    whole = total
+
+    def report(stage: str, done: float, total: float, note: str = "") -> None:
+        share = min(1.0, done / total) if total else 0.0
+        progress(stage, start + share * (stop - start), whole, note)
+
+    return report

@@ -15,6 +15,9 @@ from wordsway.errors import InputError, positive
 from wordsway.reading import Reading
 from wordsway.seeds import generator
 
+#: Which rows may change; see `rows_of`.
+Positions = str | int | Sequence[int | str]
+
 
 def float64(array: Any) -> torch.Tensor:
     """Any array of numbers as a float64 CPU tensor; Python numbers keep all their digits."""
@@ -227,3 +230,40 @@ def _rescaled(X: torch.Tensor) -> torch.Tensor:
         )
     X = X / largest
     return X * (math.sqrt(X.shape[1]) / X.norm(dim=1, keepdim=True))
+
+
+def rows_of(positions: Positions, sample: Sample) -> list[int]:
+    """The rows that may change: "all", "words" (no special tokens, no padding), rows, or words as
+    "word:3"; or a mix.
+
+    A word of several tokens stands for each of its rows: one row moves at a time, as S is defined.
+    """
+    if isinstance(positions, str) and positions in ("all", "words"):
+        rows = list(range(sample.n))
+        if positions == "words" and sample.reading is not None:
+            rows = [row for row in rows if sample.reading.tokens[row].kind == "word"]
+    else:
+        named = [positions] if isinstance(positions, (str, int, np.integer)) else list(positions)
+        rows = [
+            row
+            for name in named
+            for row in (
+                _word_rows(name, sample) if isinstance(name, str) else [sample.position(name)]
+            )
+        ]
+    if not rows:
+        raise InputError("at least one position", "none", 'pass "all" or some positions')
+    if len(set(rows)) < len(rows):
+        raise InputError("distinct positions", f"{rows}", "name each word once")
+    return rows
+
+
+def _word_rows(name: str, sample: Sample) -> tuple[int, ...]:
+    head, _, number = name.partition(":")
+    if head != "word" or not number.strip().isdecimal():
+        raise InputError(
+            'positions "all", "words", rows (0, 3) or words ("word:3")',
+            repr(name),
+            f"count rows from 0 to {sample.n - 1}, and words from 0",
+        )
+    return sample.rows(int(number))

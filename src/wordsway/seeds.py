@@ -10,12 +10,16 @@ import hashlib
 
 import torch
 
+from wordsway.errors import InputError
+
 
 def derive(seed: int, *path: int | str) -> int:
     """A 63-bit seed for the stream named by ``path`` under ``seed``.
 
-    >>> derive(0, "layer", 1) == derive(0, "layer", 1), derive(0, "layer", 1) == derive(0, "layer", 2)
-    (True, False)
+    >>> derive(0, "layer", 1) == derive(0, "layer", 1)
+    True
+    >>> derive(0, "layer", 1) == derive(0, "layer", 2)
+    False
     """
     digest = hashlib.sha256(repr((int(seed), *path)).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
@@ -24,3 +28,14 @@ def derive(seed: int, *path: int | str) -> int:
 def generator(seed: int, *path: int | str, device: torch.device | str = "cpu") -> torch.Generator:
     """The stream itself, as a torch generator on ``device``."""
     return torch.Generator(device=device).manual_seed(derive(seed, *path))
+
+
+def check_seed(seed: object) -> int:
+    """``seed`` as an int (NumPy's whole numbers count), refused where it is not a whole number.
+
+    >>> check_seed(7)
+    7
+    """
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise InputError("a seed that is a whole number", repr(seed), "pass 0, 1, 2, …")
+    return int(seed.__index__())

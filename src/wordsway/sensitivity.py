@@ -1,50 +1,44 @@
 """The one verb: sensitivity(map, sample) → an interval with a witness.
 
-S_φ(X) = sup over words i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d.
+S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
 import torch
 
-from wordsway.errors import InputError, WordswayError
+from wordsway.errors import WordswayError
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
-from wordsway.optimize import Found, Progress, search
-from wordsway.optimize.plan import Plan
-from wordsway.result import Result, versions
+from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
+from wordsway.progress import Progress, silent, stretch_of
+from wordsway.result import Result, fields_of, versions
 from wordsway.runtime import single_thread
-from wordsway.sample import Sample
-from wordsway.vectors import exactly_inside
+from wordsway.sample import Positions, Sample, rows_of
+from wordsway.seeds import check_seed
+from wordsway.vectors import ball_radius, exactly_inside
 
 if TYPE_CHECKING:
     import pandas
 
-#: Which words may change; see `rows_of`.
-Positions = str | int | Sequence[int | str]
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
 #: Rounding error of an attained S, which is a difference of two forward passes divided by one of
 #: them.
 ROUNDING = 1e-12
-#: Above this many words, every word gets a lighter search first and the most promising ones the
-#: full one.
-MANY, FINALISTS = 8, 4
 
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """One searched row: ``lower`` was attained, ``upper`` is certified (None where no certificate exists).
+    """One searched row: ``lower`` was attained, ``upper`` is certified (None without certificate).
 
-    ``index`` is the index of the word in the original text, where the sample knows it: a word of several tokens has
-    several rows, special tokens and padding belong to no word.
+    ``index`` is the index of the word in the original text, where the sample knows it: a word of
+    several tokens has several rows, special tokens and padding belong to no word.
     """
 
     position: int
@@ -56,10 +50,11 @@ class WordSensitivity:
 
 @dataclass(frozen=True)
 class Sensitivity(Result):
-    """lower ≤ S ≤ upper over the searched words.
+    """lower ≤ S ≤ upper over the searched rows.
 
-    ``lower`` is attained at word ``position`` by ``delta``; check it with ``phi(X.replaced(position, delta))``.
-    ``certificate`` says what ``upper`` rests on: "exact" (the actual weights) or "1 − 1e-9" (probability over their draw).
+    ``lower`` is attained at row ``position`` by ``delta``; check it with
+    ``phi(X.replaced(position, delta))``. ``certificate`` says what ``upper`` rests on: "exact" (the
+    actual weights) or "1 − 1e-9" (probability over their draw).
     """
 
     lower: float
@@ -78,7 +73,9 @@ class Sensitivity(Result):
     versions: dict[str, str]
 
     def by_word(self) -> tuple[WordSensitivity, ...]:
-        """One entry per word of the original text: the best of its rows, certified by the largest of their upper ends."""
+        """One entry per word of the original text: the best of its rows, certified by the largest
+        of their upper ends.
+        """
         words: dict[int, WordSensitivity] = {}
         for row in self.words:
             if row.index is not None:
@@ -89,14 +86,13 @@ class Sensitivity(Result):
         return tuple(words.values())
 
     def to_dict(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {
+        return fields_of(self) | {
             "delta": self.delta.tolist(),
             "words": [asdict(word) for word in self.words],
         }
 
     def frame(self) -> pandas.DataFrame:
-        """A data frame with one row per searched word."""
+        """A data frame with one row per searched row."""
         import pandas
 
         return pandas.DataFrame(
@@ -106,17 +102,45 @@ class Sensitivity(Result):
 
     def __repr__(self) -> str:
         upper = "no certificate" if self.upper is None else f"{self.upper:.4g} ({self.certificate})"
-        return f"Sensitivity(lower={self.lower:.4g}, upper={upper}, position={self.position}, status={self.status!r})"
+        return (
+            f"Sensitivity(lower={self.lower:.4g}, upper={upper}, position={self.position}, "
+            f"status={self.status!r})"
+        )
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """Per searched word: Δ (float64, exactly in the ball) and S there, from the map's float64 view."""
+@final
+class Change(Objective):
+    """S²(i, Δ) of a map's view over ‖Δ‖ ≤ radius: one problem per row i."""
 
-    words: list[int]
-    delta: torch.Tensor
-    lower: torch.Tensor
-    converged: bool
+    def __init__(self, view: View, radius: float) -> None:
+        self.view = view
+        self.reach = radius
+        self.dimension = view.X.shape[1]
+        self.dtype = view.X.dtype
+        self.device = view.X.device
+        self.bytes_per_point = view.bytes_per_row
+        self.bytes_kept = view.bytes_per_look
+
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
+
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return self.view.change(which, x)
+
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.view.change_and_gradient(which, x)
+
+    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+        return self.view.suggest(problem, count, self.reach, noise)
+
+    def landmark(self, problem: int) -> torch.Tensor:
+        """−x_i, where the row is erased and a map that does not see lengths can point anywhere."""
+        return -self.view.X[problem]
+
+    def describe(self, value: float) -> str:
+        return f"best S {math.sqrt(max(0.0, value)):.4g}"
 
 
 def sensitivity(
@@ -130,7 +154,7 @@ def sensitivity(
     effort: float = 1.0,
     certificate: bool = True,
     memory: int = MEMORY,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Sensitivity:
     """How far can one word sway φ at X?
 
@@ -141,13 +165,13 @@ def sensitivity(
         position or a list;
         "word:3" is word 3 of the original text, wherever a position may stand
     radius : of the ball for Δ, √d by default
-    seed : of the search; the same seed gives the same numbers
-    plan : how hard to search (`Plan`); the map proposes one, and beyond eight words a lighter one
+    seed : of the search, a whole number; the same seed gives the same numbers
+    plan : how hard to search (`Plan`); the map proposes one, and beyond eight rows a lighter one
         for ranking them
     effort : scales the starts and steps of the map's own plan
     certificate : also compute an upper end
-    memory : budget of the search in bytes; words are searched in batches that fit
-    progress : called as progress(steps done, steps at most, best S so far)
+    memory : budget of the search in bytes; rows are searched in batches that fit
+    progress : called as progress(stage, done, total, note), the note being the best S so far
 
     Returns
     -------
@@ -162,209 +186,109 @@ def sensitivity(
     (0.5, None)
     """
     started = time.perf_counter()
+    seed = check_seed(seed)
     sample = X if isinstance(X, Sample) else Sample(X)
-    words = rows_of(positions, sample)
-    radius = math.sqrt(sample.d) if radius is None else float(radius)
-    if not 1e-9 <= radius <= 1e9:
-        raise InputError("a radius between 1e-9 and 1e9", radius, "leave it out for the paper's √d")
+    rows = rows_of(positions, sample)
+    radius = ball_radius(radius, sample.d)
     phi.check(sample.n, sample.d)
     view = phi.view(sample, phi.search_dtype)
-    stages = _Stages(progress, len(words) if certificate else 0)
+    # A certificate takes about as long as the search.
+    searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
+    certifying = stretch_of(progress, 1, 2, 2)
     with single_thread(view.small), torch.no_grad():
-        delta, converged = _search(view, words, radius, seed, plan, effort, memory, stages)
-        bound, attained = None, torch.zeros(1, dtype=torch.float64)
-        if certificate or len(words) > 1:  # for a single word the definition below is all it takes
-            exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
-            attained = _attained(exact, words, delta)
-            bound = exact.certify(words, radius, stages.certified) if certificate else None
-        found = _Searched(words, delta, attained, converged)
-        # The definition itself, at the best witness, in float64.
-        best = int(found.lower.argmax())
-        before, after = (
-            phi.exact(sample),
-            phi.exact(sample.replaced(words[best], found.delta[best])),
-        )
-    lower = float((after - before).norm() / before.norm())
-    return _result(
-        phi, sample, found, bound, best, lower, radius, seed, time.perf_counter() - started
-    )
-
-
-class _Stages:
-    """One progress over several searches and the certificates of all words, never going back."""
-
-    def __init__(self, progress: Progress | None, certificates: int) -> None:
-        self.progress, self.certificates = progress, certificates
-        self.done, self.best = 0, 0.0
-
-    def search(self, more: int = 0) -> Progress | None:
-        """Progress of the next search, with ``more`` steps to come after it."""
-        if self.progress is None:
-            return None
-        before, progress = self.done, self.progress
-
-        def report(done: int, total: int, best: float) -> None:
-            self.done, self.best = before + done, max(self.best, best)
-            progress(self.done, before + total + more + self.certificates, self.best)
-
-        return report
-
-    def certified(self, stage: str, done: float, total: float, note: str = "") -> None:
-        """So many rows have their certificate."""
-        if self.progress is not None:
-            self.progress(self.done + int(done), self.done + self.certificates, self.best)
-
-
-def _search(
-    view: View,
-    words: list[int],
-    radius: float,
-    seed: int,
-    plan: Plan | None,
-    effort: float,
-    memory: int,
-    stages: _Stages,
-) -> tuple[torch.Tensor, bool]:
-    """The best Δ of each word (P, d), float64 and exactly in the ball, and whether the search
-    converged.
-    """
-    chosen = plan or view.plan.scaled(effort)
-    if plan is None and len(words) > MANY:
-        found = _run(
+        delta, converged = _search(
             view,
-            words,
+            rows,
             radius,
-            chosen.lighter(),
-            seed,
-            memory,
-            stages.search(more=chosen.steps_at_most),
+            seed=seed,
+            plan=plan,
+            effort=effort,
+            memory=memory,
+            progress=searching,
         )
-        finalists = [
-            words[row]
-            for row in found.value.topk(min(len(words), _finalists(view))).indices.tolist()
-        ]
-        final = _run(view, finalists, radius, chosen, seed, memory, stages.search())
-        found = _merge(found, final, words, finalists)
-    else:
-        found = _run(view, words, radius, chosen, seed, memory, stages.search())
-    return torch.stack([exactly_inside(row, radius) for row in found.delta]), found.converged
-
-
-def _attained(view: View, words: list[int], delta: torch.Tensor) -> torch.Tensor:
-    """S at each word's Δ, from a float64 view."""
-    index, delta = torch.tensor(words, device=view.X.device), delta.to(view.X.device, view.X.dtype)
-    squares = [
-        view.change(i, part) for i, part in zip(index.split(64), delta.split(64), strict=True)
-    ]
-    return torch.cat(squares).clamp_min(0).sqrt().to("cpu", torch.float64)
-
-
-def _run(
-    view: View,
-    words: list[int],
-    radius: float,
-    plan: Plan,
-    seed: int,
-    memory: int,
-    progress: Progress | None,
-) -> Found:
-    index = torch.tensor(words, device=view.X.device)
-    return search(view, index, radius, plan=plan, seed=seed, memory=memory, progress=progress)
-
-
-def _finalists(view: View) -> int:
-    """How many words get the full search: more where the lighter one ranks them less surely."""
-    return 2 * FINALISTS if view.bytes_per_look else FINALISTS
-
-
-def _merge(found: Found, final: Found, words: list[int], finalists: list[int]) -> Found:
-    delta, value = found.delta.clone(), found.value.clone()
-    for row, word in enumerate(finalists):
-        at = words.index(word)
-        if final.value[row] > value[at]:
-            delta[at], value[at] = final.delta[row], final.value[row]
-    return replace(found, delta=delta, value=value, converged=final.converged)
-
-
-def rows_of(positions: Positions, sample: Sample) -> list[int]:
-    """The rows that may change: "all", "words" (no special tokens, no padding), rows, or words as
-    "word:3"; or a mix.
-
-    A word of several tokens stands for each of its rows: one row moves at a time, as S is defined.
-    """
-    if isinstance(positions, str) and positions in ("all", "words"):
-        rows = list(range(sample.n))
-        if positions == "words" and sample.reading is not None:
-            rows = [row for row in rows if sample.reading.tokens[row].kind == "word"]
-    else:
-        named = [positions] if isinstance(positions, (str, int, np.integer)) else list(positions)
-        rows = [
-            row
-            for one in named
-            for row in (_word_rows(one, sample) if isinstance(one, str) else [sample.position(one)])
-        ]
-    if not rows:
-        raise InputError("at least one position", "none", 'pass "all" or some positions')
-    if len(set(rows)) < len(rows):
-        raise InputError("distinct positions", f"{rows}", "name each word once")
-    return rows
-
-
-def _word_rows(name: str, sample: Sample) -> tuple[int, ...]:
-    head, _, number = name.partition(":")
-    if head != "word" or not number.strip().isdecimal():
-        raise InputError(
-            'positions "all", "words", rows (0, 3) or words ("word:3")',
-            repr(name),
-            f"count rows from 0 to {sample.n - 1}, and words from 0",
-        )
-    return sample.rows(int(number))
-
-
-def _result(
-    phi: FeatureMap,
-    sample: Sample,
-    found: _Searched,
-    bound: Certificate | None,
-    best: int,
-    lower: float,
-    radius: float,
-    seed: int,
-    seconds: float,
-) -> Sensitivity:
-    uppers = [None] * len(found.words) if bound is None else bound.upper.tolist()
-    lowers = found.lower.tolist()
-    lowers[best] = lower
-    for row, (word, low, up) in enumerate(zip(found.words, lowers, uppers, strict=True)):
-        if up is not None and low > up:
-            # A difference of two float64 forward passes is itself rounded; more than that would be
-            # a broken certificate.
-            lowers[row] = up
-        if up is not None and not low <= up * (1 + 1e-9) + ROUNDING:
-            raise WordswayError(
-                f"word {word}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug in wordsway (or an event of "
-                "probability 1e-9): please report it with the map, its seed and the sample"
-            )
-    entries = tuple(
-        WordSensitivity(
-            i, sample.word(i), low, up, sample.reading.tokens[i].word if sample.reading else None
-        )
-        for i, low, up in zip(found.words, lowers, uppers, strict=True)
-    )
-    status = "converged" if found.converged else "budget spent: a larger plan= may raise lower"
+        bound = None
+        attained = torch.zeros(1, dtype=torch.float64)
+        if certificate or len(rows) > 1:  # for a single row the definition below is all it takes
+            exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
+            attained = _attained(exact, rows, delta)
+            if certificate:
+                bound = exact.certify(rows, radius, certifying)
+                certifying("certifying", 1, 1)
+        # The definition itself, at the best witness, in float64.
+        best = int(attained.argmax())
+        before = phi.exact(sample)
+        after = phi.exact(sample.replaced(rows[best], delta[best]))
+    lowers = attained.tolist()
+    lowers[best] = float((after - before).norm() / before.norm())
+    entries = _entries(sample, rows, lowers, bound)
     return Sensitivity(
-        lower=lowers[best],
-        upper=None if bound is None else max(up for up in uppers if up is not None),
+        lower=entries[best].lower,
+        upper=None if bound is None else float(bound.upper.max()),
         certificate=None if bound is None else bound.kind,
-        position=found.words[best],
-        delta=found.delta[best],
+        position=rows[best],
+        delta=delta[best],
         words=entries,
-        status=status,
+        status="converged" if converged else "budget spent: a larger plan= may raise lower",
         seed=seed,
-        seconds=seconds,
+        seconds=time.perf_counter() - started,
         radius=radius,
         n=sample.n,
         d=sample.d,
         map=phi.describe(),
         versions=versions(),
     )
+
+
+def _search(
+    view: View,
+    rows: list[int],
+    radius: float,
+    *,
+    seed: int,
+    plan: Plan | None,
+    effort: float,
+    memory: int,
+    progress: Progress,
+) -> tuple[torch.Tensor, bool]:
+    """The best Δ of each row (P, d), float64 and exactly in the ball, and whether the search
+    converged. A plan of the caller's own is followed for every row.
+    """
+    search = maximise_ranked if plan is None else maximise
+    found = search(
+        Change(view, radius),
+        torch.tensor(rows, device=view.X.device),
+        plan or view.plan.scaled(effort),
+        seed=seed,
+        memory=memory,
+        progress=progress,
+    )
+    return torch.stack([exactly_inside(x, radius) for x in found.x]), found.converged
+
+
+def _attained(view: View, rows: list[int], delta: torch.Tensor) -> torch.Tensor:
+    """S at each row's Δ, from a float64 view."""
+    index = torch.tensor(rows, device=view.X.device)
+    delta = delta.to(view.X.device, view.X.dtype)
+    parts = zip(index.split(64), delta.split(64), strict=True)
+    squares = torch.cat([view.change(*part) for part in parts])
+    return squares.clamp_min(0).sqrt().to("cpu", torch.float64)
+
+
+def _entries(
+    sample: Sample, rows: list[int], lowers: list[float], bound: Certificate | None
+) -> tuple[WordSensitivity, ...]:
+    """One entry per searched row; an attained S above its certificate fails loudly."""
+    uppers = [None] * len(rows) if bound is None else bound.upper.tolist()
+    entries = []
+    for row, low, up in zip(rows, lowers, uppers, strict=True):
+        if up is not None and not low <= up * (1 + 1e-9) + ROUNDING:
+            raise WordswayError(
+                f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug in "
+                "wordsway (or an event of probability 1e-9): please report it with the map, its "
+                "seed and the sample"
+            )
+        # A difference of two float64 forward passes is itself rounded.
+        lower = low if up is None else min(low, up)
+        index = sample.reading.tokens[row].word if sample.reading else None
+        entries.append(WordSensitivity(row, sample.word(row), lower, up, index))
+    return tuple(entries)

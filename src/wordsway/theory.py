@@ -95,10 +95,10 @@ def infinite_width(
     """
     if n < 1 or depth < 1:
         raise InputError("n ≥ 1 and depth ≥ 1", f"n={n}, depth={depth}", "pass positive sizes")
-    low, high = (
-        torch.tensor([0.0, -1.0], dtype=torch.float64),
-        torch.tensor([radius, 1.0], dtype=torch.float64),
-    )
+    least = torch.tensor([0.0, -1.0], dtype=torch.float64)
+    most = torch.tensor([radius, 1.0], dtype=torch.float64)
+    low = least
+    high = most
     best = 0.0
     for _ in range(6):
         length = torch.linspace(float(low[0]), float(high[0]), 33, dtype=torch.float64)[:, None]
@@ -106,12 +106,12 @@ def infinite_width(
         value = infinite_width_change(
             n, length, cosine, depth=depth, activation=activation, beta=beta
         )
-        at = int(value.argmax())
+        place = int(value.argmax())
         best = max(best, float(value.max()))
-        centre = torch.stack([length.flatten()[at // 65], cosine.flatten()[at % 65]])
+        centre = torch.stack([length.flatten()[place // 65], cosine.flatten()[place % 65]])
         reach = (high - low) / 16
-        low = torch.maximum(centre - reach, torch.tensor([0.0, -1.0], dtype=torch.float64))
-        high = torch.minimum(centre + reach, torch.tensor([radius, 1.0], dtype=torch.float64))
+        low = torch.maximum(centre - reach, least)
+        high = torch.minimum(centre + reach, most)
     return best
 
 
@@ -124,8 +124,3 @@ def wide_relu_rf(n: float, d: int, k: float | None = None) -> float:
     """
     k = n * d if k is None else k
     return (1 + math.sqrt(2 * d / k)) / math.sqrt(n)
-
-
-def inverse_root(n: float, at: tuple[float, float]) -> float:
-    """The reference curve c/√n through the point ``at`` = (n₀, S₀)."""
-    return at[1] * math.sqrt(at[0] / n)

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import torch
 
+from wordsway.errors import InputError
 
-def into_ball(delta: torch.Tensor, radius: float) -> torch.Tensor:
-    """Each Δ longer than the radius, shortened to it.
+
+def ball_radius(radius: float | None, d: int) -> float:
+    """The radius of the ball for Δ ∈ ℝ^d: √d by default, checked.
+
+    >>> ball_radius(None, 16), ball_radius(2, 16)
+    (4.0, 2.0)
+    """
+    chosen = math.sqrt(d) if radius is None else float(radius)
+    if not 1e-9 <= chosen <= 1e9:
+        raise InputError("a radius between 1e-9 and 1e9", radius, "leave it out for the paper's √d")
+    return chosen
+
+
+def into_ball(delta: torch.Tensor, radius: float | torch.Tensor) -> torch.Tensor:
+    """Each Δ longer than the radius, shortened to it; radii may differ along the batch.
 
     >>> into_ball(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 1.0).norm(dim=1).tolist()
     [1.0, 0.5]
     """
     size = delta.norm(dim=-1, keepdim=True)
-    return torch.where(
-        size > radius, delta * (radius / size.clamp_min(torch.finfo(delta.dtype).tiny)), delta
-    )
+    tiny = torch.finfo(delta.dtype).tiny
+    return torch.where(size > radius, delta * (size.clamp_min(tiny).reciprocal() * radius), delta)
 
 
 def unit(v: torch.Tensor) -> torch.Tensor:
@@ -23,11 +39,32 @@ def unit(v: torch.Tensor) -> torch.Tensor:
 
 
 def exactly_inside(delta: torch.Tensor, radius: float) -> torch.Tensor:
-    """Δ in float64 with a norm that does not exceed the radius even by rounding."""
+    """Δ in float64 with a norm that does not exceed the radius, by whatever formula one asks.
+
+    A sum of squares is rounded in the order it is taken, so torch, NumPy and exact summation may
+    differ in the last digit: Δ is shortened until none of them exceeds the radius.
+
+    >>> float(exactly_inside(torch.tensor([3.0, 4.0]), 1.0).norm()) <= 1.0
+    True
+    """
     delta = into_ball(delta.to("cpu", torch.float64), radius)
-    while float(delta.norm()) > radius >= 0:
+    while _longest_norm(delta) > radius >= 0:
         delta = delta * (1 - torch.finfo(torch.float64).eps)
     return delta
+
+
+def _longest_norm(delta: torch.Tensor) -> float:
+    """The largest of the norms that usual formulas give."""
+    array = delta.flatten().numpy()
+    squares = array * array
+    return max(
+        float(delta.norm()),
+        math.sqrt(float((delta * delta).sum())),
+        float(np.linalg.norm(array)),
+        math.sqrt(float(squares.sum())),
+        math.sqrt(math.fsum(squares)),
+        math.hypot(*array.tolist()),
+    )
 
 
 def gram(rows: torch.Tensor, size: int = 256) -> torch.Tensor:

@@ -19,13 +19,12 @@ from wordsway.experiments.lessons import GaussianLessons, Lesson, lesson_bytes, 
 from wordsway.experiments.texts import CorpusTexts, TextOptions
 from wordsway.gaussian.joint import JointMatrix
 from wordsway.learning import interpolate as interpolation
-from wordsway.learning.descent import Loss, descend
 from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import learn
+from wordsway.learning.loss import CHEAP, Loss, NegativeLoss, starts_at_zero
 from wordsway.learning.stack import DenseStack, JointStack
-from wordsway.optimize import lbfgs as ball
+from wordsway.optimize import maximise
 from wordsway.seeds import derive
-from wordsway.vectors import into_ball
 
 F64 = torch.float64
 MAPS = {
@@ -262,59 +261,18 @@ def test_the_search_reaches_what_a_grid_reaches():
             )
             readings = look(torch.ones(len(grid), dtype=torch.long), grid)[0]
             best = float(goal(readings[:, 0], readings[:, 1])[0].min())
-            ours = descend(look, view, 1, goal, math.sqrt(2), seed=0, starts=48, steps=120).value
+            objective = NegativeLoss(look, view, goal, math.sqrt(2))
+            reached = maximise(
+                objective,
+                torch.tensor([1]),
+                CHEAP,
+                seed=0,
+                memory=2**30,
+                starts=starts_at_zero,
+                stream="descent",
+            )
+            ours = -float(reached.value)
             assert ours <= best * 1.01 + 1e-6, (phi.name, loss)
-
-
-@pytest.mark.parametrize("reach", [0.3, 3.0])
-def test_descents_find_the_minimum_of_a_quadratic_in_the_ball(reach):
-    """½(δ − c)ᵀH(δ − c) over ‖δ‖ ≤ 1, condition 10⁴, its minimum inside (‖c‖ = 0.3) and on the
-    boundary (3); truth by bisection on the multiplier μ of (H + μ)δ = Hc.
-    """
-    noise = torch.Generator().manual_seed(1)
-    d = 30
-    basis = torch.linalg.qr(torch.randn(d, d, dtype=F64, generator=noise))[0]
-    h = torch.logspace(-2, 2, d, dtype=F64)
-    c = torch.nn.functional.normalize(torch.randn(d, dtype=F64, generator=noise), dim=0) * reach
-    at = basis.T @ c
-    low, high = 0.0, 1e6
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if float((h * at / (h + middle)).norm()) > 1 else (low, middle)
-    truth = h * at / (h + (high if reach > 1 else 0.0))
-    best = float(0.5 * (h * (truth - at) ** 2).sum())
-
-    def slope(delta):
-        off = (delta @ basis) - at
-        return 0.5 * (h * off**2).sum(1), (h * off) @ basis.T
-
-    def both(w):
-        value, gradient = slope(ball.lowered(w))
-        return value, ball.pulled(w, gradient)
-
-    start = ball.lifted(
-        0.5 * torch.nn.functional.normalize(torch.randn(5, d, dtype=F64, generator=noise))
-    )
-    points = ball.Descent(start, *both(start))
-    for _ in range(150):
-        tried = points.tried()
-        points.judge(tried, *both(tried))
-    assert float(ball.lowered(points.w).norm(dim=1).max()) <= 1 + 1e-12
-    assert (
-        float(points.value.max())
-        <= best * (1 + 1e-4) + 1e-4
-        < 0.01 * float(slope(ball.lowered(start))[0].min()) + best
-    )
-
-
-def test_the_ball_is_the_shadow_of_all_w():
-    noise = torch.Generator().manual_seed(2)
-    delta = into_ball(torch.randn(20, 3, dtype=F64, generator=noise), 0.99)
-    torch.testing.assert_close(ball.lowered(ball.lifted(delta)), delta)
-    w = torch.randn(20, 3, dtype=F64, generator=noise).requires_grad_(True)
-    (slow,) = torch.autograd.grad((ball.lowered(w) ** 3).sum(), w)
-    fast = ball.pulled(w.detach(), 3 * ball.lowered(w.detach()) ** 2)
-    torch.testing.assert_close(fast, slow)
 
 
 @pytest.mark.parametrize("words", [[1], [2, 0, 1], [1, 0]])

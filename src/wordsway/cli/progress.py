@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from wordsway.format import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from wordsway.optimize import Progress
+    from wordsway.progress import Progress
 
 #: Nothing is shown before this many seconds, and plain lines come no more often than the second
 #: number.
@@ -75,9 +75,12 @@ class Reporter:
     def trial(self, index: int) -> Progress:
         if index == 0:  # what came before (fetching, embedding) tells nothing about the trials
             self.line.restart()
-        return lambda done, total, best: self.show(
-            index, min(1.0, done / max(1, total)), f", best S so far {best:.4g}"
-        )
+
+        def report(stage: str, done: float, total: float, note: str = "") -> None:
+            share = min(1.0, done / total) if total else 0.0
+            self.show(index, share, f", {note} so far" if note else "")
+
+        return report
 
     def show(self, index: int, share: float, more: str = "") -> None:
         """Trial number ``index`` is done up to ``share``."""

@@ -16,12 +16,12 @@ import torch
 
 from wordsway.experiments.trials import Request
 from wordsway.maps import FeatureMap, FullyConnected, Plan, View
-from wordsway.optimize import search
-from wordsway.optimize.driver import affordable
+from wordsway.optimize.driver import affordable, maximise
 from wordsway.optimize.plan import HALFWAY
+from wordsway.optimize.ranking import FINALISTS, MANY
 from wordsway.runtime import peak_bytes, single_thread
-from wordsway.sample import Sample
-from wordsway.sensitivity import FINALISTS, MANY, rows_of
+from wordsway.sample import Sample, rows_of
+from wordsway.sensitivity import Change
 
 #: Shares of the steps a search may take that it takes on average before it stalls, measured on the
 #: paper's sizes.
@@ -121,15 +121,15 @@ def _on_demand(
     request: Request,
 ) -> tuple[float, float]:
     """Seconds of one search where every direction is drawn, and the bytes it leaves behind."""
-    plan = affordable(view.plan, view, len(words), request.memory)
+    plan = affordable(view.plan, Change(view, radius), len(words), request.memory)
     few, more = (2, 5) if phi.depth == 1 else (4, 9)
 
     def run(steps: int, seed: int) -> float:
         fresh = request.build(seed).view(sample)
         trial = replace(plan, steps=steps, tolerance=0.0)
         return _time(
-            lambda: search(
-                fresh, torch.tensor(words[:1]), radius, plan=trial, seed=0, memory=request.memory
+            lambda: maximise(
+                Change(fresh, radius), torch.tensor(words[:1]), trial, seed=0, memory=request.memory
             )
         )
 

@@ -11,8 +11,8 @@ import torch
 from wordsway.experiments.forecast import Forecast
 from wordsway.experiments.lessons import FirstTexts, GaussianLessons, Lesson, lesson_bytes
 from wordsway.experiments.trials import Request
-from wordsway.learning.learn import among, turn
-from wordsway.learning.problem import pose
+from wordsway.learning.learn import evaluate_words, search_changes
+from wordsway.learning.problem import update_interpolator
 from wordsway.runtime import peak_bytes
 
 #: Training texts of the two runs that tell how time grows, and words of a vocabulary that tell how
@@ -49,18 +49,18 @@ def _timed(lesson: Lesson, N: int) -> tuple[float, float]:
         source.draw(N).sample,
         [source.label(at) for at in range(N)],
     )
-    problem = pose(
-        phi, FirstTexts(source, N), labels, new, source.label(N), update=lesson.update, words=[0]
+    problem = update_interpolator(
+        phi, FirstTexts(source, N), labels, new, source.label(N), update=lesson.update, rows=[0]
     )
     posed = time.perf_counter()
     next(
-        turn(
+        search_changes(
             problem, [0], loss=lesson.loss, penalty=lesson.penalty, certificate=request.certificate
         )
     )
     seconds = (time.perf_counter() - posed) * request.searched
     if lesson.real_words:
         begun = time.perf_counter()
-        among(problem, 0, torch.randn(WORDS, request.d))
+        evaluate_words(problem, 0, torch.randn(WORDS, request.d))
         seconds += (time.perf_counter() - begun) * VOCABULARY / WORDS
     return posed - started, seconds

@@ -16,14 +16,13 @@ from wordsway.errors import InputError, MemoryBudgetError
 from wordsway.experiments.texts import CorpusTexts, Drawn, Fetching, Source
 from wordsway.experiments.trials import Request
 from wordsway.format import format_bytes
-from wordsway.learning.descent import LOSSES
-from wordsway.learning.learn import Learned, among, turn
-from wordsway.learning.problem import UPDATES, Problem, pose
+from wordsway.learning.learn import Learned, evaluate_words, search_changes
+from wordsway.learning.loss import LOSSES
+from wordsway.learning.problem import UPDATES, Problem, update_interpolator
 from wordsway.result import versions
 from wordsway.runtime import available_memory, peak_bytes
-from wordsway.sample import Sample
+from wordsway.sample import Sample, rows_of
 from wordsway.seeds import derive, generator
-from wordsway.sensitivity import rows_of
 
 #: progress(trial, share of it that is done)
 Share = Callable[[int, float], None]
@@ -222,19 +221,19 @@ def run_one(
     labels = [source.label(at) for at in range(lesson.train)]
     phi = request.build(derive(request.seed, "trial", index, "map"))
     rows = rows_of(request.positions, fresh.sample)
-    problem = pose(
+    problem = update_interpolator(
         phi,
         FirstTexts(source, lesson.train),
         labels,
         fresh.sample,
         source.label(new),
         update=lesson.update,
-        words=rows,
+        rows=rows,
     )
     search_seed = derive(request.seed, "trial", index, "search")
     results: list[Learned] = []
     real: dict[str, Any] = {}
-    for one in turn(
+    for one in search_changes(
         problem,
         rows,
         loss=lesson.loss,
@@ -245,9 +244,9 @@ def run_one(
         results.append(one)
         if progress is not None:
             progress(index, len(results) / len(rows))
-        if lesson.real_words and one is min(results, key=lambda other: other.ease):
+        if lesson.real_words and one is min(results, key=lambda other: other.difficulty):
             real = _real_words(problem, source, fresh, one.position, request.d)
-    best = min(results, key=lambda one: one.ease)
+    best = min(results, key=lambda one: one.difficulty)
     about: dict[str, Any] = {"word": fresh.sample.word(best.position), "text": fresh.text}
     if len(results) > 1:
         about["rows"] = [
@@ -264,7 +263,7 @@ def _real_words(
     """
     assert isinstance(source, CorpusTexts) and new.sample.reading is not None
     pieces, rows = source.drawn.embedder.candidates(new.sample.reading.text, position, d)
-    errors = among(problem, position, rows)
+    errors = evaluate_words(problem, position, rows)
     order = errors.argsort()[:10].tolist()
     own = problem.error(*(torch.tensor(one, dtype=torch.float64) for one in (problem.before, 1.0)))
     return {

@@ -28,7 +28,7 @@ from wordsway.errors import InputError
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.texts import PADDING, TextOptions
 from wordsway.experiments.trials import MAPS
-from wordsway.learning.descent import LOSSES
+from wordsway.learning.loss import LOSSES
 from wordsway.learning.problem import UPDATES
 
 #: More cells than this are a slip of the pen.

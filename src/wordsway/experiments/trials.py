@@ -10,7 +10,7 @@ from typing import Any
 from wordsway.errors import InputError
 from wordsway.experiments.texts import CorpusTexts, Fetching, GaussianTexts, Source, TextOptions
 from wordsway.maps import DRF, RAF, RF, FeatureMap, ReluRAF
-from wordsway.optimize import Progress
+from wordsway.progress import Progress, silent
 from wordsway.result import versions
 from wordsway.runtime import peak_bytes
 from wordsway.seeds import derive
@@ -182,7 +182,7 @@ class Measurement:
 def measure(
     request: Request,
     *,
-    progress: Callable[[int], Progress | None] | None = None,
+    progress: Callable[[int], Progress] | None = None,
     done: Callable[[int, Sensitivity], None] | None = None,
     fetching: Fetching | None = None,
 ) -> Measurement:
@@ -198,7 +198,7 @@ def measure(
     for index in range(request.trials):
         try:
             trial, result = run_trial(
-                request, source, index, None if progress is None else progress(index)
+                request, source, index, silent if progress is None else progress(index)
             )
         except KeyboardInterrupt:
             interrupted = True
@@ -216,7 +216,7 @@ def run_trial(
     request: Request,
     source: Source,
     index: int,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     *,
     text: int | None = None,
 ) -> tuple[Trial, Sensitivity]:

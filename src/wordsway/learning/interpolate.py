@@ -103,20 +103,25 @@ def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
     """Both updates of the minimum-norm interpolator of y (N labels) by the stack's last text, with
     label ``y_new``.
     """
-    K, N = stack.gram(), len(y)
+    K = stack.gram()
+    N = len(y)
     solve = solver(K[:N, :N])
     coefficients = torch.zeros(3, N + 1, dtype=K.dtype)
-    coefficients[0, :N], coefficients[1, N], coefficients[2, N] = solve(y), 1.0, 1.0
+    coefficients[0, :N] = solve(y)
+    coefficients[1, N] = 1.0
+    coefficients[2, N] = 1.0
     coefficients[2, :N] = -solve(K[:N, N])
     start, own, fresh = stack.combine(coefficients)
-    start, fresh = (
-        _refined(stack, solve, start, y),
-        _refined(stack, solve, fresh, torch.zeros_like(y)),
-    )
-    norm2, fresh2, again = float(own @ own), float(fresh @ fresh), None
+    start = _refined(stack, solve, start, y)
+    fresh = _refined(stack, solve, fresh, torch.zeros_like(y))
+    norm2 = float(own @ own)
+    fresh2 = float(fresh @ fresh)
+    again = None
     if not fresh2 > (100 * CUT) ** 2 * norm2:
-        labels, whole = torch.cat([y, y.new_tensor([y_new])]), solver(K)
-        fresh2, again = 0.0, _refined(stack, whole, stack.combine(whole(labels)[None])[0], labels)
+        labels = torch.cat([y, y.new_tensor([y_new])])
+        whole = solver(K)
+        fresh2 = 0.0
+        again = _refined(stack, whole, stack.combine(whole(labels)[None])[0], labels)
     return Updates(
         start,
         own,
@@ -143,5 +148,6 @@ def _refined(stack: Stack, solve: Solved, theta: torch.Tensor, b: torch.Tensor) 
         size = float(step.norm())
         if not size < last / 2:
             break
-        theta, last = theta + stack.combine(step)[0], size
+        theta = theta + stack.combine(step)[0]
+        last = size
     return theta

@@ -13,71 +13,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError
-from wordsway.learning.descent import Loss, descend
-from wordsway.learning.problem import UPDATES, Problem, pose
+from wordsway.errors import WordswayError
+from wordsway.learning.loss import Loss, NegativeLoss, starts_at_zero
+from wordsway.learning.problem import Problem, update_interpolator
+from wordsway.learning.results import Learned, Learning
 from wordsway.maps.base import FeatureMap
+from wordsway.optimize import maximise
+from wordsway.progress import Progress, silent, stretch_of
+from wordsway.result import versions
 from wordsway.runtime import single_thread
-from wordsway.sample import Sample
-from wordsway.sensitivity import Positions, rows_of
-from wordsway.vectors import exactly_inside
+from wordsway.sample import Positions, Sample, rows_of
+from wordsway.seeds import check_seed
+from wordsway.sensitivity import MEMORY
+from wordsway.vectors import ball_radius, exactly_inside
 
-#: Starts and steps of the search over Δ, where a look is cheap and where every direction is drawn.
-CHEAP, DRAWN = (48, 120), (2, 40)
-__all__ = ["UPDATES", "Learned", "among", "learn", "outcome", "turn"]
+__all__ = ["Learned", "Learning", "evaluate_change", "evaluate_words", "learn", "search_changes"]
 #: How far rounding may carry an error below its floor.
 SLACK = 1e-7
-#: An error below this is 0: the label is turned, and only rounding tells such errors apart.
-TURNED = 1e-12
-
-
-def ease(error: float, gamma: float) -> tuple[float, float]:
-    """The order of rows, easiest first: by the error, and among turned ones by γ, which the update
-    cannot change.
-    """
-    return max(error, TURNED), gamma
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What became of one changed word: predictions before and after the update, on the original and
-    the changed text.
-
-    ``error`` is (after_changed − (−y))², ``gamma`` = |before_changed − before_original|,
-    ``alignment`` = A(Δ), ``bound`` the floor that the certified ``sensitivity`` sets under the
-    error (None without a certificate).
-    """
-
-    position: int
-    before_original: float
-    before_changed: float
-    after_original: float
-    after_changed: float
-    error: float
-    gamma: float
-    alignment: float
-    bound: float | None
-    sensitivity: float | None
-    v_norm: float
-    phi_norm: float
-    rank: int
-    condition: float
-    label: int
-    seconds: float
-    delta: torch.Tensor
-
-    @property
-    def ease(self) -> tuple[float, float]:
-        """How easy it was to turn the label, easiest least."""
-        return ease(self.error, self.gamma)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "delta"}
 
 
 def learn(
@@ -94,8 +49,10 @@ def learn(
     radius: float | None = None,
     seed: int = 0,
     certificate: bool = True,
-) -> list[Learned]:
-    """Update the interpolator of (train, labels) with (X, y), then look for the Δ that gets −y; one
+    memory: int = MEMORY,
+    progress: Progress = silent,
+) -> Learning:
+    """Update the interpolator of (train, labels) with (X, y), then search the Δ that gets −y; one
     entry per searched row.
 
     Parameters
@@ -103,29 +60,52 @@ def learn(
     update : "fine-tune" (one step on the new text) or "retrain" (interpolate all N + 1)
     loss : what Δ minimises: "align", "direct" or "penalised" (with ``penalty``)
     positions : rows of X that may change, as in `sensitivity`; the first by default
+    radius : of the ball for Δ, √d by default
+    seed : of the search, a whole number; the same seed gives the same numbers
+    certificate : also certify S, which sets a floor under the error
+    memory : budget of the search in bytes
+    progress : called as progress(stage, done, total, note)
 
     >>> texts = [Sample.gaussian(n=4, d=6, seed=seed) for seed in range(6)]
     >>> from wordsway.maps import RAF
-    >>> found = learn(RAF(d=6, seed=0), texts[:5], [1, -1, 1, -1, 1], texts[5], -1)[0]
-    >>> found.after_original, found.error < 1
+    >>> found = learn(RAF(d=6, seed=0), texts[:5], [1, -1, 1, -1, 1], texts[5], -1)
+    >>> found.best.after_original, found[0].error < 1
     (-1.0, True)
     """
+    started = time.perf_counter()
+    seed = check_seed(seed)
     rows = rows_of(positions, X)
-    problem = pose(phi, train, labels, X, y, update=update, words=rows)
-    return list(
-        turn(
-            problem,
-            rows,
-            loss=loss,
-            penalty=penalty,
-            radius=radius,
-            seed=seed,
-            certificate=certificate,
-        )
+    steps = len(rows) + 1
+    progress("interpolating", 0, steps)
+    problem = update_interpolator(phi, train, labels, X, y, update=update, rows=rows)
+    found = search_changes(
+        problem,
+        rows,
+        loss=loss,
+        penalty=penalty,
+        radius=radius,
+        seed=seed,
+        certificate=certificate,
+        memory=memory,
+        progress=stretch_of(progress, 1, steps, steps),
+    )
+    return Learning(
+        rows=tuple(found),
+        update=update,
+        loss=loss,
+        penalty=penalty,
+        train=len(train),
+        radius=ball_radius(radius, X.d),
+        n=X.n,
+        d=X.d,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        map=phi.describe(),
+        versions=versions(),
     )
 
 
-def turn(
+def search_changes(
     problem: Problem,
     rows: Sequence[int],
     *,
@@ -134,74 +114,78 @@ def turn(
     radius: float | None = None,
     seed: int = 0,
     certificate: bool = True,
+    memory: int = MEMORY,
+    progress: Progress = silent,
 ) -> Iterator[Learned]:
-    """Look for the Δ of each row that turns the label, row after row, for a problem that is posed
-    already.
+    """Search the Δ of each row that flips the label, row after row, for an interpolator that has
+    been updated already.
 
-    A row's matrix may be drawn for as long as it is looked at: ask about a result (`outcome`,
-    `among`) before the next one.
+    A row's matrix may be drawn for as long as that row is searched: ask about a result
+    (`evaluate_change`, `evaluate_words`) before the next one.
     """
-    if not (penalty >= 0 and math.isfinite(penalty)):
-        raise InputError("a penalty ≥ 0", penalty, "the paper uses 1, 0.1 and 0.01")
     view = problem.view
-    radius = math.sqrt(view.X.shape[1]) if radius is None else float(radius)
-    if not 1e-9 <= radius <= 1e9:
-        raise InputError(
-            "a radius between 1e-9 and 1e9", radius, "√d is the paper's, and the default"
-        )
+    radius = ball_radius(radius, view.X.shape[1])
     goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
-    starts, steps = DRAWN if view.bytes_per_look else (min(CHEAP[0], view.plan.starts), CHEAP[1])
-    for i in rows:
+    objective = NegativeLoss(problem.readout, view, goal, radius)
+    for number, row in enumerate(rows):
         started = time.perf_counter()
         with single_thread(view.small), torch.no_grad():
-            bound = view.certify([i], radius) if certificate else None
-            reached = descend(
-                problem.look, view, i, goal, radius, seed=seed, starts=starts, steps=steps
+            upper = None
+            if certificate:
+                progress("certifying", number, len(rows))
+                bound = view.certify([row], radius)
+                upper = None if bound is None else float(bound.upper[0])
+            found = maximise(
+                objective,
+                torch.tensor([row], device=view.X.device),
+                objective.plan,
+                seed=seed,
+                memory=memory,
+                starts=starts_at_zero,
+                stream="descent",
+                progress=stretch_of(progress, number + 0.5, number + 1, len(rows)),
             )
-            delta = exactly_inside(reached.delta.to(torch.float64), radius)
-            one = outcome(
-                problem,
-                i,
-                delta,
-                None if bound is None else float(bound.upper[0]),
-                time.perf_counter() - started,
-            )
-        yield one
+            delta = exactly_inside(found.x[0], radius)
+            learned = evaluate_change(problem, row, delta, upper, time.perf_counter() - started)
+        yield learned
 
 
-def outcome(
-    problem: Problem, i: int, delta: torch.Tensor, sensitivity: float | None, seconds: float = 0.0
+def evaluate_change(
+    problem: Problem, row: int, delta: torch.Tensor, sensitivity: float | None, seconds: float = 0.0
 ) -> Learned:
-    """What the updated model says of X^i(Δ); with a certified sensitivity the floor is checked."""
-    u, a = (
-        float(one)
-        for one in problem.look(torch.tensor([i]), delta[None].to(problem.view.X.dtype))[0][0]
-    )
-    changed = u + a * problem.residual
-    error, gamma = (changed + problem.y) ** 2, abs(u - problem.before)
+    """What the updated model predicts for X^i(Δ); with a certified sensitivity the floor is
+    checked.
+    """
+    readings, _ = problem.readout(torch.tensor([row]), delta[None].to(problem.view.X.dtype))
+    before_changed, alignment = readings[0].tolist()
+    changed = before_changed + alignment * problem.residual
+    error = (changed + problem.y) ** 2
+    gamma = abs(before_changed - problem.before)
     bound = None if sensitivity is None else problem.floor(gamma, sensitivity)
     if not math.isfinite(error):
         raise WordswayError(
-            f"the error at word {i} is not a number; please report it with the map, its seed and the texts"
+            f"the error at word {row} is not a number; please report it with the map, its seed "
+            "and the texts"
         )
     if bound is not None and error < bound * (1 - SLACK) - SLACK:
         raise WordswayError(
-            f"error {error:.9g} is below its certified floor {bound:.9g} at word {i}; this is a bug in wordsway "
-            "(or an event of probability 1e-9): please report it with the map, its seed and the texts"
+            f"error {error:.9g} is below its certified floor {bound:.9g} at word {row}; this is a "
+            "bug in wordsway (or an event of probability 1e-9): please report it with the map, its "
+            "seed and the texts"
         )
     updates = problem.updates
     return Learned(
-        position=i,
+        position=row,
         before_original=problem.before,
-        before_changed=u,
+        before_changed=before_changed,
         after_original=round(problem.after, 12),
         after_changed=changed,
         error=error,
         gamma=gamma,
-        alignment=a,
+        alignment=alignment,
         bound=bound,
         sensitivity=sensitivity,
-        v_norm=math.sqrt(problem.v2),
+        v_norm=math.sqrt(problem.v_norm2),
         phi_norm=math.sqrt(updates.norm2),
         rank=updates.rank,
         condition=updates.condition,
@@ -211,14 +195,17 @@ def outcome(
     )
 
 
-def among(problem: Problem, i: int, rows: torch.Tensor, batch: int = 256) -> torch.Tensor:
-    """The error for each of many rows (V, d) that word i could become, evaluated exactly: real
+def evaluate_words(
+    problem: Problem, row: int, replacements: torch.Tensor, batch: int = 256
+) -> torch.Tensor:
+    """The error (V,) for each of many rows (V, d) that row i could become, evaluated exactly: real
     words, for example.
     """
-    deltas = rows.to(torch.float64) - problem.view.X[i].to(torch.float64)
+    deltas = replacements.to(torch.float64) - problem.view.X[row].to(torch.float64)
     errors = []
     with torch.no_grad():
         for part in deltas.split(batch):
-            readings = problem.look(torch.full((len(part),), i), part.to(problem.view.X.dtype))[0]
+            which = torch.full((len(part),), row)
+            readings, _ = problem.readout(which, part.to(problem.view.X.dtype))
             errors.append(problem.error(readings[:, 0], readings[:, 1]))
     return torch.cat(errors)

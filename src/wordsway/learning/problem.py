@@ -1,4 +1,4 @@
-"""An updated interpolator seen from the new text: what it says of the text with one word moved."""
+"""An updated interpolator seen from the new text: its predictions with one row moved."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ UPDATES = ("fine-tune", "retrain")
 
 @dataclass(frozen=True)
 class Problem:
-    """After an update with (X, y): for a word i and a Δ, u = f(X^i(Δ), θ*) and the alignment a =
-    A(Δ) tell everything.
+    """An interpolator after an update with (X, y), seen from X: for a row i and a Δ, u = f(X^i(Δ),
+    θ*) and the alignment a = A(Δ) tell everything.
 
-    f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y.
+    f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y. ``readout`` gives
+    (u, a); ``before`` and ``after`` are f(X, θ*) and f(X, θ′); ``v_norm2`` is ‖v‖².
     """
 
     phi: FeatureMap
     view: View
-    look: Readout
+    readout: Readout
     updates: Updates
     y: int
     before: float
     after: float
-    v2: float
+    v_norm2: float
 
     @property
     def residual(self) -> float:
@@ -42,9 +43,10 @@ class Problem:
     @property
     def ratio(self) -> float:
         """‖φ(X)‖/‖v‖."""
-        return math.sqrt(self.updates.norm2 / self.v2)
+        return math.sqrt(self.updates.norm2 / self.v_norm2)
 
     def error(self, u: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        """(f(X^i(Δ), θ′) + y)²."""
         return (u + a * self.residual + self.y) ** 2
 
     def floor(self, gamma: float, sensitivity: float) -> float:
@@ -52,7 +54,7 @@ class Problem:
         return max(0.0, 2 - gamma - sensitivity * self.ratio * abs(self.residual)) ** 2
 
 
-def pose(
+def update_interpolator(
     phi: FeatureMap,
     train: Sequence[Sample],
     labels: Sequence[int],
@@ -60,11 +62,13 @@ def pose(
     y: int,
     *,
     update: str,
-    words: Sequence[int],
+    rows: Sequence[int],
 ) -> Problem:
-    """Interpolate, update, and get ready for Δ at these words of X, one after another."""
+    """Interpolate the training texts, update with (X, y), and get ready for Δ at these rows of X,
+    one after another.
+    """
     _check(train, labels, X, y, update)
-    stacked = stack(phi, train, X, words)
+    stacked = stack(phi, train, X, rows)
     found = interpolate(stacked, torch.tensor(labels, dtype=torch.float64), float(y))
     nonzero_norm(math.sqrt(found.norm2), phi.name)
     if update == "retrain" and not found.fresh2 > 0:
@@ -73,22 +77,20 @@ def pose(
             f"rank {found.rank} of {len(train)}",
             "take fewer training texts, or fine-tune",
         )
-    v, v2, after = (
-        (found.own, found.norm2, found.fine_tuned)
-        if update == "fine-tune"
-        else (found.fresh, found.fresh2, found.retrained)
-    )
+    if update == "fine-tune":
+        v, v_norm2, theta = found.own, found.norm2, found.fine_tuned
+    else:
+        v, v_norm2, theta = found.fresh, found.fresh2, found.retrained
     view = stacked.phi.view(X, torch.float64)
-    look = view.readout(torch.stack([found.start, v / v2]))
     return Problem(
-        stacked.phi,
-        view,
-        look,
-        found,
-        int(y),
-        float(found.own @ found.start),
-        float(found.own @ after),
-        v2,
+        phi=stacked.phi,
+        view=view,
+        readout=view.readout(torch.stack([found.start, v / v_norm2])),
+        updates=found,
+        y=int(y),
+        before=float(found.own @ found.start),
+        after=float(found.own @ theta),
+        v_norm2=v_norm2,
     )
 
 
@@ -101,9 +103,9 @@ def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, up
             f"{len(labels)} labels",
             "pass one label per text",
         )
-    for one in [*labels, y]:
-        if one not in (-1, 1):
-            raise InputError("labels −1 or 1", repr(one), "map your labels to ±1")
+    for label in [*labels, y]:
+        if label not in (-1, 1):
+            raise InputError("labels −1 or 1", repr(label), "map your labels to ±1")
     if len(set(labels)) < 2 and len(labels) > 1:
         raise InputError(
             "training texts of both labels",

@@ -45,7 +45,8 @@ class DenseStack:
     """Φ₊ itself, in float64; the texts pass by in blocks."""
 
     def __init__(self, phi: FeatureMap, train: Sequence[Sample], new: Sample) -> None:
-        self.phi, self.count = phi, len(train) + 1
+        self.phi = phi
+        self.count = len(train) + 1
         width = phi.features(new.X[None].to(phi.dtype), torch.float64).numel()
         size = max(1, WORKING // (width * 8 * 4))
         self.features = torch.empty(self.count, width, dtype=torch.float64)
@@ -91,11 +92,11 @@ class JointStack:
         return values
 
 
-def stack(phi: FeatureMap, train: Sequence[Sample], new: Sample, words: Sequence[int]) -> Stack:
-    """Φ₊ of the training texts and the new one, of which ``words`` will move, in that order."""
+def stack(phi: FeatureMap, train: Sequence[Sample], new: Sample, rows: Sequence[int]) -> Stack:
+    """Φ₊ of the training texts and the new one, whose ``rows`` will move, in that order."""
     phi.check(new.n, new.d)
     count = len(train) + 1
-    joint = phi.drawn_jointly(_texts(train, new), count, words)
+    joint = phi.drawn_jointly(_texts(train, new), count, rows)
     return DenseStack(phi, train, new) if joint is None else JointStack(joint, count)
 
 
@@ -105,13 +106,13 @@ def _texts(
     """The texts from ``start`` to ``stop``, the new one last; ``train`` may make each of them when
     it is asked for.
     """
-    for at in range(start, min(len(train) + 1, len(train) + 1 if stop is None else stop)):
-        sample = train[at] if at < len(train) else new
+    last = len(train) + 1 if stop is None else min(stop, len(train) + 1)
+    for number in range(start, last):
+        sample = train[number] if number < len(train) else new
         if (sample.n, sample.d) != (new.n, new.d):
-            found = f"n={sample.n}, d={sample.d} at training text {at}"
             raise InputError(
                 f"texts of one size, n={new.n} and d={new.d}",
-                found,
+                f"n={sample.n}, d={sample.d} at training text {number}",
                 "embed all of them with the same n and d",
             )
         yield sample.X

@@ -1,8 +1,9 @@
-"""Maximise the change over ‖Δ‖ ≤ radius: starts, solvers that know steps but no maps, and one
-driver.
-"""
+"""Maximise functions of points in balls: plans, starts, solvers, and one driver for all of them."""
 
-from wordsway.optimize.driver import Found, Progress, search
-from wordsway.optimize.solvers import Ascent, ConjugateAscent, Solver
+from wordsway.optimize.driver import Found, maximise
+from wordsway.optimize.objective import Objective
+from wordsway.optimize.plan import Plan
+from wordsway.optimize.ranking import maximise_ranked
+from wordsway.optimize.solver import Points, Solver
 
-__all__ = ["Ascent", "ConjugateAscent", "Found", "Progress", "Solver", "search"]
+__all__ = ["Found", "Objective", "Plan", "Points", "Solver", "maximise", "maximise_ranked"]

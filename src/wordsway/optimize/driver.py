@@ -3,225 +3,251 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
 from wordsway.errors import InputError, MemoryBudgetError
 from wordsway.optimize import scatter
-from wordsway.optimize.objective import View
+from wordsway.optimize.ascent import Ascent
+from wordsway.optimize.conjugate import Conjugate
+from wordsway.optimize.lbfgs import LBFGS
+from wordsway.optimize.objective import Bounded, Objective
 from wordsway.optimize.plan import HALFWAY, Plan
-from wordsway.optimize.solvers import Ascent, ConjugateAscent, Solver, State
-from wordsway.optimize.starts import children, starts
+from wordsway.optimize.solver import AnySolver, Points
+from wordsway.optimize.starts import children, default_starts
+from wordsway.progress import Progress, silent
 from wordsway.seeds import generator
 
-#: progress(done, total, best): steps taken, steps at most, the largest S so far.
-Progress = Callable[[int, int, float], None]
-
-SOLVERS: dict[str, type[Solver]] = {"ascent": Ascent, "conjugate": ConjugateAscent}
+SOLVERS: dict[str, Callable[[], AnySolver]] = {
+    "ascent": Ascent,
+    "conjugate": Conjugate,
+    "lbfgs": LBFGS,
+}
 #: A point that gained less than the tolerance over this many steps has stalled.
 WINDOW = 6
 #: Between generations, points go on until they gain less than this.
 HALFWAY_TOLERANCE = 3e-3
-#: A step shorter than this share of the radius cannot improve anything worth having.
-SHORTEST = 1e-5
+
+#: starts(objective, problem, count, noise) → (count, p), in the problem's ball.
+Starts = Callable[[Objective, int, int, torch.Generator], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Found:
-    """For each searched word its best Δ and the S² there; ``converged`` where every point stalled
-    within the budget.
+    """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where all of its
+    points stalled within the budget.
     """
 
-    words: torch.Tensor
-    delta: torch.Tensor
+    problems: torch.Tensor
+    x: torch.Tensor
     value: torch.Tensor
-    converged: bool
-    steps: int
+    settled: torch.Tensor
+
+    @property
+    def converged(self) -> bool:
+        """Whether every problem has settled."""
+        return bool(self.settled.all())
 
 
-def search(
-    view: View,
-    words: torch.Tensor,
-    radius: float,
-    *,
+def maximise(
+    objective: Objective,
+    problems: torch.Tensor,
     plan: Plan,
+    *,
     seed: int,
     memory: int,
-    progress: Progress | None = None,
+    starts: Starts = default_starts,
+    stream: str = "search",
+    progress: Progress = silent,
 ) -> Found:
-    """Look for the worst Δ of each word, ‖Δ‖ ≤ radius, within a memory budget in bytes.
+    """Maximise f_i over ‖x‖ ≤ r_i for each of the problems i, within a memory budget in bytes.
 
-    Words go through in batches that fit the memory; the result for one word depends on the seed and
-    the word, not on the other words that are searched.
+    Problems go through in batches that fit the memory; the result for one of them depends on the
+    seed (its noise is named by ``stream`` and its number) and not on the others.
     """
     if plan.solver not in SOLVERS:
-        raise InputError(
-            f"a solver among {', '.join(SOLVERS)}",
-            repr(plan.solver),
-            "leave the plan at its default",
-        )
-    solver = SOLVERS[plan.solver]()
-    plan = affordable(plan, view, len(words), memory)
-    room = max(1, memory // max(1, view.bytes_per_row * max(plan.starts, plan.children)))
-    batches = list(words.split(int(room)))
-    meter = _Meter(progress, len(batches) * plan.steps_at_most)
-    parts = [_climb(view, solver, batch, radius, plan, seed, meter) for batch in batches]
+        known = f"a solver among {', '.join(SOLVERS)}"
+        raise InputError(known, repr(plan.solver), "leave the plan at its default")
+    plan = affordable(plan, objective, len(problems), memory)
+    size = max(1, objective.bytes_per_point)
+    together = max(1, memory // (size * max(plan.starts, plan.children)))
+    bounded = Bounded(objective, memory // size)
+    meter = _Meter(progress, objective, plan, len(problems))
+    found = []
+    for batch in problems.split(min(together, len(problems))):
+        noise = [generator(seed, stream, int(i), device=objective.device) for i in batch]
+        found.append(_Batch(bounded, SOLVERS[plan.solver](), plan, batch, noise, meter).run(starts))
     return Found(
-        words,
-        torch.cat([part.delta for part in parts]),
-        torch.cat([part.value for part in parts]),
-        all(part.converged for part in parts),
-        meter.done,
+        problems,
+        torch.cat([part.x for part in found]),
+        torch.cat([part.value for part in found]),
+        torch.cat([part.settled for part in found]),
     )
 
 
-def _climb(
-    view: View,
-    solver: Solver,
-    words: torch.Tensor,
-    radius: float,
-    plan: Plan,
-    seed: int,
-    meter: _Meter,
-) -> Found:
-    noise = [generator(seed, "search", int(word), device=view.X.device) for word in words]
-    first = torch.cat(
-        [
-            starts(view, words[row : row + 1], plan.starts, radius, noise[row])
-            for row in range(len(words))
-        ]
-    )
-    sampled = plan.scatter and scatter.worthwhile(view)
-    if sampled:
-        first = torch.cat([first, scatter.best_of_many(view, words, plan.starts, radius, noise)], 1)
-    pool = _round(view, solver, words, first, radius, plan, meter)
-    for _ in range(plan.rounds if plan.keep > 1 else 0):
-        young = torch.cat(
-            [
-                children(pool.delta[row : row + 1], plan.children, radius, noise[row])
-                for row in range(len(words))
-            ]
+def affordable(plan: Plan, objective: Objective, problems: int, memory: int) -> Plan:
+    """The plan with no more steps than the memory for what evaluations leave behind allows."""
+    if not objective.bytes_kept:
+        return plan
+    each = objective.bytes_kept * problems * plan.starts
+    steps = memory // each - 1
+    if steps < 2:
+        raise MemoryBudgetError(
+            f"searching {problems} words of this map needs {3 * each / 2**30:.1f} GiB, "
+            f"the budget is {memory / 2**30:.1f} GiB: name fewer positions, or raise memory="
         )
-        pool = _best([pool, _round(view, solver, words, young, radius, plan, meter)], plan.keep)
-    best = max(1, plan.keep // 2) if plan.rounds else plan.keep
-    state = (
-        solver.init(view, words.repeat_interleave(best), pool.delta[:, :best].flatten(0, 1))
-        if plan.rounds
-        else pool.state
-    )
-    state, converged = _refine(view, solver, state, radius, plan.steps, plan.tolerance, meter)
-    pool = _pool(state, len(words))
-    delta, value = pool.delta[:, 0], pool.value[:, 0]
-    if sampled:
-        delta, value = scatter.slide(view, words, delta, value, radius, noise)
-    return Found(words, delta, value, converged, meter.done)
+    return replace(plan, steps=min(plan.steps, steps))
 
 
 @dataclass(frozen=True)
 class _Pool:
-    """The best points of each word, best first: delta (P, m, d), value (P, m); ``state`` is the
-    solver's, unsorted.
-    """
+    """The best points of each problem, best first: x (P, m, p) and value (P, m)."""
 
-    delta: torch.Tensor
+    x: torch.Tensor
     value: torch.Tensor
-    state: State
+
+    @staticmethod
+    def of(state: Points, problems: int) -> _Pool:
+        value, order = state.value.reshape(problems, -1).sort(dim=1, descending=True)
+        row = torch.arange(problems, device=order.device)[:, None]
+        return _Pool(state.x.reshape(*value.shape, -1)[row, order], value)
+
+    def join(self, other: _Pool, keep: int) -> _Pool:
+        """The best ``keep`` of both."""
+        x = torch.cat([self.x, other.x], 1)
+        value = torch.cat([self.value, other.value], 1)
+        order = value.argsort(dim=1, descending=True)[:, :keep]
+        row = torch.arange(len(value), device=value.device)[:, None]
+        return _Pool(x[row, order], value[row, order])
 
 
-def _pool(state: State, words: int) -> _Pool:
-    value, order = state.value.reshape(words, -1).sort(dim=1, descending=True)
-    row = torch.arange(words, device=order.device)[:, None]
-    return _Pool(state.delta.reshape(words, value.shape[1], -1)[row, order], value, state)
+@dataclass(frozen=True)
+class _Batch:
+    """Problems that are searched side by side. Their points stand together, equally many each."""
 
+    objective: Objective
+    solver: AnySolver
+    plan: Plan
+    problems: torch.Tensor
+    noise: list[torch.Generator]
+    meter: _Meter
 
-def _round(
-    view: View,
-    solver: Solver,
-    words: torch.Tensor,
-    points: torch.Tensor,
-    radius: float,
-    plan: Plan,
-    meter: _Meter,
-) -> _Pool:
-    """Explore with every point, then go on for a while with the best ones of each word."""
-    count = points.shape[1]
-    state = solver.init(view, words.repeat_interleave(count), points.flatten(0, 1))
-    for _ in range(plan.explore):
-        state = solver.step(view, state, radius)
-        meter.tick(state)
-    keep = min(plan.keep, count)
-    if keep < count:
-        best = state.value.reshape(-1, count).topk(keep, dim=1).indices
-        state = state.select(
-            (best + count * torch.arange(len(words), device=best.device)[:, None]).flatten()
+    def run(self, starts: Starts) -> Found:
+        plan = self.plan
+        problems = self.problems
+        self.meter.begin_batch(len(problems))
+        numbered = list(zip(problems.tolist(), self.noise, strict=True))
+        points = [starts(self.objective, i, plan.starts, noise) for i, noise in numbered]
+        sampled = plan.scatter and scatter.worthwhile(self.objective)
+        if sampled:
+            points = [
+                torch.cat([first, scatter.best_samples(self.objective, i, plan.starts, noise)])
+                for first, (i, noise) in zip(points, numbered, strict=True)
+            ]
+        state = self.explore(torch.stack(points))
+        if plan.rounds:
+            state = self.breed(_Pool.of(state, len(problems)))
+        state, active = self.climb(state, plan.steps, plan.tolerance)
+        value, place = state.value.reshape(len(problems), -1).max(1)
+        first = torch.arange(len(problems), device=place.device) * (
+            len(state.value) // len(problems)
         )
-    if plan.rounds:
-        state, _ = _refine(view, solver, state, radius, HALFWAY, HALFWAY_TOLERANCE, meter)
-    return _pool(state, len(words))
+        x = state.x[first + place]
+        if sampled:
+            x, value = scatter.slide(self.objective, problems, x, value, self.noise)
+        settled = torch.ones(len(problems), dtype=torch.bool, device=problems.device)
+        settled[active // (len(state.value) // len(problems))] = False
+        return Found(problems, x, value, settled)
 
+    def explore(self, points: torch.Tensor) -> Any:
+        """Some steps with every point (P, m, p); the best of each problem then go on a while."""
+        state, active = self.climb(self.start(points), self.plan.explore, 0.0)
+        if len(active):
+            state = state.best(len(self.problems), self.plan.keep)
+        if self.plan.rounds:
+            state, _ = self.climb(state, HALFWAY, HALFWAY_TOLERANCE)
+        return state
 
-def _refine(
-    view: View,
-    solver: Solver,
-    state: State,
-    radius: float,
-    steps: int,
-    tolerance: float,
-    meter: _Meter,
-) -> tuple[State, bool]:
-    """Step until every point has stalled, or the steps are spent."""
-    active = torch.arange(len(state.value), device=state.value.device)
-    history = [state.value]
-    for step in range(steps):
-        state = state.put(active, solver.step(view, state.select(active), radius))
-        meter.tick(state)
-        history.append(state.value)
-        stalled = state.step[active] < SHORTEST
-        if step + 1 >= WINDOW:
-            before = history[-1 - WINDOW][active]
-            stalled |= state.value[active] - before <= tolerance * state.value[active]
-        active = active[~stalled]
-        if not len(active):
-            meter.skip(steps - step - 1)
-            return state, True
-    return state, False
+    def breed(self, pool: _Pool) -> Any:
+        """Generations of children between the best points; the best of all, ready to be refined."""
+        radius = self.objective.radius(self.problems).tolist()
+        for _ in range(self.plan.generations):
+            young = [
+                children(parents, self.plan.children, reach, noise)
+                for parents, reach, noise in zip(pool.x, radius, self.noise, strict=True)
+            ]
+            grown = _Pool.of(self.explore(torch.stack(young)), len(self.problems))
+            pool = pool.join(grown, self.plan.keep)
+        return self.start(pool.x[:, : self.plan.refined])
 
+    def start(self, points: torch.Tensor) -> Any:
+        which = self.problems.repeat_interleave(points.shape[1])
+        return self.solver.init(self.objective, which, points.flatten(0, 1))
 
-def _best(pools: list[_Pool], keep: int) -> _Pool:
-    delta, value = torch.cat([p.delta for p in pools], 1), torch.cat([p.value for p in pools], 1)
-    order = value.argsort(dim=1, descending=True)[:, :keep]
-    row = torch.arange(len(value), device=value.device)[:, None]
-    return _Pool(delta[row, order], value[row, order], pools[-1].state)
+    def climb(self, state: Any, steps: int, tolerance: float) -> tuple[Any, torch.Tensor]:
+        """Step until every point has stalled or its problem is solved, or the steps are spent; the
+        state then, and which points could go on.
 
+        A point has stalled if the solver says so, or if it gained no more than ``tolerance`` of its
+        value over the last steps (at 0 the solver alone is asked).
+        """
+        count = len(state.value)
+        active = torch.arange(count, device=state.value.device)
+        active = active[~self.at_rest(state)]
+        recent = deque([state.value], maxlen=WINDOW + 1)
+        for step in range(steps):
+            if not len(active):
+                break
+            if len(active) == count or not self.solver.drops_stalled:
+                state = self.solver.step(self.objective, state)
+            else:
+                moved = self.solver.step(self.objective, state.select(active))
+                state = state.put(active, moved)
+            recent.append(state.value)
+            stalled = self.at_rest(state)
+            if tolerance and len(recent) > WINDOW:
+                stalled |= state.value - recent[0] <= tolerance * state.value
+            active = active[~stalled[active]]
+            self.meter.step((step + 1) / (steps + 1), state)
+        self.meter.end_phase(state)
+        return state, active
 
-def affordable(plan: Plan, view: View, words: int, memory: int) -> Plan:
-    """The plan with no more steps than the memory for newly drawn directions allows."""
-    per_look = view.bytes_per_look
-    if not per_look:
-        return plan
-    looks = memory // (per_look * words * plan.starts) - 1
-    if looks < 2:
-        need = 3 * per_look * words * plan.starts
-        raise MemoryBudgetError(
-            f"searching {words} words of this map needs {need / 2**30:.1f} GiB, the budget is {memory / 2**30:.1f} GiB: "
-            "name fewer positions, or raise memory="
-        )
-    return replace(plan, steps=min(plan.steps, looks))
+    def at_rest(self, state: Any) -> torch.Tensor:
+        """Points (B,) that the solver calls stalled, and all points of solved problems."""
+        stalled = self.solver.stalled(state)
+        if self.objective.enough == math.inf:
+            return stalled
+        solved = (state.value.reshape(len(self.problems), -1) > self.objective.enough).any(1)
+        return stalled | solved.repeat_interleave(len(stalled) // len(solved))
 
 
 class _Meter:
-    """Counts steps and reports the best S so far."""
+    """Progress over all phases of all batches, in evaluations: forwards only, up to the total."""
 
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self.progress, self.total, self.done, self.best = progress, total, 0, 0.0
+    def __init__(self, progress: Progress, objective: Objective, plan: Plan, problems: int) -> None:
+        self.progress = progress
+        self.objective = objective
+        self.plan = plan
+        self.total = problems * plan.evaluations
+        self.done = 0
+        self.best = -math.inf
+        self.ahead: deque[int] = deque()
 
-    def tick(self, state: State) -> None:
-        self.done += 1
-        if self.progress is not None:
-            self.best = max(self.best, math.sqrt(max(0.0, float(state.value.max()))))
-            self.progress(self.done, self.total, self.best)
+    def begin_batch(self, problems: int) -> None:
+        self.ahead = deque(problems * points * (steps + 1) for points, steps in self.plan.phases)
 
-    def skip(self, steps: int) -> None:
-        self.total -= steps
+    def step(self, share: float, state: Points) -> None:
+        """So much of the current phase is done."""
+        if self.progress is not silent:
+            self.best = max(self.best, float(state.value.max()))
+            done = self.done + share * self.ahead[0]
+            self.progress("searching", done, self.total, self.objective.describe(self.best))
+
+    def end_phase(self, state: Points) -> None:
+        """The current phase is over, after all of its steps or fewer."""
+        self.step(1.0, state)
+        self.done += self.ahead.popleft()

@@ -1,109 +1,156 @@
-"""Minimise over the unit ball from many points side by side, by L-BFGS.
+"""L-BFGS in the ball: for smooth functions.
 
-The ball is the shadow of a sphere: δ = 2w/(1 + ‖w‖²) takes all of ℝ^d onto ‖δ‖ ≤ 1, and ‖w‖ = 1
-onto its boundary, where its radial derivative is 0. So a minimum on the boundary is a stationary
+The ball is the shadow of a sphere: δ = 2w/(1 + ‖w‖²) takes all of ℝ^p onto ‖δ‖ ≤ 1, and ‖w‖ = 1
+onto its boundary, where its radial derivative is 0. So a maximum on the boundary is a stationary
 point in w, and no step has to be projected.
 """
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import dataclass
+from typing import final
 
 import torch
 
+from wordsway.optimize.objective import Objective
+from wordsway.optimize.solver import Points, Solver
 from wordsway.vectors import into_ball
 
-#: Steps of L-BFGS, in w: the first one, the longest one, and the share of a step below which a
-#: point rests.
+#: Steps in w: the first one, the longest one, and the share of a step below which a point rests.
 FIRST, LONGEST, SHORTEST = 0.2, 1.0, 1e-6
-#: So many steps in a row that each gain less than this share end a descent.
+#: So many steps in a row that each gain less than this share of the value are a stall.
 PATIENCE, LITTLE = 3, 1e-6
-#: Pairs that are remembered, and the decrease that is asked for.
-MEMORY, ENOUGH = 8, 1e-4
+#: Pairs that are remembered.
+MEMORY = 8
+#: Share of the expected gain that is asked of a step, and the factor of a step that failed.
+ENOUGH, SHRINK = 1e-4, 0.3
+#: How far inside the ball a start is moved, so that the gradient in w can point both ways.
+INSIDE = 0.995
 
 
-def lowered(w: torch.Tensor) -> torch.Tensor:
-    """δ(w)."""
+def lower(w: torch.Tensor) -> torch.Tensor:
+    """δ(w) in the unit ball.
+
+    >>> lower(torch.tensor([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return 2 * w / (1 + (w * w).sum(-1, keepdim=True))
 
 
-def lifted(delta: torch.Tensor) -> torch.Tensor:
-    """The w with ‖w‖ ≤ 1 over δ, just inside the boundary so that the gradient there can point both
-    ways.
-    """
-    delta = into_ball(delta, 0.995)
+def lift(delta: torch.Tensor) -> torch.Tensor:
+    """The w with ‖w‖ ≤ 1 over δ, just inside the boundary."""
+    delta = into_ball(delta, INSIDE)
     return delta / (1 + (1 - (delta * delta).sum(-1, keepdim=True)).clamp_min(0).sqrt())
 
 
-def pulled(w: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+def pull_back(w: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """∂/∂w of a function of δ(w), from its gradient in δ."""
     size = 1 + (w * w).sum(1, keepdim=True)
     return 2 * gradient / size - 4 * w * (w * gradient).sum(1, keepdim=True) / size**2
 
 
-class Descent:
-    """Many points that go downhill by L-BFGS side by side, each with its own step and memory."""
+@dataclass(frozen=True)
+class LBFGSState(Points):
+    """``w`` over x/r and the gradient there (B, p); the last moves ``s`` and how the gradient fell
+    along them, ``y`` (B, MEMORY, p), with ``rho`` = 1/s·y, 0 where nothing is remembered; ``share``
+    of the next step that is tried; ``idle`` steps in a row.
+    """
 
-    def __init__(self, w: torch.Tensor, value: torch.Tensor, gradient: torch.Tensor) -> None:
-        B, d = w.shape
-        self.w, self.value, self.gradient = w, value, gradient
-        self.s, self.y = w.new_zeros(B, MEMORY, d), w.new_zeros(B, MEMORY, d)
-        self.rho = w.new_zeros(B, MEMORY)
-        self.share, self.stalled = w.new_full((B,), 1.0), w.new_zeros(B)
-        self._turn()
+    w: torch.Tensor
+    gradient: torch.Tensor
+    s: torch.Tensor
+    y: torch.Tensor
+    rho: torch.Tensor
+    share: torch.Tensor
+    idle: torch.Tensor
 
-    @property
-    def alive(self) -> torch.Tensor:
-        """Points that have not come to rest: short neither of steps nor of progress."""
-        return (self.share > SHORTEST) & (self.stalled < PATIENCE)
 
-    def best(self, count: int) -> Descent:
-        """The ``count`` lowest points, with all they know."""
-        return self.only(self.value.argsort()[:count])
+@final
+class LBFGS(Solver[LBFGSState]):
+    """Limited-memory BFGS in lifted coordinates, each point with its own step and memory."""
 
-    def only(self, which: torch.Tensor) -> Descent:
-        """These points, with all they know."""
-        kept = copy(self)
-        for name in ("w", "value", "gradient", "s", "y", "rho", "share", "stalled", "direction"):
-            setattr(kept, name, getattr(self, name)[which])
-        return kept
+    drops_stalled = False
 
-    def tried(self) -> torch.Tensor:
-        return self.w + self.share[:, None] * self.direction
+    def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> LBFGSState:
+        radius = objective.radius(which).to(x.dtype)[:, None]
+        w = lift(x / radius)
+        x, value, gradient = _evaluate(objective, which, w, radius)
+        B, p = w.shape
+        return LBFGSState(
+            which=which,
+            x=x,
+            value=value,
+            w=w,
+            gradient=gradient,
+            s=w.new_zeros(B, MEMORY, p),
+            y=w.new_zeros(B, MEMORY, p),
+            rho=w.new_zeros(B, MEMORY),
+            share=w.new_ones(B),
+            idle=w.new_zeros(B),
+        )
 
-    def judge(self, w: torch.Tensor, value: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Take steps that go down enough, shorten the others; points at rest stay there, whatever
-        the others do.
-        """
-        expected = self.share * (self.direction * self.gradient).sum(1)
-        taken = (value < self.value + ENOUGH * expected) & self.alive
-        s, y = w - self.w, gradient - self.gradient
-        bent = (s * y).sum(1)
-        learned = taken & (bent > 1e-10 * s.norm(dim=1) * y.norm(dim=1))
-        for memory, latest in ((self.s, s), (self.y, y)):
-            memory[learned] = torch.cat([memory[learned, 1:], latest[learned, None]], 1)
-        self.rho[learned] = torch.cat([self.rho[learned, 1:], 1 / bent[learned, None]], 1)
-        self.w = torch.where(taken[:, None], w, self.w)
-        self.gradient = torch.where(taken[:, None], gradient, self.gradient)
-        little = taken & (self.value - value < LITTLE * self.value.abs())
-        self.stalled = torch.where(little, self.stalled + 1, torch.where(taken, 0.0, self.stalled))
-        self.value = torch.where(taken, value, self.value)
-        self.share = torch.where(taken, torch.ones_like(self.share), self.share * 0.3)
-        self._turn()
+    def step(self, objective: Objective, state: LBFGSState) -> LBFGSState:
+        """Take steps that rise enough, shorten the others; points that have stalled stay."""
+        radius = objective.radius(state.which).to(state.x.dtype)[:, None]
+        direction = _direction(state)
+        w = state.w + state.share[:, None] * direction
+        x, value, gradient = _evaluate(objective, state.which, w, radius)
+        expected = state.share * (direction * state.gradient).sum(1)
+        taken = (value > state.value + ENOUGH * expected) & ~self.stalled(state)
+        moved = taken[:, None]
+        s = w - state.w
+        y = state.gradient - gradient
+        curvature = (s * y).sum(1)
+        learned = taken & (curvature > 1e-10 * s.norm(dim=1) * y.norm(dim=1))
+        little = taken & (value - state.value < LITTLE * state.value.abs())
+        idle = torch.where(taken, torch.zeros_like(state.idle), state.idle)
+        return LBFGSState(
+            which=state.which,
+            x=torch.where(moved, x, state.x),
+            value=torch.where(taken, value, state.value),
+            w=torch.where(moved, w, state.w),
+            gradient=torch.where(moved, gradient, state.gradient),
+            s=_remember(state.s, s, learned),
+            y=_remember(state.y, y, learned),
+            rho=_remember(state.rho, 1 / curvature, learned),
+            share=torch.where(taken, torch.ones_like(state.share), state.share * SHRINK),
+            idle=torch.where(little, state.idle + 1, idle),
+        )
 
-    def _turn(self) -> None:
-        """−H·gradient by the two loops; without a memory, a step of length `FIRST` downhill."""
-        q, alphas = self.gradient.clone(), []
-        for at in reversed(range(MEMORY)):
-            alpha = self.rho[:, at] * (self.s[:, at] * q).sum(1)
-            q -= alpha[:, None] * self.y[:, at]
-            alphas.append(alpha)
-        known = self.rho[:, -1] > 0
-        scale = 1 / (self.rho[:, -1] * (self.y[:, -1] ** 2).sum(1)).clamp_min(1e-300)
-        plain = FIRST / self.gradient.norm(dim=1).clamp_min(1e-300)
-        r = torch.where(known, scale, plain)[:, None] * q
-        for at in range(MEMORY):
-            beta = self.rho[:, at] * (self.y[:, at] * r).sum(1)
-            r += (alphas[MEMORY - 1 - at] - beta)[:, None] * self.s[:, at]
-        size = r.norm(dim=1, keepdim=True)
-        self.direction = -r * (LONGEST / size).clamp_max(1.0)
+    def stalled(self, state: LBFGSState) -> torch.Tensor:
+        return (state.share <= SHORTEST) | (state.idle >= PATIENCE)
+
+
+def _evaluate(
+    objective: Objective, which: torch.Tensor, w: torch.Tensor, radius: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """x = r·δ(w), the value there and its gradient in w."""
+    x = radius * lower(w)
+    value, gradient = objective.value_and_gradient(which, x)
+    return x, value, radius * pull_back(w, gradient)
+
+
+def _remember(memory: torch.Tensor, latest: torch.Tensor, learned: torch.Tensor) -> torch.Tensor:
+    """The memory (B, MEMORY, …) with the oldest entry replaced by the latest, where learned."""
+    shifted = torch.cat([memory[:, 1:], latest[:, None]], 1)
+    return torch.where(learned.reshape(-1, *[1] * (memory.ndim - 1)), shifted, memory)
+
+
+def _direction(state: LBFGSState) -> torch.Tensor:
+    """H·gradient by the two loops; without a memory, a step of length `FIRST` uphill."""
+    tiny = torch.finfo(state.w.dtype).tiny
+    q = state.gradient.clone()
+    alphas = []
+    for pair in reversed(range(MEMORY)):
+        alpha = state.rho[:, pair] * (state.s[:, pair] * q).sum(1)
+        q -= alpha[:, None] * state.y[:, pair]
+        alphas.append(alpha)
+    known = state.rho[:, -1] > 0
+    scale = 1 / (state.rho[:, -1] * (state.y[:, -1] ** 2).sum(1)).clamp_min(tiny)
+    plain = FIRST / state.gradient.norm(dim=1).clamp_min(tiny)
+    r = torch.where(known, scale, plain)[:, None] * q
+    for pair in range(MEMORY):
+        beta = state.rho[:, pair] * (state.y[:, pair] * r).sum(1)
+        r += (alphas[MEMORY - 1 - pair] - beta)[:, None] * state.s[:, pair]
+    size = r.norm(dim=1, keepdim=True)
+    return r * (LONGEST / size).clamp_max(1.0)

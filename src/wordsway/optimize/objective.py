@@ -2,31 +2,93 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from abc import ABC, abstractmethod
 
 import torch
 
-from wordsway.optimize.plan import Plan
+
+class Objective(ABC):
+    """f_i(x) for x ∈ ℝ^p with ‖x‖ ≤ r_i, where i numbers the problems (rows of a text, say).
+
+    Everything is asked for in batches: ``which`` (B,) tells the problem that each point of x (B, p)
+    belongs to; values are (B,), gradients (B, p). Points of a batch do not see each other.
+    """
+
+    #: p, and the arithmetic of points and values.
+    dimension: int
+    dtype: torch.dtype
+    device: torch.device
+    #: Working memory of one point of a batch, so that the driver can size its batches.
+    bytes_per_point: int = 0
+    #: Memory that one evaluation at a new point leaves behind for good; 0 where nothing is kept.
+    bytes_kept: int = 0
+    #: A problem whose value exceeds this is solved: nothing is better.
+    enough: float = math.inf
+
+    @abstractmethod
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        """r_i for each point, (B,), in float64."""
+
+    @abstractmethod
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """f_i(x) and its gradient with respect to x."""
+
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """f_i(x) alone, where that is cheaper."""
+        return self.value_and_gradient(which, x)[0]
+
+    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+        """Up to ``count`` points worth starting from, (m, p) with m ≤ count; none by default."""
+        return torch.zeros(0, self.dimension, dtype=self.dtype, device=self.device)
+
+    def landmark(self, problem: int) -> torch.Tensor | None:
+        """A point (p,) around which random samples are worth taking; none by default."""
+        return None
+
+    def describe(self, value: float) -> str:
+        """A value as progress tells it."""
+        return f"best {value:.4g}"
 
 
-class View(Protocol):
-    """A map seen from one sample, as far as a search asks it."""
+class Bounded(Objective):
+    """An objective that is asked about at most ``points`` at a time, whatever the batch."""
 
-    X: torch.Tensor
-    plan: Plan
+    def __init__(self, inner: Objective, points: int) -> None:
+        self.inner = inner
+        self.points = max(1, points)
+        self.dimension = inner.dimension
+        self.dtype = inner.dtype
+        self.device = inner.device
+        self.bytes_per_point = inner.bytes_per_point
+        self.bytes_kept = inner.bytes_kept
+        self.enough = inner.enough
 
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor: ...
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return self.inner.radius(which)
 
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if len(which) <= self.points:
+            return self.inner.value_and_gradient(which, x)
+        parts = zip(which.split(self.points), x.split(self.points), strict=True)
+        found = [self.inner.value_and_gradient(*part) for part in parts]
+        return torch.cat([value for value, _ in found]), torch.cat([slope for _, slope in found])
 
-    def suggest(
-        self, row: int, count: int, radius: float, noise: torch.Generator
-    ) -> torch.Tensor: ...
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        if len(which) <= self.points:
+            return self.inner.value(which, x)
+        parts = zip(which.split(self.points), x.split(self.points), strict=True)
+        return torch.cat([self.inner.value(*part) for part in parts])
 
-    @property
-    def bytes_per_row(self) -> int: ...
+    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+        return self.inner.suggest(problem, count, noise)
 
-    @property
-    def bytes_per_look(self) -> int: ...
+    def landmark(self, problem: int) -> torch.Tensor | None:
+        return self.inner.landmark(problem)
+
+    def describe(self, value: float) -> str:
+        return self.inner.describe(value)

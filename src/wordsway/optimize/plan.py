@@ -77,7 +77,35 @@ tolerance=1e-05, scatter=True)
         )
 
     @property
+    def refined(self) -> int:
+        """Points of a problem that are refined to the end."""
+        return max(1, self.keep // 2) if self.rounds else self.keep
+
+    @property
+    def phases(self) -> list[tuple[int, int]]:
+        """(points of a problem, steps at most) of each phase of a search, in order.
+
+        >>> Plan(starts=9, explore=2, keep=4, steps=30, rounds=0).phases
+        [(9, 2), (4, 30)]
+        """
+        phases = [(self.starts, self.explore)]
+        if self.rounds:
+            phases.append((min(self.keep, self.starts), HALFWAY))
+            generation = [(self.children, self.explore), (min(self.keep, self.children), HALFWAY)]
+            phases += self.generations * generation
+        return [*phases, (min(self.refined, self.starts + self.children), self.steps)]
+
+    @property
+    def generations(self) -> int:
+        """How often children are bred: it takes two to."""
+        return self.rounds if self.keep > 1 else 0
+
+    @property
+    def evaluations(self) -> int:
+        """Points of one problem that are evaluated, if none ever stalls."""
+        return sum(points * (steps + 1) for points, steps in self.phases)
+
+    @property
     def steps_at_most(self) -> int:
         """Steps of one batch of problems, if no point ever stalls."""
-        generations = 1 + self.rounds
-        return generations * (self.explore + (HALFWAY if self.rounds else 0)) + self.steps
+        return sum(steps for _, steps in self.phases)

@@ -1,48 +1,46 @@
-"""Where to start: the view's own suggestions, the top singular direction of the Jacobian, random
-directions, and children.
+"""Where to start: what the objective suggests, the top direction near zero, random directions; and
+children of points that were found.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
-from wordsway.optimize.objective import View
+from wordsway.optimize.objective import Objective
 from wordsway.vectors import into_ball, unit
 
-#: Share of the radius at which the change is as good as linear, so that gradients are JᵀJΔ.
-LINEAR = 1e-3
+#: Share of the radius at which f is as good as quadratic, so that gradients are power steps.
+NEAR_ZERO = 1e-3
 
 
-def starts(
-    view: View, words: torch.Tensor, count: int, radius: float, noise: torch.Generator
+def default_starts(
+    objective: Objective, problem: int, count: int, noise: torch.Generator
 ) -> torch.Tensor:
-    """``count`` starting points for each word, (P, count, d), in the ball of the given radius.
+    """``count`` points to start from, (count, p), in the problem's ball.
 
-    A quarter are random; as many as the view suggests fill the rest; with three or more starts, one
-    is the top singular direction of the map's Jacobian at Δ = 0 (the gradient at zero itself
-    vanishes, so power steps are taken nearby).
+    A quarter are random; as many as the objective suggests fill the rest; with three or more, one
+    is the top eigendirection of f at x = 0 (where the gradient vanishes, so power steps are taken
+    nearby).
     """
-    d = view.X.shape[1]
-    random = torch.randn(
-        len(words), count, d, generator=noise, device=view.X.device, dtype=view.X.dtype
-    )
+    which = torch.tensor([problem], device=objective.device)
+    radius = float(objective.radius(which))
+    size = (count, objective.dimension)
+    random = torch.randn(size, generator=noise, device=objective.device, dtype=objective.dtype)
     points = radius * unit(random)
     if count >= 3:
-        for row, word in enumerate(words.tolist()):
-            ideas = view.suggest(word, count - max(1, count // 4) - 1, radius, noise)
-            points[row, 1 : 1 + len(ideas)] = into_ball(ideas, radius)
-        points[:, 0] = radius * unit(top_direction(view, words, points[:, -1], radius))
+        ideas = objective.suggest(problem, count - max(1, count // 4) - 1, noise)
+        points[1 : 1 + len(ideas)] = into_ball(ideas, radius)
+        points[:1] = radius * unit(top_direction(objective, which, points[-1:]))
     return points
 
 
 def top_direction(
-    view: View, words: torch.Tensor, direction: torch.Tensor, radius: float, steps: int = 3
+    objective: Objective, which: torch.Tensor, direction: torch.Tensor, steps: int = 3
 ) -> torch.Tensor:
-    """A few power steps of JᵀJ at Δ = 0 for each word, (P, d)."""
+    """A few power steps of the Hessian of f at x = 0, from ``direction`` (1, p)."""
+    length = NEAR_ZERO * float(objective.radius(which))
     for _ in range(steps):
-        _, gradient = view.change_and_gradient(words, LINEAR * radius * unit(direction))
+        _, gradient = objective.value_and_gradient(which, length * unit(direction))
         flat = (gradient == 0).all(1, keepdim=True)
         direction = torch.where(flat, direction, gradient)
     return direction
@@ -51,17 +49,15 @@ def top_direction(
 def children(
     parents: torch.Tensor, count: int, radius: float, noise: torch.Generator
 ) -> torch.Tensor:
-    """Points between pairs of good ones: sΔ_a + (1−s)Δ_b, rescaled to the longer parent. (P, m, d)
-    → (P, count, d).
+    """Points between pairs of good ones, sa + (1−s)b, rescaled to the longer parent: (m, p) →
+    (count, p).
     """
-    words, m, _ = parents.shape
-    how: dict[str, Any] = {"generator": noise, "device": parents.device}
-    a = torch.randint(m, (words, count), **how)
-    b = (a + torch.randint(1, max(m, 2), (words, count), **how)) % m
-    share = torch.rand(words, count, 1, dtype=parents.dtype, **how)
-    row = torch.arange(words, device=parents.device)[:, None]
-    first, second = parents[row, a], parents[row, b]
-    size = torch.maximum(
-        first.norm(dim=2, keepdim=True), second.norm(dim=2, keepdim=True)
-    ).clamp_max(radius)
-    return size * unit(share * first + (1 - share) * second)
+    m = len(parents)
+    device = parents.device
+    first = torch.randint(m, (count,), generator=noise, device=device)
+    offset = torch.randint(1, max(m, 2), (count,), generator=noise, device=device)
+    share = torch.rand(count, 1, generator=noise, device=device, dtype=parents.dtype)
+    a = parents[first]
+    b = parents[(first + offset) % m]
+    longer = torch.maximum(a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True))
+    return longer.clamp_max(radius) * unit(share * a + (1 - share) * b)

@@ -12,21 +12,22 @@ goes on alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import final
 
 import torch
 
 from wordsway.errors import MemoryBudgetError
 from wordsway.format import format_bytes
 from wordsway.models.probe import Prepared, Probe
-from wordsway.optimize.lbfgs import Descent, lifted, lowered
+from wordsway.optimize import Objective, Plan, maximise
+from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.seeds import generator
 from wordsway.vectors import exactly_inside, unit
-
-#: progress(done, total) in units of forward passes.
-Meter = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,21 @@ class Effort:
     def passes(self) -> int:
         """Forward and backward passes per word."""
         return self.starts * (1 + self.early) + self.late
+
+    @property
+    def plan(self) -> Plan:
+        """The same for the driver."""
+        return Plan(
+            solver="lbfgs",
+            starts=self.starts,
+            explore=self.early,
+            keep=1,
+            steps=self.late,
+            rounds=0,
+            children=1,
+            tolerance=0,
+            scatter=False,
+        )
 
     @classmethod
     def of(cls, words: int, tokens: int, effort: float = 1.0, weight: float = 1.0) -> Effort:
@@ -153,7 +169,10 @@ def row_bytes(probe: Probe, n: int, layer: int) -> int:
     heads = int(getattr(config, "num_attention_heads", None) or 8)
     size = next(probe.layers.model.parameters()).element_size()
     return int(
-        size * n * max(1, layer) * (9 * d + 3 * wide + (3 * heads * n if probe.options.eager else 0))
+        size
+        * n
+        * max(1, layer)
+        * (9 * d + 3 * wide + (3 * heads * n if probe.options.eager else 0))
     )
 
 
@@ -177,6 +196,38 @@ def at_once(probe: Probe, n: int, layer: int, memory: int) -> int:
 BATCH_TOKENS, MEMORY = 4096, 2 * 2**30
 
 
+@final
+class BlockChange(Objective):
+    """S² as a function of unit blocks: one problem per word, x ∈ ℝ^{m·d} with ‖x‖ ≤ 1, and Δ =
+    ρ‖x_I‖·x.
+    """
+
+    def __init__(
+        self, blocks: Blocks, change2: Callable[[torch.Tensor], torch.Tensor], bytes_per_point: int
+    ) -> None:
+        self.blocks = blocks
+        self.change2 = change2
+        self.dimension = blocks.size
+        self.dtype = blocks.mask.dtype
+        self.device = blocks.mask.device
+        self.bytes_per_point = bytes_per_point
+
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return torch.ones(len(which), dtype=torch.float64, device=self.device)
+
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            value = self.change2(self.blocks.moved(which, self.blocks.inside(which, x)))
+            (gradient,) = torch.autograd.grad(value.sum(), x)
+        return value.detach(), gradient
+
+    def describe(self, value: float) -> str:
+        return f"best S {math.sqrt(max(0.0, value)):.4g}"
+
+
 def worst(
     probe: Probe,
     blocks: Blocks,
@@ -185,7 +236,7 @@ def worst(
     effort: Effort,
     seed: int,
     memory: int,
-    meter: Meter | None = None,
+    progress: Progress = silent,
     target: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> tuple[list[torch.Tensor], torch.Tensor, bool]:
     """The worst Δ of every word (its own rows), the S they reach, and whether all searches came to
@@ -194,65 +245,41 @@ def worst(
     ``target`` replaces the change of the layer: S² of texts given as embeddings (B, n, d).
     """
     change2 = target or Target(probe, blocks.prepared, layer).change2
-    size = affordable(probe, blocks.prepared.n, layer, memory)
-    together = max(1, size // effort.starts)
-    done, total = 0, len(blocks) * effort.passes
-    deltas: list[torch.Tensor] = []
-    values: list[torch.Tensor] = []
-    rested = True
-    for start in range(0, len(blocks), together):
-        some = torch.arange(start, min(start + together, len(blocks)), device=blocks.radius.device)
-        which = some.repeat_interleave(effort.starts)
-
-        def slope(w: torch.Tensor, which: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            nonlocal done
-            values, gradients = [], []
-            for part, whose in zip(w.split(size), which.split(size), strict=True):
-                with torch.enable_grad():
-                    part = part.detach().requires_grad_(True)
-                    value = -change2(blocks.moved(whose, blocks.inside(whose, lowered(part))))
-                    (gradient,) = torch.autograd.grad(value.sum(), part)
-                values.append(value.detach())
-                gradients.append(gradient)
-                done += len(part)
-                if meter is not None:
-                    meter(min(done, total), total)
-            return torch.cat(values), torch.cat(gradients)
-
-        w = lifted(_starts(probe, blocks, which, effort.starts, seed))
-        points = Descent(w, *slope(w, which))
-        for step in range(effort.early + effort.late):
-            if step == effort.early and effort.starts > 1:
-                best = (
-                    points.value.view(-1, effort.starts).argmin(1)
-                    + torch.arange(len(some), device=some.device) * effort.starts
-                )
-                points, which = points.only(best), which[best]
-            if not bool(points.alive.any()):
-                break
-            tried = points.tried()
-            points.judge(tried, *slope(tried, which))
-        rested = rested and not bool(points.alive.any())
-        flat = blocks.inside(which, lowered(points.w))
-        deltas += [blocks.delta(int(at), one) for at, one in zip(which, flat, strict=True)]
-        values.append((-points.value).clamp_min(0).sqrt())
-    return deltas, torch.cat(values), rested
+    size = row_bytes(probe, blocks.prepared.n, layer)
+    found = maximise(
+        BlockChange(blocks, change2, size),
+        torch.arange(len(blocks), device=blocks.radius.device),
+        effort.plan,
+        seed=seed,
+        memory=size * affordable(probe, blocks.prepared.n, layer, memory),
+        starts=partial(_starts, probe, blocks, seed),
+        progress=progress,
+    )
+    flat = blocks.inside(found.problems, found.x)
+    deltas = [blocks.delta(word, delta) for word, delta in enumerate(flat)]
+    return deltas, found.value.clamp_min(0).sqrt(), found.converged
 
 
 def _starts(
-    probe: Probe, blocks: Blocks, which: torch.Tensor, count: int, seed: int
+    probe: Probe,
+    blocks: Blocks,
+    seed: int,
+    objective: Objective,
+    problem: int,
+    count: int,
+    noise: torch.Generator,
 ) -> torch.Tensor:
-    """Unit blocks: for each word Gaussian ones and, every second, the way to a random other word of
-    the vocabulary.
+    """Unit blocks (count, m·d): Gaussian ones and, every second, the way to a random other word of
+    the vocabulary. The noise is the word's own, whichever words are searched beside it.
     """
     d = blocks.prepared.embeds.shape[1]
+    word = blocks.words[problem]
     starts = []
-    for at, whose in enumerate(which.tolist()):
-        word = blocks.words[whose]
-        noise = generator(seed, "probe", word.index, at % count)
+    for number in range(count):
+        noise = generator(seed, "probe", word.index, number)
         block = torch.zeros(blocks.rows.shape[1], d)
         block[: len(word.rows)] = torch.randn(len(word.rows), d, generator=noise)
-        if at % count % 2 and blocks.prepared.at == "words":
+        if number % 2 and blocks.prepared.at == "words":
             vocabulary = probe.layers.model.get_input_embeddings().weight
             other = int(torch.randint(len(vocabulary), (1,), generator=noise))
             block[0] = (vocabulary[other] - blocks.prepared.embeds[word.rows[0]]).cpu().float()

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
@@ -109,7 +108,6 @@ def swap(
             if judged.name in ("pooled", "logits")
             else int(judged.name.split()[1])
         )
-        meter = partial(told, "searching the worst Δ")
         _, reached, _ = worst(
             probe,
             blocks,
@@ -117,7 +115,9 @@ def swap(
             effort=effort,
             seed=seed,
             memory=memory,
-            meter=meter,
+            progress=lambda _, done, total, note="": told(
+                "searching the worst Δ", int(done), int(total)
+            ),
             target=judged.change2,
         )
         limit = float(reached[0])

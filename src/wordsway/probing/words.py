@@ -17,7 +17,6 @@ from wordsway.probing.search import (
     MEMORY,
     Blocks,
     Effort,
-    Meter,
     Target,
     affordable,
     at_once,
@@ -26,6 +25,7 @@ from wordsway.probing.search import (
     worst,
 )
 from wordsway.probing.swap import TRIED
+from wordsway.progress import Progress
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.runtime import peak_bytes
@@ -84,7 +84,7 @@ def words(
         effort=plan,
         seed=seed,
         memory=memory,
-        meter=lambda done, total: told("searching", done, total),
+        progress=lambda _, done, total, note="": told("searching", int(done), int(total)),
     )
     profiles = profile(probe, prepared, chosen, deltas, memory)
     noise = noise_profile(probe, blocks, seed, memory)
@@ -100,7 +100,9 @@ def words(
                 plan,
                 seed,
                 memory,
-                lambda d, t: told("searching the twin", d, t),
+                lambda _, done, total, note="": told(
+                    "searching the twin", int(done), int(total)
+                ),
             )
         )
     if not all(math.isfinite(value) for row in profiles for value in row):
@@ -201,7 +203,7 @@ def _twin(
     plan: Effort,
     seed: int,
     memory: int,
-    meter: Meter,
+    progress: Progress,
 ) -> list[tuple[float, ...]]:
     """Profiles of the worst Δ in the model's twin with random weights, on the same tokens."""
     other = Probe(
@@ -214,7 +216,7 @@ def _twin(
     text = other.read(prepared.text, prepared.at)
     again = [text.word(word.index) for word in chosen]
     deltas, _, _ = worst(
-        other, Blocks(text, again, reach), layer, effort=plan, seed=seed, memory=memory, meter=meter
+        other, Blocks(text, again, reach), layer, effort=plan, seed=seed, memory=memory, progress=progress
     )
     return profile(other, text, again, deltas, memory)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from wordsway.escape import one_line
 from wordsway.experiments.lessons import Lessons
 from wordsway.format import format_bytes, format_seconds
-from wordsway.learning.learn import TURNED, ease
+from wordsway.learning.results import FLIPPED, difficulty
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.tables import Column, table
 
@@ -58,7 +58,7 @@ def _remarks(trial: dict[str, Any]) -> list[str]:
     """What else was tried: other rows, real words."""
     lines = []
     if "rows" in trial:
-        order = sorted(trial["rows"], key=lambda row: ease(row["error"], row["gamma"]))
+        order = sorted(trial["rows"], key=lambda row: difficulty(row["error"], row["gamma"]))
         shown = ", ".join(_turned(row) for row in order[:4])
         shown += f" … {_turned(order[-1])}" if len(order) > 4 else ""
         lines.append(f"of {len(order)} rows, easiest to turn first, hardest last: {shown}")
@@ -80,6 +80,6 @@ def _turned(row: dict[str, Any]) -> str:
     """A row with its error and, where the label is turned whatever rounding says, γ, which then
     tells rows apart.
     """
-    if row["error"] > TURNED:
+    if row["error"] > FLIPPED:
         return f"{place(row)} {row['error']:.3g}"
     return f"{place(row)} 0 (γ {row['gamma']:.3g})"

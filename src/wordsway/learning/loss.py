@@ -1,0 +1,134 @@
+"""What a Δ minimises: a loss of two readouts over the ball ‖Δ‖ ≤ radius.
+
+With u = f(X^i(Δ), θ*) and the alignment a = A(Δ), after an update f = u + a·(y − f(X, θ*)), and the
+changed text's label is −y:
+
+    align      (a + 1)²
+    direct     Err = (u + a·r + y)²,      r = y − f(X, θ*)
+    penalised  Err + penalty·(u − u₀)²,   u₀ = f(X, θ*)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.maps.base import Readout, View
+from wordsway.optimize import Objective, Plan
+from wordsway.vectors import unit
+
+LOSSES = ("align", "direct", "penalised")
+#: A loss below this is zero, and nothing is better.
+ZERO = 1e-18
+#: The search over Δ where an evaluation is cheap, and where every direction is drawn.
+CHEAP = Plan(
+    solver="lbfgs", starts=48, explore=40, keep=12, steps=80, rounds=0, tolerance=0, scatter=False
+)
+DRAWN = Plan(
+    solver="lbfgs", starts=2, explore=0, keep=2, steps=40, rounds=0, tolerance=0, scatter=False
+)
+#: How far from zero a search begins where every direction is drawn, as a share of the radius.
+NEAR = 0.01
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of (u, a) with its derivatives.
+
+    >>> Loss("align", y=1.0, residual=0.5, before=0.5)(torch.tensor(0.0), torch.tensor(-0.5))
+    (tensor(0.2500), tensor(0.), tensor(1.))
+    """
+
+    name: str
+    y: float
+    residual: float
+    before: float
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in LOSSES:
+            known = f"a loss among {', '.join(LOSSES)}"
+            raise InputError(known, repr(self.name), "choose one of them")
+        if not (self.penalty >= 0 and math.isfinite(self.penalty)):
+            raise InputError("a penalty ≥ 0", self.penalty, "the paper uses 1, 0.1 and 0.01")
+
+    def __call__(
+        self, u: torch.Tensor, a: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Value, ∂/∂u, ∂/∂a."""
+        if self.name == "align":
+            return (a + 1) ** 2, torch.zeros_like(u), 2 * (a + 1)
+        off = u + a * self.residual + self.y
+        value = off**2
+        du = 2 * off
+        da = 2 * off * self.residual
+        if self.name == "penalised":
+            value = value + self.penalty * (u - self.before) ** 2
+            du = du + 2 * self.penalty * (u - self.before)
+        return value, du, da
+
+
+@final
+class NegativeLoss(Objective):
+    """−loss over ‖Δ‖ ≤ radius, one problem per row i: the driver maximises."""
+
+    enough = -ZERO
+
+    def __init__(self, readout: Readout, view: View, loss: Loss, radius: float) -> None:
+        self.readout = readout
+        self.view = view
+        self.loss = loss
+        self.reach = radius
+        self.dimension = view.X.shape[1]
+        self.dtype = view.X.dtype
+        self.device = view.X.device
+        self.bytes_per_point = view.bytes_per_row
+        self.bytes_kept = view.bytes_per_look
+
+    @property
+    def plan(self) -> Plan:
+        """How hard to search."""
+        if self.bytes_kept:
+            return DRAWN
+        return replace(CHEAP, starts=min(CHEAP.starts, self.view.plan.starts))
+
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
+
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        readings, gradients = self.readout(which, x)
+        value, du, da = self.loss(readings[:, 0], readings[:, 1])
+        return -value, -(du[:, None] * gradients[:, 0] + da[:, None] * gradients[:, 1])
+
+    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+        return self.view.suggest(problem, count, self.reach, noise).to(self.dtype)
+
+    def describe(self, value: float) -> str:
+        return f"least loss {-value:.4g}"
+
+
+def starts_at_zero(
+    objective: Objective, problem: int, count: int, noise: torch.Generator
+) -> torch.Tensor:
+    """Zero first (the others near it where every direction is drawn), then suggestions and random
+    directions, each shortened at random.
+    """
+    d = objective.dimension
+    radius = float(objective.radius(torch.tensor([problem])))
+    zero = torch.zeros(1, d, dtype=objective.dtype)
+
+    def random(size: int) -> torch.Tensor:
+        return unit(torch.randn(max(0, size), d, dtype=objective.dtype, generator=noise))
+
+    if objective.bytes_kept:
+        return torch.cat([zero, NEAR * radius * random(count - 1)])
+    ideas = objective.suggest(problem, count // 2, noise)
+    others = torch.cat([ideas, radius * random(count - 1 - len(ideas))])
+    share = torch.rand(len(others), 1, dtype=objective.dtype, generator=noise) ** 0.5
+    return torch.cat([zero, others * share])[:count]

@@ -1,0 +1,79 @@
+"""What a solver is: it moves a batch of points uphill, and says which of them have stalled.
+
+Every solver keeps a state of its own, a dataclass that adds to `Points` what it wants to remember;
+each of its tensors has one entry per point, so that points can be picked and put back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Self, TypeVar
+
+import torch
+
+from wordsway.optimize.objective import Objective
+
+
+@dataclass(frozen=True)
+class Points:
+    """B points at once: the problem each belongs to, x (B, p), and the value there (B,).
+
+    >>> x = torch.tensor([[0.0], [1.0], [2.0]])
+    >>> points = Points(torch.tensor([0, 0, 1]), x, x[:, 0])
+    >>> points.select(torch.tensor([1])).value.item()
+    1.0
+    """
+
+    which: torch.Tensor
+    x: torch.Tensor
+    value: torch.Tensor
+
+    def select(self, index: torch.Tensor) -> Self:
+        """The points at ``index``, with all that the solver knows of them."""
+        return replace(self, **{name: part[index] for name, part in self._parts()})
+
+    def put(self, index: torch.Tensor, points: Self) -> Self:
+        """This state with the points at ``index`` replaced."""
+        new = {
+            name: part.index_copy(0, index, getattr(points, name)) for name, part in self._parts()
+        }
+        return replace(self, **new)
+
+    def best(self, problems: int, keep: int) -> Self:
+        """The best ``keep`` points of each problem; those of a problem stand together."""
+        count = len(self.value) // problems
+        if keep >= count:
+            return self
+        index = self.value.reshape(problems, count).topk(keep, dim=1).indices
+        first = count * torch.arange(problems, device=index.device)[:, None]
+        return self.select((index + first).flatten())
+
+    def _parts(self) -> list[tuple[str, torch.Tensor]]:
+        return [(field.name, getattr(self, field.name)) for field in fields(self)]
+
+
+S = TypeVar("S", bound=Points)
+
+
+class Solver(ABC, Generic[S]):
+    """One way to climb; a point never goes down."""
+
+    #: Whether points that have stalled leave the batch. A solver whose steps magnify the last bit
+    #: keeps them, since the shape of a batch decides how its products are rounded.
+    drops_stalled: bool = True
+
+    @abstractmethod
+    def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> S:
+        """Evaluate the starting points."""
+
+    @abstractmethod
+    def step(self, objective: Objective, state: S) -> S:
+        """One move of every point; a point that cannot improve stays where it is."""
+
+    @abstractmethod
+    def stalled(self, state: S) -> torch.Tensor:
+        """Which points (B,) will not get further."""
+
+
+AnySolver = Solver[Any]

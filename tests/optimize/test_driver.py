@@ -1,0 +1,221 @@
+"""The driver: the best so far, problems that do not see each other, budgets, progress, seeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from quadratics import F64, Quadratics, Recorder, random_symmetric, sphere_points
+from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
+from wordsway.optimize.plan import HALFWAY
+
+P = 6
+PLAN = Plan(starts=6, explore=4, keep=3, steps=40, rounds=1, children=4, scatter=False)
+PLANS = {
+    "generations": PLAN,
+    "one phase": replace(PLAN, rounds=0),
+    "conjugate": replace(PLAN, solver="conjugate", rounds=0, steps=60),
+    "lbfgs": replace(PLAN, solver="lbfgs", rounds=0, keep=1, tolerance=0),
+    "scattered": replace(PLAN, scatter=True),
+}
+every_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
+
+
+def quadratics(count: int, bytes_kept: int = 0) -> Quadratics:
+    radii = [1.0 + 0.5 * i for i in range(count)]
+    H = [random_symmetric(P, i) for i in range(count)]
+    return Quadratics(H, radii, bytes_kept=bytes_kept)
+
+
+@every_plan
+def test_every_problem_reaches_its_maximum(plan: Plan):
+    objective = quadratics(3)
+    found = maximise(objective, torch.arange(3), plan, seed=0, memory=2**20)
+    for i in range(3):
+        assert float(found.value[i]) == pytest.approx(objective.maximum(i), rel=1e-3)
+        assert float(found.x[i].norm()) <= float(objective.reach[i]) * (1 + 1e-12)
+    torch.testing.assert_close(objective.value(found.problems, found.x), found.value)
+
+
+@every_plan
+def test_a_result_depends_neither_on_the_other_problems_nor_on_the_memory(plan: Plan):
+    everything = maximise(quadratics(4), torch.arange(4), plan, seed=3, memory=2**20)
+    some = maximise(quadratics(4), torch.tensor([2, 0]), plan, seed=3, memory=2**20)
+    assert torch.equal(some.x, everything.x[[2, 0]])
+    assert torch.equal(some.value, everything.value[[2, 0]])
+    for memory in (1, 7, 13):
+        tight = maximise(quadratics(4), torch.arange(4), plan, seed=3, memory=memory)
+        assert torch.equal(tight.x, everything.x) and torch.equal(tight.value, everything.value)
+        assert torch.equal(tight.settled, everything.settled)
+
+
+@every_plan
+@pytest.mark.parametrize("memory", [1, 5, 24])
+def test_no_evaluation_exceeds_the_memory(plan: Plan, memory: int):
+    objective = quadratics(4)
+    maximise(objective, torch.arange(4), plan, seed=0, memory=memory)
+    assert max(objective.evaluated) <= memory
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_other_ones():
+    plan = replace(PLAN, steps=2)
+    first, again, other = (
+        maximise(quadratics(2), torch.arange(2), plan, seed=seed, memory=2**20)
+        for seed in (5, 5, 6)
+    )
+    assert torch.equal(first.x, again.x)
+    assert not torch.equal(first.x, other.x)
+    stream = maximise(quadratics(2), torch.arange(2), plan, seed=5, memory=2**20, stream="else")
+    assert not torch.equal(first.x, stream.x)
+
+
+@every_plan
+def test_the_best_so_far_is_never_lost(plan: Plan):
+    """The result is at least as good as every point that was evaluated on the way."""
+
+    class Watched(Quadratics):
+        best = -torch.inf
+
+        def value_and_gradient(
+            self, which: torch.Tensor, x: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            value, gradient = super().value_and_gradient(which, x)
+            self.best = max(self.best, float(value.max()))
+            return value, gradient
+
+    objective = Watched([random_symmetric(P, 0)], [1.0])
+    found = maximise(objective, torch.tensor([0]), replace(plan, steps=3), seed=0, memory=2**20)
+    kept = plan.solver != "lbfgs"  # which may refuse a gain smaller than it hoped for
+    assert float(found.value) >= objective.best - (1e-15 if kept else 1e-3)
+    more = maximise(objective, torch.tensor([0]), replace(plan, steps=30), seed=0, memory=2**20)
+    assert float(more.value) >= float(found.value)
+
+
+@every_plan
+@pytest.mark.parametrize("memory", [8, 2**20])
+def test_progress_moves_forward_to_the_total(plan: Plan, memory: int):
+    recorder = Recorder()
+    maximise(quadratics(3), torch.arange(3), plan, seed=0, memory=memory, progress=recorder)
+    done = [call[1] for call in recorder.calls]
+    assert done == sorted(done) and done[0] > 0
+    assert {call[0] for call in recorder.calls} == {"searching"}
+    assert {call[2] for call in recorder.calls} == {3 * plan.evaluations} == {done[-1]}
+    best = [float(call[3].removeprefix("best ")) for call in recorder.calls]
+    assert best == sorted(best)
+
+
+def test_points_that_have_stalled_are_not_evaluated_again():
+    """From the maximum itself nothing improves: the budget of steps is not spent."""
+    objective = Quadratics([torch.diag(torch.tensor([3.0, 1.0], dtype=F64))], [1.0])
+    top = torch.tensor([[1.0, 0.0]], dtype=F64)
+
+    def starts(_: Objective, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+        return top.expand(count, -1)
+
+    plan = Plan(starts=2, explore=0, keep=2, steps=1000, rounds=0, scatter=False)
+    found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20, starts=starts)
+    assert found.converged and sum(objective.evaluated) < 50
+    assert torch.equal(found.x, top)
+
+
+def test_a_spent_budget_is_said():
+    plan = Plan(starts=2, explore=0, keep=1, steps=2, rounds=0, scatter=False)
+    found = maximise(quadratics(2), torch.arange(2), plan, seed=0, memory=2**20)
+    assert not found.converged and not found.settled.any()
+
+
+def test_a_solved_problem_ends_its_search():
+    objective = quadratics(1)
+    objective.enough = 0.5 * objective.maximum(0)
+    plan = replace(PLANS["lbfgs"], steps=500)
+    found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20)
+    spent = sum(objective.evaluated)
+    assert found.converged and float(found.value) > objective.enough
+    full = quadratics(1)
+    maximise(full, torch.tensor([0]), plan, seed=0, memory=2**20)
+    assert spent < sum(full.evaluated)
+
+
+def test_what_evaluations_leave_behind_is_budgeted():
+    plan = replace(PLANS["conjugate"], starts=1, keep=1)
+    found = maximise(
+        quadratics(1, bytes_kept=100), torch.tensor([0]), plan, seed=0, memory=100 * 11
+    )
+    unlimited = maximise(
+        quadratics(1), torch.tensor([0]), replace(plan, steps=10), seed=0, memory=2**20
+    )
+    assert torch.equal(found.x, unlimited.x), "eleven evaluations are ten steps"
+    with pytest.raises(MemoryBudgetError, match="name fewer positions"):
+        maximise(quadratics(1, bytes_kept=100), torch.tensor([0]), plan, seed=0, memory=250)
+
+
+def test_an_unknown_solver_is_refused():
+    with pytest.raises(InputError, match="a solver among ascent, conjugate, lbfgs"):
+        maximise(quadratics(1), torch.tensor([0]), Plan(solver="magic"), seed=0, memory=1)
+
+
+def test_many_problems_are_ranked_and_the_largest_searched_in_full():
+    objective = quadratics(11)
+    recorder = Recorder()
+    ranked = maximise_ranked(
+        objective, torch.arange(11), PLAN, seed=0, memory=2**20, progress=recorder
+    )
+    light = maximise(quadratics(11), torch.arange(11), PLAN.lighter(), seed=0, memory=2**20)
+    top = light.value.topk(4).indices
+    full = maximise(quadratics(11), top, PLAN, seed=0, memory=2**20)
+    expected = light.value.clone()
+    expected[top] = torch.maximum(expected[top], full.value)
+    assert torch.equal(ranked.value, expected)
+    torch.testing.assert_close(objective.value(ranked.problems, ranked.x), ranked.value)
+    done = [call[1] for call in recorder.calls]
+    assert done == sorted(done) and done[-1] == recorder.calls[-1][2]
+    few = maximise_ranked(quadratics(3), torch.arange(3), PLAN, seed=0, memory=2**20)
+    same = maximise(quadratics(3), torch.arange(3), PLAN, seed=0, memory=2**20)
+    assert torch.equal(few.x, same.x)
+
+
+@pytest.mark.parametrize(
+    "field", ["starts", "explore", "keep", "steps", "rounds", "children", "tolerance"]
+)
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_bad_plans_are_refused(field: str, value: Any):
+    with pytest.raises(InputError, match=f"a plan with {field}"):
+        Plan(**{field: value})
+
+
+def test_plans_are_scaled_and_made_lighter():
+    plan = Plan(starts=10, steps=40)
+    assert (plan.scaled(0.5).starts, plan.scaled(0.5).steps) == (5, 20)
+    assert plan.scaled(0.01).starts == 1 == plan.scaled(0.01).steps
+    assert plan.lighter().evaluations < plan.evaluations / 2
+    assert Plan(solver="conjugate", steps=30).lighter().steps == 10
+    assert plan.steps_at_most == 4 * (8 + HALFWAY) + 40
+    assert replace(plan, rounds=0).steps_at_most == 8 + 40
+    for effort in (0.0, 1e4, float("nan")):
+        with pytest.raises(InputError, match="an effort between"):
+            plan.scaled(effort)
+
+
+@every_plan
+def test_a_plan_says_how_many_points_are_evaluated(plan: Plan):
+    """Counted: no more than the plan says (three values per step of conjugate gradients)."""
+    objective = quadratics(1)
+    maximise(objective, torch.tensor([0]), replace(plan, scatter=False), seed=0, memory=2**20)
+    most = plan.evaluations * (3 if plan.solver == "conjugate" else 1)
+    power_steps = 3
+    assert sum(objective.evaluated) <= most + power_steps
+
+
+def test_starts_of_ones_own_are_taken():
+    seen = []
+
+    def starts(_: Objective, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+        seen.append((problem, count))
+        return sphere_points(count, P, 0.5)
+
+    maximise(quadratics(3), torch.tensor([2, 1]), PLAN, seed=0, memory=2**20, starts=starts)
+    assert seen == [(2, 6), (1, 6)]
