@@ -19,6 +19,8 @@ from wordsway.result import use_renderer
 from wordsway.version import __version__
 
 if TYPE_CHECKING:
+    from wordsway.audit.pairs import pairs
+    from wordsway.audit.pairs_result import Pairs
     from wordsway.errors import InputError, MemoryBudgetError, WordswayError
     from wordsway.experiments.texts import paper_samples
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 #: Where each name lives.
 _MODULES = {
+    "audit.pairs": ("pairs",),
+    "audit.pairs_result": ("Pairs",),
     "errors": ("InputError", "MemoryBudgetError", "WordswayError"),
     "gaussian": ("GaussianMatrix", "TokenMatrix"),
     "learning.learn": ("Learned", "Learning", "learn"),
@@ -84,6 +88,7 @@ __all__ = [
     "Learned",
     "Learning",
     "MemoryBudgetError",
+    "Pairs",
     "Plan",
     "Probe",
     "Reading",
@@ -108,6 +113,7 @@ __all__ = [
     "corpus",
     "draw",
     "learn",
+    "pairs",
     "paper_samples",
     "sensitivity",
     "swap",

@@ -14,6 +14,9 @@ import pytest
 from rich.console import Console
 
 from pages import HARMFUL, HOSTILE, Page, printed
+from wordsway.audit.background import place_of
+from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
+from wordsway.audit.table import Refused
 from wordsway.escape import readable
 from wordsway.probing.attention import Attention, AttentionMap
 from wordsway.probing.attract import Attracted
@@ -130,6 +133,23 @@ def attracted(text: str) -> Attracted:
     )
 
 
+def pairs(text: str) -> Pairs:
+    other = " ".join([*text.split()[:-1], "good"])
+    numbers = (
+        (0.9697, 0.2521, 12.5, 0.81, (0.0123, 0.3, 0.2521), 1),
+        (-0.1, 1.5, None, None, (0.1, 1.5), 1),
+    )
+    models = tuple(
+        PairInModel(name, *row) for name, row in zip((ABOUT["name"], "b"), numbers, strict=True)
+    )
+    both = (
+        Pair(text, other, text[:30], 1, place_of(text, other), models),
+        Pair(text, f"Not {text}", "", 2, place_of(text, f"Not {text}"), models),
+    )
+    refused = (Refused(3, f"the text has no word {text[:20]!r}"),)
+    return Pairs(both, (ABOUT, ABOUT | {"name": "b"}), refused, 100, 3, 1.5, VERSIONS)
+
+
 #: A result of each kind, and numbers of it that every view says.
 RESULTS: dict[type[Result], tuple[Callable[[str], Result], tuple[str, ...]]] = {
     Words: (words, ("0.01757", "3.3×")),
@@ -137,6 +157,7 @@ RESULTS: dict[type[Result], tuple[Callable[[str], Result], tuple[str, ...]]] = {
     Comparison: (comparison, ("0.057", "0.068", "0.494", "0.182", "cut at 9 tokens")),
     Attention: (attention, ("layer 1 of 6", "12 heads")),
     Attracted: (attracted, ("0.3333", "11.1×", "head 4")),
+    Pairs: (pairs, ("0.9697", "0.2521", "12 %", "layer 1 of 2")),
 }
 EVERY = pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
 EACH = pytest.mark.parametrize("name", TEXTS)

@@ -46,6 +46,11 @@ def sentences(text: str) -> Iterator[str]:
         yield " ".join(text[start:].split())
 
 
+def plain(sentence: str) -> bool:
+    """A quick look: from a capital to a full stop, without quotations, dashes and the like."""
+    return _PLAIN.fullmatch(sentence) is not None and _LOOSE.search(sentence) is None
+
+
 def readable(sentence: str) -> bool:
     """A whole English sentence of 8 to 30 words in plain signs, without slips of the pen.
 
@@ -54,7 +59,7 @@ def readable(sentence: str) -> bool:
     >>> readable("the story is simpel but teh actors make it a pleasure.")
     False
     """
-    if not _PLAIN.fullmatch(sentence) or _LOOSE.search(sentence):
+    if not plain(sentence):
         return False
     words = [sentence[a:b] for a, b in word_spans(sentence)]
     spelled = [word for word in words if word[0].isalnum()]

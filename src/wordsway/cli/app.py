@@ -19,6 +19,7 @@ from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
+from wordsway.cli.pairs import pairs_command
 from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
@@ -43,6 +44,7 @@ app.command("words")(words_command)
 app.command("swap")(swap_command)
 app.command("attention")(attention_command)
 app.command("compare")(compare_command)
+app.command("pairs")(pairs_command)
 app.add_typer(data_app, name="data")
 
 

@@ -85,7 +85,7 @@ def opposite(word: str) -> str | None:
     """
     if word in SURE_OPPOSITES:
         return SURE_OPPOSITES[word]
-    reading = likely(word)
+    reading = likely(word) if word.isalpha() else None
     if reading is None or word in FUNCTION or reading[0] in REFUSED:
         return None
     base, pos, _ = reading
@@ -101,7 +101,7 @@ def same(word: str) -> str | None:
     """
     if word in SURE_SYNONYMS:
         return SURE_SYNONYMS[word]
-    reading = likely(word)
+    reading = likely(word) if word.isalpha() else None
     if reading is None or reading[0] not in ACCEPTED:
         return None
     base, pos, _ = reading
@@ -139,10 +139,8 @@ def _usable(one: str, pos: Pos) -> bool:
 
 def _replaced(sentence: Sentence, other: Callable[[str], str | None]) -> Iterator[Change]:
     for at, word in enumerate(sentence.lower):
-        if not word.isalpha() or sentence.in_name(at):
-            continue
         new = other(word)
-        if new is None or new in sentence.words:
+        if new is None or new in sentence.words or sentence.in_name(at):
             continue
         before, after = sentence.word(at - 1), sentence.word(at + 1)
         if before in NOT_AFTER.get(word, ()) or after in NOT_BEFORE.get(word, ()):

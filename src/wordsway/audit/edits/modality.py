@@ -118,6 +118,8 @@ def _comparatives(sentence: Sentence) -> Iterator[Change]:
         return
     for at, word in enumerate(sentence.lower):
         before, after = sentence.word(at - 1), sentence.word(at + 1)
+        if word not in _OPPOSITES and word not in _DEGREE:
+            continue
         if sentence.named(at) or sentence.named(at + 1):
             continue
         if word in _SUPERLATIVES:

@@ -37,10 +37,12 @@ _NOT_BESIDE = {"or", "to", "and", "something", "plus", "-"}
 
 def _numbers(sentence: Sentence) -> Iterator[Change]:
     for at, token in enumerate(sentence.tokens):
-        if sentence.in_name(at) and not _DIGITS.fullmatch(token.text):
-            continue
         if token.lower in _WORDS:
-            if not _beside_another(sentence, at) and _counted(sentence, at + 1):
+            if (
+                not sentence.in_name(at)
+                and not _beside_another(sentence, at)
+                and _counted(sentence, at + 1)
+            ):
                 yield sentence.replaced(at, at, _WORDS[token.lower])
         elif _DIGITS.fullmatch(token.text) and not _glued(sentence, at):
             if _beside_another(sentence, at) or token.text in ("180", "360", "911"):
@@ -139,13 +141,15 @@ _COUNTS = set(_WORDS) | words("few several many hundred thousand dozen couple")
 
 def _units(sentence: Sentence) -> Iterator[Change]:
     for at in range(1, len(sentence.tokens)):
+        number = sentence.word(at - 1)
+        if number not in _COUNTS and not number.isdigit():
+            continue
         word = sentence.word(at)
         base = next((one for one, many in _PLURALS.items() if many == word), None)
         base = base or (word if word in _SAME else singular(word))
         if base not in _UNITS or sentence.in_name(at):
             continue
-        number = sentence.word(at - 1)
-        if not (number in _COUNTS or re.fullmatch(r"\d+", number)) or sentence.named(at - 1):
+        if sentence.named(at - 1):
             continue
         if sentence.word(at + 1) == "old" or re.fullmatch(r"(19|20)\d\d", number):
             continue
@@ -184,6 +188,8 @@ def _quantifiers(sentence: Sentence) -> Iterator[Change]:
     words = sentence.lower
     negations = sum(negated(word) for word in words)
     for at, word in enumerate(words):
+        if word not in _SINGLE and word not in _WITH_OF:
+            continue
         if negations > negated(word) or sentence.in_name(at):
             continue
         if word in _WITH_OF and sentence.word(at + 1) == "of":

@@ -1,0 +1,203 @@
+"""Which texts an audit looks at, and which edits it makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wordsway.audit.background import place_of
+from wordsway.audit.edits.edit import Edit, Role, Sentence
+from wordsway.audit.edits.kinds import KEEPING, RULES, TURNING
+from wordsway.audit.sentences import PACKAGED, packaged, plain, readable, sentences
+from wordsway.audit.table import PairRow, Refused, read_table
+from wordsway.errors import InputError, positive
+from wordsway.progress import Progress, silent
+from wordsway.seeds import derive
+from wordsway.text import corpus, draw
+
+#: Texts per kind, and of a quick audit.
+TEXTS, QUICK = 200, 40
+#: Reviews that are read per text of a kind, and at least: the rarest kinds need that many.
+REVIEWS, FEWEST = 40, 1000
+#: Words of a sentence of a user's own texts.
+SHORTEST, LONGEST = 3, 60
+#: Kinds in a user's table that mean: this one keeps the meaning.
+KEEPING_NAMES = {*KEEPING, "keeping", "keep", "keeps", "synonym", "paraphrase", "same"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A text with its edits: at most one per kind, at least one that turns and one that keeps."""
+
+    id: str
+    text: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The texts of an audit; ``source`` says where they come from, ``refused`` what was left out
+    and why, ``unused`` how many texts allow no edit.
+    """
+
+    cases: tuple[Case, ...]
+    kinds: tuple[str, ...]
+    source: str
+    refused: tuple[Refused, ...] = ()
+    unused: int = 0
+
+
+def collect(
+    data: str | Path | Sequence[str] = "imdb",
+    *,
+    kinds: Sequence[str] | None = None,
+    texts: int = TEXTS,
+    seed: int = 0,
+    encoding: str | None = None,
+    progress: Progress = silent,
+) -> Cases:
+    """Texts for each kind, in an order drawn by the seed.
+
+    Parameters
+    ----------
+    data : "imdb" (sentences of reviews), "everyday", "medical", "legal" or "packaged" (the
+        package's own), a file of texts or of pairs, or a list of texts
+    kinds : kinds of turning edits; all by default
+    texts : how many per kind, at most
+    """
+    wanted = _kinds(kinds)
+    positive("texts", texts)
+    if isinstance(data, (str, Path)) and str(data) not in ("imdb", "packaged", *PACKAGED):
+        table = read_table(data, encoding)
+        if table.pairs:
+            return _from_pairs(table.pairs, table.refused, Path(data).name, kinds, seed)
+        own = [(f"row {row}", text) for row, text in table.texts]
+        return _edited(_cut(own), wanted, texts, seed, Path(data).name, table.refused, progress)
+    if not isinstance(data, (str, Path)):
+        own = [(f"text {number}", text) for number, text in enumerate(data, 1)]
+        return _edited(_cut(own), wanted, texts, seed, "texts", (), progress)
+    if str(data) == "imdb":
+        return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
+    topic = None if str(data) == "packaged" else str(data)
+    ours = [(f"{name} {number}", text) for number, (name, text) in enumerate(packaged(topic), 1)]
+    return _edited(ours, wanted, texts, seed, str(data), (), progress)
+
+
+def _kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
+    unknown = [kind for kind in kinds or () if kind not in TURNING]
+    if unknown:
+        raise InputError(
+            f"kinds among {', '.join(TURNING)}", unknown[0], "leave them out for all kinds"
+        )
+    return tuple(kinds) if kinds else TURNING
+
+
+def _reviews(texts: int, seed: int, progress: Progress) -> Iterator[tuple[str, str]]:
+    """Readable sentences of IMDb reviews, in an order drawn by the seed."""
+    progress("drawing reviews", 0, 0)
+    source = corpus("imdb")
+    for review in draw(source, max(FEWEST, REVIEWS * texts), derive(seed, "audit")):
+        for number, sentence in enumerate(sentences(review.text), 1):
+            if plain(sentence):
+                yield f"{review.id} sentence {number}", sentence
+
+
+def _cut(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The sentences of a user's own texts, whatever they look like."""
+    for name, text in texts:
+        for sentence in sentences(text):
+            if SHORTEST <= len(sentence.split()) <= LONGEST:
+                yield name, sentence
+
+
+def _edited(
+    texts: Iterable[tuple[str, str]],
+    kinds: Sequence[str],
+    count: int,
+    seed: int,
+    source: str,
+    refused: Sequence[Refused],
+    progress: Progress,
+) -> Cases:
+    """The first ``count`` texts for every kind; a text serves as many kinds as it can."""
+    left = dict.fromkeys(kinds, count)
+    cases: list[Case] = []
+    seen: set[str] = set()
+    unused = 0
+    for name, text in texts:
+        if text in seen:
+            continue
+        seen.add(text)
+        sentence = Sentence(text)
+        turning = [edit for kind in kinds if left[kind] for edit in _one(sentence, kind, seed)]
+        keeping: list[Edit] = []
+        if turning and (source != "imdb" or readable(text)):
+            keeping = [edit for kind in KEEPING for edit in _one(sentence, kind, seed)]
+        if not keeping:
+            unused += 1
+            continue
+        cases.append(Case(name, text, (*turning, *keeping)))
+        for edit in turning:
+            left[edit.kind] -= 1
+        progress("finding edits", len(kinds) * count - sum(left.values()), len(kinds) * count)
+        if not any(left.values()):
+            break
+    if not cases:
+        raise InputError(
+            f"English texts in {source} with a word that can be edited",
+            f"none among {len(seen)}",
+            "pass pairs of your own: columns a,b,kind",
+        )
+    return Cases(tuple(cases), tuple(kinds), source, tuple(refused), unused)
+
+
+def _one(sentence: Sentence, kind: str, seed: int) -> list[Edit]:
+    """One edit of this kind, drawn by the seed; none where there is none."""
+    found = RULES[kind].edits(sentence)
+    if not found:
+        return []
+    return [found[derive(seed, "edit", kind, sentence.text) % len(found)]]
+
+
+def _from_pairs(
+    pairs: Sequence[PairRow],
+    refused: Sequence[Refused],
+    source: str,
+    kinds: Sequence[str] | None,
+    seed: int,
+) -> Cases:
+    """A user's own pairs, by their first text; where none of them keeps it, our own edits do."""
+    by_text: dict[str, list[PairRow]] = {}
+    for row in pairs:
+        by_text.setdefault(row.a, []).append(row)
+    left_out = list(refused)
+    cases = []
+    for text, rows in by_text.items():
+        edits = [_own_edit(row) for row in rows]
+        if not any(edit.role == "keeping" for edit in edits):
+            sentence = Sentence(text)
+            edits += [edit for kind in KEEPING for edit in _one(sentence, kind, seed)]
+        if kinds is not None:
+            edits = [edit for edit in edits if edit.role == "keeping" or edit.kind in kinds]
+        roles = {edit.role for edit in edits}
+        if roles == {"turning", "keeping"}:
+            cases.append(Case(f"row {rows[0].row}", text, tuple(edits)))
+        else:
+            missing = "keeps" if "turning" in roles else "turns"
+            reason = f"no pair of this text {missing} its meaning: add one, with its kind"
+            left_out += [Refused(row.row, reason) for row in rows]
+    if not cases:
+        raise InputError(
+            f"texts in {source} with a pair that turns and one that keeps the meaning",
+            str(left_out[0]) if left_out else "none",
+            "add rows whose kind is keeping",
+        )
+    found = tuple(dict.fromkeys(e.kind for c in cases for e in c.edits if e.role == "turning"))
+    left_out.sort(key=lambda one: one.row)
+    return Cases(tuple(cases), found, source, tuple(left_out))
+
+
+def _own_edit(row: PairRow) -> Edit:
+    role: Role = "keeping" if row.kind.lower() in KEEPING_NAMES else "turning"
+    return Edit(row.a, *place_of(row.a, row.b), row.kind or "own", role)

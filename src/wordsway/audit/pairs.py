@@ -1,0 +1,119 @@
+"""The verb `pairs`: two texts that differ in a few words, and how far apart models hold them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from wordsway.audit.background import place_of
+from wordsway.audit.changes import changes
+from wordsway.audit.encoder import Encoder
+from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
+from wordsway.audit.table import PairRow, Refused, read_table, unusable
+from wordsway.errors import InputError, first_line, positive
+from wordsway.models.probe import Probe
+from wordsway.progress import Progress, silent
+from wordsway.result import versions
+
+#: Random real words that a pair is compared with.
+DRAWS = 100
+
+
+def pairs(
+    a: str | Path | Sequence[Sequence[str]],
+    b: str | None = None,
+    models: str | Probe | Sequence[str | Probe] = "minilm",
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    encoding: str | None = None,
+    progress: Progress = silent,
+) -> Pairs:
+    """Two texts in several models: cosine, change, percentile, and the layer in which they part.
+
+    Parameters
+    ----------
+    a, b : two texts; or ``a`` alone, a list of (a, b) or (a, b, kind), or the path of a table with
+        columns a, b or text, word, replacement, and optionally kind
+    models : names, hub ids, folders or probes
+    draws : random real words in the same place, of which ``percentile`` is the share that moves
+        the model less; 0 for none
+    """
+    started = time.perf_counter()
+    if draws:
+        positive("draws", draws)
+    rows, refused = _rows(a, b, encoding)
+    if not rows:
+        raise InputError("a pair to measure", str(refused[0]) if refused else "none", "mend it")
+    asked = [models] if isinstance(models, (str, Probe, Path)) else list(models)
+    if not asked:
+        raise InputError("a model", "none", "name one: minilm")
+    found: dict[int, list[PairInModel]] = {row.row: [] for row in rows}
+    described: list[dict[str, Any]] = []
+    for number, model in enumerate(asked):
+        probe = model if isinstance(model, Probe) else Probe(model)
+        described.append(probe.describe() | {"pooling": probe.pooling})
+        encoder, name = Encoder(probe), str(described[-1]["name"])
+        for count, row in enumerate(rows):
+            if row.row in found:
+                try:
+                    found[row.row].append(_measured(encoder, name, row, draws, seed))
+                except InputError as error:
+                    refused.append(Refused(row.row, f"{name}: {first_line(error)}"))
+                    del found[row.row]
+            done = number * len(rows) + count + 1
+            progress(f"pairs through {name}", done, len(asked) * len(rows))
+    if not found:
+        raise InputError("a pair that the models can read", str(refused[0]), "mend it")
+    measured = tuple(
+        Pair(row.a, row.b, row.kind, row.row, place_of(row.a, row.b), tuple(found[row.row]))
+        for row in rows
+        if row.row in found
+    )
+    refused.sort(key=lambda one: one.row)
+    seconds = time.perf_counter() - started
+    return Pairs(measured, tuple(described), tuple(refused), draws, seed, seconds, versions())
+
+
+def _measured(encoder: Encoder, name: str, row: PairRow, draws: int, seed: int) -> PairInModel:
+    (change,) = changes(encoder, row.a, [place_of(row.a, row.b)], draws=draws, seed=seed)
+    typical = None if change.typical is None else 1.0 - change.typical
+    layers = change.layers
+    about = (change.cosine, layers[-1], change.percentile, typical, layers, change.parts)
+    return PairInModel(name, *about)
+
+
+def _rows(
+    a: str | Path | Sequence[Sequence[str]], b: str | None, encoding: str | None
+) -> tuple[list[PairRow], list[Refused]]:
+    if b is not None:
+        if not isinstance(a, str):
+            raise InputError("two texts", type(a).__name__, "pass them as strings")
+        return _checked([(a, b)])
+    if isinstance(a, (str, Path)):
+        table = read_table(a, encoding)
+        if table.texts and not table.pairs:
+            raise InputError(
+                f"pairs in {Path(a).name}", "texts only", "name the columns a,b in the first line"
+            )
+        return list(table.pairs), list(table.refused)
+    return _checked(a)
+
+
+def _checked(given: Sequence[Sequence[str]]) -> tuple[list[PairRow], list[Refused]]:
+    rows, refused = [], []
+    for number, cells in enumerate(given, 1):
+        if isinstance(cells, str) or len(cells) not in (2, 3):
+            raise InputError(
+                "pairs (a, b) or (a, b, kind)", repr(cells)[:60], "pass two texts each"
+            )
+        a, b, kind = (*cells, "")[:3]
+        same = "the two texts are the same" if a == b else None
+        reason = unusable(a) or unusable(b) or same
+        if reason:
+            refused.append(Refused(number, reason))
+        else:
+            rows.append(PairRow(number, a, b, kind))
+    return rows, refused

@@ -1,0 +1,153 @@
+"""What an audit says: how well each model notices each kind of turning word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wordsway.audit.retrieval import Retrieval
+from wordsway.audit.scores import BlindSpot, KindScore, Measured
+from wordsway.audit.table import Refused
+from wordsway.result import Result, fields_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class KeepingScore:
+    """One kind of keeping edits in one model: medians of the change and of the percentile."""
+
+    kind: str
+    edits: int
+    median: float
+    percentile: float | None
+
+
+@dataclass(frozen=True)
+class ModelAudit:
+    """One model: its scores, its ten worst blind spots, and how rankings of documents moved."""
+
+    name: str
+    about: dict[str, Any]
+    kinds: tuple[KindScore, ...]
+    keeping: tuple[KeepingScore, ...]
+    blind_spots: tuple[BlindSpot, ...]
+    retrieval: tuple[Retrieval, ...]
+    measured: tuple[Measured, ...]
+    failed: tuple[Refused, ...] = ()
+
+    @property
+    def mean_auc(self) -> float:
+        """The mean over kinds: what the league is ordered by."""
+        return float(np.mean([score.auc for score in self.kinds]))
+
+    def kind(self, name: str) -> KindScore | None:
+        return next((score for score in self.kinds if score.kind == name), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "mean_auc": self.mean_auc,
+            "kinds": [
+                fields_of(score) | {"layers": [fields_of(one) for one in score.layers]}
+                for score in self.kinds
+            ],
+            "keeping": [fields_of(one) for one in self.keeping],
+            "blind_spots": [fields_of(one) for one in self.blind_spots],
+            "retrieval": [fields_of(one) for one in self.retrieval],
+            "failed": [fields_of(one) for one in self.failed],
+            "about": self.about,
+        }
+
+
+@dataclass(frozen=True)
+class Audit(Result):
+    """A league: every model on the same edits, best first.
+
+    ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
+    random words beside each edit, ``refused`` rows that could not be used, ``gate`` what
+    ``fail_under`` found wanting.
+    """
+
+    models: tuple[ModelAudit, ...]
+    data: str
+    texts: int
+    unused: int
+    target: str
+    draws: int
+    seed: int
+    refused: tuple[Refused, ...]
+    gate: tuple[str, ...]
+    interrupted: bool
+    seconds: float
+    versions: dict[str, str]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of turning edits, in the order of the rules."""
+        return list(dict.fromkeys(score.kind for model in self.models for score in model.kinds))
+
+    def to_dict(self) -> dict[str, Any]:
+        return fields_of(self) | {
+            "models": [model.to_dict() for model in self.models],
+            "refused": [fields_of(one) for one in self.refused],
+            "gate": list(self.gate),
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per model and kind."""
+        import pandas
+
+        left_out = ("layers",)
+        rows = [
+            {"model": model.name}
+            | {name: value for name, value in fields_of(score).items() if name not in left_out}
+            for model in self.models
+            for score in model.kinds
+        ]
+        return pandas.DataFrame(rows).astype({"heard": "Int64", "lost": "Int64"})
+
+    def edits_frame(self) -> pandas.DataFrame:
+        """A data frame with one row per model and edit: the texts that were used, and what each
+        edit changed.
+        """
+        import pandas
+
+        rows = [
+            {
+                "model": model.name,
+                "id": text.id,
+                "kind": edit.kind,
+                "role": edit.role,
+                "text": edit.text,
+                "edited": edit.edited,
+                "before": edit.before,
+                "after": edit.after,
+                "change": change.value,
+                "percentile": change.percentile,
+                "cosine": change.cosine,
+            }
+            for model in self.models
+            for text in model.measured
+            for edit, change in zip(text.edits, text.changes, strict=True)
+        ]
+        return pandas.DataFrame(rows)
+
+
+def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
+    """Medians per kind of keeping edit."""
+    found: dict[str, list[tuple[float, float | None]]] = {}
+    for text in measured:
+        for edit, change in text.with_role("keeping"):
+            found.setdefault(edit.kind, []).append((change.value, change.percentile))
+    scores = []
+    for kind, values in sorted(found.items(), key=lambda item: -len(item[1])):
+        shares = [share for _, share in values if share is not None]
+        middle = float(np.median([value for value, _ in values]))
+        median_share = float(np.median(shares)) if shares else None
+        scores.append(KeepingScore(kind, len(values), middle, median_share))
+    return tuple(scores)

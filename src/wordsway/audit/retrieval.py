@@ -1,0 +1,112 @@
+"""What a search engineer sees: does a turned query still find the same documents?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from wordsway.audit.encoder import Encoder
+from wordsway.audit.scores import Measured
+from wordsway.audit.table import LONGEST, read_table
+from wordsway.errors import InputError
+from wordsway.models.cache import Cache
+from wordsway.progress import Progress, silent
+
+#: Documents at the top of a ranking.
+TOP = 10
+#: Texts that are embedded, and kept, at a time.
+SHARD = 64
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """Queries and their edited twins of one kind: the mean share of the top ten that stays, the
+    share of queries whose first document stays, and the median rank that this document has then.
+    """
+
+    kind: str
+    role: str
+    queries: int
+    stays: float
+    first_stays: float
+    first_rank: float
+
+
+def documents_of(path: str, encoding: str | None = None) -> list[str]:
+    """The documents of a file: one per row or line."""
+    table = read_table(path, encoding)
+    texts = list(dict.fromkeys(text for _, text in table.texts))
+    if len(texts) <= TOP:
+        raise InputError(
+            f"more than {TOP} documents in {path}",
+            f"{len(texts)} that can be used",
+            f"one per line, of at most {LONGEST:,} characters",
+        )
+    return texts
+
+
+def retrieval(
+    encoder: Encoder,
+    measured: Sequence[Measured],
+    documents: Sequence[str],
+    progress: Progress = silent,
+) -> tuple[Retrieval, ...]:
+    """Rank the documents by cosine for every text and every edited text."""
+    found = embedded(encoder, documents, progress)
+    rows: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    for count, text in enumerate(measured):
+        texts = [text.text, *(edit.edited for edit in text.edits)]
+        scores = _unit(_last(encoder, texts)) @ found.T
+        # Ties go to the document that comes first, so that a ranking is the same everywhere.
+        order = torch.argsort(-scores, dim=1, stable=True)
+        top = set(order[0, :TOP].tolist())
+        for number, edit in enumerate(text.edits, 1):
+            ranking = order[number].tolist()
+            stays = len(top & set(ranking[:TOP])) / TOP
+            rank = ranking.index(int(order[0, 0])) + 1
+            rows.setdefault((edit.role, edit.kind), []).append((stays, rank == 1, rank))
+        progress("ranking documents", count + 1, len(measured))
+    return tuple(
+        Retrieval(
+            kind,
+            role,
+            len(values),
+            float(np.mean([one[0] for one in values])),
+            float(np.mean([one[1] for one in values])),
+            float(np.median([one[2] for one in values])),
+        )
+        for (role, kind), values in sorted(rows.items(), key=lambda item: item[0][::-1])
+    )
+
+
+def embedded(
+    encoder: Encoder, documents: Sequence[str], progress: Progress = silent
+) -> torch.Tensor:
+    """Unit vectors (N, d) of documents, cut to what the model reads; kept on disk."""
+    probe = encoder.probe
+    twin = "" if probe.options.twin is None else f"-twin-{probe.options.twin}"
+    cache = Cache(probe.files.digest[:32], f"pooled-{probe.pooling}{twin}")
+    keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in documents]
+    found = {key: rows[0] for key, rows in cache.read(keys).items()}
+    missing = [number for number, key in enumerate(keys) if key not in found]
+    for start in range(0, len(missing), SHARD):
+        some = missing[start : start + SHARD]
+        limit = min(probe.limit or 512, 512)
+        vectors = _last(encoder, [probe.cut(documents[number], limit) for number in some])
+        fresh = {keys[n]: v.numpy() for n, v in zip(some, vectors.float(), strict=True)}
+        cache.write({key: vector[None] for key, vector in fresh.items()})
+        found |= fresh
+        progress("embedding documents", start + len(some), len(missing))
+    return _unit(torch.from_numpy(np.stack([found[key] for key in keys])).double())
+
+
+def _last(encoder: Encoder, texts: Sequence[str]) -> torch.Tensor:
+    return encoder.pooled(texts)[:, -1]
+
+
+def _unit(x: torch.Tensor) -> torch.Tensor:
+    return x / x.norm(dim=-1, keepdim=True).clamp_min(1e-300)

@@ -1,0 +1,192 @@
+"""Pairs and texts of a user's own file; a row that cannot be used is told, the others go on."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wordsway.errors import InputError
+from wordsway.text import corpus
+from wordsway.text.readers import expanded, opened, there
+
+#: Characters of a text; no model here reads more.
+LONGEST = 20_000
+#: Names of columns, in the order in which they are looked for.
+FIRST = ("a", "text_a", "first", "original", "sentence1")
+SECOND = ("b", "text_b", "second", "edited", "sentence2")
+TEXT = ("text", "sentence", "review", "content")
+WORD = ("word", "old")
+REPLACEMENT = ("replacement", "new")
+KIND = ("kind", "type")
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """Two texts of a table; ``row`` counts from 1 below the header, ``kind`` is "" where none is
+    given.
+    """
+
+    row: int
+    a: str
+    b: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A row that cannot be used, and why."""
+
+    row: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a file holds: pairs of texts, or texts, and the rows that were refused."""
+
+    pairs: tuple[PairRow, ...] = ()
+    texts: tuple[tuple[int, str], ...] = ()
+    refused: tuple[Refused, ...] = ()
+
+
+def read_table(path: str | Path, encoding: str | None = None) -> Table:
+    """The pairs of a table with columns a, b or text, word, replacement (kind is optional); or its
+    texts.
+
+    Files other than .csv and .tsv are read as a corpus: one text per line or object.
+    """
+    if not there(path) or not expanded(path).is_file():
+        raise InputError(
+            "a file of pairs or texts", f"{path}, which is not there", "check its path"
+        )
+    file = expanded(path)
+    separator = SEPARATORS.get(file.suffix.lower())
+    if separator is None:
+        texts = [
+            (number, one.text) for number, one in enumerate(corpus(file, encoding=encoding), 1)
+        ]
+        return _checked_texts(texts)
+    rows = list(_rows(file, separator, encoding))
+    if len(rows) < 2:
+        raise InputError(
+            f"rows below the header of {file.name}",
+            "none" if rows else "an empty file",
+            "write columns a,b or text,word,replacement",
+        )
+    header = [name.strip().lower() for name in rows[0]]
+    body = list(enumerate(rows[1:], 1))
+    first, second = _find(header, FIRST), _find(header, SECOND)
+    text, word, new = _find(header, TEXT), _find(header, WORD), _find(header, REPLACEMENT)
+    kind = _find(header, KIND)
+    if first is not None and second is not None:
+        return _pairs(body, len(header), (first, second), kind)
+    if text is not None and word is not None and new is not None:
+        return _replacements(body, len(header), (text, word, new), kind)
+    if text is not None or len(header) == 1:
+        at = text or 0
+        return _checked_texts([(row, cells[at] if at < len(cells) else "") for row, cells in body])
+    raise InputError(
+        f"columns a,b or text,word,replacement or text in {file.name}",
+        ", ".join(header)[:80],
+        "name them in the first line",
+    )
+
+
+def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str]]:
+    csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # lines are judged, not refused
+    with opened(path, encoding) as file:
+        try:
+            yield from (cells for cells in csv.reader(file, delimiter=separator) if cells)
+        except csv.Error as error:
+            raise InputError(f"a table in {path.name}", error, "check its quotes") from None
+
+
+def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def _pairs(
+    body: list[tuple[int, list[str]]], width: int, columns: tuple[int, int], kind: int | None
+) -> Table:
+    pairs, refused = [], []
+    for row, cells in body:
+        if len(cells) < width:
+            refused.append(Refused(row, f"{len(cells)} cells, the header has {width}"))
+            continue
+        a, b = cells[columns[0]].strip(), cells[columns[1]].strip()
+        reason = unusable(a) or unusable(b) or ("the two texts are the same" if a == b else None)
+        if reason:
+            refused.append(Refused(row, reason))
+        else:
+            pairs.append(PairRow(row, a, b, "" if kind is None else cells[kind].strip()))
+    return Table(pairs=tuple(pairs), refused=tuple(refused))
+
+
+def _replacements(
+    body: list[tuple[int, list[str]]],
+    width: int,
+    columns: tuple[int, int, int],
+    kind: int | None,
+) -> Table:
+    pairs, refused = [], []
+    for row, cells in body:
+        if len(cells) < width:
+            refused.append(Refused(row, f"{len(cells)} cells, the header has {width}"))
+            continue
+        text, word, new = (cells[column].strip() for column in columns)
+        reason = unusable(text)
+        found = None if reason else _whole_word(text, word)
+        if reason is None and found is None:
+            reason = f"the text has no word {word[:40]!r}" if word else "no word to replace"
+        if reason is None and word == new:
+            reason = "the word and its replacement are the same"
+        if reason or found is None:
+            refused.append(Refused(row, reason or ""))
+            continue
+        b = " ".join((text[: found[0]] + new + text[found[1] :]).split())
+        pairs.append(PairRow(row, " ".join(text.split()), b, "" if kind is None else cells[kind]))
+    return Table(pairs=tuple(pairs), refused=tuple(refused))
+
+
+def _whole_word(text: str, word: str) -> tuple[int, int] | None:
+    """The first place where the word, or the words, stand alone."""
+    if not word:
+        return None
+    found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+    found = found or re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, flags=re.IGNORECASE)
+    return None if found is None else found.span()
+
+
+def _checked_texts(texts: Sequence[tuple[int, str]]) -> Table:
+    good, refused = [], []
+    for row, text in texts:
+        reason = unusable(text)
+        if reason:
+            refused.append(Refused(row, reason))
+        else:
+            good.append((row, text))
+    return Table(texts=tuple(good), refused=tuple(refused))
+
+
+def unusable(text: str) -> str | None:
+    """Why a text cannot be measured, or None.
+
+    >>> unusable("A text."), unusable(" ")
+    (None, 'an empty text')
+    """
+    if not text.strip():
+        return "an empty text"
+    if len(text) > LONGEST:
+        return f"a text of {len(text):,} characters, more than {LONGEST:,}"
+    if not any(char.isalnum() for char in text):
+        return "a text without a word"
+    if re.search("[\ud800-\udfff]", text):
+        return "bytes that are no UTF-8"
+    return None

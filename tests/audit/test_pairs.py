@@ -1,0 +1,230 @@
+"""Pairs of texts: places, backgrounds, numbers, tables and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tiny
+import wordsway as ws
+from wordsway.audit.background import background, common_words, place_of
+from wordsway.audit.changes import changes
+from wordsway.audit.encoder import Encoder, cosine_distance
+from wordsway.audit.table import LONGEST, read_table
+from wordsway.cli.app import run
+from wordsway.errors import InputError
+from wordsway.models.probe import Probe
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Probe:
+    return Probe(tiny.save(tmp_path_factory.mktemp("bert")))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Probe:
+    return Probe(tiny.save(tmp_path_factory.mktemp("llama"), "llama"))
+
+
+PLACES = [
+    ("It is good.", "It is not good.", "", "not "),
+    ("It is not good.", "It is good.", "not ", ""),
+    ("It is good.", "It is bad.", "good", "bad"),
+    ("It is good.", "Was it good?", "It is good.", "Was it good?"),
+    ("Good.", "Very Good.", "", "Very "),
+    ("I like the old man here.", "I like the young woman here.", "old man", "young woman"),
+    ("go", "go on", "", "on"),
+    ("a b a b", "a b", "a b", ""),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "before", "after"), PLACES)
+def test_places(a: str, b: str, before: str, after: str) -> None:
+    place = place_of(a, b)
+    assert (place.before.strip(), place.after.strip()) == (before.strip(), after.strip())
+    rebuilt = a[: place.start] + place.after + a[place.start + len(place.before) :]
+    assert rebuilt.split() == b.split()
+
+
+def test_backgrounds_are_real_words_in_that_place() -> None:
+    text = "It was an old film."
+    drawn = background(text, place_of(text, "It was a new film."), 50, seed=3)
+    known = set(common_words())
+    for one in drawn:
+        _, _, article, word, _ = one.replace(".", "").split()
+        assert article == ("an" if word[0] in "aeio" else article) and article in ("a", "an")
+        assert word in known and word not in ("old", "new")
+    assert len(set(drawn)) > 40 and len(known) > 2000
+    assert drawn == background(text, place_of(text, "It was a new film."), 50, seed=3)
+    assert drawn != background(text, place_of(text, "It was a new film."), 50, seed=4)
+    inserted = background(text, place_of(text, "It was not an old film."), 5, seed=0)
+    removed = background(text, place_of(text, "It was an film."), 5, seed=0)
+    assert all(len(one.split()) == 6 for one in inserted)
+    assert all(len(one.split()) == 5 for one in removed)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "mpnet", "llama"])
+def test_pooled_states_equal_the_naive_ones(architecture: str, tmp_path: Path) -> None:
+    import transformers
+
+    folder = tiny.save(tmp_path, architecture)
+    probe = Probe(folder)
+    texts = ["the film was good", "a dull plot", "the film was not very good and she was fine"]
+    found = Encoder(probe).pooled(texts)
+    model = transformers.AutoModel.from_pretrained(folder)
+    for row, tokens in zip(found, probe.reader(texts), strict=True):
+        ids = torch.tensor([tokens.ids])
+        states = model(input_ids=ids, output_hidden_states=True).hidden_states
+        naive = torch.stack([state[0].mean(0) for state in states]).double()
+        assert torch.allclose(row, naive, atol=1e-5)
+
+
+def test_changes_equal_the_naive_ones(bert: Probe) -> None:
+    encoder = Encoder(bert)
+    text, edited = "the film was good", "the film was not good"
+    (found,) = changes(encoder, text, [place_of(text, edited)], draws=20, seed=1)
+    u, v = encoder.pooled([text])[0], encoder.pooled([edited])[0]
+    naive = torch.nn.functional.cosine_similarity(u, v, dim=-1)
+    assert found.value == pytest.approx(1 - float(naive[-1]), abs=1e-9)
+    assert found.cosine == pytest.approx(float(naive[-1]), abs=1e-9)
+    assert found.layers[-1] == pytest.approx(float((v - u)[-1].norm() / u[-1].norm()), rel=1e-6)
+    others = background(text, place_of(text, edited), 20, 1)
+    beside = [float(cosine_distance(u[-1], encoder.pooled([one])[0, -1])) for one in others]
+    share = sum(one < found.value - 1e-12 for one in beside) / 20
+    assert found.percentile == pytest.approx(100 * share, abs=100 / 20)
+
+
+def test_targets(bert: Probe, llama: Probe) -> None:
+    text, edited = "the film was good", "the film was bad"
+    place = [place_of(text, edited)]
+    by_layer = [
+        changes(Encoder(bert, layer), text, place, draws=0, seed=0)[0] for layer in ("1", "last")
+    ]
+    assert by_layer[0].value == pytest.approx(by_layer[0].distances[1])
+    assert by_layer[1].value == pytest.approx(by_layer[1].distances[-1])
+    assert by_layer[0].percentile is None
+    with pytest.raises(InputError, match="a classifier"):
+        Encoder(bert, "logits")
+    with pytest.raises(InputError, match="head"):
+        Encoder(llama, "next-token")
+    with pytest.raises(InputError, match="a layer"):
+        Encoder(bert, "99")
+
+
+def test_next_token_of_a_decoder(tmp_path: Path) -> None:
+    import transformers
+
+    config = transformers.GPT2Config(
+        vocab_size=40,
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        n_positions=64,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    torch.manual_seed(0)
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
+    encoder = Encoder(Probe(tmp_path), "next-token")
+    text = "the film was good"
+    (found,) = changes(encoder, text, [place_of(text, "the film was bad")], draws=3, seed=0)
+    p, q = encoder.heads([text, "the film was bad"])
+    assert found.value == pytest.approx(float((p.exp() * (p - q)).sum()), rel=1e-6)
+    assert found.value > 0
+
+
+def test_pairs_side_by_side(bert: Probe, llama: Probe) -> None:
+    given = [
+        ("the film was good", "the film was not good", "negation"),
+        ("the film was good", "the film was fine", "synonym"),
+        ("a dull plot", "a dull plot", "same"),
+    ]
+    found = ws.pairs(given, models=[bert, llama], draws=10)
+    assert [pair.kind for pair in found.pairs] == ["negation", "synonym"]
+    assert [str(one) for one in found.refused] == ["row 3: the two texts are the same"]
+    document = json.loads(found.to_json())
+    first = document["pairs"][0]
+    assert {"a", "b", "kind", "models"} <= set(first)
+    assert {"name", "cosine", "change", "percentile", "layers"} <= set(first["models"][0])
+    assert len(first["models"]) == 2 and len(first["models"][0]["layers"]) == 4
+    assert len(found.frame()) == 4 and len(found.kinds()) == 4
+    again = ws.pairs(given, models=[bert, llama], draws=10)
+    assert again.to_dict() | {"seconds": 0} == found.to_dict() | {"seconds": 0}
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_tables_lose_nothing(tmp_path: Path, bert: Probe) -> None:
+    huge = "word " * 2_000_000
+    path = table(
+        tmp_path / "pairs.csv",
+        "text,word,replacement,kind\n"
+        "the film was good,good,bad,antonyms\n"
+        "the film was good,ugly,bad,antonyms\n"
+        f"{huge},good,bad,antonyms\n"
+        "the film was good,good,good,antonyms\n"
+        ",good,bad,antonyms\n"
+        "the film\n"
+        '"das ist gut, oder?",gut,schlecht,german\n',
+    )
+    found = ws.pairs(path, models=bert, draws=2)
+    assert [(pair.row, pair.kind) for pair in found.pairs] == [(1, "antonyms"), (7, "german")]
+    assert [one.row for one in found.refused] == [2, 3, 4, 5, 6]
+    assert f"more than {LONGEST:,}" in found.refused[1].reason
+    assert "no word 'ugly'" in found.refused[0].reason
+
+
+def test_texts_that_a_model_cannot_read_are_told(bert: Probe) -> None:
+    long = " ".join(["film"] * 80)
+    found = ws.pairs(
+        [(long, f"{long} good"), ("the film was good", "the film was bad")], models=bert, draws=0
+    )
+    assert [pair.row for pair in found.pairs] == [2]
+    assert "at most 64 tokens" in found.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "an empty file|which is empty|none"),
+        ("a,b\n", "rows below the header"),
+        ("x,y\n1,2\n", "columns a,b"),
+        ("text\nonly texts\n", "texts only"),
+        ("a,b\nsame,same\n", "the two texts are the same"),
+    ],
+)
+def test_tables_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        ws.pairs(table(tmp_path / "pairs.csv", text), models="nothing")
+
+
+def test_a_table_of_texts(tmp_path: Path) -> None:
+    found = read_table(table(tmp_path / "t.csv", "id,text\n1,A text.\n2,\n3,Another one.\n"))
+    assert found.texts == ((1, "A text."), (3, "Another one."))
+    assert [one.row for one in found.refused] == [2]
+    with pytest.raises(InputError, match="not there"):
+        read_table(tmp_path / "missing.csv")
+
+
+def test_the_command(bert: Probe, tmp_path: Path, capsys: Any) -> None:
+    folder = str(bert.files.folder)
+    texts = ["the film was good", "the film was bad"]
+    page = tmp_path / "pairs.html"
+    how = ["--model", folder, "--model", folder, "--draws", "3"]
+    assert run(["pairs", *texts, *how, "--out", str(page), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["pairs"][0]["b"] == texts[1] and page.is_file()
+    assert run(["pairs", *texts, *how]) == 0
+    assert "good → bad" in capsys.readouterr().out
+    assert run(["pairs", texts[0], texts[0], *how]) == 2
+    assert run(["pairs", texts[0], *how]) == 2
+    error = capsys.readouterr().err
+    assert "the two texts are the same" in error and error.count("\n") == 2
