@@ -227,6 +227,7 @@ def test_a_real_process_prints_nothing_but_json():
     json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_trials():
     arguments = [*SMALL, "--trials", "1000000", "--json"]
     process = subprocess.Popen(
@@ -306,14 +307,16 @@ def test_an_unwritable_folder_is_one_line(tmp_path, capsys):
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.slow
 def test_progress_in_a_terminal_is_one_live_line():
     read, write = os.openpty()
-    arguments = [*SMALL, "--trials", "1000000", "--positions", "all"]
+    arguments = [*SMALL, "--trials", "400", "--positions", "all"]
     process = subprocess.Popen(
         [sys.executable, "-m", "wordsway.cli.app", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=write,
     )
+    os.close(write)
     shown = ""
     try:
         while shown.count("left") < 2:
@@ -321,7 +324,6 @@ def test_progress_in_a_terminal_is_one_live_line():
     finally:
         process.kill()
         process.wait()
-        os.close(write)
         os.close(read)
     assert "\r" in shown and shown.count("\n") == 0
 
