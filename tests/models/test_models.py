@@ -50,6 +50,7 @@ def states(model, **inputs):
         return model(**inputs, output_hidden_states=True).hidden_states
 
 
+@pytest.mark.slow
 def test_every_layer_of_minilm_equals_transformers(reviews):
     """With the tokenizer of transformers, one text at a time and padded, layer by layer."""
     from transformers import PreTrainedTokenizerFast
@@ -281,8 +282,7 @@ def test_a_tampered_model_is_fetched_again(fresh_cache, caplog, monkeypatch):
 TWICE = """
 import sys
 import wordsway as ws
-texts = [text.text for text in ws.draw(ws.corpus("imdb"), 20, seed=1)]
-rows = ws.Embedder("minilm").rows(texts)
+rows = ws.Embedder("minilm").rows(["A fine film.", "Two hours that I will not get back."])
 print("transformers" in sys.modules, sum(float(row.sum()) for row in rows))
 """
 
@@ -310,6 +310,7 @@ def test_reading_back_needs_no_transformers(tmp_path):
     assert made == read
 
 
+@pytest.mark.slow
 def test_the_papers_recipe():
     drawn = ws.paper_samples(n=250, d=64, count=6, seed=3)
     assert [label for _, label in drawn] == [-1, 1, -1, 1, -1, 1]
@@ -326,6 +327,7 @@ def test_the_papers_recipe():
         ws.paper_samples(n=257, d=64, count=1)
 
 
+@pytest.mark.slow
 def test_the_papers_effect_on_reviews():
     """RF falls like n^(−1/2) and RAF stays, on padded reviews through MiniLM; seeds fixed, three
     trials per point.
