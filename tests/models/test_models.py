@@ -21,7 +21,10 @@ from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import quiet
 
-TEXT = "A fine film, not dull. The cast was fine and the plot was very good, and I, she said, was not bad."
+TEXT = (
+    "A fine film, not dull. The cast was fine and the plot was very good, "
+    "and I, she said, was not bad."
+)
 
 
 @pytest.fixture
@@ -254,7 +257,7 @@ def test_models_that_cannot_be_used_say_so(tmp_path):
 
 
 def test_a_tampered_model_is_fetched_again(fresh_cache, caplog, monkeypatch):
-    """One flipped byte in MiniLM's weights: refused by name; with the true file at hand, replaced."""
+    """One flipped byte in MiniLM's weights: refused by name; with the true file, replaced."""
     import shutil
 
     from wordsway import data
