@@ -22,7 +22,7 @@ from wordsway.learning import interpolate as interpolation
 from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import learn
 from wordsway.learning.loss import CHEAP, Loss, NegativeLoss, starts_at_zero
-from wordsway.learning.stack import DenseStack, JointStack
+from wordsway.learning.stack import DenseStack, JointStack, stack
 from wordsway.optimize import maximise
 from wordsway.seeds import derive
 
@@ -109,7 +109,7 @@ def test_joint_features_multiply_like_their_gram_matrix():
         texts(8),
         ws.Sample.gaussian(n=5, d=6, seed=7),
     )
-    stacked = JointStack(phi, train, X, [2])
+    stacked = stack(phi, train, X, [2])
     c = torch.randn(1, 9, dtype=F64, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(
         stacked.predict(stacked.combine(c)[0]), stacked.gram() @ c[0], rtol=1e-10, atol=1e-12
@@ -334,7 +334,7 @@ def test_random_features_drawn_jointly_learn_like_dense_ones():
 
     assert ks_2samp(*errors.values()).pvalue > 1e-3
     assert isinstance(
-        ws.learning.stack.stack(ws.RF(n=5, d=6, k=200, draw="on-demand"), train, X, [0]), JointStack
+        stack(ws.RF(n=5, d=6, k=200, draw="on-demand"), train, X, [0]), JointStack
     )
 
 

@@ -12,8 +12,10 @@ from scipy import optimize
 import wordsway as ws
 from wordsway.maps.activation import activation
 from wordsway.maps.attention.cone import nonnegative_least_squares
+from wordsway.maps.attention.sigmoid import SigmoidRAF
 from wordsway.maps.certificate import norm_above
 from wordsway.maps.dense.certificate import _mean_norm, _tail
+from wordsway.maps.registry import kind_of
 
 
 def disc(radius: float, steps: int = 121) -> torch.Tensor:
@@ -37,7 +39,10 @@ TINY = {
     "drf": lambda seed: ws.DRF(3, 2, 3, seed=seed),
     "raf": lambda seed: ws.RAF(2, seed),
     "relu-raf": lambda seed: ws.ReluRAF(2, seed),
+    "sigmoid": lambda seed: SigmoidRAF(2, seed),
 }
+
+ATTENTION = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": SigmoidRAF}
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -59,13 +64,13 @@ def test_tiny_cases_grid_search_stays_in_the_interval(name):
         assert best <= s.upper * (1 + 1e-9), (name, seed)
 
 
-@pytest.mark.parametrize("name", ["raf", "relu-raf"])
+@pytest.mark.parametrize("name", ATTENTION)
 @pytest.mark.parametrize("scale", [0.2, 3.0, 12.0])
 def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(name, scale):
     """Small and large weights, correlated rows, other radii: 20 draws each at n = 4, d = 2 against
     a grid.
     """
-    make = ws.RAF if name == "raf" else ws.ReluRAF
+    make = ATTENTION[name]
     checked = 0
     for seed in range(20):
         noise = torch.Generator().manual_seed(seed)
@@ -140,17 +145,14 @@ def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail()
         ("relu-raf", 10, 192, 2.0),
         ("relu-raf", 250, 192, 2.0),
         ("relu-raf", 250, 768, 2.0),
+        ("sigmoid", 16, 256, 1.6),
+        ("sigmoid", 64, 256, 1.7),
+        ("sigmoid", 250, 256, 2.5),
     ],
 )
 def test_certificates_are_tight_at_the_papers_sizes(name, n, d, limit):
     for seed in range(2):
-        phi = (
-            ws.RF(n, d, seed=seed)
-            if name == "rf"
-            else ws.RAF(d, seed)
-            if name == "raf"
-            else ws.ReluRAF(d, seed)
-        )
+        phi = kind_of(name).build(n, d, seed)
         s = ws.sensitivity(phi, ws.Sample.gaussian(n, d, seed + 50), positions=0, seed=seed)
         assert s.lower <= s.upper <= limit * s.lower
 
@@ -160,7 +162,7 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
     words.
     """
     X = ws.Sample.gaussian(20, 10, 0)
-    for phi in (ws.RAF(10, 1), ws.ReluRAF(10, 1)):
+    for phi in (ws.RAF(10, 1), ws.ReluRAF(10, 1), SigmoidRAF(10, 1)):
         view = phi.view(X)
         upper = view.certify(list(range(20)), math.sqrt(10)).upper
         noise = torch.Generator().manual_seed(0)
@@ -178,7 +180,7 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
 
 
 def test_a_row_at_the_very_edge_of_reach_is_not_certified_as_silent():
-    """s ≈ −r‖k‖ with R = 0: the score cancels to rounding error, and beyond it the whole row jumps."""
+    """s ≈ −r‖k‖ with R = 0: the score cancels to rounding, and beyond it the whole row jumps."""
     X = ws.Sample([[0.4826309513276337, -1.7369707438009951], [1.0, 0.0]], rescale=False)
     W = [[-1.4284465939330802, 0.4685914300693942], [-0.2129187865660211, 0.19851418004759613]]
     phi, delta, r = (

@@ -15,6 +15,7 @@ import naive
 import wordsway as ws
 from tolerances import TOLERANCE
 from wordsway.maps.activation import activation
+from wordsway.maps.attention.sigmoid import SigmoidRAF
 
 
 class Case(NamedTuple):
@@ -55,7 +56,7 @@ def fully_connected(**options) -> Case:
 
 
 def attention(kind: str) -> Case:
-    make = ws.RAF if kind == "softmax" else ws.ReluRAF
+    make = {"softmax": ws.RAF, "relu": ws.ReluRAF, "sigmoid": SigmoidRAF}[kind]
     return Case(
         lambda n, d, seed, dtype: make(d, seed, dtype=dtype),
         lambda phi: lambda X: naive.attention(X, phi.weight.double(), kind),
@@ -76,6 +77,7 @@ CASES = {
     "drf-drawn": fully_connected(depth=3, draw="on-demand", k=7),
     "raf": attention("softmax"),
     "relu-raf": attention("relu"),
+    "sigmoid": attention("sigmoid"),
     "raf-sharp": Case(
         sharp_attention, lambda phi: lambda X: naive.attention(X, phi.weight.double(), "softmax")
     ),
@@ -181,6 +183,8 @@ def differentiable(name, phi):
             scores = X @ W @ X.T / math.sqrt(d)
             if phi.name == "raf":
                 return torch.softmax(scores, -1) @ X
+            if phi.name == "sigmoid":
+                return torch.sigmoid(scores - math.log(len(X))) @ X
             w = torch.relu(scores)
             total = w.sum(-1, keepdim=True)
             return w / torch.where(total > 0, total, 1.0) @ X
@@ -267,10 +271,10 @@ def test_a_constant_factor_changes_nothing(name, n, d):
     )
 
 
-@pytest.mark.parametrize("name", ["rf", "drf", "raf", "relu-raf"])
+@pytest.mark.parametrize("name", ["rf", "drf", "raf", "relu-raf", "sigmoid"])
 def test_given_weights_reproduce_the_drawn_map(name):
     phi, X = made(name, 5, 4)
-    if name in ("raf", "relu-raf"):
+    if name in ("raf", "relu-raf", "sigmoid"):
         twin = type(phi)(weight=phi.weight)
     elif name == "rf":
         twin = ws.RF(weight=phi.first.dense(), n=5)

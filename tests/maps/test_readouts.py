@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import wordsway as ws
+from wordsway.maps.attention.sigmoid import SigmoidRAF
 
 N, D = 8, 6
 SCALES = (1.0, 15.0, 30.0, 60.0)
-MAKE: dict[str, Any] = {"softmax": ws.RAF, "relu": ws.ReluRAF}
+MAKE: dict[str, Any] = {"softmax": ws.RAF, "relu": ws.ReluRAF, "sigmoid": SigmoidRAF}
 
 
 def random(*shape: int, seed: int) -> torch.Tensor:
@@ -33,6 +34,8 @@ def definition(phi: Any, Y: torch.Tensor) -> torch.Tensor:
     scores = Y @ phi.weight @ Y.T / math.sqrt(Y.shape[1])
     if phi.name == "raf":
         return torch.softmax(scores, -1) @ Y
+    if phi.name == "sigmoid":
+        return torch.sigmoid(scores - math.log(len(Y))) @ Y
     w = torch.relu(scores)
     total = w.sum(-1, keepdim=True)
     return w / torch.where(total > 0, total, 1.0) @ Y
@@ -53,7 +56,7 @@ def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: flo
             size = float(features.detach().norm() * thetas.norm(dim=1).max())
             for index, theta in enumerate(thetas):
                 expected = theta @ features
-                assert abs(float(values[point, index] - expected)) <= 1e-9 * size
+                assert abs(float(values[point, index] - expected.detach())) <= 1e-9 * size
                 (slope,) = torch.autograd.grad(expected, step, retain_graph=True)
                 error = float((gradients[point, index] - slope).norm())
                 assert error <= 1e-9 * (float(slope.norm()) + size)

@@ -28,7 +28,7 @@ def layers(X: torch.Tensor, weights: list[torch.Tensor], activation: str = "relu
 
 
 def attention(X: torch.Tensor, W: torch.Tensor, kind: str) -> torch.Tensor:
-    """softmax(XWXᵀ/√d)X, or ReLU scores divided by their sum."""
+    """softmax(XWXᵀ/√d)X, or ReLU scores divided by their sum, or σ(scores − log n)."""
     n, d = X.shape
     x, w = X.tolist(), W.tolist()
     rows = []
@@ -36,8 +36,11 @@ def attention(X: torch.Tensor, W: torch.Tensor, kind: str) -> torch.Tensor:
         query = [math.fsum(x[j][a] * w[a][b] for a in range(d)) for b in range(d)]
         scores = [math.fsum(query[b] * x[l][b] for b in range(d)) / math.sqrt(d) for l in range(n)]
         top = max(scores)
-        shares = [math.exp(s - top) if kind == "softmax" else max(s, 0.0) for s in scores]
-        total = math.fsum(shares)
+        if kind == "sigmoid":
+            shares = [1 / (1 + n * math.exp(-s)) for s in scores]
+        else:
+            shares = [math.exp(s - top) if kind == "softmax" else max(s, 0.0) for s in scores]
+        total = 1.0 if kind == "sigmoid" else math.fsum(shares)
         rows.append(
             [
                 math.fsum(shares[l] * x[l][b] for l in range(n)) / total if total > 0 else 0.0

@@ -7,6 +7,7 @@ from typing import Any
 
 from wordsway.errors import InputError
 from wordsway.maps.attention.relu import RELU_RAF_KIND
+from wordsway.maps.attention.sigmoid import SIGMOID_KIND
 from wordsway.maps.attention.softmax import RAF_KIND
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
 from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style
@@ -19,6 +20,7 @@ MAPS: dict[str, MapKind] = {
         DRF_KIND,
         RAF_KIND,
         RELU_RAF_KIND,
+        SIGMOID_KIND,
     )
 }
 

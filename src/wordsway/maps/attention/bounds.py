@@ -1,38 +1,16 @@
-"""What a certificate needs to know of a kind of attention.
-
-The share p(a) that a row gives to a moved key, on a grid of moves a, with all that happens between
-the grid points bounded; and how far row i itself can move.
-"""
+"""What a certificate needs to know of a kind of attention: its curve of shares, and its own row."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 
+from wordsway.maps.attention.curves import Curve, Tail
+from wordsway.maps.attention.dual import Problem
 from wordsway.maps.attention.layer import Layer
-
-#: Grid points in a; logistic shares are followed for logits from −REACH to REACH.
-NODES = 56
-REACH = 9.0
-
-
-class Curve(NamedTuple):
-    """The share p(a) of one key on a grid of moves, rows × grid points, with bounds on its
-    derivatives around each point.
-    """
-
-    p: torch.Tensor
-    a: torch.Tensor
-    step: torch.Tensor
-    bend: torch.Tensor  # |p″|
-    rise: torch.Tensor  # p′²
-    trivial: torch.Tensor  # rows for which only the trivial bound is used (n−1, 1)
-    below: torch.Tensor  # rows that Δ can move below the grid (n−1, 1)
-    beyond: torch.Tensor  # rows that Δ can move beyond it (n−1, 1)
 
 
 @dataclass(frozen=True)
@@ -52,6 +30,8 @@ class RowBounds(ABC):
 
     #: How strongly rows that are hard to win over are discounted; every choice gives a valid bound.
     tilts: tuple[float, ...] = (0.0,)
+    #: Ways to share the own row's bound with `own_keys`; every choice gives a valid bound.
+    splits: tuple[float, ...] = (1.0,)
 
     @abstractmethod
     def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
@@ -62,8 +42,16 @@ class RowBounds(ABC):
         """What a row below its grid can move by."""
 
     @abstractmethod
-    def own_row(self, layer: Layer, i: int, radius: float) -> OwnRow:
-        """How far row i, whose query moved too, can move."""
+    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+        """How far row i, whose query moved too, can move, `own_keys` apart."""
+
+    def own_keys(
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float
+    ) -> Problem | None:
+        """What row i's shares of other keys add, as rows of the dual; None where `own_row` says it
+        all.
+        """
+        return None
 
     @abstractmethod
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
@@ -82,53 +70,3 @@ def farthest_row(layer: Layer, i: int, *, or_zero: bool = False) -> float:
     if or_zero:
         others = torch.cat([others, torch.zeros_like(layer.X[:1])])
     return float((others - layer.phi[i]).norm(dim=1).max()) ** 2 if len(others) else 0.0
-
-
-def logistic_curve(logit: torch.Tensor, keys: torch.Tensor, radius: float) -> Curve:
-    """p(u) = σ(u) for u = logit p⁰ + a, as far as Δ can move it or from −9 to 9; what lies outside
-    is bounded by the tails. ``logit`` and ``keys`` have one row per row of the text but i.
-    """
-    reach = radius * keys.norm(dim=1, keepdim=True) * (1 + 1e-9)
-    low, high = (logit - reach).clamp(-REACH, REACH), (logit + reach).clamp(-REACH, REACH)
-    u = low + (high - low) * torch.linspace(0, 1, NODES, dtype=keys.dtype, device=keys.device)
-    p, step = torch.sigmoid(u), ((high - low) / (NODES - 1)).expand_as(u)
-    # p(1−p) and |p″| = p(1−p)|1−2p| are at most min(p, 1−p), which changes by no more than a factor
-    # e^step within a step.
-    bound = torch.minimum(p, 1 - p) * torch.exp(step)
-    below, beyond = logit - reach < -REACH, logit + reach > REACH
-    return Curve(
-        p,
-        u - logit,
-        step,
-        bound.clamp_max(0.0963),
-        (bound * bound).clamp_max(1 / 16),
-        torch.zeros_like(below),
-        below,
-        beyond,
-    )
-
-
-class Tail(NamedTuple):
-    """What a row beyond the end of its grid can move by where Δ can reach it, −∞ elsewhere, and its
-    κ-term; (n−1, 1) each.
-    """
-
-    value: torch.Tensor
-    kappa_term: torch.Tensor
-
-    @staticmethod
-    def where(reachable: torch.Tensor, value: torch.Tensor, kappa_term: torch.Tensor) -> Tail:
-        return Tail(
-            torch.where(reachable, value, -math.inf), torch.where(reachable, kappa_term, 0.0)
-        )
-
-
-def low_shares(curve: Curve, p0: torch.Tensor, most: torch.Tensor) -> Tail:
-    """Below the grid of a logistic curve the share is at most that at the grid's end, or p⁰."""
-    small = torch.maximum(curve.p[:, :1], p0)
-    return Tail.where(curve.below, small**2 * most, small**4)
-
-
-def neighbour(p: torch.Tensor, by: int) -> torch.Tensor:
-    """The neighbour's value along the grid; the ends repeat."""
-    return torch.cat([p[:, :1], p[:, :-1]], 1) if by > 0 else torch.cat([p[:, 1:], p[:, -1:]], 1)

@@ -31,10 +31,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 import torch
 
-from wordsway.maps.attention.bounds import RowBounds, Tail, neighbour
+from wordsway.maps.attention.bounds import RowBounds
+from wordsway.maps.attention.curves import Tail, neighbour
 from wordsway.maps.attention.dual import Multipliers, Problem, minimise_dual
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.certificate import Certificate, norm_above
@@ -48,17 +50,18 @@ def certify(
 ) -> Certificate:
     """An exact certificate for each row; the layer must be in float64."""
     tuned: Multipliers | None = None
-    tilts = bounds.tilts
+    choices = list(product(bounds.splits, bounds.tilts))
     upper: list[float] = []
     for i in rows:
         # The first row tries every way to weight the others; later ones follow the best of them.
-        problem = problem_of(layer, bounds, i, radius)
-        total, start, chosen = math.inf, tuned, tilts[0]
-        for tilt in tilts:
-            value, start = minimise_dual(problem.tilted(tilt) if tilt else problem, radius, start)
+        total, start, chosen = math.inf, tuned, choices[0]
+        problems = {split: problem_of(layer, bounds, i, radius, split) for split, _ in choices}
+        for split, tilt in choices:
+            problem = problems[split].tilted(tilt) if tilt else problems[split]
+            value, start = minimise_dual(problem, radius, start)
             if not value >= total:  # also where it is not a number: the last resort takes over then
-                total, tuned, chosen = value, start, tilt
-        tilts = (chosen,)
+                total, tuned, chosen = value, start, (split, tilt)
+        choices = [chosen]
         last_resort = bounds.at_most(layer, i, radius)
         found = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
         upper.append(min(found, last_resort) / layer.norm)
@@ -66,7 +69,7 @@ def certify(
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
-def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float) -> Problem:
+def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float, split: float) -> Problem:
     """All that the dual needs to know of row i."""
     X, n = layer.X, len(layer.X)
     rows = torch.arange(n, device=X.device) != i
@@ -89,13 +92,14 @@ def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float) -> Proble
     most = (y2.sqrt() + radius) ** 2
     # The largest share around each grid point.
     top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
-    own = bounds.own_row(layer, i, radius)
+    own = bounds.own_row(layer, i, radius, split)
     far = torch.zeros_like(x) if own.far is None else own.far
     along = float(far @ e)
-    return Problem(
+    problem = Problem(
         p=p,
         a=curve.a,
         y2=y2,
+        most=most,
         ae=ae[:, None],
         across=across,
         square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
@@ -114,3 +118,5 @@ def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float) -> Proble
         own_hull=own.hull,
         own_cap=own.cap,
     )
+    own_keys = bounds.own_keys(layer, i, radius, e, split)
+    return problem if own_keys is None else problem.with_rows(own_keys)

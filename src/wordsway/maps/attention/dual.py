@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 
-from wordsway.maps.attention.bounds import Tail
+from wordsway.maps.attention.curves import Tail
 from wordsway.maps.certificate import norm_above
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
@@ -23,6 +24,7 @@ class Problem:
     p: torch.Tensor  # shares at the grid points (n−1, G)
     a: torch.Tensor  # the moves that give them, times the row's weight (n−1, G)
     y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
+    most: torch.Tensor  # ‖row j‖² whatever the price (n−1, 1)
     ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
     across: torch.Tensor  # A_j without its e-component, unweighted (n−1, d)
     square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
@@ -59,20 +61,32 @@ class Problem:
 
     def coarse(self) -> Problem:
         """Every third grid point, for tuning."""
-        grids = (
-            "p",
-            "a",
-            "square",
-            "linear",
-            "quartic",
-            "width2",
-            "price_width2",
-            "slope",
-            "bend",
-            "kappa_bend",
-        )
-        return replace(self, **{name: getattr(self, name)[:, ::3].contiguous() for name in grids})
+        return replace(self, **{name: getattr(self, name)[:, ::3].contiguous() for name in _GRIDS})
 
+    def with_rows(self, more: Problem) -> Problem:
+        """The rows of both problems under one price; what belongs to row i stays as it is here."""
+        both: dict[str, Any] = {
+            name: torch.cat([getattr(self, name), getattr(more, name)])
+            for name in (*_GRIDS, "y2", "most", "ae", "across")
+        }
+        low = Tail(*(torch.cat(pair) for pair in zip(self.low, more.low, strict=True)))
+        high = Tail(*(torch.cat(pair) for pair in zip(self.high, more.high, strict=True)))
+        return replace(self, **both, low=low, high=high, norm_a=norm_above(both["across"]))
+
+
+#: The fields of a problem that have one column per grid point.
+_GRIDS = (
+    "p",
+    "a",
+    "square",
+    "linear",
+    "quartic",
+    "width2",
+    "price_width2",
+    "slope",
+    "bend",
+    "kappa_bend",
+)
 
 Multipliers = tuple[torch.Tensor, torch.Tensor]  # log λ and log κ of each coarse cell
 
@@ -195,7 +209,7 @@ def _bound(
     whatever the price.
     """
     others, own = _price(problem, r, lo, hi, log_lambda, log_kappa)
-    return torch.minimum(others, ((problem.y2.sqrt() + r) ** 2).sum()) + own
+    return torch.minimum(others, problem.most.sum()) + own
 
 
 def _price(

@@ -6,16 +6,8 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.bounds import (
-    NODES,
-    Curve,
-    OwnRow,
-    RowBounds,
-    Tail,
-    farthest_row,
-    hull,
-    neighbour,
-)
+from wordsway.maps.attention.bounds import OwnRow, RowBounds, farthest_row, hull
+from wordsway.maps.attention.curves import NODES, Curve, Tail, neighbour
 from wordsway.maps.attention.definition import Attention, attention_kind
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
@@ -93,7 +85,7 @@ class ReluBounds(RowBounds):
         """Below its grid, a share is exactly 0."""
         return Tail.where(curve.below, p0**2 * y2, torch.zeros_like(p0))
 
-    def own_row(self, layer: Layer, i: int, radius: float) -> OwnRow:
+    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
         cap = own_row_above(layer, i, radius)
         return OwnRow(farthest_row(layer, i, or_zero=True), layer.X[i] - layer.phi[i], cap)
 

@@ -6,16 +6,8 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.bounds import (
-    Curve,
-    OwnRow,
-    RowBounds,
-    Tail,
-    farthest_row,
-    hull,
-    logistic_curve,
-    low_shares,
-)
+from wordsway.maps.attention.bounds import OwnRow, RowBounds, farthest_row, hull
+from wordsway.maps.attention.curves import Curve, Tail, logistic_curve, low_shares
 from wordsway.maps.attention.definition import Attention, attention_kind
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
@@ -69,7 +61,7 @@ class SoftmaxBounds(RowBounds):
     def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
         return low_shares(curve, p0, most)
 
-    def own_row(self, layer: Layer, i: int, radius: float) -> OwnRow:
+    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
         return OwnRow(farthest_row(layer, i), layer.X[i] - layer.phi[i])
 
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
