@@ -35,7 +35,7 @@ class MemoryBudgetError(WordswayError):
 
 
 def first_line(error: object, limit: int = 200) -> str:
-    """The first line of an error's message, cut to ``limit``; the error's name where it says nothing.
+    """The first line of an error's message, cut to ``limit``; its name where it says nothing.
 
     >>> first_line(ValueError("no such file\\nsee above")), first_line(KeyError())
     ('no such file', 'KeyError')

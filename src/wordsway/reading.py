@@ -57,8 +57,8 @@ class Reading:
     def of(cls, text: str, pieces: Sequence[tuple[str, int, int, Kind]]) -> Reading:
         """From (piece, start, end, kind) per row, as a tokenizer gives them.
 
-        >>> pieces = [("[CLS]", 0, 0, "special"), ("un", 0, 2, "word"), ("##fair", 2, 6, "word"), ("!", 6, 7, "word")]
-        >>> reading = Reading.of("unfair!", pieces)
+        >>> pieces = [("[CLS]", 0, 0, "special"), ("un", 0, 2, "word"), ("##fair", 2, 6, "word")]
+        >>> reading = Reading.of("unfair!", [*pieces, ("!", 6, 7, "word")])
         >>> [(word.text, word.rows) for word in reading.words]
         [('unfair', (1, 2)), ('!', (3,))]
         """
@@ -110,7 +110,8 @@ def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Accents that follow their letter, vowel signs and joiners belong to the word that they touch,
     and hold it together.
 
-    >>> [("re\u0301sume\u0301!"[a:b]) for a, b in word_spans("re\u0301sume\u0301!")] == ["re\u0301sume\u0301", "!"]
+    >>> text = "re\u0301sume\u0301!"
+    >>> [text[a:b] for a, b in word_spans(text)] == ["re\u0301sume\u0301", "!"]
     True
     """
     joined: list[tuple[int, int]] = []

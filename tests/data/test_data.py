@@ -344,7 +344,7 @@ def test_the_hub_is_not_trusted_either(room, fake_hub):
 
 @pytest.mark.parametrize("promise", ["sha256", "git", "wrong", "none"])
 def test_what_no_registry_has_is_held_to_the_hubs_promise(room, fake_hub, monkeypatch, promise):
-    """As for bert-base: no hash is pinned, the hub's metadata is checked and the SHA-256 recorded."""
+    """As for bert-base: no hash is pinned, the hub's metadata is checked, the SHA-256 recorded."""
     blob = hashlib.sha1(b"blob %d\0" % len(shelf.REVIEWS) + shelf.REVIEWS).hexdigest()
     fake_hub.promise = {"sha256": "", "git": blob, "wrong": "0" * 64, "none": "weak"}[promise]
     unpinned = Hub("someone/small", (Kept("reviews.json", "reviews.json", None),))
@@ -413,7 +413,8 @@ def test_unknown_names_list_the_known_ones():
 def test_npm_is_asked_for_the_one_package_only(room):
     """Options must not read as package names."""
     (room / "bin" / "npm").write_text(
-        f"#!{sys.executable}\nimport sys\nopen({str(room / 'words')!r}, 'w').write('\\n'.join(sys.argv[1:]))\nsys.exit(1)\n"
+        f"#!{sys.executable}\nimport sys\nopen({str(room / 'words')!r}, "
+        "'w').write('\\n'.join(sys.argv[1:]))\nsys.exit(1)\n"
     )
     with pytest.raises(DataError):
         data.get("small")

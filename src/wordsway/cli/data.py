@@ -89,7 +89,8 @@ def get_command(
         if not as_json:
             checked = "verified" if folder is None else "its hashes recorded or verified"
             typer.echo(
-                f"{name}: {'already ' if before == here and folder is None else ''}in {here.folder} (from {here.source}), {checked}"
+                f"{name}: {'already ' if before == here and folder is None else ''}in "
+                f"{here.folder} (from {here.source}), {checked}"
             )
     if as_json:
         echo_json(found[0] if len(found) == 1 else found)

@@ -220,7 +220,8 @@ CATALOGUE = {
         Entry(
             "smollm2",
             "model",
-            "SmolLM2-135M-Instruct: Llama decoder, 30 layers, 9 heads, d = 576; 4-bit, dequantised Q4_1 when loaded",
+            "SmolLM2-135M-Instruct: Llama decoder, 30 layers, 9 heads, d = 576; 4-bit, "
+            "dequantised Q4_1 when loaded",
             "Apache-2.0",
             98_362_432,
             (

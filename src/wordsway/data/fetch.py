@@ -154,7 +154,8 @@ def writing(name: str) -> Iterator[None]:
         }
         remedy = remedies.get(error.errno or 0, "make it writable")
         raise DataError(
-            f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to another folder"
+            f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to "
+            "another folder"
         ) from None
 
 
@@ -203,7 +204,8 @@ def _has_room(wanted: Entry, source: Hub | Registry) -> None:
     needed, free = wanted.bytes + archives, shutil.disk_usage(home()).free
     if free < needed:
         raise DataError(
-            f"{wanted.name} needs {format_bytes(needed)} while it is fetched, {home()} has {format_bytes(free)} free: "
+            f"{wanted.name} needs {format_bytes(needed)} while it is fetched, {home()} has "
+            f"{format_bytes(free)} free: "
             "free some space there, or set WORDSWAY_HOME to another folder"
         )
 
@@ -228,7 +230,8 @@ def _from_source(
     for kept in source.files:
         if kept.sha256 not in (None, found[kept.name]):
             raise ArchiveError(
-                f"{kept.name} is refused: its SHA-256 is {found[kept.name][:12]}…, not {str(kept.sha256)[:12]}…"
+                f"{kept.name} is refused: its SHA-256 is {found[kept.name][:12]}…, not "
+                f"{str(kept.sha256)[:12]}…"
             )
     return source.title, found
 

@@ -14,7 +14,7 @@ from wordsway.atomic import atomic
 
 
 def home() -> Path:
-    """The cache directory: ``$WORDSWAY_HOME`` where set, else the platform's own place for caches."""
+    """The cache directory: ``$WORDSWAY_HOME`` where set, else the platform's own."""
     chosen = os.environ.get("WORDSWAY_HOME")
     if chosen and not chosen.startswith("~"):
         return Path(chosen)

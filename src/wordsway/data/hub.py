@@ -49,5 +49,6 @@ def hub_folder(name: str) -> Path:
     except Exception as error:  # whatever the hub's client raises
         first = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
         raise WordswayError(
-            f"{name} could not be fetched from the Hugging Face hub ({first}); or pass a local folder"
+            f"{name} could not be fetched from the Hugging Face hub ({first}); or pass a local "
+            "folder"
         ) from None

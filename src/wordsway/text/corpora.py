@@ -11,8 +11,10 @@ from typing import Any
 from wordsway import data
 from wordsway.errors import InputError
 from wordsway.text.clean import STRAY, Faults, clean
+from wordsway.text.columns import Columns, Row, records
 from wordsway.text.labels import signs, spelled
-from wordsway.text.readers import Columns, Row, expanded, records, rows, there
+from wordsway.text.opening import expanded, there
+from wordsway.text.readers import rows
 
 #: At most this share of a corpus's texts may hold bytes that are not text in its encoding.
 TOLERATED = 0.01

@@ -38,7 +38,7 @@ def draw(
 
     >>> from wordsway.text.corpora import corpus
     >>> numbers = corpus([str(number) for number in range(100)])
-    >>> [text.text for text in draw(numbers, 3, seed=0)] == [text.text for text in draw(numbers, 10, seed=0)][:3]
+    >>> draw(numbers, 3, seed=0) == draw(numbers, 10, seed=0)[:3]
     True
     """
     corpus = corpus if isinstance(corpus, Corpus) else opened(corpus)

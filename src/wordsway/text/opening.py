@@ -1,0 +1,81 @@
+"""Files as text: where they are, their encoding, lines of bounded length."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from wordsway.errors import InputError
+from wordsway.text.columns import LONGEST
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with ~ spelled out, where that user exists."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def there(path: str | Path) -> bool:
+    """Is something at this path? Names that no file can have are nowhere."""
+    try:
+        return str(path) != "" and expanded(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def opened(path: Path, encoding: str | None) -> IO[str]:
+    """The file as text: UTF-8 unless a byte-order mark or ``encoding`` says otherwise; binary files
+    are refused.
+    """
+    packed = path.suffix.lower() == ".gz"
+    with gzip.open(path) if packed else path.open("rb") as raw:
+        head = raw.read(1 << 16)
+    marks = (
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    )
+    marked = next((name for mark, name in marks if head.startswith(mark)), None)
+    chosen = _encoding(encoding or marked or "utf-8-sig")
+    if b"\0" in head and not chosen.startswith(("utf-16", "utf-32")):
+        raise InputError(
+            "a text file",
+            f"{path.name}, which is binary",
+            "pass CSV, TSV, JSONL, Parquet or plain text by its own name",
+        )
+    open_as: Callable[..., IO[str]] = cast(Any, gzip.open) if packed else cast(Any, open)
+    return open_as(path, "rt", encoding=chosen, errors="surrogateescape", newline="")
+
+
+def _encoding(name: str) -> str:
+    """The encoding's own name; UTF-8 also reads files that begin with a mark."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(name)
+    except (LookupError, UnicodeError, TypeError):
+        raise InputError(
+            "an encoding of texts that Python knows",
+            repr(name),
+            "utf-8, latin-1 or cp1252, for example",
+        ) from None
+    return "utf-8-sig" if found.name == "utf-8" else found.name
+
+
+def lines(file: IO[str], name: str) -> Iterator[str]:
+    """Lines of bounded length."""
+    number = 0
+    while line := file.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise InputError(
+                f"lines of at most {LONGEST:,} characters in {name}",
+                f"a longer line {number}",
+                "split it into texts, one per line",
+            )
+        yield line
