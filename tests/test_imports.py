@@ -31,9 +31,7 @@ DOORS = ("cli", *FRONT)
 UPWARD_LEFT: set[str] = {
     "wordsway.paper.page → wordsway.render.html.page",
 }
-CYCLES_LEFT: list[list[str]] = [
-    ["wordsway.models.files", "wordsway.models.gguf", "wordsway.models.load"],
-]
+CYCLES_LEFT: list[list[str]] = []
 DEFERRED_LEFT: set[str] = {
     "wordsway.experiments.cells → wordsway.runtime",
     "wordsway.experiments.text_cells → wordsway.models.probe",
@@ -44,8 +42,6 @@ DEFERRED_LEFT: set[str] = {
     "wordsway.experiments.texts → wordsway.text",
     "wordsway.experiments.workers → wordsway.result",
     "wordsway.experiments.workers → wordsway.runtime",
-    "wordsway.models.files → wordsway.models.gguf",
-    "wordsway.models.gguf → wordsway.models.load",
     "wordsway.paper.model_figures → wordsway.probing.attention",
     "wordsway.paper.model_figures → wordsway.probing.attract",
     "wordsway.paper.model_figures → wordsway.probing.compare",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +24,9 @@ class Token:
     """One row of X: the tokenizer's piece, its span in the original text, and the index of the word
     it belongs to.
 
-    Special tokens and padding have an empty span and no word.
+    Special tokens and padding have an empty span and no word. An ``unknown`` token stands for
+    characters that the vocabulary lacks ([UNK]): the model reads that they are there, not what
+    they are.
     """
 
     piece: str
@@ -32,6 +34,7 @@ class Token:
     end: int
     kind: Kind
     word: int | None
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,14 @@ class Reading:
     words: tuple[Word, ...]
 
     @classmethod
-    def of(cls, text: str, pieces: Sequence[tuple[str, int, int, Kind]]) -> Reading:
-        """From (piece, start, end, kind) per row, as a tokenizer gives them.
+    def of(
+        cls,
+        text: str,
+        pieces: Sequence[tuple[str, int, int, Kind]],
+        unknown: Iterable[int] = (),
+    ) -> Reading:
+        """From (piece, start, end, kind) per row, as a tokenizer gives them; ``unknown`` are the
+        rows of the token for what the vocabulary lacks.
 
         >>> pieces = [("[CLS]", 0, 0, "special"), ("un", 0, 2, "word"), ("##fair", 2, 6, "word")]
         >>> reading = Reading.of("unfair!", [*pieces, ("!", 6, 7, "word")])
@@ -63,24 +72,29 @@ class Reading:
         [('unfair', (1, 2)), ('!', (3,))]
         """
         spans = word_spans(text)
+        unknown_rows = set(unknown)
         tokens: list[Token] = []
         rows: dict[int, list[int]] = {}
-        at = 0
+        current = 0
         for row, (piece, start, end, kind) in enumerate(pieces):
             word = None
             if kind == "word" and spans:
-                while at + 1 < len(spans) and spans[at][1] <= start:
-                    at += 1
+                while current + 1 < len(spans) and spans[current][1] <= start:
+                    current += 1
                 # A piece of white space before a word (byte-level vocabularies) counts to the word
                 # that follows it.
-                word = at
-                rows.setdefault(at, []).append(row)
-            tokens.append(Token(piece, start, end, kind, word))
+                word = current
+                rows.setdefault(current, []).append(row)
+            tokens.append(Token(piece, start, end, kind, word, row in unknown_rows))
         words = tuple(
-            Word(i, text[slice(*spans[i])], *spans[i], tuple(at_rows))
-            for i, at_rows in rows.items()
+            Word(index, text[slice(*spans[index])], *spans[index], tuple(word_rows))
+            for index, word_rows in rows.items()
         )
         return cls(text, tuple(tokens), words)
+
+    def is_unknown(self, word: Word) -> bool:
+        """Whether the model sees that the word is there, but (in part) not which one it is."""
+        return any(self.tokens[row].unknown for row in word.rows)
 
     def surface(self, row: int) -> str:
         """What the row stands for in the original text; the piece itself for special tokens and

@@ -12,6 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from wordsway.errors import InputError, first_line
+
+_own = False
+
+
+def own_process() -> None:
+    """Say that this process runs wordsway alone, as the command line does: nobody else here wants
+    what wordsway leaves out for speed.
+    """
+    global _own
+    _own = True
+
+
+def is_own_process() -> bool:
+    """Whether this process runs wordsway alone."""
+    return _own
+
 
 def peak_bytes() -> int:
     """The largest resident size of this process so far.
@@ -37,6 +54,26 @@ def available_memory() -> int:
         with contextlib.suppress(OSError, ValueError), open(limit) as top, open(used) as now:
             free = min(free, int(top.read()) - int(now.read()))
     return free
+
+
+def checked_device(name: object) -> str:
+    """The device's name, if this machine has it and can hold numbers on it.
+
+    >>> checked_device("cpu")
+    'cpu'
+    """
+    import torch
+
+    try:
+        wanted = torch.device(str(name))
+        if wanted.type == "meta":
+            raise ValueError("it holds no numbers")
+        torch.empty(0, device=wanted)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise InputError(
+            "a device of this machine", f"{name} ({first_line(error, 80)})", "use cpu"
+        ) from None
+    return str(name)
 
 
 def release_memory() -> None:

@@ -19,7 +19,7 @@ from wordsway.errors import InputError, WordswayError
 from wordsway.models import Embedder
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
-from wordsway.models.load import quiet
+from wordsway.models.startup import quiet
 
 TEXT = (
     "A fine film, not dull. The cast was fine and the plot was very good, "
@@ -257,7 +257,7 @@ def test_models_that_cannot_be_used_say_so(tmp_path):
 
 
 def test_a_tampered_model_is_fetched_again(fresh_cache, caplog, monkeypatch):
-    """One flipped byte in MiniLM's weights: refused by name; with the true file, replaced."""
+    """One flipped byte in MiniLM's weights is refused by name, and the model fetched again."""
     import shutil
 
     from wordsway import data

@@ -26,6 +26,7 @@ from wordsway.cli.sweep import sweep_command
 from wordsway.cli.tour import tour_command
 from wordsway.cli.words import words_command
 from wordsway.errors import InputError, WordswayError
+from wordsway.runtime import own_process
 from wordsway.version import __version__
 
 app = typer.Typer(
@@ -75,6 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    own_process()
     gc.set_threshold(100_000, 20, 20)  # importing makes many objects and no garbage
     status = run(arguments)
     gc.freeze()  # collecting what transformers leaves behind would take a second at exit

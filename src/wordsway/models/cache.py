@@ -94,7 +94,8 @@ class Cache:
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else error
             log.warning(
-                "embeddings are not kept (%s: %s); set WORDSWAY_HOME to a folder that can be written",
+                "embeddings are not kept (%s: %s); "
+                "set WORDSWAY_HOME to a folder that can be written",
                 self.folder,
                 reason,
             )

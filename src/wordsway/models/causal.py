@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from wordsway.errors import InputError, WordswayError
+from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
-from wordsway.models.load import Loading, load, quiet
+from wordsway.models.guard import in_time
+from wordsway.models.load import Loading, load
+from wordsway.models.startup import import_transformers, quiet
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,11 @@ class Causal:
         none.
         """
         spelled = self._in_template(text) if self.chat else text
-        ids = tuple(self.tokenizer(spelled, add_special_tokens=not self.chat)["input_ids"])
+        ids = in_time(
+            lambda: tuple(self.tokenizer(spelled, add_special_tokens=not self.chat)["input_ids"]),
+            characters=len(spelled),
+            name=self.files.name,
+        )
         if not ids:
             raise InputError(
                 "a prompt that the model reads something of",
@@ -102,12 +108,13 @@ class Causal:
             )
         except Exception as error:  # templates are programs, and raise what they like
             raise WordswayError(
-                f"the chat template of {self.files.name} fails ({_first(error)}): try --no-chat (chat=False)"
+                f"the chat template of {self.files.name} fails ({first_line(error)}): "
+                "try --no-chat (chat=False)"
             ) from None
 
     @torch.no_grad()
     def states(self, prompt: Prompt) -> States:
-        """All layers' hidden states, and log softmax of the last row's logits, computed in float64."""
+        """All layers' hidden states; log softmax of the last row's logits, computed in float64."""
         ids = torch.tensor([prompt.ids], device=self.device)
         out = self.model(
             input_ids=ids,
@@ -119,7 +126,8 @@ class Causal:
         logits = out.logits[0, -1].double().cpu()
         if not logits.isfinite().all():
             raise WordswayError(
-                f"{self.files.name} gives numbers that are not finite in {self.options.dtype}: take float32 (--dtype float32)"
+                f"{self.files.name} gives numbers that are not finite in {self.options.dtype}: "
+                "take float32 (--dtype float32)"
             )
         return States(
             [state[0].cpu() for state in out.hidden_states], torch.log_softmax(logits, dim=0)
@@ -130,11 +138,10 @@ class Causal:
         self, prompt: Prompt, tokens: int, progress: Callable[[int, int], None] | None = None
     ) -> Answer:
         """The likeliest token after token, until the model ends or ``tokens`` are there."""
-        from transformers import GenerationConfig
-
+        transformers = import_transformers()
         ids = torch.tensor([prompt.ids], device=self.device)
         ends = sorted(self.ends)
-        plain = GenerationConfig(
+        plain = transformers.GenerationConfig(
             do_sample=False,
             num_beams=1,
             max_new_tokens=tokens,
@@ -190,6 +197,7 @@ def _refuse_others(files: ModelFiles, options: Loading) -> None:
     """Only a model that was saved with a head for the next token: another one would get a head of
     random numbers.
     """
+    import_transformers()
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as HEADS
 
     config = files.config()
@@ -210,16 +218,15 @@ def _not_causal(files: ModelFiles, what: str) -> InputError:
 
 
 def _tokenizer(files: ModelFiles, options: Loading) -> Any:
-    from transformers import AutoTokenizer
-
     try:
         with quiet():
-            return AutoTokenizer.from_pretrained(
+            return import_transformers().AutoTokenizer.from_pretrained(
                 files.verified(), local_files_only=True, trust_remote_code=options.remote_code
             )
     except Exception as error:  # as many kinds as tokenizers
         raise WordswayError(
-            f"the tokenizer of {files.name} could not be loaded ({_first(error)}): save it beside the model"
+            f"the tokenizer of {files.name} could not be loaded ({first_line(error)}): "
+            "save it beside the model"
         ) from None
 
 
@@ -230,12 +237,8 @@ def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
         for holder in (model.generation_config, model.config, tokenizer)
     ]
     return frozenset(
-        int(one)
-        for some in named
-        for one in (some if isinstance(some, list | tuple) else [some])
-        if one is not None
+        int(token)
+        for tokens in named
+        for token in (tokens if isinstance(tokens, list | tuple) else [tokens])
+        if token is not None
     )
-
-
-def _first(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:160]

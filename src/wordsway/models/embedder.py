@@ -1,4 +1,4 @@
-"""From a text to a sample: the rows of X are a pretrained model's token embeddings, rescaled to √d."""
+"""From a text to a sample: the rows of X are a model's token embeddings, rescaled to √d."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ class Embedder:
                 progress(start + len(some), len(missing))
         if padded or alone:
             return [found[key] for key in keys]
-        return [found[key][: one.count] for key, one in zip(keys, self.tokens(texts), strict=True)]
+        return [
+            found[key][: tokens.count] for key, tokens in zip(keys, self.tokens(texts), strict=True)
+        ]
 
     def _run(self, texts: Sequence[str], alone: bool) -> list[np.ndarray]:
         tokens = self.tokens(texts)
@@ -135,8 +137,8 @@ class Embedder:
         rows: list[np.ndarray] = []
         for start in range(0, len(tokens), size):
             batch = tokens[start : start + size]
-            counts = torch.tensor([one.count for one in batch])
-            ids = torch.tensor([one.ids for one in batch])[
+            counts = torch.tensor([item.count for item in batch])
+            ids = torch.tensor([item.ids for item in batch])[
                 :, : int(counts.max()) if alone else None
             ]
             mask = (torch.arange(ids.shape[1])[None] < counts[:, None]).long()

@@ -5,30 +5,42 @@ safetensors; nothing is unpickled.
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wordsway import data
 from wordsway.data.clients import Progress
+from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
 from wordsway.data.hub import hub_folder, is_hub_id
 from wordsway.errors import InputError
+from wordsway.models import gguf
+from wordsway.models.checks import SPELLING, check_config, check_folder, read_json
+from wordsway.models.pooling import CONFIGURATION
 from wordsway.text.readers import expanded, there
 
 LIGHT = ("tokenizer.json", "config.json")
-#: Files beside the weights that can change tokens or numbers.
-SPELLING = {".json", ".txt", ".model", ".jinja"}
+#: Records of our own that lie beside a model's files and are no part of it.
+OWN_RECORDS = {MANIFEST, gguf.RECORD}
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model on this machine: its name for results, its folder, and one hash over its files."""
+    """A model on this machine: its name for results, its folder, and one hash over its files.
+
+    ``former`` are hashes that older versions gave the same files, to be understood where stored.
+    """
 
     name: str
     folder: Path
     digest: str
+    former: tuple[str, ...] = ()
+
+    def known_as(self, digest: str) -> bool:
+        """Whether a stored hash means these files."""
+        return digest == self.digest or digest in self.former
 
     def verified(self) -> Path:
         """The folder, every file checked; a broken one is fetched again."""
@@ -37,36 +49,21 @@ class ModelFiles:
         return self.folder
 
     def config(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads((self.folder / "config.json").read_text("utf-8")))
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"a model's config.json in {self.folder}",
-                error,
-                "point at the folder that `save_pretrained` wrote",
-            ) from None
+        """config.json, which asks for no more than any model has."""
+        config = read_json(self.folder / "config.json")
+        check_config(config, self.name)
+        return config
 
 
 def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
-    """The files of a model, fetched where the catalogue knows how; only the small ones are checked
-    here.
+    """The files of a model, fetched where the catalogue knows how; of a catalogue's model only the
+    small ones are checked here.
     """
     if str(model) in data.CATALOGUE:
-        entry = data.entry(str(model))
-        if entry.kind != "model":
-            raise InputError(
-                "a model", f"{model}, which is a {entry.kind}", "name a model: minilm, mpnet"
-            )
-        here = data.get(entry.name, only=LIGHT, progress=progress)
-        if any(name.endswith(".gguf") for name in here.files):
-            from wordsway.models.gguf import unpacked
-
-            return unpacked(here)
-        return ModelFiles(entry.name, here.folder, here.digest)
+        return _of_catalogue(str(model), progress)
     folder = expanded(model)
     if isinstance(model, str) and not there(model) and is_hub_id(model):
-        folder = hub_folder(model)
-        return _hashed(model, folder)
+        return _hashed(model, hub_folder(model))
     if not there(model) or not folder.is_dir():
         known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
         raise InputError(
@@ -77,17 +74,41 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
     return _hashed(str(model), folder)
 
 
+def _of_catalogue(name: str, progress: Progress | None) -> ModelFiles:
+    entry = data.entry(name)
+    if entry.kind != "model":
+        raise InputError("a model", f"{name}, which is a corpus", "name a model: minilm, mpnet")
+    here = data.get(entry.name, only=LIGHT, progress=progress)
+    if any(file.endswith(".gguf") for file in here.files):
+        kind, folder = gguf.unpacked(here)
+        return ModelFiles(f"{entry.name} (dequantised {kind})", folder, here.digest)
+    return ModelFiles(entry.name, here.folder, here.digest)
+
+
 def _hashed(name: str, folder: Path) -> ModelFiles:
-    weights = sorted(folder.glob("*.safetensors"))
-    if not weights:
-        raise InputError(
-            "a folder with weights in safetensors",
-            f"{folder} without any",
-            "save the model with save_pretrained(…, safe_serialization=True); other formats can run code when they are opened",
-        )
-    spelling = sorted(
-        path for path in folder.iterdir() if path.is_file() and path.suffix in SPELLING
-    )
-    kept = [*weights, *spelling]
-    listing = "".join(f"{path.name} {sha256(path)}\n" for path in kept)
-    return ModelFiles(name, folder, hashlib.sha256(listing.encode()).hexdigest())
+    """A folder's files under the hash that the catalogue gives the same files by their name."""
+    weights = check_folder(folder)
+    spelling = [
+        path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in SPELLING
+    ]
+    hashes = {path.name: sha256(path) for path in [*weights, *spelling]}
+    former = _digest(hashes.items())  # weights first, our own records included: before 0.2
+    kept = {file: digest for file, digest in hashes.items() if file not in OWN_RECORDS}
+    if (folder / CONFIGURATION).is_file():
+        kept[CONFIGURATION.as_posix()] = sha256(folder / CONFIGURATION)
+    digest = _dequantised(folder) or _digest(sorted(kept.items()))
+    return ModelFiles(name, folder, digest, (former,))
+
+
+def _dequantised(folder: Path) -> str | None:
+    """The catalogue's hash, where the folder is the one that a quantised model was unpacked to."""
+    for entry in data.CATALOGUE.values():
+        here = data.present(entry.name) if entry.kind == "model" else None
+        if here is not None and gguf.target(here) == folder.resolve():
+            return here.digest
+    return None
+
+
+def _digest(hashes: Iterable[tuple[str, str]]) -> str:
+    listing = "".join(f"{name} {digest}\n" for name, digest in hashes)
+    return hashlib.sha256(listing.encode()).hexdigest()

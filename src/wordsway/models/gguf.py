@@ -1,4 +1,4 @@
-"""A quantised model file (GGUF) as an ordinary folder: dequantised once, then kept as safetensors."""
+"""A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors."""
 
 from __future__ import annotations
 
@@ -14,28 +14,36 @@ from pathlib import Path
 from wordsway.data import Present, home
 from wordsway.data.fetch import one_at_a_time, writing
 from wordsway.data.home import sha256, write_json
-from wordsway.models.files import ModelFiles
+from wordsway.models.startup import quiet
 
 log = logging.getLogger("wordsway")
 RECORD = "unpacked.json"
 
 
-def unpacked(here: Present) -> ModelFiles:
-    """The folder with the dequantised weights and the tokenizer, made on first use (about a
-    minute).
+def target(here: Present) -> Path | None:
+    """Where a quantised model of the catalogue is unpacked to; None for the others."""
+    if not any(name.endswith(".gguf") for name in here.files):
+        return None
+    return (home() / "models" / f"{here.entry.name}-{here.digest[:16]}").resolve()
+
+
+def unpacked(here: Present) -> tuple[str, Path]:
+    """How it was quantised ("Q4_1"), and the folder with the dequantised weights and the
+    tokenizer, made on first use (about a minute).
     """
     source = next(name for name in here.files if name.endswith(".gguf"))
-    target = home() / "models" / f"{here.entry.name}-{here.digest[:16]}"
-    if not _whole(target):
+    folder = target(here)
+    assert folder is not None
+    if not _whole(folder):
         with writing(here.entry.name), one_at_a_time(f"unpack-{here.entry.name}"):
-            if not _whole(target):
+            if not _whole(folder):
                 log.warning(
                     "unpacking %s once (dequantised %s); this takes about a minute",
                     here.entry.name,
                     _kind(source),
                 )
-                _unpack(here.folder, source, target)
-    return ModelFiles(f"{here.entry.name} (dequantised {_kind(source)})", target, here.digest)
+                _unpack(here.folder, source, folder)
+    return _kind(source), folder
 
 
 def _kind(source: str) -> str:
@@ -70,8 +78,6 @@ def _convert(folder: str, source: str, target: str) -> None:
     """Dequantise, and save as the plain model that the numbers now are (transformers refuses to
     save the quantised one).
     """
-    from wordsway.models.load import quiet
-
     with quiet(), contextlib.redirect_stderr(io.StringIO()):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 

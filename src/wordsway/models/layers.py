@@ -74,7 +74,7 @@ class Layers:
 
     @torch.no_grad()
     def words(self, ids: torch.Tensor) -> torch.Tensor:
-        """Bare word vectors: the rows of the input embedding matrix, no position, no normalisation."""
+        """Bare word vectors: rows of the input embedding matrix, no position, no normalisation."""
         return self.model.get_input_embeddings()(ids.to(self.device)).float()
 
     @torch.no_grad()

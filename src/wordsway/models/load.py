@@ -4,15 +4,18 @@ twin with random weights.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 
-from wordsway.errors import InputError, WordswayError
+from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.format import format_bytes
 from wordsway.models.files import ModelFiles
+from wordsway.models.startup import import_transformers, quiet, without_compiler
+from wordsway.models.weights import refuse_missing
+from wordsway.runtime import available_memory, checked_device
 
 #: "base": hidden states only; "causal": with a head that predicts the next token; "classifier":
 #: with the head it was saved with.
@@ -23,6 +26,8 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
+#: The ways to compute attention that a configuration may ask for; others load code from elsewhere.
+ATTENTION = ("eager", "sdpa")
 
 
 @dataclass(frozen=True)
@@ -46,66 +51,52 @@ class Loading:
             raise InputError(
                 f"a dtype among {', '.join(DTYPES)}", repr(self.dtype), "float32 is the default"
             )
-        try:
-            wanted = torch.device(self.device)
-            torch.empty(0, device=wanted)
-        except (RuntimeError, AssertionError, ValueError) as error:
-            raise InputError(
-                "a device of this machine",
-                f"{self.device} ({str(error).splitlines()[0][:80]})",
-                "use cpu",
-            ) from None
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No bars and no chatter of transformers on standard error."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+        checked_device(self.device)
 
 
 def load(files: ModelFiles, options: Loading | None = None) -> Any:
-    """The model, in evaluation mode, without gradients of its weights."""
+    """The model, in evaluation mode, without gradients of its weights.
+
+    Every weight that the hidden states (or the head's output) depend on comes from the files; one
+    that is missing there is named and refused, since transformers would fill it in at random.
+    """
     options = options or Loading()
+    files.config()
     folder = files.verified()
+    missing: set[str] = set()
     try:
-        with quiet():
-            auto = _auto(options.kind)
-            attention = {"attn_implementation": "eager"} if options.eager else {}
-            if options.twin is None:
-                model = auto.from_pretrained(
+        with quiet(), without_compiler():
+            config = _config(folder, options)
+            if options.twin is not None:
+                model = _twin(config, options)
+            else:
+                model, report = _auto(options.kind).from_pretrained(
                     folder,
+                    config=config,
                     local_files_only=True,
                     trust_remote_code=options.remote_code,
                     use_safetensors=True,
                     dtype=DTYPES[options.dtype],
-                    **attention,
+                    output_loading_info=True,
                 )
-            else:
-                model = _twin(auto, folder, options, attention)
+                missing = set(report["missing_keys"])
+    except WordswayError:
+        raise
     except Exception as error:  # transformers and safetensors raise whatever they come across
         raise WordswayError(
-            f"{files.name} could not be loaded ({(str(error).strip() or type(error).__name__).splitlines()[0][:200]}): "
+            f"{files.name} could not be loaded ({first_line(error)}): "
             "it has to be a transformers model with config.json and safetensors weights"
         ) from None
     model = model.eval().to(options.device).requires_grad_(False)
-    return (
-        model.get_encoder() if model.config.is_encoder_decoder and options.kind == "base" else model
-    )
+    base = options.kind == "base"
+    measured = model.get_encoder() if base and model.config.is_encoder_decoder else model
+    if missing:
+        refuse_missing(model, measured, missing, files.name, head=not base)
+    return measured
 
 
 def _auto(kind: Kind) -> Any:
-    import transformers
-
+    transformers = import_transformers()
     return {
         "base": transformers.AutoModel,
         "causal": transformers.AutoModelForCausalLM,
@@ -113,17 +104,44 @@ def _auto(kind: Kind) -> Any:
     }[kind]
 
 
-def _twin(auto: Any, folder: Any, options: Loading, attention: dict[str, str]) -> Any:
-    from transformers import AutoConfig
-
-    config = AutoConfig.from_pretrained(
+def _config(folder: Any, options: Loading) -> Any:
+    """The configuration, with attention computed by torch alone: a name that it brings along could
+    be that of a kernel to be downloaded and run.
+    """
+    config = import_transformers().AutoConfig.from_pretrained(
         folder, local_files_only=True, trust_remote_code=options.remote_code
     )
+    for part in _parts(config):
+        own = getattr(part, "_attn_implementation", None)
+        chosen = own if isinstance(own, str) and own in ATTENTION else None
+        part._attn_implementation = "eager" if options.eager else chosen
+        if getattr(part, "_experts_implementation", None) is not None:
+            part._experts_implementation = None
+    return config
+
+
+def _parts(config: Any) -> Iterator[Any]:
+    """A configuration and those inside it, innermost first."""
+    for value in list(vars(config).values()):
+        if hasattr(value, "model_type") and hasattr(value, "to_dict"):
+            yield from _parts(value)
+    yield config
+
+
+def _twin(config: Any, options: Loading) -> Any:
+    auto = _auto(options.kind)
+    settings = {"trust_remote_code": options.remote_code, "dtype": DTYPES[options.dtype]}
+    with torch.device("meta"):
+        outline = auto.from_config(config, **settings)
+    needed = sum(weight.numel() * weight.element_size() for weight in outline.parameters())
+    if needed > available_memory():
+        raise WordswayError(
+            f"a twin needs {format_bytes(needed)}, {format_bytes(available_memory())} are free: "
+            "take a smaller model"
+        )
     before = torch.get_rng_state()
     try:
         torch.manual_seed(options.twin or 0)  # initialisation knows no other source of randomness
-        return auto.from_config(
-            config, trust_remote_code=options.remote_code, dtype=DTYPES[options.dtype], **attention
-        )
+        return auto.from_config(config, **settings)
     finally:
         torch.set_rng_state(before)

@@ -8,8 +8,10 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, first_line
 from wordsway.models.files import ModelFiles
+from wordsway.models.guard import in_time
+from wordsway.models.startup import import_transformers
 from wordsway.reading import Kind, Reading
 
 
@@ -23,10 +25,13 @@ class Tokens:
     ids: tuple[int, ...]
     count: int
     pieces: tuple[tuple[str, int, int, Kind], ...]
+    #: The id of the token that stands for what the vocabulary lacks.
+    unknown: int | None = None
 
     def reading(self, n: int) -> Reading:
         """How the first n tokens spell the text."""
-        return Reading.of(self.text, self.pieces[:n])
+        unknown = [row for row, token in enumerate(self.ids[:n]) if token == self.unknown]
+        return Reading.of(self.text, self.pieces[:n], unknown)
 
 
 class Reader:
@@ -41,9 +46,16 @@ class Reader:
         except Exception as error:  # the library raises bare exceptions
             raise InputError(
                 f"a tokenizer.json in {files.folder}",
-                error,
+                first_line(error),
                 "save the tokenizer beside the model with save_pretrained",
             ) from None
+        self.name = files.name
+        self._has_expressions = any(
+            part is not None and b"Regex" in part.__getstate__()
+            for part in (self.tokenizer.normalizer, self.tokenizer.pre_tokenizer)
+        )
+        #: The id of the token that stands for what the vocabulary lacks, where there is one.
+        self.unknown = _unknown(self.tokenizer)
         pad = _padding(self.tokenizer, files.config())
         if context is None:
             self.tokenizer.no_truncation()
@@ -54,13 +66,24 @@ class Reader:
         self.context = context
 
     def __call__(self, texts: Sequence[str]) -> list[Tokens]:
+        encodings = self._encoded(list(texts))
         return [
-            _tokens(text, encoding)
-            for text, encoding in zip(texts, self.tokenizer.encode_batch(list(texts)), strict=True)
+            _tokens(text, encoding, self.unknown)
+            for text, encoding in zip(texts, encodings, strict=True)
         ]
 
+    def _encoded(self, texts: list[str]) -> list[Any]:
+        """The library's own encodings; those of tokenizers with regular expressions in time."""
+        if not self._has_expressions:
+            return list(self.tokenizer.encode_batch(texts))
+        return in_time(
+            lambda: list(self.tokenizer.encode_batch(texts)),
+            characters=sum(map(len, texts)),
+            name=self.name,
+        )
 
-def _tokens(text: str, encoding: Any) -> Tokens:
+
+def _tokens(text: str, encoding: Any, unknown: int | None) -> Tokens:
     kinds: list[Kind] = [
         "padding" if not real else "special" if special else "word"
         for real, special in zip(encoding.attention_mask, encoding.special_tokens_mask, strict=True)
@@ -69,7 +92,15 @@ def _tokens(text: str, encoding: Any) -> Tokens:
         (piece, start, end, kind) if kind == "word" else (piece, 0, 0, kind)
         for piece, (start, end), kind in zip(encoding.tokens, encoding.offsets, kinds, strict=True)
     )
-    return Tokens(text, tuple(encoding.ids), sum(encoding.attention_mask), pieces)
+    return Tokens(text, tuple(encoding.ids), sum(encoding.attention_mask), pieces, unknown)
+
+
+def _unknown(tokenizer: Tokenizer) -> int | None:
+    """The id of the token for what the vocabulary lacks ([UNK]); byte-level ones have none."""
+    token = getattr(tokenizer.model, "unk_token", None)
+    if token is None and type(tokenizer.model).__name__ == "Unigram":
+        token = "<unk>"
+    return None if token is None else tokenizer.token_to_id(token)
 
 
 def _padding(tokenizer: Tokenizer, config: dict[str, Any]) -> tuple[int, str]:
@@ -89,8 +120,6 @@ def _padding(tokenizer: Tokenizer, config: dict[str, Any]) -> tuple[int, str]:
 
 def _converted(files: ModelFiles) -> Tokenizer:
     """The tokenizer of a folder that keeps only the older files of one."""
-    from transformers import AutoTokenizer
-
     if not any(
         path.suffix in (".txt", ".model") or path.name in ("vocab.json", "merges.txt")
         for path in files.folder.iterdir()
@@ -98,6 +127,8 @@ def _converted(files: ModelFiles) -> Tokenizer:
         raise FileNotFoundError(
             "no tokenizer.json and no vocabulary"
         )  # transformers would make an empty tokenizer of the configuration
-    return AutoTokenizer.from_pretrained(
-        files.folder, local_files_only=True, trust_remote_code=False
-    ).backend_tokenizer
+    return (
+        import_transformers()
+        .AutoTokenizer.from_pretrained(files.folder, local_files_only=True, trust_remote_code=False)
+        .backend_tokenizer
+    )

@@ -1,0 +1,136 @@
+"""Importing transformers: with little chatter, and in a process of our own with little else.
+
+transformers' modelling code imports torch's compiler (`torch._dynamo`), distributed tensors (with
+sympy), scipy.optimize where it is installed, and a table of every installed distribution, none of
+which a forward pass needs: two thirds of the time. A process that runs nothing but wordsway may
+leave them out (`runtime.own_process`, called by the command line). In a user's own process
+transformers is imported as it is, since other code there may want the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import importlib.metadata
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wordsway.runtime import is_own_process
+
+_COMPILER = "torch._dynamo"
+#: What all models import of transformers, directly or not.
+_SHARED = ("modeling_utils", "masking_utils", "modeling_layers", "generation.utils", "models.auto")
+
+
+def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Any:
+    return _unchanged if function is None else function
+
+
+def _transform_get_item(*arguments: Any, **options: Any) -> Any:
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    return TransformGetItemToIndex(*arguments, **options)
+
+
+#: What importing and building a model asks of modules that are left out meanwhile.
+_STAND_INS: dict[str, dict[str, Any]] = {
+    _COMPILER: {
+        "disable": _unchanged,
+        "allow_in_graph": _unchanged,
+        "assume_constant_result": _unchanged,
+    },
+    "torch._dynamo._trace_wrapped_higher_order_op": {
+        "TransformGetItemToIndex": _transform_get_item
+    },
+}
+
+
+def import_transformers() -> Any:
+    """The package, with its modelling code; the only door to it."""
+    if "transformers" not in sys.modules and is_own_process():
+        with _without_extras(), without_compiler():
+            import transformers
+
+            for name in _SHARED:
+                importlib.import_module(f"transformers.{name}")
+    import transformers
+
+    return transformers
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No bars and no chatter of transformers on standard error."""
+    import_transformers()
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextlib.contextmanager
+def without_compiler() -> Iterator[None]:
+    """In a process of our own, while the body imports or builds a model: no torch._dynamo.
+
+    Its decorators mark functions for compilation and do nothing else, so a stand-in may hand a
+    function back unchanged; the one class that a forward pass uses is found when it is called.
+    Whatever else is asked for comes from the real module, which is then imported after all.
+    """
+    if not is_own_process() or _COMPILER in sys.modules:
+        yield
+        return
+    stand_ins = {name: types.ModuleType(name) for name in _STAND_INS if name not in sys.modules}
+
+    def remove(name: str) -> None:
+        if sys.modules.get(name) is stand_ins[name]:
+            del sys.modules[name]
+
+    def real(module: str, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        remove(module)
+        return getattr(importlib.import_module(module), attribute)
+
+    for name, module in stand_ins.items():
+        vars(module).update(_STAND_INS[name], __getattr__=functools.partial(real, name))
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name in stand_ins:
+            remove(name)
+
+
+@contextlib.contextmanager
+def _without_extras() -> Iterator[None]:
+    """While the body imports transformers: no distributed tensors, no scipy, no table of the
+    installed distributions.
+
+    transformers remembers that there are none; torch and scipy are as they were afterwards.
+    """
+    import torch
+
+    available = torch.distributed.is_available
+    distributions = importlib.metadata.packages_distributions
+    hide_scipy = "scipy" not in sys.modules
+    try:
+        torch.distributed.is_available = lambda: False
+        importlib.metadata.packages_distributions = dict
+        if hide_scipy:
+            sys.modules["scipy"] = None  # type: ignore[assignment]
+        yield
+    finally:
+        torch.distributed.is_available = available
+        importlib.metadata.packages_distributions = distributions
+        if hide_scipy:
+            del sys.modules["scipy"]

@@ -1,0 +1,67 @@
+"""A process of our own imports less of transformers, and computes the same numbers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tiny
+
+STATES = """
+import sys
+import torch
+from wordsway import runtime
+if sys.argv[1] == "own":
+    runtime.own_process()
+from wordsway.models.files import locate
+from wordsway.models.layers import Layers
+from wordsway.models.load import Loading, load
+found = {}
+for folder in sys.argv[3:]:
+    layers = Layers(locate(folder))
+    with torch.no_grad():
+        found[folder] = layers.every(layers.words(torch.arange(4, 13)[None]))
+extras = [name for name in ("torch._dynamo", "torch.distributed.tensor", "scipy")
+          if name in sys.modules]
+torch.save(found, sys.argv[2])
+print(",".join(extras) or "none")
+import torch._dynamo, torch.distributed.tensor
+print(torch._dynamo.disable.__module__, torch.distributed.is_available())
+model = load(locate(sys.argv[3]), Loading("causal"))
+print(model.generate(torch.arange(4, 9)[None], max_new_tokens=3).shape)
+"""
+
+
+@pytest.mark.slow
+def test_own_processes_leave_out_what_is_not_needed_and_compute_the_same(tmp_path: Path) -> None:
+    """Bit for bit, nine architectures; afterwards torch is whole, and models generate."""
+    import torch
+    import transformers as tf
+
+    folders = [tiny.save(tmp_path / name, name) for name in tiny.ARCHITECTURES]
+    causal = tmp_path / "causal"
+    tiny.save(causal, "llama")
+    tf.LlamaForCausalLM(tf.AutoConfig.from_pretrained(causal)).save_pretrained(causal)
+    lines = {}
+    for mode in ("own", "shared"):
+        command = [sys.executable, "-c", STATES, mode, str(tmp_path / mode), str(causal)]
+        done = subprocess.run(
+            [*command, *map(str, folders)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        assert done.returncode == 0, done.stderr
+        lines[mode] = done.stdout.splitlines()
+    assert lines["own"][0] == "none"
+    assert "torch._dynamo" in lines["shared"][0], "there would be nothing to leave out"
+    assert lines["own"][1:] == lines["shared"][1:]
+    assert lines["own"][1].startswith("torch._dynamo.")
+    own, shared = (torch.load(tmp_path / mode) for mode in ("own", "shared"))
+    for folder in own:
+        for one, two in zip(own[folder], shared[folder], strict=True):
+            assert torch.equal(one, two), folder
