@@ -49,13 +49,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class Points:
-    """A cloud of points."""
+    """A cloud of points; ``labels`` stand beside the first of them."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     colour: int | str = 0
     marker: str = "o"
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Chart(SequenceResult[Panel], items="panels"):
+class Chart(SequenceResult[Panel], items="panels", brief="title"):
     """Panels side by side, at most ``columns`` in a row; one key for all where ``shared_key``.
 
     >>> line = Curve("RAF", [10, 20], [0.8, 0.79], [0.01, 0.01])
@@ -113,8 +114,8 @@ class Chart(SequenceResult[Panel], items="panels"):
 def _rows(panel: Panel) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for curve in panel.curves:
-        points = zip_longest(curve.x, curve.mean, curve.sd, curve.upper)
-        rows += [(panel.title, "measured", curve.label, *point) for point in points]
+        measured = zip_longest(curve.x, curve.mean, curve.sd, curve.upper)
+        rows += [(panel.title, "measured", curve.label, *point) for point in measured]
     for kind, lines in (("reference", panel.references), ("point", panel.points)):
         for line in lines:
             points = zip(line.x, line.y, strict=True)

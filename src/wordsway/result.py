@@ -11,7 +11,7 @@ import json
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -71,9 +71,8 @@ class Result(ABC):
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        names = self._brief
-        if not names and is_dataclass(self):
-            names = tuple(field.name for field in fields(self) if field.repr)[:4]
+        known: Any = getattr(self, "__dataclass_fields__", {})
+        names = self._brief or tuple(name for name in known if known[name].repr)[:4]
         facts = [f"{name}={_short(getattr(self, name))}" for name in names]
         return f"{type(self).__name__}({', '.join(facts)})"
 
@@ -159,7 +158,7 @@ def _short(value: Any) -> str:
     if isinstance(value, str):
         return repr(shortened(value, 40))
     if isinstance(value, dict):
-        return str(next(iter(value.values()), "{}"))
+        return shortened(next(iter(value.values()), "{}"), 40)
     if isinstance(value, (tuple, list)):
         return f"[{len(value)}]"
     return shortened(value, 40)

@@ -17,7 +17,7 @@ from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
 from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
 from wordsway.progress import Progress, silent, stretch_of
-from wordsway.result import Result, fields_of, versions
+from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import single_thread
 from wordsway.sample import Positions, Sample, rows_of
 from wordsway.seeds import check_seed
@@ -49,7 +49,7 @@ class WordSensitivity:
 
 
 @dataclass(frozen=True)
-class Sensitivity(Result):
+class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     """lower ≤ S ≤ upper over the searched rows.
 
     ``lower`` is attained at row ``position`` by ``delta``; check it with

@@ -1,297 +1,360 @@
-"""Every kind of result in every view: the contract that a new one inherits by a line in `RESULTS`."""
+"""Every result in every medium: the contract that a new one inherits by a line in `EXAMPLES`."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import pkgutil
 import re
+import subprocess
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import isabstract
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
+import matplotlib
 import pandas
 import pytest
 from rich.console import Console
 
+import wordsway
+from examples import EXAMPLES, PLAIN, WORDS, Example
+from numbers_in import numbers_in_data, numbers_in_figure, numbers_in_text, says
 from pages import HARMFUL, HOSTILE, Page, printed
-from wordsway.audit.background import place_of
-from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
-from wordsway.audit.table import Refused
-from wordsway.escape import readable
-from wordsway.probing.attention import Attention, AttentionMap
-from wordsway.probing.attract import Attracted
-from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
-from wordsway.probing.differences import word_edits
-from wordsway.probing.results import Swap, Swaps, Words, WordSway
-from wordsway.reading import Token, word_spans
+from wordsway.errors import InputError
+from wordsway.escape import csv_cell
+from wordsway.probing.results import Words
+from wordsway.render import files, tables
 from wordsway.render.files import WRITERS, save
-from wordsway.render.html import page as page_of
-from wordsway.result import Result
+from wordsway.render.html import page
+from wordsway.render.plot import figures
+from wordsway.render.plot.style import house_style
+from wordsway.result import Result, SequenceResult
 
-PLAIN = "The film was not bad, but the end of the film was."
 TEXTS = {
     "plain": PLAIN,
     "hostile": HOSTILE.replace("\ud800", ""),
+    "markup": '[/b] [link=x]y[/link] =HYPERLINK("x") +1+1 @SUM(1) -2+3 \tcmd|x',
     "long": " ".join(["one two three four five six"] * 30),
 }
-ABOUT = {"name": "tiny/<b>model</b>", "sha256": "0123abcd" * 8, "dtype": "float32", "device": "cpu"}
-VERSIONS = {"wordsway": "0.9", "torch": "2.4"}
+FORBIDDEN_TAGS = {"img", "link", "iframe", "object", "embed", "base", "form", "video", "image"}
+KINDS = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+EACH_TEXT = pytest.mark.parametrize("name", TEXTS)
+#: Pictures take long to draw; the fast suite draws one kind.
+ENDINGS = pytest.mark.parametrize(
+    "ending",
+    [pytest.param(one, marks=[pytest.mark.slow] * (one in (".png", ".pdf"))) for one in WRITERS],
+)
 
 
-def words(text: str) -> Words:
-    found = []
-    for index, (start, end) in enumerate(word_spans(text)):
-        profile = tuple((0.0123 + 0.07 * index) * (1 + layer / 7) for layer in range(5))
-        noise = tuple(value / 3.3 for value in profile)
-        found.append(
-            WordSway(
-                index, text[start:end], start, end, (index + 1,), profile[3], profile, noise, 9.876
-            )
-        )
-    return Words(
-        text,
-        tuple(found),
-        ("[CLS]", "[SEP]"),
-        3,
-        4,
-        1.0,
-        "words",
-        ABOUT,
-        11,
-        12.5,
-        321.0,
-        "converged",
-        VERSIONS,
-    )
+def every_result() -> set[type[Result]]:
+    """All results of the package, wherever they are defined."""
+    for module in pkgutil.walk_packages(wordsway.__path__, "wordsway."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+
+    def below(kind: type[Result]) -> Iterator[type[Result]]:
+        for child in kind.__subclasses__():
+            ours = child.__module__.startswith("wordsway.") and child is not SequenceResult
+            if ours and not isabstract(child):
+                yield child
+            yield from below(child)
+
+    return set(below(Result))  # type: ignore[type-abstract]
 
 
-def swaps(text: str) -> Swaps:
-    best = tuple(
-        Swap(word, 0.5123 - 0.1 * at, 7 + at)
-        for at, word in enumerate([text[:20], "</script>", "\x1b[2Jgone", "שלום", "[red]x"])
-    )
-    index = min(1, len(word_spans(text)) - 1)
-    start, end = word_spans(text)[index]
-    return Swaps(
-        text, index, text[start:end], "layer 4", best, 30522, 64, 0.8111, ABOUT, 5, 1.25, VERSIONS
-    )
+def test_every_result_has_an_example() -> None:
+    missing = {kind.__name__ for kind in every_result() - set(EXAMPLES)}
+    assert not missing, "add a line to EXAMPLES in tests/support/examples.py"
 
 
-def comparison(text: str) -> Comparison:
-    other = " ".join([*text.split()[:-1], "good"])
-    likely = tuple(
-        NextToken(at, piece, 0.5 / (at + 1), 0.25 / (at + 1))
-        for at, piece in enumerate([" the", "\n", text[:9]])
-    )
-    sides = [
-        Side(one, ("a", "b"), (1, 2), f"{one[:60]}\nsaid so", 9, cut, likely)
-        for one, cut in ((text, True), (other, False))
-    ]
-    layers = tuple(
-        LayerChange(at, 0.0456 * at, None if at else 0.0, 0.1234 * at + 1e-5) for at in range(5)
-    )
-    return Comparison(
-        *sides,
-        word_edits(text, other),
-        layers,
-        2,
-        1,
-        1,
-        0.0567,
-        0.0678,
-        True,
-        ABOUT,
-        3.5,
-        99.0,
-        VERSIONS,
-    )
+def made(kind: type[Result], name: str = "plain") -> Result:
+    return EXAMPLES[kind].make(TEXTS[name])
 
 
-def attention(text: str) -> Attention:
-    maps = []
-    for seed in (0, 1):
-        spans = word_spans(text)[:40]
-        tokens = tuple(
-            Token(text[start:end], start, end, "word", index)
-            for index, (start, end) in enumerate(spans)
-        )
-        matrix = np.random.default_rng(seed).dirichlet(np.ones(len(tokens)), size=len(tokens))
-        maps.append(AttentionMap(text, tokens, tuple(token.piece for token in tokens), matrix))
-    return Attention(tuple(maps), 1, 6, "mean", 12, False, ABOUT, 0.5, 55.0, VERSIONS)
+# The same numbers everywhere
 
 
-def attracted(text: str) -> Attracted:
-    names = tuple(text[start:end] for start, end in word_spans(text)[:40])
-    draws = [
-        np.random.default_rng(seed).dirichlet(np.ones(len(names)), size=len(names))
-        for seed in (0, 1)
-    ]
-    before, after = (tuple(map(tuple, draw.tolist())) for draw in draws)
-    profile, noise = (0.1111, 0.2222, 0.3333), (0.1, 0.05, 0.03)
-    return Attracted(
-        text, names, (1,), 4, 1.0, profile, noise, before, after, ABOUT, 7, 0.5, VERSIONS
-    )
+def views(result: Result) -> dict[str, list[float]]:
+    """What every medium says."""
+    with house_style():
+        figure = figures.view(type(result))(result, "svg")
+    return {
+        "terminal, 80 columns": numbers_in_text(printed(result, 80)),
+        "terminal, 120 columns": numbers_in_text(printed(result, 120)),
+        "notebook": numbers_in_text(" ".join(Page(result._repr_html_()).read)),
+        "page": numbers_in_text(" ".join(Page(page(result)).read)),
+        "picture": numbers_in_figure(figure),
+        "json": numbers_in_data(json.loads(result.to_json())),
+    }
 
 
-def pairs(text: str) -> Pairs:
-    other = " ".join([*text.split()[:-1], "good"])
-    numbers = (
-        (0.9697, 0.2521, 12.5, 0.81, (0.0123, 0.3, 0.2521), 1),
-        (-0.1, 1.5, None, None, (0.1, 1.5), 1),
-    )
-    models = tuple(
-        PairInModel(name, *row) for name, row in zip((ABOUT["name"], "b"), numbers, strict=True)
-    )
-    both = (
-        Pair(text, other, text[:30], 1, place_of(text, other), models),
-        Pair(text, f"Not {text}", "", 2, place_of(text, f"Not {text}"), models),
-    )
-    refused = (Refused(3, f"the text has no word {text[:20]!r}"),)
-    return Pairs(both, (ABOUT, ABOUT | {"name": "b"}), refused, 100, 3, 1.5, VERSIONS)
+@KINDS
+def test_every_medium_says_the_same_numbers(kind: type[Result]) -> None:
+    example: Example = EXAMPLES[kind]
+    for medium, numbers in views(made(kind)).items():
+        missing = [wanted for wanted in example.shown if not says(numbers, wanted)]
+        assert not missing, medium
 
 
-#: A result of each kind, and numbers of it that every view says.
-RESULTS: dict[type[Result], tuple[Callable[[str], Result], tuple[str, ...]]] = {
-    Words: (words, ("0.01757", "3.3×")),
-    Swaps: (swaps, ("0.5123", "0.8111", "63.2")),
-    Comparison: (comparison, ("0.057", "0.068", "0.494", "0.182", "cut at 9 tokens")),
-    Attention: (attention, ("layer 1 of 6", "12 heads")),
-    Attracted: (attracted, ("0.3333", "11.1×", "head 4")),
-    Pairs: (pairs, ("0.9697", "0.2521", "12 %", "layer 1 of 2")),
-}
-EVERY = pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
-EACH = pytest.mark.parametrize("name", TEXTS)
+@KINDS
+def test_files_hold_the_same_numbers(kind: type[Result], tmp_path: Path) -> None:
+    result = made(kind)
+    exact = json.loads(result.to_json())
+    assert json.loads(save(result, tmp_path / "a.json").read_text("utf-8")) == exact
+    document = save(result, tmp_path / "a.html").read_text("utf-8")
+    pattern = r'<script type="application/json" id="result">(.*?)</script>'
+    (data,) = re.findall(pattern, document, flags=re.DOTALL)
+    assert json.loads(data) == exact
+    frame = result.frame()
+    back = pandas.read_parquet(save(result, tmp_path / "a.parquet"))
+    pandas.testing.assert_frame_equal(back, frame, check_dtype=False)
+    text = save(result, tmp_path / "a.csv").read_text("utf-8")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert len(rows) == len(frame) + 1
+    numbers = [float(cell) for row in rows for cell in row if _is_number(cell)]
+    assert not [wanted for wanted in EXAMPLES[kind].tabled if not says(numbers, wanted)]
 
 
-def test_every_kind_is_here():
-    assert set(RESULTS) <= set(Result.__subclasses__())
+# Hostile text is harmless
 
 
-@EVERY
-@EACH
-def test_the_terminal_is_not_driven_and_fits(kind, name):
-    result = RESULTS[kind][0](TEXTS[name])
+@KINDS
+@EACH_TEXT
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal_is_not_driven_and_fits(kind: type[Result], name: str, width: int) -> None:
+    result = made(kind, name)
     for colours in (False, True):
-        view = re.sub("\x1b\\[[0-9;]*m", "", printed(result, 80, colours=colours))
+        drawn = printed(result, width, colours=colours)
+        assert "\x1b]8" not in drawn, "a link that markup made"
+        view = re.sub("\x1b\\[[0-9;]*m", "", drawn)
         assert not HARMFUL.search(view)
-        assert all(
-            Console(width=999).measure(line).maximum <= 80
-            for line in view.replace("[", "(").splitlines()
-        )
+        wide = Console(width=999)
+        lines = view.replace("[", "(").splitlines()
+        assert all(wide.measure(line).maximum <= width for line in lines)
 
 
-@EVERY
-def test_every_view_says_the_numbers(kind):
-    result, said = RESULTS[kind][0](PLAIN), RESULTS[kind][1]
-    page = "".join(Page(page_of(result)).read)
-    for view in (
-        " ".join(printed(result, 80).split()),
-        "".join(Page(result._repr_html_()).read),
-        page,
-    ):
-        for number in said:
-            assert number in view, number
-    assert "tiny/<b>model</b>" in page and "0123abcd" in page and "torch 2.4" in page
+@KINDS
+def test_markup_is_text(kind: type[Result]) -> None:
+    """A word "[/b]" neither raises nor vanishes, in a terminal or in a page."""
+    result = made(kind, "markup")
+    shown = printed(result, 120)
+    assert "[/b]" in shown
+    for document in (result._repr_html_(), page(result)):
+        assert "[/b]" in "".join(Page(document).read)
 
 
-@EVERY
-@EACH
-def test_html_is_well_formed_and_harmless(kind, name):
-    result = RESULTS[kind][0](TEXTS[name])
-    for document, scripts in ((result._repr_html_(), 0), (page_of(result), 1)):
+@KINDS
+@EACH_TEXT
+def test_html_is_well_formed_and_harmless(kind: type[Result], name: str) -> None:
+    result = made(kind, name)
+    for document, scripts in ((result._repr_html_(), 0), (page(result), int(kind is Words))):
         assert not HARMFUL.search(document)
-        page = Page(document)
-        assert page.open == []
-        tags = {tag for tag, _ in page.tags}
-        assert not tags & {
-            "img",
-            "link",
-            "iframe",
-            "object",
-            "embed",
-            "base",
-            "form",
-            "audio",
-            "video",
-            "use",
-            "image",
-        }
-        assert not [
-            key for _, attributes in page.tags for key in attributes if key.startswith("on")
-        ]
+        read = Page(document)
+        assert read.open == []
+        assert not {tag for tag, _ in read.tags} & FORBIDDEN_TAGS
+        assert not [key for _, attributes in read.tags for key in attributes if key[:2] == "on"]
         running = [
             attributes
-            for tag, attributes in page.tags
+            for tag, attributes in read.tags
             if tag == "script" and attributes.get("type") != "application/json"
         ]
-        assert len(running) == (scripts if kind is Words else 0)
-        assert not page.attributes("src") and not re.search("https?:|url\\(|@import", document)
-    (data,) = re.findall(
-        r'<script type="application/json" id="result">(.*?)</script>', document, flags=re.DOTALL
-    )
-    assert json.loads(data) == json.loads(result.to_json())
+        assert len(running) == scripts
+        assert not read.attributes("src")
+        visible = re.sub(r'<script type="application/json".*?</script>', "", document, flags=re.S)
+        style = "".join(re.findall(r'style="[^"]*"|<style>.*?</style>', visible, flags=re.S))
+        assert not re.search(r"https?:|url\((?!#)|@import", style)
+        assert all(href.startswith("#") for href in read.attributes("href"))
 
 
-@EVERY
-@EACH
-@pytest.mark.parametrize("ending", WRITERS)
-def test_files(kind, name, ending, tmp_path):
-    """Whole, the same bytes for the same numbers, and what they say they are."""
-    if name == "long" and ending in (".svg", ".pdf"):
-        pytest.skip("as for the others")
-    make = RESULTS[kind][0]
+@KINDS
+@EACH_TEXT
+def test_no_cell_is_computed(kind: type[Result], name: str, tmp_path: Path) -> None:
+    """Neither a cell nor a column's name of a CSV file begins like a formula, unless it is a
+    number.
+    """
+    text = save(made(kind, name), tmp_path / "a.csv").read_text("utf-8")
+    for row in csv.reader(io.StringIO(text)):
+        for cell in row:
+            assert csv_cell(cell) == cell or cell.startswith("'")
+            assert not re.match(r"\s*[=+@＝＋－＠].", cell) or _is_number(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# Files
+
+
+@KINDS
+@ENDINGS
+def test_files_are_whole_and_equal_results_give_equal_bytes(
+    kind: type[Result], ending: str, tmp_path: Path
+) -> None:
+    """Whatever the user has set: the second picture is drawn under other rcParams."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        first = save(make(TEXTS[name]), tmp_path / "new" / f"a{ending}")
-        second = make(TEXTS[name]).save(str(tmp_path / f"b{ending.upper()}"))
-    assert first.read_bytes() == second.read_bytes()
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-        f"a{ending}",
-        f"b{ending.upper()}",
-    ]
-    if ending == ".json":
-        assert json.loads(first.read_text("utf-8")) == json.loads(make(TEXTS[name]).to_json())
-    elif ending == ".parquet":
-        pandas.testing.assert_frame_equal(
-            pandas.read_parquet(first), make(TEXTS[name]).frame(), check_dtype=False
-        )
-    elif ending == ".svg":
-        svg = first.read_text("utf-8")
-        ElementTree.fromstring(svg)
-        assert "<script" not in svg and not HARMFUL.search(svg)
-    else:
-        assert first.read_bytes()[:4] == {
-            ".html": b"<!do",
-            ".png": b"\x89PNG",
-            ".pdf": b"%PDF",
-        }.get(ending, first.read_bytes()[:4])
+        first = save(made(kind, "hostile"), tmp_path / "new" / f"a{ending}")
+        with matplotlib.rc_context({"font.size": 22, "axes.grid": True, "figure.dpi": 40}):
+            second = made(kind, "hostile").save(str(tmp_path / f"b{ending.upper()}"))
+    content = first.read_bytes()
+    assert content == second.read_bytes()
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == [f"a{ending}", f"b{ending.upper()}"]
+    starts = {".html": b"<!do", ".png": b"\x89PNG", ".pdf": b"%PDF", ".parquet": b"PAR1"}
+    assert content.startswith(starts.get(ending, b""))
+    if ending == ".svg":
+        ElementTree.fromstring(content)
+        assert b"<script" not in content and not HARMFUL.search(content.decode())
 
 
-def test_the_differing_words_are_marked_in_their_place():
-    result = comparison("a\r\nfilm <b> was dull")
-    marked = re.findall(r'<span style="background:rgba[^"]*">([^<]*)</span>', result._repr_html_())
-    assert marked == ["dull", "good"]
-    assert "a  film &lt;b&gt; was" in result._repr_html_()
-    assert "film <b> was" in "".join(Page(result._repr_html_()).read)
+@KINDS
+def test_the_picture_names_what_it_draws(kind: type[Result], tmp_path: Path) -> None:
+    """An SVG's letters are letters, and none of them is markup."""
+    svg = ElementTree.parse(save(made(kind), tmp_path / "a.svg"))
+    names = {element.tag.rpartition("}")[2] for element in svg.iter()}
+    assert "text" in names and not names & {"script", "foreignObject", "a", "image"} - {"image"}
 
 
-def test_heat_has_a_cell_for_every_pair():
-    result = attention("the film was dull")
-    document = result._repr_html_()
-    told = re.findall(r'<td title="(\w+) → (\w+): ([\d.]+)"', document)
-    matrices = [one.matrix for one in result.texts]
-    assert [float(value) for *_, value in told[:32]] == pytest.approx(
-        np.concatenate([m.ravel() for m in matrices]).tolist(), rel=1e-3
-    )
-    assert [row for row, *_ in told[:16]] == [
-        name for name in result.texts[0].labels for _ in range(4)
-    ]
-    depths = [float(depth) for depth in re.findall(r"rgba\(213,94,0,([\d.]+)\)", document)[:16]]
-    top = max(matrix.max() for matrix in matrices)
-    assert depths == pytest.approx((0.78 * matrices[0] / top).ravel().tolist(), abs=1e-3)
-    losses = len(re.findall(r"rgba\(0,114,178,", document))
-    assert losses == int((result.difference < 0).sum()), "what is lost is blue"
+@pytest.mark.parametrize("ending", WRITERS)
+def test_a_failure_leaves_the_old_file(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"old")
+
+    class Failing:
+        @staticmethod
+        def save(result: Result, unfinished: Path, kind: str) -> None:
+            unfinished.write_bytes(b"half")
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "medium", lambda name: Failing)
+    with pytest.raises(InputError, match="No space left on device"):
+        save(made(Words), path)
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_text_is_readable_in_the_swaps():
-    assert readable(PLAIN) in "".join(Page(swaps(PLAIN)._repr_html_()).read)
+def test_other_endings_and_places_are_refused(tmp_path: Path) -> None:
+    result = made(Words)
+    with pytest.raises(InputError, match=r"\.html, \.svg, \.png, \.pdf, \.json, \.csv, \.parquet"):
+        save(result, tmp_path / "a.docx")
+    with pytest.raises(InputError, match="ends in"):
+        save(result, tmp_path / "html")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="a folder that you may write to"):
+        save(result, tmp_path / "file" / "a.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InputError, match="a folder that you may write to"):
+        save(result, tmp_path / "folder.json")
+
+
+# The object itself
+
+
+@KINDS
+def test_repr_is_short(kind: type[Result]) -> None:
+    for name in TEXTS:
+        shown = repr(made(kind, name))
+        assert shown.startswith(f"{kind.__name__}(") and len(shown) <= 160
+        assert not HARMFUL.search(shown)
+
+
+@KINDS
+def test_sequences_are_their_items(kind: type[Result]) -> None:
+    result: Any = made(kind)
+    if isinstance(result, SequenceResult):
+        items = getattr(result, kind._items)  # type: ignore[attr-defined]
+        assert len(result) == len(items) and list(result) == list(items)
+        assert result[0] is items[0] and result[-1] is items[-1] and bool(result)
+
+
+# What nobody wrote a view for
+
+
+@dataclass(frozen=True)
+class Unseen(Result):
+    """A result of somebody else's."""
+
+    word: str
+    table: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"word": self.word, "value": 0.4567}
+
+    def frame(self) -> pandas.DataFrame:
+        if not self.table:
+            raise NotImplementedError
+        return pandas.DataFrame([{f"word {self.word}": self.word, "value": 0.4567}] * 50)
+
+
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("word", ["plain", *WORDS])
+def test_a_result_without_a_view_is_a_table(word: str, table: bool, tmp_path: Path) -> None:
+    result = Unseen(word, table)
+    shown = printed(result, 80)
+    assert "Unseen" in shown and "0.4567" in shown and not HARMFUL.search(shown)
+    assert "0.4567" in "".join(Page(result._repr_html_()).read)
+    assert Page(page(result)).open == []
+    svg = save(result, tmp_path / "a.svg").read_text("utf-8")
+    assert "0.4567" in svg and not HARMFUL.search(svg)
+    if table:
+        tables.save(result, tmp_path / "a.csv", "csv")
+        heads = next(csv.reader((tmp_path / "a.csv").open(encoding="utf-8")))
+        assert not heads[0].startswith("=")
+
+
+# Nothing global
+
+
+def run_python(code: str) -> None:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_and_drawing_changes_nothing_global(tmp_path: Path) -> None:
+    run_python(f"""
+import importlib, pkgutil, sys, warnings, logging
+import matplotlib
+matplotlib.use("svg")
+matplotlib.rcParams["font.size"] = 17
+before, filters = dict(matplotlib.rcParams), list(warnings.filters)
+import wordsway, wordsway.render
+for module in pkgutil.walk_packages(wordsway.render.__path__, "wordsway.render."):
+    importlib.import_module(module.name)
+from wordsway.chart import Chart, Curve, Panel
+for ending in ("png", "svg", "pdf"):
+    Chart([Panel("x", [Curve("y", [1, 2], [3, 4])])]).save({str(tmp_path)!r} + "/a." + ending)
+assert matplotlib.get_backend() == "svg"
+assert dict(matplotlib.rcParams) == before
+assert "matplotlib.pyplot" not in sys.modules
+""")
+
+
+@pytest.mark.slow
+def test_a_view_loads_only_what_it_shows() -> None:
+    run_python("""
+import sys
+import wordsway.render.plot.words, wordsway.render.html.words, wordsway.render.terminal.words
+assert not {"wordsway.experiments", "wordsway.paper"} & set(sys.modules)
+""")
+
+
+def test_a_table_needs_no_view_and_no_picture() -> None:
+    run_python("""
+import sys
+from wordsway.render.renderer import Renderer
+assert not {"matplotlib", "rich", "pandas"} & set(sys.modules)
+""")

@@ -26,6 +26,7 @@ from wordsway.cli.sweep import sweep_command
 from wordsway.cli.tour import tour_command
 from wordsway.cli.words import words_command
 from wordsway.errors import InputError, WordswayError
+from wordsway.escape import one_line
 from wordsway.runtime import own_process
 from wordsway.version import __version__
 
@@ -83,19 +84,26 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(status)
 
 
-def _speak() -> None:
+class _OneLine(logging.Formatter):
+    """A warning in one line that cannot drive the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"wordsway: {one_line(record.getMessage())}"
+
+
+def _show_warnings() -> None:
     """The library's warnings as lines of this program."""
     log = logging.getLogger("wordsway")
     if not log.handlers:
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("wordsway: %(message)s"))
+        handler.setFormatter(_OneLine())
         log.addHandler(handler)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line; return the exit status."""
     debug = "--debug" in arguments
-    _speak()
+    _show_warnings()
     # --debug is understood anywhere on the line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
     try:
@@ -126,8 +134,8 @@ def run(arguments: list[str]) -> int:
 def _fail(message: str, status: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    first = " ".join(message.split())
-    print(f"wordsway: {first}", file=sys.stderr)
+    line = " ".join(one_line(message).split())
+    print(f"wordsway: {line}", file=sys.stderr)
     return status
 
 

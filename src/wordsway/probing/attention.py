@@ -20,7 +20,7 @@ from wordsway.models.layers import Layers
 from wordsway.models.probe import Probe
 from wordsway.models.tokens import Tokens
 from wordsway.reading import Token
-from wordsway.result import Result, fields_of, versions
+from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import peak_bytes
 from wordsway.text.clean import checked
 
@@ -64,7 +64,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True)
-class Attention(Result):
+class Attention(SequenceResult[AttentionMap], items="texts", brief="name model"):
     """The attention of one layer, of one head or the mean over heads, for one text or two.
 
     Cutting special tokens (``special=False``) leaves out their rows and columns and changes no

@@ -39,7 +39,7 @@ DRAWS = 8
 
 
 @dataclass(frozen=True)
-class Attracted(Result):
+class Attracted(Result, brief="rows head reach drawn model"):
     """Attention drawn to one token, or to the tokens of one word: every layer's relative change
     beside that of noise of the same norm.
 

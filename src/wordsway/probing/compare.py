@@ -16,7 +16,7 @@ from wordsway.models.causal import Causal, Prompt, States
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
 from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
-from wordsway.result import Result, fields_of, versions
+from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import peak_bytes
 from wordsway.text.clean import checked
 
@@ -70,7 +70,7 @@ class LayerChange:
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba model"):
     """What a causal language model makes of two prompts.
 
     Rows line up one to one when both prompts have the same number of tokens. Otherwise the first

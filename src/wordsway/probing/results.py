@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.result import Result, fields_of
+from wordsway.result import SequenceResult, fields_of
 from wordsway.text.clean import STRAY
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Swaps(Result):
+class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached model"):
     """The vocabulary's words in one place of a text, those that move the target most first.
 
     ``target`` is "layer 6", "pooled" or "logits"; ``worst`` the relative change by the worst Δ
@@ -94,7 +94,7 @@ class WordSway:
 
 
 @dataclass(frozen=True)
-class Words(Result):
+class Words(SequenceResult[WordSway], items="words", brief="layer layers reach model"):
     """Every searched word of a text, in the order of the text, with its profile over the layers.
 
     ``layer`` of ``layers`` was searched; ``reach`` is ρ, the share of the word's own norm that Δ

@@ -89,9 +89,10 @@ def table(heads: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> st
     return _scrolled(f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>")
 
 
-def folded(title: str, body: str) -> str:
+def folded(title: str, body: str, *, opened: bool = True) -> str:
     """A part that can be folded away; the title is HTML already."""
-    return f'<details open style="margin-top:.5em"><summary>{title}</summary>{body}</details>'
+    state = " open" if opened else ""
+    return f'<details{state} style="margin-top:.5em"><summary>{title}</summary>{body}</details>'
 
 
 def flow(run: str) -> str:

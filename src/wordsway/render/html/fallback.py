@@ -14,13 +14,18 @@ SHOWN = 100
 
 def plain_fragment(result: Result) -> str:
     """The class's name and the rows of ``frame()``."""
+    title = elements.paragraph(f"<b>{html_line(title_of(result))}</b>")
+    return elements.frame([title, plain_table(result)])
+
+
+def plain_table(result: Result) -> str:
+    """The first rows of ``frame()``."""
     names, rows, right = cells_of(result)
     heads = [
         (html_line(name), elements.RIGHT if number else elements.LEFT)
         for name, number in zip(names, right, strict=True)
     ]
-    cells = [[html_line(cell) for cell in row] for row in rows[:SHOWN]]
-    parts = [f"<div><b>{html_line(title_of(result))}</b></div>", elements.table(heads, cells)]
-    if len(rows) > SHOWN:
-        parts.append(elements.source(f"… and {count(len(rows) - SHOWN, 'more row')}"))
-    return elements.frame(parts)
+    table = elements.table(heads, [[html_line(cell) for cell in row] for row in rows[:SHOWN]])
+    if len(rows) <= SHOWN:
+        return table
+    return table + elements.soft(f"… and {count(len(rows) - SHOWN, 'more row')}")

@@ -23,7 +23,8 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
     """The panels in rows, with a key each, or one beside them all."""
     columns = max(1, min(chart.columns, len(chart.panels)))
     rows = max(1, -(-len(chart.panels) // columns))
-    wide, high = (3.3, 3.0) if _only_points(chart) else (5.6, 4.6)
+    small = _only_points(chart) and len(chart.panels) > 1
+    wide, high = (3.3, 3.0) if small else (5.6, 4.6)
     size = (wide * columns + (2.4 if chart.shared_key else 0.0), high * rows)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(
@@ -107,10 +108,10 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
     if certified:
         x, lower, upper = zip(*certified, strict=True)
         axes.fill_between(x, lower, upper, color=colour, alpha=0.12, linewidth=0)
-    for x, y, text in zip(curve.x, curve.mean, curve.labels, strict=False):
+    for at, mean, text in zip(curve.x, curve.mean, curve.labels, strict=False):
         axes.annotate(
             spelled(text, kind),
-            (x, y),
+            (at, mean),
             (0, 8),
             textcoords="offset points",
             ha="center",
@@ -122,7 +123,7 @@ def _points(axes: Axes, panel: Panel, points: Points, kind: str) -> None:
     """Points beyond the axes stand on their edge."""
     colour = _colour(points.colour)
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}
-    if points.marker == "x":
+    if points.marker in ("x", "_"):
         look = {"color": colour}
     right = float("inf") if panel.right is None else 0.987 * panel.right
     top = float("inf") if panel.top is None else 0.988 * panel.top
@@ -137,6 +138,14 @@ def _points(axes: Axes, panel: Panel, points: Points, kind: str) -> None:
         label=spelled(points.label, kind),
         **look,
     )
+    for x, y, text in zip(points.x, points.y, points.labels, strict=False):
+        axes.annotate(
+            spelled(text, kind),
+            (min(x, right), min(y, top)),
+            (5, 4),
+            textcoords="offset points",
+            fontsize=8,
+        )
 
 
 def _scales(axes: Axes, panel: Panel) -> None:

@@ -45,7 +45,9 @@ def heat_map(
             ink = "white" if abs(value) > 0.6 * scale["vmax"] else INK
             text = hundredths(value, signed)
             if text != "0.00":
-                number = axes.text(column, row, text, ha="center", va="center", fontsize=8, color=ink)
+                number = axes.text(
+                    column, row, text, ha="center", va="center", fontsize=8, color=ink
+                )
                 number.set_in_layout(False)  # it is inside its cell; measuring it takes time
     return image
 

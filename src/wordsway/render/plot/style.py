@@ -52,7 +52,7 @@ _KEPT = ("backend", "backend_fallback", "interactive", "toolbar", "timezone", "w
 @contextmanager
 def house_style() -> Iterator[None]:
     """matplotlib's defaults and our look on top, whatever the user has set; undone at the end."""
-    defaults = {
+    defaults: dict[Any, Any] = {
         name: value for name, value in rcParamsDefault.items() if not name.startswith(_KEPT)
     }
     look = defaults | _STYLE | {"font.family": [*font_names(), "sans-serif"]}

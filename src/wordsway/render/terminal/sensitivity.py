@@ -45,7 +45,7 @@ def _table(rows: list[WordSensitivity]) -> RenderableType:
     named = any(row.word for row in rows)
     top = largest(upper_end(row) for row in rows)
     word = [Column("word", "left", width=24)] if named else []
-    columns = ["row", *word, "attained", "certified", Column("", "left")]
+    columns: list[Column | str] = ["row", *word, "attained", "certified", Column("", "left")]
     cells = [
         (
             row.position,

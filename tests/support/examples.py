@@ -1,0 +1,331 @@
+"""One example of every result, around any text, with numbers that are not round.
+
+``EXAMPLES`` is the table that the contract of `wordsway.render` runs over: a result without a line
+here fails it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from wordsway.audit.background import place_of
+from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
+from wordsway.audit.result import Audit, KeepingScore, ModelAudit
+from wordsway.audit.scores import KindScore, Score
+from wordsway.audit.table import Refused
+from wordsway.chart import Chart, Curve, Panel, Points, Reference
+from wordsway.learning.results import Learned, Learning
+from wordsway.probing.attention import Attention, AttentionMap
+from wordsway.probing.attract import Attracted
+from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
+from wordsway.probing.differences import word_edits
+from wordsway.probing.results import Swap, Swaps, Words, WordSway
+from wordsway.reading import Token, word_spans
+from wordsway.result import Result
+from wordsway.sensitivity import Sensitivity, WordSensitivity
+
+PLAIN = "The film was not bad, but the end of the film was."
+MODEL = {
+    "name": "tiny/<b>model</b>[/b]\x1b[31m",
+    "sha256": "0123abcd" * 8,
+    "dtype": "float32",
+    "device": "cpu",
+}
+VERSIONS = {"wordsway": "0.9", "torch": "2.4"}
+#: Words that do harm where they are not made harmless.
+WORDS = ("</script>", "\x1b[2Jgone", "[/b]", '=HYPERLINK("http://x")', "[link=x]y", "שלום")
+
+
+def tokens_of(text: str, most: int = 8) -> list[str]:
+    """The first words of a text, as a table would name them."""
+    return [text[start:end] for start, end in word_spans(text)[:most]]
+
+
+def matrices(n: int) -> list[np.ndarray]:
+    """Two matrices whose rows sum to 1."""
+    return [np.random.default_rng(seed).dirichlet(np.ones(n), size=n) for seed in (0, 1)]
+
+
+def sensitivity(text: str) -> Sensitivity:
+    words = [*tokens_of(text), *WORDS]
+    rows = tuple(
+        WordSensitivity(row, word, 0.4321 - 0.0123 * row, 0.8765 - 0.0234 * row, row)
+        for row, word in enumerate(words)
+    )
+    return Sensitivity(
+        lower=rows[0].lower,
+        upper=rows[0].upper,
+        certificate="exact",
+        position=0,
+        delta=torch.linspace(0, 1, 4, dtype=torch.float64),
+        words=rows,
+        status="converged",
+        seed=5,
+        seconds=1.5,
+        radius=2.125,
+        n=len(words),
+        d=4,
+        map={"map": "raf", "weight": text[:20]},
+        versions=VERSIONS,
+    )
+
+
+def words(text: str) -> Words:
+    found = []
+    for index, (start, end) in enumerate(word_spans(text)[:12]):
+        profile = tuple((0.0123 + 0.07 * index) * (1 + layer / 7) for layer in range(5))
+        noise = tuple(value / 3.3 for value in profile)
+        found.append(
+            WordSway(
+                index, text[start:end], start, end, (index + 1,), profile[3], profile, noise, 9.876
+            )
+        )
+    return Words(
+        text=text,
+        words=tuple(found),
+        tokens=("[CLS]", *tokens_of(text), "[SEP]"),
+        layer=3,
+        layers=4,
+        reach=1.0,
+        at="words",
+        model=MODEL,
+        seed=11,
+        seconds=12.5,
+        peak_mb=321.0,
+        status="converged",
+        versions=VERSIONS,
+    )
+
+
+def swaps(text: str) -> Swaps:
+    best = tuple(
+        Swap(word, 0.5123 - 0.0456 * place, 7 + place)
+        for place, word in enumerate([text[:20], *WORDS])
+    )
+    start, end = word_spans(text)[0]
+    return Swaps(
+        text=text,
+        index=0,
+        word=text[start:end],
+        target="layer 4",
+        swaps=best,
+        candidates=30522,
+        evaluated=64,
+        worst=0.8111,
+        model=MODEL,
+        seed=5,
+        seconds=1.25,
+        versions=VERSIONS,
+    )
+
+
+def comparison(text: str) -> Comparison:
+    other = " ".join([*text.split()[:-1], "good"])
+    likely = tuple(
+        NextToken(place, piece, 0.5 / (place + 1), 0.25 / (place + 1))
+        for place, piece in enumerate([" the", "\n", *WORDS, text[:9]])
+    )
+    first, second = (
+        Side(prompt, ("a", "b"), (1, 2 + cut), f"{prompt[:60]}\nso it is", 9, cut, likely)
+        for prompt, cut in ((text, True), (other, False))
+    )
+    layers = tuple(
+        LayerChange(layer, 0.0456 * layer, None if layer else 0.0, 0.1234 * layer + 1e-5)
+        for layer in range(5)
+    )
+    return Comparison(
+        a=first,
+        b=second,
+        edits=word_edits(text, other),
+        layers=layers,
+        aligned=2,
+        prefix=1,
+        suffix=1,
+        kl_ab=0.0567,
+        kl_ba=0.0678,
+        chat=True,
+        model=MODEL,
+        seconds=3.5,
+        peak_mb=99.0,
+        versions=VERSIONS,
+    )
+
+
+def attention(text: str) -> Attention:
+    spans = word_spans(text)[:8]
+    tokens = tuple(
+        Token(text[start:end], start, end, "word", index)
+        for index, (start, end) in enumerate(spans)
+    )
+    labels = tuple(token.piece for token in tokens)
+    maps = tuple(AttentionMap(text, tokens, labels, matrix) for matrix in matrices(len(tokens)))
+    return Attention(maps, 1, 6, "mean", 12, False, MODEL, 0.5, 55.0, VERSIONS)
+
+
+def attracted(text: str) -> Attracted:
+    names = (*tokens_of(text, 4), *WORDS[:3])
+    before, after = (tuple(map(tuple, matrix.tolist())) for matrix in matrices(len(names)))
+    return Attracted(
+        text=text,
+        tokens=names,
+        rows=(1,),
+        head=4,
+        reach=1.0,
+        profile=(0.1111, 0.2222, 0.3333),
+        noise=(0.1, 0.05, 0.03),
+        before=before,
+        after=after,
+        model=MODEL,
+        seed=7,
+        seconds=0.5,
+        versions=VERSIONS,
+    )
+
+
+def chart(text: str) -> Chart:
+    x = [10.0, 20.0, 40.0]
+    panel = Panel(
+        text[:30],
+        curves=[
+            Curve(text[:12], x, [0.7123, 0.5432, 0.4321], [0.0123] * 3, [0.8111, None, 0.5111]),
+            Curve(WORDS[3], x, [0.6111, 0.4111, 0.3111], colour=1, dashed=True),
+        ],
+        references=[Reference(WORDS[2], x, [0.6543, 0.4654, 0.3287])],
+        logarithmic=True,
+    )
+    cloud = Panel(
+        WORDS[0],
+        points=[Points(WORDS[1], [0.5123, 2.9123], [1.2345, 7.5], 2, "x")],
+        x_label="γ",
+        y_label="error",
+        right=3.0,
+        top=5.0,
+    )
+    return Chart([panel, cloud])
+
+
+def learning(text: str) -> Learning:
+    rows = tuple(
+        Learned(
+            position=row,
+            before_original=0.1234,
+            before_changed=-0.4567 - 0.1 * row,
+            after_original=1.0,
+            after_changed=-0.3456 + 0.1 * row,
+            error=0.4282 + 0.1 * row,
+            gamma=0.5801 + 0.1 * row,
+            alignment=0.7123,
+            bound=0.0512 if row else None,
+            sensitivity=0.8123,
+            v_norm=3.25,
+            phi_norm=4.5,
+            rank=9,
+            condition=12.25,
+            label=1,
+            seconds=0.25,
+            delta=torch.linspace(0, 1, 4, dtype=torch.float64),
+        )
+        for row in range(3)
+    )
+    return Learning(
+        rows=rows,
+        update="fine-tune",
+        loss="direct",
+        penalty=0.0,
+        train=9,
+        radius=2.125,
+        n=3,
+        d=4,
+        seed=6,
+        seconds=0.75,
+        map={"map": f"[/b] {text[:20]}"},
+        versions=VERSIONS,
+    )
+
+
+def pairs(text: str) -> Pairs:
+    other = " ".join([*text.split()[:-1], "good"])
+    models = (
+        PairInModel(MODEL["name"], 0.9697, 0.2521, 12.5, 0.81, (0.0123, 0.3, 0.2521), 1),
+        PairInModel("b", -0.1, 1.5, None, None, (0.1, 1.5), 1),
+    )
+    both = (
+        Pair(text, other, text[:30], 1, place_of(text, other), models),
+        Pair(text, f"Not {text}", "", 2, place_of(text, f"Not {text}"), models),
+    )
+    refused = (Refused(3, f"the text has no word {text[:20]!r}"),)
+    return Pairs(both, (MODEL, MODEL | {"name": "b"}), refused, 100, 3, 1.5, VERSIONS)
+
+
+def audit(text: str) -> Audit:
+    layers = (Score(0.4512, 0.4012, 0.5012), Score(0.7123, 0.6512, 0.7712))
+    score = KindScore(
+        kind=f"negation {text[:12]}",
+        texts=40,
+        auc=0.7123,
+        low=0.6512,
+        high=0.7712,
+        median_turning=0.1876,
+        median_keeping=0.1234,
+        blind=0.275,
+        percentile=61.5,
+        percentile_keeping=40.25,
+        layers=layers,
+        heard=1,
+        lost=None,
+    )
+    model = ModelAudit(
+        name=MODEL["name"],
+        about=MODEL,
+        kinds=(score,),
+        keeping=(KeepingScore("synonym", 40, 0.1234, 40.25),),
+        blind_spots=(),
+        retrieval=(),
+        measured=(),
+        failed=(Refused(3, text[:20]),),
+    )
+    return Audit(
+        models=(model,),
+        data=text[:20],
+        texts=40,
+        unused=2,
+        target="pooled",
+        draws=100,
+        seed=3,
+        refused=(Refused(4, text[:20]),),
+        gate=(f"{text[:10]} is below",),
+        interrupted=False,
+        seconds=12.5,
+        versions=VERSIONS,
+    )
+
+
+@dataclass(frozen=True)
+class Example:
+    """How to make a result around a text.
+
+    ``shown``: numbers that terminal, notebook, page and picture all say; ``tabled``: numbers of
+    ``frame()``.
+    """
+
+    make: Callable[[str], Result]
+    shown: tuple[float, ...]
+    tabled: tuple[float, ...]
+
+
+EXAMPLES: dict[type[Result], Example] = {
+    Sensitivity: Example(sensitivity, (0.4321, 0.8765, 0.4198, 0.8531), (0.4321, 0.8765, 0.4198)),
+    Words: Example(words, (0.01757, 0.1176, 0.2176), (0.0123, 0.0823)),
+    Swaps: Example(swaps, (0.5123, 0.4667, 0.8111, 30522), (0.5123, 0.4667, 7)),
+    Comparison: Example(comparison, (0.0567, 0.0678), (0.0456, 0.1234)),
+    Attention: Example(attention, (1, 6, 12), tuple(matrices(8)[0][0, :2].tolist())),
+    Attracted: Example(attracted, (0.3333, 0.2222, 4), (0.1111, 0.2222, 0.3333, 0.05)),
+    Learning: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
+    Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),
+    Audit: Example(audit, (0.7123,), (0.7123, 0.6512, 0.275)),
+    Chart: Example(chart, (10, 20, 40), (0.7123, 0.5432, 0.6111, 0.6543, 1.2345)),
+}
