@@ -176,6 +176,14 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} → {target}"
 
 
+def test_files_named_in_the_pages_exist():
+    """`src/…`, `tests/…`, `docs/…` and rooms' files such as `maps/registry.py`."""
+    places = (ROOT, SOURCE, ROOT / "docs")
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for name in re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|md|toml))`", page.read_text()):
+            assert any((place / name).exists() for place in places), f"{page.name} names {name}"
+
+
 def test_no_path_of_a_machine_is_left_in_the_project():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
