@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -100,14 +101,9 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
         label=spelled(curve.label, kind),
         **look,
     )
-    certified = [
-        (x, mean, upper)
-        for x, mean, upper in zip(curve.x, curve.mean, curve.upper, strict=False)
-        if upper is not None
-    ]
-    if certified:
-        x, lower, upper = zip(*certified, strict=True)
-        axes.fill_between(x, lower, upper, color=colour, alpha=0.12, linewidth=0)
+    if any(end is not None for end in curve.upper):
+        ends = [math.nan if end is None else end for end in curve.upper]  # a gap in the band
+        axes.fill_between(curve.x, curve.mean, ends, color=colour, alpha=0.12, linewidth=0)
     for at, mean, text in zip(curve.x, curve.mean, curve.labels, strict=False):
         axes.annotate(
             spelled(text, kind),

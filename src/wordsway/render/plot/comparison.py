@@ -8,6 +8,7 @@ import textwrap
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from wordsway.probing.compare import Comparison, Side
 from wordsway.render.plot import figures
@@ -51,6 +52,7 @@ def comparison_figure(result: Comparison, kind: str) -> Figure:
         colour, marker = PALETTE[index + 2]
         right.plot(layers, shown, marker=marker, color=colour, markersize=4, label=label)
     right.grid(visible=True)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.set_xlabel("layer (0 is the input)")
     right.set_ylabel("relative change, ‖H(a) − H(b)‖/‖H(a)‖")
     right.set_ylim(bottom=0)

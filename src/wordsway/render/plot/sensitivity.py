@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from wordsway.escape import shortened
+from wordsway.escape import runs_right_to_left, shortened
 from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
@@ -54,5 +54,8 @@ def sensitivity_figure(result: Sensitivity, kind: str) -> Figure:
 
 
 def _label(row: WordSensitivity, kind: str) -> str:
-    name = f"{spelled(shortened(row.word, 24), kind)} " if row.word else ""
-    return f"{name}({row.position})"
+    if not row.word:
+        return f"({row.position})"
+    name = spelled(shortened(row.word, 24), kind)
+    mark = "\u200e" if runs_right_to_left(name) else ""  # the number stays on the right
+    return f"{mark}{name}{mark} ({row.position})"

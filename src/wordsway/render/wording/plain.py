@@ -43,6 +43,6 @@ def cell(value: Any) -> str:
     >>> cell(0.123456), cell(7), cell(None), cell(float("nan"))
     ('0.1235', '7', '–', '–')
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) == "<NA>":
         return "–"
     return number(value) if isinstance(value, float) else shortened(value, 60)
