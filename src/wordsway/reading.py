@@ -1,8 +1,11 @@
 """How a text was read: which rows of X stand for which word of the original, with character spans.
 
 A word is a run of letters and digits, joined by apostrophes and hyphens ("don't", "well-made");
-every other visible character is a word by itself. This does not depend on the tokenizer, so that
-word 7 is the same word for every model. A word is its index, not its spelling: repeated words stay
+every other visible character is a word by itself. Where words are written without spaces no
+dictionary is asked: a Han character is a word, so is a run of hiragana or of katakana, and a
+grapheme cluster of Thai, Lao, Khmer or Burmese (the boundaries of UAX #29). An emoji is one word
+with its skin tone, joiners and flag letters. This does not depend on the tokenizer, so that word 7
+is the same word for every model. A word is its index, not its spelling: repeated words stay
 distinct.
 """
 
@@ -12,11 +15,22 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 Kind = Literal["word", "special", "padding"]
 _JOINERS = "\u200c\u200d"
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+#: An emoji: a flag, a keycap, or pictures with their modifiers and tags, joined by U+200D.
+_PICTURE = r"\p{Extended_Pictographic}[\p{Emoji_Modifier}\uFE0E\uFE0F\U000E0020-\U000E007F]*"
+_EMOJI = rf"\p{{Regional_Indicator}}{{2}}|[0-9#*]\uFE0F?\u20E3|{_PICTURE}(?:\u200D{_PICTURE})*"
+#: Scripts without spaces: a Han character, runs of kana (with the marks that lengthen and voice
+#: them), a cluster of South-East Asian letters.
+_KANA_MARKS = r"\p{M}\u30FC\uFF70\uFF9E\uFF9F"
+_UNSPACED = (
+    rf"\p{{Han}}\p{{M}}*|(?:\p{{Hiragana}}[{_KANA_MARKS}]*)+|(?:\p{{Katakana}}[{_KANA_MARKS}]*)+"
+    r"|(?=\p{Line_Break=SA})\X"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +99,11 @@ class Reading:
                 # that follows it.
                 word = current
                 rows.setdefault(current, []).append(row)
+                _share(text, spans, current + 1, end, row, rows)
             tokens.append(Token(piece, start, end, kind, word, row in unknown_rows))
         words = tuple(
             Word(index, text[slice(*spans[index])], *spans[index], tuple(word_rows))
-            for index, word_rows in rows.items()
+            for index, word_rows in sorted(rows.items())
         )
         return cls(text, tuple(tokens), words)
 
@@ -110,13 +125,57 @@ class Reading:
         return next((word for word in self.words if word.index == index), None)
 
 
+def _share(
+    text: str,
+    spans: list[tuple[int, int]],
+    first: int,
+    end: int,
+    row: int,
+    rows: dict[int, list[int]],
+) -> None:
+    """A token that runs on into further words is their row, too, where these are characters beyond
+    ASCII: "good😀" may be one unknown token, "你好" one piece, and neither word is lost.
+
+    Runs of ASCII signs ("...") stay with the first of them.
+    """
+    for index in range(first, len(spans)):
+        start, stop = spans[index]
+        if start >= end:
+            return
+        if not text[start:stop].isascii():
+            rows.setdefault(index, []).append(row)
+
+
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Character spans of the words of a text.
 
     >>> [("I don't, I"[a:b]) for a, b in word_spans("I don't, I")]
     ['I', "don't", ',', 'I']
+    >>> [("我爱Python"[a:b]) for a, b in word_spans("我爱Python")]
+    ['我', '爱', 'Python']
     """
-    spans = [match.span() for match in _WORD.finditer(text)]
+    if text.isascii():
+        return _spaced(text, 0, len(text))
+    spans: list[tuple[int, int]] = []
+    end = 0
+    for match in _own_words().finditer(text):
+        spans += _spaced(text, end, match.start())
+        spans.append(match.span())
+        end = match.end()
+    return spans + _spaced(text, end, len(text))
+
+
+@cache
+def _own_words() -> Any:
+    """What is a word wherever it stands, whatever touches it."""
+    import regex
+
+    return regex.compile(f"{_EMOJI}|{_UNSPACED}")
+
+
+def _spaced(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The words of a part of the text that is written with spaces between them."""
+    spans = [match.span() for match in _WORD.finditer(text, start, end)]
     return spans if text.isascii() else _joined(text, spans)
 
 
