@@ -108,3 +108,34 @@ def test_gaussian_refuses_bad_sizes(n, d):
 def test_replaced_refuses_bad_positions_and_deltas(i, delta):
     with pytest.raises(ws.InputError):
         ws.Sample.gaussian(3, 2, 0).replaced(i, delta)
+
+
+@pytest.mark.parametrize("backward", [np.s_[::-1], np.s_[:, ::-1], np.s_[::2, ::-1]])
+def test_views_with_negative_strides_are_taken(backward):
+    array = np.arange(1.0, 13.0).reshape(4, 3)
+    expected = torch.tensor(array[backward].tolist(), dtype=torch.float64)
+    assert torch.equal(ws.Sample(array[backward], rescale=False).X, expected)
+    X = ws.Sample.gaussian(2, 3, 0)
+    assert torch.equal(
+        X.replaced(0, np.array([1.0, 2.0, 3.0])[::-1]).X[0] - X.X[0] > 0,
+        torch.ones(3, dtype=torch.bool),
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_memory_that_may_not_be_written_is_taken():
+    array = np.ones((2, 2))
+    array.flags.writeable = False
+    assert ws.Sample(array).n == 2
+
+
+@pytest.mark.parametrize(
+    "array",
+    [[[1j, 2.0]], np.array([[1 + 0j, 2.0]]), torch.tensor([[1j, 2.0]])],
+    ids=["list", "numpy", "torch"],
+)
+def test_complex_numbers_are_refused(array):
+    with pytest.raises(ws.InputError, match=r"expected real numbers, got complex ones"):
+        ws.Sample(array)
+    with pytest.raises(ws.InputError, match=r"expected real numbers, got complex ones"):
+        ws.Sample.gaussian(1, 2, 0).replaced(0, array[0])

@@ -1,12 +1,20 @@
-"""Files that are there whole, or not at all."""
+"""Files that are there whole, or not at all; what killed processes left is swept away."""
 
 from __future__ import annotations
 
 import os
+import re
+import stat
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+#: Seconds after which a partial file belongs to no living process: none writes one that long.
+STALE = 6 * 3600.0
+_PARTIAL = re.compile(r"\..*\.[0-9a-f]{32}\.part")
+_swept: set[Path] = set()
 
 
 @contextmanager
@@ -15,8 +23,11 @@ def atomic(path: Path) -> Iterator[Path]:
     rename. A failure leaves nothing.
 
     The name is hidden and ends in .part, whatever ``path`` ends in, so that what a killed process
-    leaves is never taken for a result.
+    leaves is never taken for a result. The first use in a folder removes old ones of these.
     """
+    if path.parent not in _swept:
+        _swept.add(path.parent)
+        remove_stale(path.parent)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         yield partial
@@ -27,3 +38,21 @@ def atomic(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
+
+
+def remove_stale(folder: Path, seconds: float = STALE) -> int:
+    """Remove partial files that nobody has written to for so long; how many there were.
+
+    Only regular files of the form that `atomic` gives them, in this folder itself.
+    """
+    removed = 0
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            with suppress(OSError):
+                if not _PARTIAL.fullmatch(entry.name):
+                    continue
+                about = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(about.st_mode) and time.time() - about.st_mtime > seconds:
+                    os.unlink(entry.path)
+                    removed += 1
+    return removed

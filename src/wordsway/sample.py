@@ -20,14 +20,15 @@ Positions = str | int | Sequence[int | str]
 
 
 def float64(array: Any) -> torch.Tensor:
-    """Any array of numbers as a float64 CPU tensor; Python numbers keep all their digits."""
-    return (
-        torch.as_tensor(
-            array if isinstance(array, torch.Tensor) else np.asarray(array, dtype=np.float64)
-        )
-        .detach()
-        .to("cpu", torch.float64)
-    )
+    """Any array of real numbers as a float64 CPU tensor; Python numbers keep all their digits."""
+    if not isinstance(array, torch.Tensor):
+        array = np.asarray(array)
+    if array.dtype.is_complex if isinstance(array, torch.Tensor) else array.dtype.kind == "c":
+        raise InputError("real numbers", "complex ones", "pass the real part, or the modulus")
+    if isinstance(array, torch.Tensor):
+        return array.detach().to("cpu", torch.float64)
+    # A copy in C's order: torch takes neither negative strides nor memory that is read-only.
+    return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
 
 
 def finite_matrix(array: Any, what: str) -> torch.Tensor:
@@ -36,6 +37,8 @@ def finite_matrix(array: Any, what: str) -> torch.Tensor:
     """
     try:
         X = float64(array)
+    except InputError:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"{what} of numbers", type(array).__name__, f"pass an n×d array ({error})"

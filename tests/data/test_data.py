@@ -20,7 +20,7 @@ import pytest
 import shelf
 from wordsway import data
 from wordsway.data import DataError, clients, fetch
-from wordsway.data.archives import ArchiveError, extract
+from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import CATALOGUE, Entry, Hub, Kept, Registry
 from wordsway.data.clients import Unreachable, _within
 from wordsway.errors import InputError
@@ -141,7 +141,7 @@ def test_a_truncated_archive_is_refused_by_name(room):
 def test_wheels_are_held_to_the_same_rules(tmp_path, name):
     archive = shelf.wheel(tmp_path / "a.whl", {"good": b"1", name: b"evil"})
     with pytest.raises(ArchiveError, match=r"a\.whl is refused"):
-        extract(archive, {"good": tmp_path / "good"})
+        extract(archive, {"good": tmp_path / "good"}, Budget(100))
     assert not (tmp_path / "good").exists()
 
 

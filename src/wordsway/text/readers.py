@@ -17,9 +17,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from wordsway.errors import InputError, first_line
-from wordsway.text.columns import LONGEST, Columns, Row, checked_text, records
+from wordsway.text.columns import LONGEST, Columns, Row, records
 from wordsway.text.labels import KNOWN
 from wordsway.text.opening import expanded, lines, opened, there
+from wordsway.text.parquet import parquet_rows
+
+#: Files and folders that a folder of texts may hold.
+MOST_FILES = 1_000_000
 
 __all__ = ["READERS", "expanded", "opened", "rows", "there"]
 
@@ -169,35 +173,11 @@ def _items(file: IO[str], name: str) -> Iterator[Any]:
             yield item
 
 
-def _parquet(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            column, label = columns.find(file.schema_arrow.names, path.name)
-            number = 0
-            for batch in file.iter_batches(
-                batch_size=1024, columns=[column] if label is None else [column, label]
-            ):
-                texts = batch.column(column).to_pylist()
-                labels = [None] * len(texts) if label is None else batch.column(label).to_pylist()
-                for text, sign in zip(texts, labels, strict=True):
-                    number += 1
-                    yield f"{path.name}:{number}", checked_text(text, path.name, number), sign
-    except (pyarrow.ArrowException, UnicodeError) as error:
-        raise InputError(
-            f"a Parquet file in {path.name}",
-            first_line(error),
-            "check that it was written completely",
-        ) from None
-
-
 def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
     """One text per .txt file, labelled by its folder's name (neg/, pos/); or all tables of the
     folder, one after another.
     """
-    files = sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) in READERS)
+    files = sorted(_files(path))
     plain = [file for file in files if _kind(file) == ".txt"]
     if not files:
         raise InputError(
@@ -234,11 +214,30 @@ def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]
         )
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """The files of known kinds in a folder and those inside it; no link to a folder is followed."""
+    if folder.resolve() == Path(folder.resolve().anchor):
+        raise InputError(
+            "a folder of texts", f"{folder}, the root of all files", "name the folder itself"
+        )
+    seen = 0
+    for root, _, names in os.walk(folder):
+        seen += 1 + len(names)
+        if seen > MOST_FILES:
+            raise InputError(
+                f"a folder of at most {MOST_FILES:,} files", f"more in {folder}", "name one inside"
+            )
+        for name in names:
+            file = Path(root, name)
+            if _kind(file) in READERS and there(file) and file.is_file():
+                yield file
+
+
 READERS: dict[str, Callable[[Path, Columns, str | None], Iterator[Row]]] = {
     ".csv": _separated(","),
     ".tsv": _separated("\t"),
     ".jsonl": _json_lines,
     ".json": _json_list,
-    ".parquet": _parquet,
+    ".parquet": parquet_rows,
     ".txt": _text_lines,
 }
