@@ -12,6 +12,7 @@ import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -169,7 +170,11 @@ def fields_of(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
+#: Reading a package's metadata takes a millisecond, once.
+_version = cache(version)
+
+
 def versions(*more: str) -> dict[str, str]:
     """The versions a result depends on; ``more`` names further packages, such as transformers."""
-    named = {name: version(name) for name in ("torch", *more)}
+    named = {name: _version(name) for name in ("torch", *more)}
     return {"wordsway": __version__, **named, "python": platform.python_version()}

@@ -10,7 +10,7 @@ import torch
 
 from quadratics import F64, Quadratics, Recorder, random_symmetric, sphere_points
 from wordsway.errors import InputError, MemoryBudgetError
-from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
+from wordsway.optimize import Objective, Plan, maximise, maximise_ranked, scatter
 from wordsway.optimize.plan import HALFWAY
 
 P = 6
@@ -23,6 +23,13 @@ PLANS = {
     "scattered": replace(PLAN, scatter=True),
 }
 every_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
+
+
+@pytest.fixture(autouse=True)
+def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quadratics need no thousands of samples."""
+    monkeypatch.setattr(scatter, "POINTS", 60)
+    monkeypatch.setattr(scatter, "ROUNDS", 6)
 
 
 def quadratics(count: int, bytes_kept: int = 0) -> Quadratics:

@@ -133,6 +133,8 @@ def _evaluate(
 def _remember(memory: torch.Tensor, latest: torch.Tensor, learned: torch.Tensor) -> torch.Tensor:
     """The memory (B, MEMORY, …) with the oldest entry replaced by the latest, where learned."""
     shifted = torch.cat([memory[:, 1:], latest[:, None]], 1)
+    if bool(learned.all()):
+        return shifted
     return torch.where(learned.reshape(-1, *[1] * (memory.ndim - 1)), shifted, memory)
 
 
@@ -140,17 +142,20 @@ def _direction(state: LBFGSState) -> torch.Tensor:
     """H·gradient by the two loops; without a memory, a step of length `FIRST` uphill."""
     tiny = torch.finfo(state.w.dtype).tiny
     q = state.gradient.clone()
+    remembered = (state.rho > 0).any(0).tolist()
+    pairs = zip(state.s.unbind(1), state.y.unbind(1), state.rho.unbind(1), strict=True)
+    used = [pair for pair, known in zip(pairs, remembered, strict=True) if known]
     alphas = []
-    for pair in reversed(range(MEMORY)):
-        alpha = state.rho[:, pair] * (state.s[:, pair] * q).sum(1)
-        q -= alpha[:, None] * state.y[:, pair]
+    for s, y, rho in reversed(used):
+        alpha = rho * (s * q).sum(1)
+        q -= alpha[:, None] * y
         alphas.append(alpha)
     known = state.rho[:, -1] > 0
     scale = 1 / (state.rho[:, -1] * (state.y[:, -1] ** 2).sum(1)).clamp_min(tiny)
     plain = FIRST / state.gradient.norm(dim=1).clamp_min(tiny)
     r = torch.where(known, scale, plain)[:, None] * q
-    for pair in range(MEMORY):
-        beta = state.rho[:, pair] * (state.y[:, pair] * r).sum(1)
-        r += (alphas[MEMORY - 1 - pair] - beta)[:, None] * state.s[:, pair]
+    for (s, y, rho), alpha in zip(used, reversed(alphas), strict=True):
+        beta = rho * (y * r).sum(1)
+        r += (alpha - beta)[:, None] * s
     size = r.norm(dim=1, keepdim=True)
     return r * (LONGEST / size).clamp_max(1.0)

@@ -41,6 +41,9 @@ class Trace:
 
     From row i the first layer moves by V_iΔ alone, δ_1 = ϕ(z_1 + V_iΔ) − h_1, and the later ones by
     δ_l = ϕ(z_l + V_l δ_{l−1}) − h_l.
+
+    Products are asked for by name here: ``tensor @ operator`` first makes torch compose an error
+    message, which costs as much as a small product.
     """
 
     def __init__(self, layers: Layers, X: torch.Tensor, name: str, steps: int) -> None:
@@ -49,7 +52,7 @@ class Trace:
         self.z = [layers.first.apply(X).to(X.dtype)]
         self.h = [layers.activation(self.z[0])]
         for V in layers.later:
-            self.z.append((self.h[-1] @ V.T).to(X.dtype))
+            self.z.append(V.apply(self.h[-1]).to(X.dtype))
             self.h.append(layers.activation(self.z[-1]))
         self.norm = nonzero_norm(float(self.h[-1].norm()), name)
         self._steps = steps
@@ -63,11 +66,11 @@ class Trace:
         """The last layer's change (B, k) and every layer's moved preactivations z′_l (B, k)."""
         step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
         for i, some in _by_row(rows):
-            step[some] = (delta[some] @ self._block(i).T).to(self.X.dtype)
+            step[some] = self._block(i).apply(delta[some]).to(self.X.dtype)
         moved = [self.z[0] + step]
         change = self.layers.activation(moved[0]) - self.h[0]
         for V, z, h in zip(self.layers.later, self.z[1:], self.h[1:], strict=True):
-            moved.append(z + (change @ V.T).to(self.X.dtype))
+            moved.append(z + V.apply(change).to(self.X.dtype))
             change = self.layers.activation(moved[-1]) - h
         return change, moved
 
@@ -82,10 +85,10 @@ class Trace:
             slopes = [slope[:, None] for slope in slopes]
         g = g * slopes[-1]
         for V, slope in zip(reversed(self.layers.later), reversed(slopes[:-1]), strict=True):
-            g = (g @ V).to(self.X.dtype) * slope
+            g = V.apply_transposed(g).to(self.X.dtype) * slope
         gradient = torch.empty(*g.shape[:-1], self.X.shape[1], dtype=g.dtype, device=g.device)
         for i, some in _by_row(rows):
-            gradient[some] = (g[some] @ self._block(i)).to(g.dtype)
+            gradient[some] = self._block(i).apply_transposed(g[some]).to(g.dtype)
         return gradient
 
     def _block(self, i: int) -> Operator:

@@ -1,0 +1,72 @@
+"""Vectors in balls: a witness is inside by whatever formula one asks; checked radii and seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from wordsway.errors import InputError
+from wordsway.seeds import check_seed
+from wordsway.vectors import ball_radius, exactly_inside, gram, into_ball, unit
+
+F64 = torch.float64
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 16, 100, 768])
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+def test_exactly_inside_by_every_formula(d: int, dtype: torch.dtype):
+    noise = torch.Generator().manual_seed(d)
+    for radius in (math.sqrt(d), 1.0, 1 / 3, 1e-9, 1e9):
+        for length in (1.0, 1 + 1e-7, 3.0):
+            raw = torch.randn(d, generator=noise, dtype=dtype)
+            delta = exactly_inside(length * radius * unit(raw), radius)
+            array = delta.numpy()
+            norms = {
+                "torch.norm": float(delta.norm()),
+                "torch, a batch": float(delta[None].norm(dim=1)[0]),
+                "torch, squares": float((delta * delta).sum().sqrt()),
+                "vector_norm": float(torch.linalg.vector_norm(delta)),
+                "numpy": float(np.linalg.norm(array)),
+                "numpy, squares": math.sqrt(float(np.square(array).sum())),
+                "fsum": math.sqrt(math.fsum(x * x for x in array.tolist())),
+                "hypot": math.hypot(*array.tolist()),
+                "dist": math.dist(array.tolist(), [0.0] * d),
+            }
+            too_long = {name: norm for name, norm in norms.items() if norm > radius}
+            assert not too_long, (radius, length)
+            assert norms["fsum"] >= radius * (1 - (1e-6 if dtype == torch.float32 else 1e-14))
+
+
+def test_what_is_inside_already_is_left_alone():
+    delta = torch.tensor([0.3, 0.4], dtype=F64)
+    assert torch.equal(exactly_inside(delta, 1.0), delta)
+    assert torch.equal(exactly_inside(torch.zeros(3), 1.0), torch.zeros(3, dtype=F64))
+
+
+def test_radii_may_differ_along_a_batch():
+    x = torch.tensor([[3.0, 4.0], [3.0, 4.0], [0.0, 0.0]], dtype=F64)
+    radius = torch.tensor([[1.0], [10.0], [1.0]], dtype=F64)
+    torch.testing.assert_close(
+        into_ball(x, radius).norm(dim=1), torch.tensor([1.0, 5, 0], dtype=F64)
+    )
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, math.nan, math.inf, 1e10])
+def test_a_radius_has_to_be_one(radius: float):
+    with pytest.raises(InputError, match="a radius between 1e-9 and 1e9"):
+        ball_radius(radius, 4)
+
+
+def test_seeds_are_whole_numbers():
+    assert check_seed(np.int64(3)) == 3 and check_seed(-1) == -1
+    for wrong in (1.5, 1.0, "1", None, True, math.nan):
+        with pytest.raises(InputError, match="a seed that is a whole number"):
+            check_seed(wrong)
+
+
+def test_gram_is_the_product():
+    rows = torch.randn(600, 5, dtype=F64, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(gram(rows), rows @ rows.T)
