@@ -118,8 +118,8 @@ class Change(Objective):
         self.dimension = view.X.shape[1]
         self.dtype = view.X.dtype
         self.device = view.X.device
-        self.bytes_per_point = view.bytes_per_row
-        self.bytes_kept = view.bytes_per_look
+        self.bytes_per_point = view.bytes_per_point
+        self.bytes_kept = view.bytes_kept
 
     def radius(self, which: torch.Tensor) -> torch.Tensor:
         return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
@@ -191,7 +191,7 @@ def sensitivity(
     rows = rows_of(positions, sample)
     radius = ball_radius(radius, sample.d)
     phi.check(sample.n, sample.d)
-    view = phi.view(sample, phi.search_dtype)
+    view = phi.search_view(sample)
     # A certificate takes about as long as the search.
     searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
     certifying = stretch_of(progress, 1, 2, 2)

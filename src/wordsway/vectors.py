@@ -34,8 +34,18 @@ def into_ball(delta: torch.Tensor, radius: float | torch.Tensor) -> torch.Tensor
 
 
 def unit(v: torch.Tensor) -> torch.Tensor:
-    """Each vector of the last axis, rescaled to norm one; zero stays zero."""
-    return v / v.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(v.dtype).tiny)
+    """Each vector of the last axis, rescaled to norm one; zero stays zero.
+
+    >>> unit(torch.tensor([[3.0, 4.0], [3e-30, 4e-30], [0.0, 0.0]])).norm(dim=1).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    tiny = torch.finfo(v.dtype).tiny
+    size = v.norm(dim=-1, keepdim=True)
+    lost = size < 1e4 * math.sqrt(tiny)  # the squares underflow: rescale by the largest entry first
+    if bool(lost.any()):
+        v = torch.where(lost, v / v.abs().amax(-1, keepdim=True).clamp_min(tiny), v)
+        size = v.norm(dim=-1, keepdim=True)
+    return v / size.clamp_min(tiny)
 
 
 def exactly_inside(delta: torch.Tensor, radius: float) -> torch.Tensor:

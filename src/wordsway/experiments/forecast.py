@@ -46,7 +46,7 @@ def forecast(request: Request) -> Forecast:
     base = peak_bytes()
     started = time.perf_counter()
     phi, sample = request.build(0), replace(request, trials=1).source().draw(0).sample
-    view = phi.view(sample, phi.search_dtype)
+    view = phi.search_view(sample)
     drawn = time.perf_counter() - started
     with single_thread(view.small):
         return _cost(request, phi, sample, view, base, drawn)
@@ -57,13 +57,13 @@ def _cost(
 ) -> Forecast:
     words = rows_of(request.positions, sample)
     radius = sample.d**0.5
-    if view.bytes_per_look:
+    if view.bytes_kept:
         assert isinstance(phi, FullyConnected)
         one, kept = _on_demand(phi, sample, view, words, radius, request)
         held = kept + 30 * phi.k * 8
     else:
         one, rows = _batched(phi, view, words, radius, request)
-        held = rows * view.bytes_per_row + _weights(phi, request)
+        held = rows * view.bytes_per_point + _weights(phi, request)
     exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
     bound = _time(lambda: exact.certify(words[:1], radius)) if request.certificate else 0.0
     # The first word of a certificate is tuned from scratch, the others follow it.
@@ -84,7 +84,7 @@ def _batched(
         stages = [(view.plan, len(words))]
     total, largest = 0.0, 0
     for plan, count in stages:
-        fit = max(1, request.memory // max(1, view.bytes_per_row * max(plan.starts, plan.children)))
+        fit = max(1, request.memory // max(1, view.bytes_per_point * max(plan.starts, plan.children)))
         batch = min(count, fit)
         for rows, steps in _phases(plan):
             total += -(-count // batch) * steps * _step(view, rows * batch)
@@ -144,7 +144,7 @@ def _on_demand(
     # Short runs sit in the cache, where long ones of a deep map do not; of a shallow one they show
     # the start-up instead.
     seconds *= 1.5 if phi.depth > 1 else 0.7
-    return seconds, float(view.bytes_per_look * (steps + 1) * count)
+    return seconds, float(view.bytes_kept * (steps + 1) * count)
 
 
 def _weights(phi: FeatureMap, request: Request) -> float:

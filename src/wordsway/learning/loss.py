@@ -86,8 +86,8 @@ class NegativeLoss(Objective):
         self.dimension = view.X.shape[1]
         self.dtype = view.X.dtype
         self.device = view.X.device
-        self.bytes_per_point = view.bytes_per_row
-        self.bytes_kept = view.bytes_per_look
+        self.bytes_per_point = view.bytes_per_point
+        self.bytes_kept = view.bytes_kept
 
     @property
     def plan(self) -> Plan:

@@ -67,11 +67,11 @@ class View(ABC):
 
     @property
     @abstractmethod
-    def bytes_per_row(self) -> int:
+    def bytes_per_point(self) -> int:
         """Working memory of one point of a batch, so that a driver can size its batches."""
 
     @property
-    def bytes_per_look(self) -> int:
+    def bytes_kept(self) -> int:
         """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing
         is kept.
         """
@@ -104,12 +104,15 @@ class FeatureMap(ABC):
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
         """The view of ``sample``, in ``dtype`` arithmetic (the map's own by default)."""
 
+    def search_view(self, sample: Sample) -> View:
+        """The view that a search may use, in less than float64 where that finds the same places;
+        the value that is found is always recomputed in float64.
+        """
+        return self.view(sample)
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Name, sizes and seed: what it takes to make this map again."""
-
-    #: The arithmetic a search may use; the value it finds is always recomputed in float64.
-    search_dtype: torch.dtype | None = None
 
     def drawn_jointly(
         self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]

@@ -11,6 +11,8 @@ from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.optimize.plan import Plan
 from wordsway.sample import Sample
+from wordsway.seeds import generator
+from wordsway.vectors import unit
 
 
 @final
@@ -40,7 +42,18 @@ class CallableMap(FeatureMap):
         self.device = torch.device(device or ("cpu" if weight is None else weight.device))
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        out = self.function(X.to(self.dtype))
+        out = self._call(X)
+        if not bool(out.isfinite().all()):
+            raise InputError(
+                "finite features for every text",
+                "NaN or infinity from the callable",
+                "guard its logarithms, divisions and exponentials, or make the radius smaller",
+            )
+        return out.to(dtype)
+
+    def _call(self, X: torch.Tensor) -> torch.Tensor:
+        # A copy: functions may work in place (nn.ReLU(inplace=True)), texts stay as they are.
+        out = self.function(X.to(self.dtype, copy=True))
         if not isinstance(out, torch.Tensor) or out.shape[:1] != X.shape[:1]:
             got = (
                 f"shape {tuple(out.shape)}" if isinstance(out, torch.Tensor) else type(out).__name__
@@ -50,10 +63,26 @@ class CallableMap(FeatureMap):
                 got,
                 "let the callable work on (…, n, d) and keep the leading axes",
             )
-        return out.to(dtype)
+        return out
 
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
-        return CallableView(self, sample.X.to(self.device, self.dtype))
+        X = sample.X.to(self.device, self.dtype)
+        view = CallableView(self, X)
+        self._refuse_constant(X)
+        return view
+
+    def _refuse_constant(self, X: torch.Tensor) -> None:
+        """A map that does not notice when every row moves by its own length reads no text."""
+        noise = torch.randn(X.shape, dtype=torch.float64, generator=generator(0, "constant"))
+        step = unit(noise).to(X) * X.norm(dim=1, keepdim=True).clamp_min(1.0)
+        with torch.no_grad():
+            before, after, back = self._call(torch.stack([X, X + step, X - step]))
+        if torch.equal(before, after) and torch.equal(before, back):
+            raise InputError(
+                "features that depend on the text",
+                "the same features for other texts",
+                "check that the callable uses its argument",
+            )
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -72,7 +101,8 @@ class CallableView(View):
         self._map = phi
         self.X = X
         with torch.no_grad():
-            self._features = phi.features(X[None], X.dtype).flatten(1)
+            # A copy, too: a function may return the same buffer every time.
+            self._features = phi.features(X[None], X.dtype).flatten(1).clone()
         self._norm2 = nonzero_norm(float(self._features.norm()), phi.name) ** 2
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -102,7 +132,7 @@ class CallableView(View):
         return CallableReadout(self, thetas)
 
     @property
-    def bytes_per_row(self) -> int:
+    def bytes_per_point(self) -> int:
         return 8 * (self.X.numel() + self._features.numel()) * self.X.itemsize
 
 

@@ -25,9 +25,16 @@ from wordsway.sample import Sample, finite_matrix
 from wordsway.seeds import generator
 
 
+#: Scores beyond this are searched in double precision: single precision knows a score of 1,000 to
+#: 1e-4 only, and e^−88 is zero to it. Rows of norm √d under W_ab ~ N(0, 1/d) have scores N(0, 1).
+LARGE_SCORE = 30.0
+
+
 class Attention(FeatureMap):
     """φ(X) = P(XWXᵀ/√d) X with shares P between 0 and 1."""
 
+    #: Whether the map is smooth: then single precision finds the same places at half the cost.
+    smooth: ClassVar[bool] = False
     scores: ClassVar[Scores]
     bounds: ClassVar[RowBounds]
 
@@ -86,6 +93,12 @@ class Attention(FeatureMap):
         dtype = dtype or self.dtype
         X, W = sample.X.to(self.device, dtype), self.weight.to(dtype)
         return AttentionView(Layer(self.scores, X, W, self.name), self.bounds, self.suggest)
+
+    def search_view(self, sample: Sample) -> AttentionView:
+        if not self.smooth:
+            return self.view(sample)
+        view = self.view(sample, torch.float32)
+        return view if float(view.layer.s.abs().max()) <= LARGE_SCORE else self.view(sample)
 
     def describe(self) -> dict[str, Any]:
         return {"map": self.name, "d": self.d, "seed": self.seed}

@@ -139,7 +139,7 @@ class SigmoidRAF(Attention):
     scores = SigmoidScores()
     bounds = SigmoidBounds()
     suggest = staticmethod(attracting)
-    search_dtype = torch.float32
+    smooth = True
 
 
 SIGMOID_KIND = attention_kind(

@@ -82,7 +82,7 @@ class RAF(Attention):
     scores = SoftmaxScores()
     bounds = SoftmaxBounds()
     suggest = staticmethod(attracting)
-    search_dtype = torch.float32
+    smooth = True
 
 
 RAF_KIND = attention_kind(

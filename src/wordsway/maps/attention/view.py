@@ -109,6 +109,6 @@ class AttentionView(View):
         return AttentionReadout(self.layer, thetas)
 
     @property
-    def bytes_per_row(self) -> int:
+    def bytes_per_point(self) -> int:
         n, d = self.X.shape
         return (16 * n + 8 * d) * self.X.itemsize

@@ -62,11 +62,11 @@ class FullyConnectedView(View):
         return FullyConnectedReadout(self.trace, thetas)
 
     @property
-    def bytes_per_row(self) -> int:
+    def bytes_per_point(self) -> int:
         return 8 * max(len(z) for z in self.trace.z) * self.X.itemsize
 
     @property
-    def bytes_per_look(self) -> int:
+    def bytes_kept(self) -> int:
         """Memory that one new Δ (value and gradient) leaves behind in matrices drawn on demand."""
         layers = self.trace.layers
         if not layers.on_demand:
