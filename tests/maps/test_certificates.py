@@ -95,12 +95,17 @@ def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(na
 
 
 @pytest.mark.parametrize(
-    "activation_name", ["relu", "leaky-relu", "tanh", "gelu", "sigmoid", "erf", "identity"]
+    "activation_name",
+    ["relu"]
+    + [
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("leaky-relu", "tanh", "gelu", "sigmoid", "erf", "identity")
+    ],
 )
 @pytest.mark.parametrize("draw", ["dense", "on-demand"])
 def test_fully_connected_certificates_hold_for_every_activation(activation_name, draw):
     for depth in (1, 3):
-        for seed in range(6):
+        for seed in range(3):
             options = {"seed": seed, "activation": activation_name, "draw": draw}
             phi = ws.RF(4, 5, 30, **options) if depth == 1 else ws.DRF(4, 5, 3, 30, **options)
             s = ws.sensitivity(phi, ws.Sample.gaussian(4, 5, seed), seed=seed)
