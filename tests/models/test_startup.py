@@ -25,10 +25,15 @@ for folder in sys.argv[3:]:
     layers = Layers(locate(folder))
     with torch.no_grad():
         found[folder] = layers.every(layers.words(torch.arange(4, 13)[None]))
-extras = [name for name in ("torch._dynamo", "torch.distributed.tensor", "scipy")
+extras = [name for name in ("torch._dynamo", "torch.distributed.tensor", "scipy", "sympy")
           if name in sys.modules]
 torch.save(found, sys.argv[2])
 print(",".join(extras) or "none")
+from wordsway.errors import WordswayError
+try:
+    Layers(locate(sys.argv[2] + "-broken"))
+except WordswayError as error:
+    print("lacks weights" in str(error))
 import torch._dynamo, torch.distributed.tensor
 print(torch._dynamo.disable.__module__, torch.distributed.is_available())
 model = load(locate(sys.argv[3]), Loading("causal"))
@@ -41,11 +46,17 @@ def test_own_processes_leave_out_what_is_not_needed_and_compute_the_same(tmp_pat
     """Bit for bit, nine architectures; afterwards torch is whole, and models generate."""
     import torch
     import transformers as tf
+    from safetensors.torch import load_file, save_file
 
     folders = [tiny.save(tmp_path / name, name) for name in tiny.ARCHITECTURES]
     causal = tmp_path / "causal"
     tiny.save(causal, "llama")
     tf.LlamaForCausalLM(tf.AutoConfig.from_pretrained(causal)).save_pretrained(causal)
+    for mode in ("own", "shared"):
+        broken = tiny.save(tmp_path / f"{mode}-broken")
+        weights = load_file(broken / "model.safetensors")
+        weights.pop("encoder.layer.2.output.dense.weight")
+        save_file(weights, broken / "model.safetensors", {"format": "pt"})
     lines = {}
     for mode in ("own", "shared"):
         command = [sys.executable, "-c", STATES, mode, str(tmp_path / mode), str(causal)]
@@ -60,7 +71,8 @@ def test_own_processes_leave_out_what_is_not_needed_and_compute_the_same(tmp_pat
     assert lines["own"][0] == "none"
     assert "torch._dynamo" in lines["shared"][0], "there would be nothing to leave out"
     assert lines["own"][1:] == lines["shared"][1:]
-    assert lines["own"][1].startswith("torch._dynamo.")
+    assert lines["own"][1] == "True", "memory that was not initialised is never taken for weights"
+    assert lines["own"][2].startswith("torch._dynamo.")
     own, shared = (torch.load(tmp_path / mode) for mode in ("own", "shared"))
     for folder in own:
         for one, two in zip(own[folder], shared[folder], strict=True):

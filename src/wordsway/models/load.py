@@ -13,13 +13,18 @@ import torch
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.format import format_bytes
 from wordsway.models.files import ModelFiles
-from wordsway.models.startup import import_transformers, quiet, without_compiler
+from wordsway.models.startup import (
+    import_transformers,
+    quiet,
+    without_compiler,
+    without_meta_device,
+)
 from wordsway.models.weights import refuse_missing
 from wordsway.runtime import available_memory, checked_device
 
-#: "base": hidden states only; "causal": with a head that predicts the next token; "classifier":
-#: with the head it was saved with.
-Kind = Literal["base", "causal", "classifier"]
+#: "base": hidden states only; "causal": with a head that predicts the next token; "masked": a
+#: hidden one; "classifier": with the head it was saved with.
+Kind = Literal["base", "causal", "classifier", "masked"]
 DTYPES = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
@@ -70,15 +75,16 @@ def load(files: ModelFiles, options: Loading | None = None) -> Any:
             if options.twin is not None:
                 model = _twin(config, options)
             else:
-                model, report = _auto(options.kind).from_pretrained(
-                    folder,
-                    config=config,
-                    local_files_only=True,
-                    trust_remote_code=options.remote_code,
-                    use_safetensors=True,
-                    dtype=DTYPES[options.dtype],
-                    output_loading_info=True,
-                )
+                with without_meta_device():
+                    model, report = _auto(options.kind).from_pretrained(
+                        folder,
+                        config=config,
+                        local_files_only=True,
+                        trust_remote_code=options.remote_code,
+                        use_safetensors=True,
+                        dtype=DTYPES[options.dtype],
+                        output_loading_info=True,
+                    )
                 missing = set(report["missing_keys"])
     except WordswayError:
         raise
@@ -100,6 +106,7 @@ def _auto(kind: Kind) -> Any:
     return {
         "base": transformers.AutoModel,
         "causal": transformers.AutoModelForCausalLM,
+        "masked": transformers.AutoModelForMaskedLM,
         "classifier": transformers.AutoModelForSequenceClassification,
     }[kind]
 

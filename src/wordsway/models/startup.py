@@ -112,6 +112,34 @@ def without_compiler() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def without_meta_device() -> Iterator[None]:
+    """In a process of our own, while the body loads a model: it is built in memory, with weights
+    that are not initialised, instead of on torch's meta device.
+
+    That device works with symbolic shapes and imports sympy for them. transformers does the same
+    for DeepSpeed; every weight that is used is read from the files afterwards.
+    """
+    model = import_transformers().PreTrainedModel
+    original = vars(model).get("get_init_context")
+    if not is_own_process() or not isinstance(original, classmethod):
+        yield
+        return
+    import torch
+    from transformers.initialization import no_init_weights
+
+    def contexts(cls: Any, *arguments: Any, **options: Any) -> list[Any]:
+        found = original.__func__(cls, *arguments, **options)
+        kept = [context for context in found if not isinstance(context, torch.device)]
+        return kept if len(kept) == len(found) else [*kept, no_init_weights()]
+
+    model.get_init_context = classmethod(contexts)
+    try:
+        yield
+    finally:
+        model.get_init_context = original
+
+
+@contextlib.contextmanager
 def _without_extras() -> Iterator[None]:
     """While the body imports transformers: no distributed tensors, no scipy, no table of the
     installed distributions.
