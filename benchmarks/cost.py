@@ -10,13 +10,14 @@ import numpy as np
 import pandas
 
 from wordsway.experiments.store import Store
+from wordsway.experiments.tables import cells_frame
 
 
 def page(folder: Path) -> str:
     """Tables for docs/cost.md: exponents fitted to median times, times and memory at the paper's
     sizes.
     """
-    frame = Store(folder / "store").frame(facts=True)
+    frame = cells_frame(Store(folder / "store"), facts=True)
     frame = frame[frame["seconds"] > 0]
     frame = frame[frame["train"].isna()] if "train" in frame else frame
     lines = [

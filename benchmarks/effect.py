@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from wordsway.chart import Chart, Curve, Panel, Reference
-from wordsway.experiments import Measurement, Request, TextOptions, measure
+from wordsway.experiments.measure import Measurement, measure
 from wordsway.experiments.slopes import fit_slope
+from wordsway.experiments.texts import TextOptions
 from wordsway.theory import wide_relu_rf
 
 GRIDS = {
@@ -28,15 +29,9 @@ def run(folder: Path, trials: int = 10) -> list[Measurement]:
     for name, grid in GRIDS.items():
         for d, model in WIDTHS:
             for n in grid:
-                request = Request(
-                    name,
-                    n,
-                    d,
-                    trials=trials,
-                    data=f"imdb:{model}",
-                    texts=TextOptions(padding="paper"),
-                )
-                results.append(measure(request))
+                texts = TextOptions(padding="paper")
+                data = f"imdb:{model}"
+                results.append(measure(name, n, d, trials=trials, data=data, texts=texts))
                 print(f"{name} d={d} n={n}: {results[-1].mean:.4f}", flush=True)
     chart = Chart([_panel(name, results) for name in GRIDS])
     for kind in ("png", "svg"):

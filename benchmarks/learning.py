@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 import wordsway as ws
-from wordsway.experiments.lessons import FirstTexts, GaussianLessons, Lesson, teach
-from wordsway.experiments.trials import Request
+from wordsway.experiments.lessons import FirstTexts, learning_trials
+from wordsway.experiments.texts import LabelledGaussianTexts
 from wordsway.runtime import peak_bytes
 
 N, LENGTH = 100, 40
@@ -31,7 +31,7 @@ TRIED = 100
 
 def _problem(case: str) -> tuple[ws.FeatureMap, list[ws.Sample], list[int], ws.Sample, int]:
     name, d = CASES[case]
-    lessons = GaussianLessons(LENGTH, d, seed=3)
+    lessons = LabelledGaussianTexts(LENGTH, d, seed=3)
     build: dict[str, Callable[[], ws.FeatureMap]] = {
         "raf": lambda: ws.RAF(d, 5),
         "relu-raf": lambda: ws.ReluRAF(d, 5),
@@ -51,7 +51,7 @@ def run(case: str, who: str) -> dict[str, Any]:
     """One measurement in this process; the weights are drawn before the clock starts."""
     if who == "large":
         started = time.perf_counter()
-        result = teach(Lesson(Request(case, n=120, d=768, trials=1), 1300, "retrain", "direct"))
+        result = learning_trials(case, n=120, d=768, train=1300, update="retrain")
         return {
             "error": result.trials[0]["error"],
             "seconds": time.perf_counter() - started,
@@ -131,11 +131,10 @@ def inequality(trials: int = 85) -> tuple[int, int, float]:
     for name in ("rf", "drf", "raf", "relu-raf"):
         for update in ("fine-tune", "retrain"):
             for loss in ("align", "direct", "penalised"):
-                request = Request(name, n=20, d=16, trials=trials, seed=7)
                 penalty = 0.1 if loss == "penalised" else 0.0
-                for trial in teach(
-                    Lesson(request, 12, update, loss, penalty)
-                ).trials:  # a violation raises
+                how = {"update": update, "loss": loss, "penalty": penalty}
+                result = learning_trials(name, 20, 16, 12, trials=trials, seed=7, **how)
+                for trial in result.trials:  # a violation raises
                     gaps.append(math.sqrt(trial["error"]) - math.sqrt(trial["bound"]))
                     telling += trial["bound"] > 0
     return len(gaps), telling, min(gaps)

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from wordsway.models.probe import Probe
-from wordsway.paper.model_figures import LONG_TEXT
+from wordsway.paper.long_text import LONG_TEXT
 from wordsway.probing.search import Blocks, Effort, row_bytes, worst
 from wordsway.probing.swap import swap
 from wordsway.probing.words import forecast, words

@@ -22,13 +22,21 @@ if TYPE_CHECKING:
     from wordsway.audit.pairs import pairs
     from wordsway.audit.pairs_result import Pairs
     from wordsway.errors import InputError, MemoryBudgetError, WordswayError
-    from wordsway.experiments.texts import paper_samples
+    from wordsway.experiments.corpus_texts import paper_samples
+    from wordsway.experiments.forecast import Forecast, forecast
+    from wordsway.experiments.lessons import Lessons, learning_trials
+    from wordsway.experiments.measure import Measurement, measure
+    from wordsway.experiments.request import LearningOptions, Request
+    from wordsway.experiments.sweep import Sweep, sweep
+    from wordsway.experiments.texts import TextOptions
+    from wordsway.experiments.tour import Tour, tour
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
     from wordsway.learning.learn import Learned, Learning, learn
     from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, ReluRAF, View, activation
     from wordsway.models import Embedder
     from wordsway.models.probe import Probe
     from wordsway.optimize.plan import Plan
+    from wordsway.paper.reproduce import Reproduction, reproduce
     from wordsway.probing.attention import attention
     from wordsway.probing.attract import attract
     from wordsway.probing.compare import compare
@@ -69,7 +77,15 @@ _MODULES = {
     "reading": ("Reading", "Token", "Word"),
     "result": ("Result",),
     "sample": ("Sample",),
-    "experiments.texts": ("paper_samples",),
+    "experiments.corpus_texts": ("paper_samples",),
+    "experiments.forecast": ("Forecast", "forecast"),
+    "experiments.lessons": ("Lessons", "learning_trials"),
+    "experiments.measure": ("Measurement", "measure"),
+    "experiments.request": ("LearningOptions", "Request"),
+    "experiments.sweep": ("Sweep", "sweep"),
+    "experiments.texts": ("TextOptions",),
+    "experiments.tour": ("Tour", "tour"),
+    "paper.reproduce": ("Reproduction", "reproduce"),
     "sensitivity": ("Sensitivity", "WordSensitivity", "sensitivity"),
     "text": ("Corpus", "Text", "corpus", "draw"),
 }
@@ -83,23 +99,32 @@ __all__ = [
     "Corpus",
     "Embedder",
     "FeatureMap",
+    "Forecast",
     "GaussianMatrix",
     "InputError",
     "Learned",
     "Learning",
+    "LearningOptions",
+    "Lessons",
+    "Measurement",
     "MemoryBudgetError",
     "Pairs",
     "Plan",
     "Probe",
     "Reading",
     "ReluRAF",
+    "Reproduction",
+    "Request",
     "Result",
     "Sample",
     "Sensitivity",
     "Swaps",
+    "Sweep",
     "Text",
+    "TextOptions",
     "Token",
     "TokenMatrix",
+    "Tour",
     "View",
     "Word",
     "WordSensitivity",
@@ -112,11 +137,17 @@ __all__ = [
     "compare",
     "corpus",
     "draw",
+    "forecast",
     "learn",
+    "learning_trials",
+    "measure",
     "pairs",
     "paper_samples",
+    "reproduce",
     "sensitivity",
     "swap",
+    "sweep",
+    "tour",
     "words",
 ]
 

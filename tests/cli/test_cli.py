@@ -196,7 +196,7 @@ def test_errors_are_one_line_on_standard_error(arguments, status, message, capsy
 
 
 def test_a_map_that_vanishes_is_reported_not_crashed(capsys, monkeypatch):
-    import wordsway.experiments.trials as trials
+    import wordsway.experiments.measure as trials
 
     def vanish(*_args, **_options):
         raise RuntimeError("boom")
@@ -283,9 +283,9 @@ def test_peak_memory_is_the_programs_own_not_its_launchers():
 
 @pytest.mark.slow
 def test_tour_writes_a_picture_and_a_table(tmp_path, capsys, monkeypatch):
-    import wordsway.cli.tour as tour
+    from wordsway.maps.registry import MAPS
 
-    monkeypatch.setattr(tour, "TOUR_N", (3, 6))
+    monkeypatch.setattr("wordsway.experiments.tour.LENGTHS", (6, 9))
     assert run(["tour", "--out", str(tmp_path / "deep" / "tour"), "--d", "8", "--trials", "2"]) == 0
     out, _ = capsys.readouterr()
     assert "tour.png" in out and "relu-raf" in out
@@ -299,13 +299,13 @@ def test_tour_writes_a_picture_and_a_table(tmp_path, capsys, monkeypatch):
     assert (folder / "tour.png").read_bytes().startswith(b"\x89PNG") and (
         folder / "tour.png"
     ).stat().st_size > 20_000
-    assert len((folder / "tour.csv").read_text().splitlines()) == 1 + 4 * 2 * 2
+    assert len((folder / "tour.csv").read_text().splitlines()) == 1 + len(MAPS) * 2 * 2
 
 
 def test_an_unwritable_folder_is_one_line(tmp_path, capsys):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    assert run(["tour", "--out", str(blocked / "tour"), "--d", "4", "--trials", "1"]) == 1
+    assert run(["tour", "--out", str(blocked / "tour"), "--d", "4", "--trials", "1"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "Traceback" not in err
 

@@ -17,18 +17,21 @@ from pathlib import Path
 import pytest
 
 import tiny
+from jobs import Here
+from jobs import cell as grid_cell
 from wordsway.cli.app import run
 from wordsway.errors import InputError
+from wordsway.experiments.agreement import Terms
 from wordsway.experiments.batches import aggregates, words_frame
-from wordsway.experiments.budget import cell_bytes, typical_seconds, units
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.jobs import job_of
+from wordsway.experiments.corpus_words import corpus_texts
 from wordsway.experiments.store import Record, Store
-from wordsway.experiments.text_cells import MEMORY, TextCell, text_cells
+from wordsway.experiments.tables import cells_frame
+from wordsway.experiments.text_cells import MEMORY, TextCell, parameters_of, text_cells
 from wordsway.experiments.workers import LocalWorkers, work
 from wordsway.models.probe import Probe
 from wordsway.probing.words import words
 from wordsway.reading import word_spans
+from wordsway.result import versions
 from wordsway.runtime import single_thread
 from wordsway.text import corpus, draw
 
@@ -47,6 +50,7 @@ TEXTS = [
 ]
 #: One word of more pieces than fit.
 HOPELESS = "goods" + 12 * "s"
+TERMS = Terms(versions())
 FILES = ("words.csv", "by_word.csv", "by_place.csv", "by_layer.csv")
 
 
@@ -106,19 +110,6 @@ def finished(reviews, model, tmp_path_factory):
     return out
 
 
-class Here:
-    """Workers in this process: no time to start them."""
-
-    def __init__(self, count: int, memory: int) -> None:
-        pass
-
-    def run(self, cells, needs, wanted):
-        yield from (work(cell) for cell in cells if wanted(cell) and needs(cell))
-
-    def close(self) -> None:
-        pass
-
-
 def a_cell(**changes) -> TextCell:
     return TextCell(
         **(
@@ -154,10 +145,8 @@ def test_a_text_is_its_content():
         cell.own_seed for cell in named
     } == {one.own_seed}
     assert a_cell(reach=1).key == one.key
-    for cell in [one, *others, Cell("raf", 5, 4)]:
-        assert job_of(json.loads(json.dumps(cell.content))) == cell
-    with pytest.raises(InputError, match="the kind 'songs'"):
-        job_of(one.content | {"kind": "songs"})
+    for cell in [one, *others]:
+        assert TextCell.of(json.loads(json.dumps(cell.content))) == cell
 
 
 def test_the_key_of_a_text_is_what_it_was():
@@ -237,9 +226,9 @@ def test_texts_that_cannot_be_probed_fail_with_their_error(probe, model):
         (" \n ", "at least one word"),
         (HOPELESS, "a word within the first 9 tokens"),
     ):
-        outcome = work(a_cell(text=text, model=model, model_sha256=digest, tokens=9))
+        outcome = work(a_cell(text=text, model=model, model_sha256=digest, tokens=9), TERMS)
         assert outcome.outputs is None and said in outcome.error and "\n" not in outcome.error
-    changed = work(a_cell(model=model, model_sha256="f" * 64))
+    changed = work(a_cell(model=model, model_sha256="f" * 64), TERMS)
     assert changed.outputs is None and "with the files ffffffffffff…" in changed.error
 
 
@@ -256,22 +245,25 @@ def test_repeated_texts_are_one_cell(probe, model):
         text_cells(texts, probe, model, tokens=65)
 
 
-def test_costs_of_texts(probe, model):
+def test_costs_of_texts(probe: Probe, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted from the headers of the weights' files: no model is loaded for it."""
+    monkeypatch.setattr(
+        "wordsway.experiments.text_cells.probe_of", lambda *_: pytest.fail("a model was loaded")
+    )
     digest = probe.files.digest
-    short, long = (
-        a_cell(text=5 * text, model=model, model_sha256=digest, effort=1e-4)
-        for text in ("film ", TEXTS[0])
-    )
-    assert units(short) < units(long) and typical_seconds(short) < typical_seconds(long)
-    assert units(a_cell(effort=1.0)) > units(a_cell(effort=1e-4))
-    assert (
-        cell_bytes(a_cell(model=model, model_sha256=digest, tokens=8)) <= cell_bytes(long) < 10**9
-    )
+    own = {"model": model, "model_sha256": digest}
+    short, long = (a_cell(text=5 * text, effort=1e-4, **own) for text in ("film ", TEXTS[0]))
+    assert short.cost().work < long.cost().work and short.family == long.family
+    assert a_cell(effort=1.0, **own).cost().work > a_cell(effort=1e-4, **own).cost().work
+    weights = sum(one.numel() for one in probe.layers.model.parameters())
+    assert parameters_of(model, digest) == pytest.approx(weights, rel=0.1)
+    assert MEMORY < long.cost().bytes < 3 * MEMORY
 
 
 # Runs
 
 
+@pytest.mark.slow
 def test_a_batch_is_all_texts_once_and_the_failed_one_apart(finished, reviews, probe, model):
     rows = list(csv.DictReader((finished / "words.csv").open(newline="")))
     kept = list(dict.fromkeys(TEXTS))
@@ -298,6 +290,7 @@ def test_a_batch_is_all_texts_once_and_the_failed_one_apart(finished, reviews, p
     assert len(beside) == len(rows) and {"seconds", "host", "torch"} <= set(beside.columns)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_bytes(finished, reviews, model, tmp_path, capsys):
     assert run(command(reviews, model, tmp_path, "--workers", "2", "--json")) == 1
     assert tables(tmp_path) == tables(finished)
@@ -312,6 +305,7 @@ def test_two_workers_give_the_same_bytes(finished, reviews, model, tmp_path, cap
     )
 
 
+@pytest.mark.slow
 def test_a_killed_batch_goes_on_where_it_was(
     finished, reviews, model, tmp_path, capsys, monkeypatch
 ):
@@ -328,7 +322,7 @@ def test_a_killed_batch_goes_on_where_it_was(
     process.wait()
     half = stored(tmp_path)
     assert 2 <= len(half) < 9 and not (tmp_path / "words.csv").exists()
-    monkeypatch.setattr("wordsway.experiments.workers.LocalWorkers", Here)
+    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
     assert run(command(reviews, model, tmp_path, "--json")) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["before"] == len(half) and told["done"] == 9 - len(half)
@@ -339,6 +333,7 @@ def test_a_killed_batch_goes_on_where_it_was(
     assert tables(tmp_path) == tables(finished)
 
 
+@pytest.mark.slow
 def test_a_finished_batch_is_only_read_again(finished, reviews, model, capsys, monkeypatch):
     """Nothing is run, the failure stays told; with labels, they stand beside the texts."""
     before, rows = stored(finished), tables(finished)
@@ -354,7 +349,7 @@ def test_a_finished_batch_is_only_read_again(finished, reviews, model, capsys, m
     assert "words of 9 texts" in out and "by fifth of the text" in out and "by layer" in out
     assert run(command(reviews, model, finished, "--forecast", "--json")) == 0
     assert json.loads(capsys.readouterr().out)["left"] == 1
-    monkeypatch.setattr("wordsway.experiments.workers.LocalWorkers", Here)
+    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
     labels = reviews.with_name("two.csv")
     labels.write_text(
         "review,mood\n"
@@ -372,24 +367,22 @@ def test_a_finished_batch_is_only_read_again(finished, reviews, model, capsys, m
 
 
 def test_a_limit_draws_by_seed(reviews):
-    from wordsway.cli.words_batch import Batch, chosen_texts
-
     reading = corpus(str(reviews), label_column="")
     for seed in (0, 1):
-        chosen = chosen_texts(Batch(str(reviews), 4, seed=seed))
+        chosen = corpus_texts(str(reviews), limit=4, seed=seed)
         assert [text.text for text in chosen] == [text.text for text in draw(reading, 4, seed)]
     assert (
         len(
             {
                 text.id
                 for seed in range(5)
-                for text in chosen_texts(Batch(str(reviews), 4, seed=seed))
+                for text in corpus_texts(str(reviews), limit=4, seed=seed)
             }
         )
         > 4
     )
     for limit in (10, 11, 1000, None):
-        assert [text.text for text in chosen_texts(Batch(str(reviews), limit))] == [
+        assert [text.text for text in corpus_texts(str(reviews), limit=limit)] == [
             *dict.fromkeys([*TEXTS[:4], HOPELESS, *TEXTS[4:]])
         ]
 
@@ -520,9 +513,9 @@ def test_aggregates_are_what_plain_python_computes(tmp_path):
 
 def test_texts_and_grids_share_a_store(tmp_path):
     store, cells = made_up(tmp_path)
-    grid = Cell("raf", 5, 4)
+    grid = grid_cell("raf", 5, 4)
     store.add(Record(grid.content, {"lower": 1.0, "status": "converged"}, {}))
-    assert list(store.frame()["key"]) == [grid.key]
+    assert list(cells_frame(store)["key"]) == [grid.key]
     frame = words_frame(store)
     assert len(frame) == 43 and list(frame["key"].unique()) == sorted(cell.key for cell in cells)
     store.pack()

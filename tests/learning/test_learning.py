@@ -13,10 +13,8 @@ import torch
 import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.errors import InputError
-from wordsway.experiments import Request
-from wordsway.experiments import texts as sources
-from wordsway.experiments.lessons import GaussianLessons, Lesson, lesson_bytes, teach
-from wordsway.experiments.texts import CorpusTexts, TextOptions
+from wordsway.experiments.request import Request
+from wordsway.experiments.texts import LabelledGaussianTexts
 from wordsway.gaussian.joint import JointMatrix
 from wordsway.learning import interpolate as interpolation
 from wordsway.learning.interpolate import interpolate
@@ -25,7 +23,6 @@ from wordsway.learning.loss import CHEAP, Loss, NegativeLoss, starts_at_zero
 from wordsway.learning.problem import update_interpolator
 from wordsway.learning.stack import DenseStack, JointStack, stack
 from wordsway.optimize import maximise
-from wordsway.seeds import derive
 from wordsway.vectors import into_ball
 
 F64 = torch.float64
@@ -151,38 +148,6 @@ def test_a_text_of_one_word_learns():
             after @ naive(MAPS["raf"](1, 6), texts(4, n=1), [1, -1, 1, -1], texts(1, n=1)[0], 1)[0]
         ),
         abs=1e-8,
-    )
-
-
-def test_among_turned_labels_the_least_uncertain_is_the_easiest():
-    """Errors of 1e-29 and 1e-19 are both 0: γ decides, and rounding does not."""
-    result = teach(Lesson(Request("raf", n=8, d=64, positions="all"), 20))
-    rows = result.trials[0]["rows"]
-    assert [row["position"] for row in rows] == list(range(8)) and all(
-        row["error"] < 1e-12 for row in rows
-    )
-    assert result.trials[0]["gamma"] == min(row["gamma"] for row in rows)
-    assert sum(row["seconds"] for row in rows) <= result.trials[0]["seconds"]
-
-
-def test_a_forecast_of_learning_grows_with_what_is_asked(capsys):
-    def told(*more):
-        assert (
-            run(["learn", "--map", "raf", "--n", "20", "--d", "64", *more, "--forecast", "--json"])
-            == 0
-        )
-        return json.loads(capsys.readouterr().out)
-
-    small, large = told("--train", "10"), told("--train", "20000", "--trials", "2")
-    assert small["train"] == 10 and 0 < small["forecast_seconds"] < 60
-    assert large["forecast_seconds"] > 10 * small["forecast_seconds"]
-    assert large["forecast_peak_mb"] - small["forecast_peak_mb"] == pytest.approx(
-        (
-            lesson_bytes(Request("raf", n=20, d=64), 20000)
-            - lesson_bytes(Request("raf", n=20, d=64), 10)
-        )
-        / 1e6,
-        rel=0.2,
     )
 
 
@@ -353,7 +318,7 @@ def test_the_inequality_holds_for_every_change(name):
     noise = torch.Generator().manual_seed(1)
     checked = 0
     for trial in range(5):
-        source = GaussianLessons(12, 8, seed=trial)
+        source = LabelledGaussianTexts(12, 8, seed=trial)
         train, new = [source.draw(number).sample for number in range(10)], source.draw(10).sample
         labels = [source.label(number) for number in range(10)]
         phi = Request(name, n=12, d=8).build(trial)
@@ -410,74 +375,6 @@ def test_learning_is_a_result():
         ws.learn(ws.RAF(d=6, seed=0), train, labels, X, 1, seed=1.5)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
-def test_lessons_on_gaussian_texts_and_reviews(capsys):
-    lessons = GaussianLessons(6, 5, seed=0)
-    labels = [lessons.draw(index).text["label"] for index in range(200)]
-    assert (
-        labels.count(1) == 100
-        and lessons.draw(3).text == GaussianLessons(6, 5, seed=0).draw(3).text
-    )
-    line = [
-        "learn",
-        "--map",
-        "raf",
-        "--n",
-        "12",
-        "--d",
-        "32",
-        "--train",
-        "10",
-        "--trials",
-        "2",
-        "--data",
-        "imdb",
-        "--json",
-    ]
-    assert run(line) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (
-        result["train"] == 10
-        and result["source"]["padding"] == "paper"
-        and len(result["trials"]) == 2
-    )
-    fields = {
-        "before_original",
-        "before_changed",
-        "after_original",
-        "after_changed",
-        "error",
-        "gamma",
-        "alignment",
-        "bound",
-    }
-    assert fields <= set(result["trials"][0])
-    assert result["trials"][0]["text"]["id"] != result["trials"][1]["text"]["id"]
-    assert run(line[:-1]) == 0
-    assert "training texts (imdb)" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--train", "0"], "at least two training texts"),
-        (["--train", "10", "--update", "forget"], "fine-tune, retrain"),
-        (["--train", "10", "--loss", "hinge"], "align, direct, penalised"),
-        (["--train", "10", "--loss", "penalised"], "a penalty > 0"),
-        (["--train", "10", "--penalty", "1"], "only there"),
-        pytest.param(
-            ["--train", "60000", "--data", "imdb"], "different texts", marks=pytest.mark.slow
-        ),
-        (["--train", "10", "--data", "imdb", "--n", "300"], "n ≤ 256"),
-    ],
-)
-def test_bad_lessons_are_one_line(options, said, capsys):
-    line = ["learn", "--map", "raf", "--d", "16"] + ([] if "--n" in options else ["--n", "5"])
-    assert run([*line, *options]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.strip().count("\n") == 0 and said in err
-
-
 @pytest.mark.parametrize("radius", [-1.0, 0.0, math.nan, math.inf])
 def test_a_radius_has_to_be_one(radius):
     with pytest.raises(InputError, match="a radius between"):
@@ -505,99 +402,6 @@ def test_bad_arguments_of_learn():
             learn(phi, *arguments)
     with pytest.raises(InputError, match="not in the span"):
         learn(phi, texts(40), [1, -1] * 20, X, 1, update="retrain")
-
-
-@pytest.mark.slow
-def test_grids_may_learn(tmp_path):
-    """Cells that learn go through the same store and table; other cells keep their names."""
-    from wordsway.experiments.cells import Cell
-    from wordsway.experiments.spec import parse_study
-    from wordsway.experiments.store import Store
-    from wordsway.experiments.sweep import sweep
-    from wordsway.experiments.workers import LocalWorkers
-
-    text = """
-    trials = 2
-    [[grid]]
-    map = ["raf", "rf"]
-    n = 6
-    d = 8
-    train = [6, 10]
-    update = ["fine-tune", "retrain"]
-    [[grid]]
-    map = "raf"
-    n = 6
-    d = 8
-    """
-    study = parse_study(text)
-    assert len(study.cells) == 18 and all(Cell.of(cell.content) == cell for cell in study.cells)
-    assert "train" not in study.cells[-1].content
-    store = Store(tmp_path)
-    swept = sweep(study.cells, store, LocalWorkers(2, 2**33))
-    assert swept.done == 18 and not swept.failed
-    table = store.frame()
-    lessons = table.dropna(subset=["train"])
-    assert len(lessons) == 16 and (lessons["error"] >= lessons["bound"] - 1e-6).all()
-    head = "[[grid]]\nmap = 'raf'\nn = 6\nd = 8\n"
-    for wrong, said in (
-        ("train = 4\nloss = 'hinge'", "align, direct, penalised"),
-        ("train = 1", "a whole number ≥ 2"),
-    ):
-        with pytest.raises(InputError, match=said):
-            parse_study(head + wrong)
-    with pytest.raises(InputError, match="say how many training texts"):
-        parse_study("[[grid]]\nmap = 'raf'\nn = 6\nd = 8\nloss = 'direct'")
-
-
-@pytest.mark.slow
-def test_real_words_are_evaluated_exactly():
-    """Every piece of the vocabulary in one place: the errors of the best, recomputed with dense
-    pseudo-inverses from the text with it.
-    """
-    lesson = Lesson(Request("raf", n=12, d=32, trials=1, data="imdb"), 6, real_words=True)
-    result = teach(lesson)
-    trial = result.trials[0]
-    request = lesson.request
-    source = CorpusTexts(request.data, 12, 32, request.seed, 7, request.texts)
-    train, labels = (
-        [source.draw(at).sample for at in range(6)],
-        [source.label(at) for at in range(6)],
-    )
-    new, y, phi = (
-        source.draw(6).sample,
-        source.label(6),
-        request.build(derive(request.seed, "trial", 0, "map")),
-    )
-    theta = naive(phi, train, labels, new, y)[1]
-    pieces, rows = source.drawn.embedder.candidates(new.reading.text, 0, 32)
-    for one in trial["real_words"]:
-        swapped = new.replaced(0, rows[pieces.index(one["piece"])].to(F64) - new.X[0])
-        assert one["error"] == pytest.approx(
-            float(phi.exact(swapped).flatten() @ theta + y) ** 2, rel=1e-5, abs=1e-8
-        )
-    assert trial["real_words_tried"] == 30_522 and len(trial["real_words"]) == 10
-    errors = [one["error"] for one in trial["real_words"]]
-    assert errors == sorted(errors) and errors[0] <= trial["unchanged_error"]
-    assert trial["error"] <= errors[0] + 1e-9, (
-        "a Δ in the ball does what a neighbouring word does, here"
-    )
-
-
-@pytest.mark.slow
-def test_a_source_embeds_what_is_asked_for_and_not_what_others_have_drawn(monkeypatch):
-    """A study that drew many texts must not fill the memory of the next one, which looks at a few
-    of the same draw.
-    """
-    monkeypatch.setattr(sources, "AT_ONCE", 4)
-    many = CorpusTexts("imdb", 12, 32, 5, 40, TextOptions(padding="paper"))
-    few = CorpusTexts("imdb", 8, 32, 5, 1, TextOptions(padding="paper"))
-    assert few.drawn is many.drawn and len(few.drawn.texts) == 40
-    drawn = few.draw(6)
-    assert sorted(few.rows) == [4, 5, 6, 7] and not many.rows
-    torch.testing.assert_close(drawn.sample.X, many.draw(6).sample.X[:8], rtol=0, atol=0)
-    assert [many.draw(at).text["id"] for at in range(40)] == [
-        few.draw(at).text["id"] for at in range(40)
-    ]
 
 
 @pytest.mark.slow

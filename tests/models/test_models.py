@@ -335,25 +335,15 @@ def test_the_papers_effect_on_reviews():
     """RF falls like n^(−1/2) and RAF stays, on padded reviews through MiniLM; seeds fixed, three
     trials per point.
     """
-    from wordsway.experiments import Request, TextOptions, measure
+    from wordsway.experiments.measure import measure
     from wordsway.experiments.slopes import fit_slope
+    from wordsway.experiments.texts import TextOptions
 
     grid = (30, 60, 120, 240)
     means = {}
     for name in ("rf", "raf", "relu-raf"):
-        requests = [
-            Request(
-                name,
-                n,
-                96,
-                trials=3,
-                data="imdb",
-                texts=TextOptions(padding="paper"),
-                certificate=False,
-            )
-            for n in grid
-        ]
-        means[name] = [measure(request).mean for request in requests]
+        how = {"trials": 3, "data": "imdb", "texts": TextOptions(padding="paper")}
+        means[name] = [measure(name, n, 96, **how, certificate=False).mean for n in grid]
     assert -0.65 < fit_slope(grid, means["rf"]).value < -0.5
     assert max(means["raf"]) < 1.5 * min(means["raf"])
     assert (

@@ -43,6 +43,8 @@ TEXTS = {
     "markup": '[/b] [link=x]y[/link] =HYPERLINK("x") +1+1 @SUM(1) -2+3 \tcmd|x',
     "long": " ".join(["one two three four five six"] * 30),
 }
+#: Results whose views say no word of a text.
+NUMBERS_ONLY = {"SweepForecast", "Tour"}
 FORBIDDEN_TAGS = {"img", "link", "iframe", "object", "embed", "base", "form", "video", "image"}
 KINDS = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 EACH_TEXT = pytest.mark.parametrize("name", TEXTS)
@@ -144,6 +146,8 @@ def test_the_terminal_is_not_driven_and_fits(kind: type[Result], name: str, widt
 def test_markup_is_text(kind: type[Result]) -> None:
     """A word "[/b]" neither raises nor vanishes, in a terminal or in a page."""
     result = made(kind, "markup")
+    if kind.__name__ in NUMBERS_ONLY:
+        return
     shown = printed(result, 120)
     assert "[/b]" in shown
     for document in (result._repr_html_(), page(result)):
@@ -170,7 +174,7 @@ def test_html_is_well_formed_and_harmless(kind: type[Result], name: str) -> None
         visible = re.sub(r'<script type="application/json".*?</script>', "", document, flags=re.S)
         style = "".join(re.findall(r'style="[^"]*"|<style>.*?</style>', visible, flags=re.S))
         assert not re.search(r"https?:|url\((?!#)|@import", style)
-        assert all(href.startswith("#") for href in read.attributes("href"))
+        assert all(re.match(r"#|[\w.-]+$", href) for href in read.attributes("href"))
 
 
 @KINDS

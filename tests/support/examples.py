@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from experiment_examples import EXPERIMENTS
 from wordsway.audit.background import place_of
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
 from wordsway.audit.result import Audit, KeepingScore, ModelAudit
@@ -328,4 +329,5 @@ EXAMPLES: dict[type[Result], Example] = {
     Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),
     Audit: Example(audit, (0.7123,), (0.7123, 0.6512, 0.275)),
     Chart: Example(chart, (10, 20, 40), (0.7123, 0.5432, 0.6111, 0.6543, 1.2345)),
+    **{kind: Example(*example) for kind, example in EXPERIMENTS.items()},
 }

@@ -19,6 +19,7 @@ from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
+from wordsway.cli.options import MapCommand
 from wordsway.cli.pairs import pairs_command
 from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.swap import swap_command
@@ -32,13 +33,13 @@ from wordsway.version import __version__
 
 app = typer.Typer(
     name="wordsway",
-    help="How far can one word sway a layer? Word sensitivity as an interval: attained and certified.",
+    help="How far can one word sway a layer? Word sensitivity as an interval: attained, certified.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("measure")(measure_command)
-app.command("learn")(learn_command)
+app.command("measure", cls=MapCommand)(measure_command)
+app.command("learn", cls=MapCommand)(learn_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("tour")(tour_command)

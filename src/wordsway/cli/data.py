@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.progress import echo_json, fetching
+from wordsway.cli.options import AsJson
+from wordsway.cli.progress import echo_json, progress_line
 from wordsway.data import CATALOGUE, entry, get, home, present
 
 data_app = typer.Typer(
@@ -19,9 +20,7 @@ data_app = typer.Typer(
 
 @data_app.command("list")
 def list_command(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What is here, what can be fetched, from where, its licence."""
     rows = []
@@ -65,9 +64,7 @@ def get_command(
         Path | None,
         typer.Option("--from", help="Take the files from this folder instead of the network."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fetch and verify; what is here and whole is left alone."""
     found = []
@@ -75,8 +72,8 @@ def get_command(
         entry(name)
     for name in names:
         before = present(name)
-        with fetching() as progress:
-            here = get(name, progress=partial(progress, name), folder=folder)
+        with progress_line() as progress:
+            here = get(name, progress=partial(progress, f"fetching {name}"), folder=folder)
         found.append(
             {
                 "name": name,
@@ -88,9 +85,7 @@ def get_command(
         )
         if not as_json:
             checked = "verified" if folder is None else "its hashes recorded or verified"
-            typer.echo(
-                f"{name}: {'already ' if before == here and folder is None else ''}in "
-                f"{here.folder} (from {here.source}), {checked}"
-            )
+            already = "already " if before == here and folder is None else ""
+            typer.echo(f"{name}: {already}in {here.folder} (from {here.source}), {checked}")
     if as_json:
         echo_json(found[0] if len(found) == 1 else found)

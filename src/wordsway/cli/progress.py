@@ -1,106 +1,102 @@
-"""What commands say: progress on standard error (a live bar in a terminal, plain lines elsewhere),
-JSON on standard output.
+"""What commands say while they work: one line on standard error (redrawn in a terminal, a plain one
+now and then elsewhere), speaking `wordsway.progress`; and JSON on standard output.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from wordsway.format import format_bytes, format_seconds
-
-if TYPE_CHECKING:
-    from wordsway.progress import Progress
+from wordsway.progress import Progress
 
 #: Nothing is shown before this many seconds, and plain lines come no more often than the second
-#: number.
-QUIET, EVERY = 2.0, 10.0
+#: number; how often the line is renewed, in a terminal.
+QUIET, EVERY, TICK = 2.0, 10.0, 0.25
+WIDTH = 28
 
 
-class Line:
-    """One line on standard error: redrawn in a terminal, a plain one now and then elsewhere, none
-    in the first moments.
+class ProgressLine:
+    """The line of one command. Calls only note how far the work is; a thread shows it, so that it
+    lives on while a single step (loading a model) takes long.
     """
 
-    def __init__(self, quiet: float = QUIET) -> None:
-        self.live, self.quiet = sys.stderr.isatty(), quiet
-        self.started, self.last = time.monotonic(), 0.0
-        self.shown = False
-
-    @property
-    def spent(self) -> float:
-        return time.monotonic() - self.started
-
-    def restart(self) -> None:
-        """Time the work from now on."""
+    def __init__(self, stage: str = "") -> None:
+        self.live = sys.stderr.isatty()
         self.started = time.monotonic()
+        self.stage, self.done, self.total, self.note = stage, 0.0, 0.0, ""
+        self.since, self.base = self.started, 0.0
+        self.shown: float | None = None
 
-    def show(self, text: Callable[[], str]) -> None:
-        """Show what ``text`` says, if it is time for it."""
+    def __call__(self, stage: str, done: float, total: float, note: str = "") -> None:
+        if total != self.total or done < self.done:  # another piece of work: time it from here
+            self.since, self.base = time.monotonic(), done
+        self.stage, self.done, self.total, self.note = stage, done, total, note
+
+    def text(self) -> str:
+        """What the line says now."""
+        if not self.total:
+            parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)})"]
+        elif self.stage.startswith("fetching"):
+            share = min(1.0, self.done / self.total)
+            full = round(WIDTH * share)
+            bar = f" {'█' * full}{'░' * (WIDTH - full)} {100 * share:.0f} %" if self.live else ""
+            sizes = f"{format_bytes(self.done)} of {format_bytes(self.total)}"
+            parts = [f"{self.stage}: {sizes}{bar}"]
+        else:
+            parts = [f"{self.stage}: {100 * min(1.0, self.done / self.total):.0f} %"]
+            parts += [self._left()] if self._left() else []
+        return ", ".join([*parts, *([self.note] if self.note else [])])
+
+    def _left(self) -> str:
+        """ "about 3 s left", once enough is done to tell."""
+        gained = self.done - self.base
+        if gained < 0.02 * (self.total - self.base) or gained <= 0:
+            return ""
+        spent = time.monotonic() - self.since
+        left = max(0.0, spent * (self.total - self.done) / gained)
+        return f"about {format_seconds(left)} left"
+
+    def show(self) -> None:
+        """Show the line, if it is time for it."""
         now = time.monotonic()
-        if now - self.started < self.quiet or (
-            self.shown and now - self.last < (0.2 if self.live else EVERY)
-        ):
+        wait = TICK if self.live else EVERY
+        early = now - self.started < QUIET if self.shown is None else now - self.shown < wait
+        if early or not self.stage:
             return
-        self.last, self.shown = now, True
-        print(
-            f"\r\x1b[2K{text()}" if self.live else text(),
-            end="" if self.live else "\n",
-            file=sys.stderr,
-            flush=True,
-        )
+        self.shown = now
+        if self.live:
+            print(f"\r\x1b[2K{self.text()}", end="", file=sys.stderr, flush=True)
+        else:
+            print(self.text(), file=sys.stderr, flush=True)
 
-    def close(self) -> None:
-        if self.live and self.shown:
+    def clear(self) -> None:
+        if self.live and self.shown is not None:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
-def time_left(spent: float, share: float) -> str:
-    """ ", about 3 s left", once enough is done to tell."""
-    return f", about {format_seconds(spent * (1 - share) / share)} left" if share > 0.02 else ""
-
-
-class Reporter:
-    """Progress over several trials, each with its own steps; knows the time left from the share
-    done.
-    """
-
-    def __init__(self, total: int, what: str) -> None:
-        self.total, self.what, self.line = total, what, Line()
-
-    def trial(self, index: int) -> Progress:
-        if index == 0:  # what came before (fetching, embedding) tells nothing about the trials
-            self.line.restart()
-
-        def report(stage: str, done: float, total: float, note: str = "") -> None:
-            share = min(1.0, done / total) if total else 0.0
-            self.show(index, share, f", {note} so far" if note else "")
-
-        return report
-
-    def show(self, index: int, share: float, more: str = "") -> None:
-        """Trial number ``index`` is done up to ``share``."""
-        finished = (index + share) / self.total
-        left = time_left(self.line.spent, finished)
-        self.line.show(
-            lambda: f"{self.what} {index + 1} of {self.total}: {100 * finished:.0f} %{left}{more}"
-        )
-
-    def close(self) -> None:
-        self.line.close()
-
-
 @contextmanager
-def reporting(total: int, what: str) -> Iterator[Reporter]:
-    reporter = Reporter(total, what)
+def progress_line(stage: str = "") -> Iterator[Progress]:
+    """A `Progress` to hand to a verb; nothing is shown for quick work."""
+    line = ProgressLine(stage)
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(TICK):
+            line.show()
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
     try:
-        yield reporter
+        yield line
     finally:
-        reporter.close()
+        over.set()
+        thread.join()
+        line.clear()
 
 
 def echo_json(document: object) -> None:
@@ -111,23 +107,3 @@ def echo_json(document: object) -> None:
     except UnicodeEncodeError:
         text = json.dumps(document, allow_nan=False)
     print(text)
-
-
-@contextmanager
-def fetching() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of downloads: a bar in a terminal, plain lines elsewhere."""
-    line, width = Line(QUIET / 4), 28
-
-    def show(what: str, done: int, total: int) -> None:
-        share = min(1.0, done / max(1, total))
-        bar = (
-            f" {'█' * round(width * share)}{'░' * (width - round(width * share))} {100 * share:.0f} %"
-            if line.live
-            else ""
-        )
-        line.show(lambda: f"fetching {what}: {format_bytes(done)} of {format_bytes(total)}{bar}")
-
-    try:
-        yield show
-    finally:
-        line.close()

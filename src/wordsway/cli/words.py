@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from wordsway.cli.options import machines_of
 from wordsway.cli.probing import (
     AsJson,
     Device,
@@ -23,7 +24,7 @@ from wordsway.cli.probing import (
 )
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
-from wordsway.cli.words_batch import Batch, refuse, run_batch
+from wordsway.cli.words_batch import refuse, run_batch
 from wordsway.errors import InputError
 
 
@@ -153,28 +154,22 @@ def words_command(
         }
         one |= {"--trust-remote-code": remote_code}
         refuse(one, "many texts, by --data", "leave it out, or ask about one text")
+        from wordsway.experiments.texts import TextOptions
+
+        search = {"layer": layer, "reach": reach, "at": at, "effort": effort, "tokens": tokens}
         run_batch(
-            Batch(
-                data=data,
-                limit=limit,
-                text_column=text_column,
-                label_column=label_column,
-                encoding=encoding,
-                model=model,
-                layer=layer,
-                reach=reach,
-                at=at,
-                effort=effort,
-                tokens=tokens,
-                seed=seed,
-                out=out,
-                workers=workers,
-                cluster=cluster,
-                memory=memory,
-                retry_failed=retry_failed,
-                forecast=forecast,
-                as_json=as_json,
-            )
+            data,
+            model,
+            search | {"seed": seed},
+            limit=limit,
+            options=TextOptions(
+                text_column=text_column, label_column=label_column, encoding=encoding
+            ),
+            out=out,
+            machines=machines_of(workers, cluster, memory),
+            retry_failed=retry_failed,
+            forecast=forecast,
+            as_json=as_json,
         )
         return
     refuse(many, "one text", "name many texts with --data, or leave it out")

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.experiments.store import FACTS, Store, export, save_table, without_facts
+from wordsway.experiments.store import Store
+from wordsway.experiments.tables import FACTS, export, save_table
 from wordsway.experiments.text_cells import KIND
 
 if TYPE_CHECKING:
@@ -169,5 +170,5 @@ def write_batch(
     """words.csv and the aggregates, the same for every run, and words.parquet with the facts of
     each run beside it.
     """
-    paths = export(without_facts(facts), facts, folder, "words")
+    paths = export(facts, folder, "words")
     return [*paths, *(save_table(table, folder / f"{name}.csv") for name, table in found.items())]

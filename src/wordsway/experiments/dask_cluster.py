@@ -1,7 +1,7 @@
-"""Where cells run: a Dask cluster, on this machine or on many. The only file that imports Dask.
+"""Where jobs run: a Dask cluster, on this machine or on many. The only file that imports Dask.
 
 Any scheduler that is already running will do, whatever started its workers (dask-jobqueue,
-dask-kubernetes, a list of machines); the workers need wordsway installed. Dask runs cells of a dead
+dask-kubernetes, a list of machines); the workers need wordsway installed. Dask runs jobs of a dead
 worker again elsewhere.
 """
 
@@ -9,99 +9,170 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wordsway.errors import InputError, WordswayError
-from wordsway.experiments.jobs import Job
+from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.experiments.agreement import Agreement, compare_versions
+from wordsway.experiments.job import Job
 from wordsway.experiments.workers import DEATHS, Outcome, work
+from wordsway.progress import Progress, silent
+from wordsway.result import versions
 
-#: Seconds that a scheduler gets to answer.
+log = logging.getLogger("wordsway")
+#: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.
 PATIENCE = 10
-#: Cells submitted per worker ahead of their turn.
+#: Jobs submitted per worker ahead of their turn.
 AHEAD = 2
+NOISY = ("", ".worker", ".nanny", ".scheduler", ".comm", ".core", ".client", ".utils")
 
 
 class DaskCluster:
-    """Cells as tasks of a Dask cluster: ``tcp://host:port``, or ``local:4`` for a scheduler and
-    four workers here.
+    """Jobs as tasks of a Dask cluster: ``tcp://host:port``, ``tls://host:port``, or ``local:4`` for
+    a scheduler and four workers here.
     """
 
-    def __init__(self, address: str, memory: int) -> None:
-        from distributed import Client, LocalCluster
-
+    def __init__(self, address: str, memory: int, progress: Progress = silent) -> None:
+        self.address, self.progress = address, progress
         self.local: Any = None
-        for noisy in (
-            "distributed",
-            "distributed.worker",
-            "distributed.nanny",
-            "distributed.scheduler",
-            "distributed.comm",
-            "tornado",
-        ):
-            logging.getLogger(noisy).setLevel(logging.CRITICAL)
-        here = address.removeprefix("local:") if address.startswith("local:") else None
-        if here is not None and (not here.isdecimal() or int(here) < 1):
-            raise InputError(
-                "a cluster as tcp://host:port or local:COUNT",
-                repr(address),
-                "local:4 starts four workers here",
-            )
+        self.client: Any = None
+        for name in ("tornado", "tornado.application", *(f"distributed{part}" for part in NOISY)):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        count = self._workers_here()
+        progress(f"waiting for the Dask scheduler at {address}", 0, 0)
         try:
-            if here is not None:
-                self.local = LocalCluster(
-                    n_workers=int(here),
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=None,
-                    memory_limit=max(memory // int(here), 2**30),
-                )
-                self.client = Client(self.local, timeout=PATIENCE)
-            else:
-                self.client = Client(address, timeout=PATIENCE)
-        except (OSError, ValueError, TimeoutError) as error:
+            self._connect(count, memory)
+        except WordswayError:
+            self.close()
+            raise
+        except Exception as error:
             self.close()
             raise WordswayError(
-                f"no Dask scheduler answered at {address} within {PATIENCE} s ({str(error).splitlines()[0][:120]}): "
-                "start one with `dask scheduler`, or use --cluster local:4"
+                f"no Dask scheduler answered at {address} within {PATIENCE} s "
+                f"({first_line(error, 120)}): start one with `dask scheduler`, or use "
+                "--cluster local:4"
             ) from None
 
+    def _workers_here(self) -> int | None:
+        if not self.address.startswith("local:"):
+            return None
+        count = self.address.removeprefix("local:")
+        if not count.isdecimal() or not 1 <= int(count) <= 1024:
+            raise InputError(
+                "a cluster as tcp://host:port or local:COUNT",
+                repr(self.address),
+                "local:4 starts four workers here",
+            )
+        return int(count)
+
+    def _connect(self, count: int | None, memory: int) -> None:
+        from distributed import Client, LocalCluster
+
+        if count is not None:
+            self.local = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=max(memory // count, 2**30),
+            )
+            self.client = Client(self.local, timeout=PATIENCE)
+            return
+        # A port that accepts and says nothing keeps the handshake waiting beyond its time-out.
+        found: list[Any] = []
+
+        def connect() -> None:
+            try:
+                found.append(Client(self.address, timeout=PATIENCE))
+            except Exception as error:
+                found.append(error)
+
+        thread = threading.Thread(target=connect, daemon=True)
+        thread.start()
+        thread.join(PATIENCE + 2)
+        if not found:
+            raise TimeoutError("it accepts connections and says nothing")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        self.client = found[0]
+
     def run(
-        self, cells: Iterable[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         from distributed import as_completed
 
-        waiting = (cell for cell in cells if wanted(cell))
-        ahead = AHEAD * max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
+        count = self._greet(agreement)
+        waiting = (job for job in jobs if wanted(job))
         queue = as_completed(with_results=False)
         running: dict[Any, tuple[Any, Job]] = {}
 
         def submit() -> None:
-            cell = next(waiting, None)
-            if cell is not None:
+            job = next(waiting, None)
+            if job is not None:
+                terms = agreement.for_job(job)
                 future = self.client.submit(
-                    work, cell, key=f"cell-{cell.key}", pure=False, retries=DEATHS
+                    work, job, terms, key=f"cell-{job.key}", pure=False, retries=DEATHS
                 )
-                running[future.key] = (future, cell)
+                running[future.key] = (future, job)
                 queue.add(future)
 
-        for _ in range(ahead):
+        for _ in range(AHEAD * count):
             submit()
         for future in queue:
-            _, cell = running.pop(future.key)
-            error = future.exception()
-            outcome = (
-                future.result()
-                if error is None
-                else Outcome(cell, None, {}, f"{type(error).__name__}: {error}".splitlines()[0])
-            )
+            _, job = running.pop(future.key)
+            outcome = self._outcome(future, job)
             future.release()
             submit()
             yield outcome
 
+    def _outcome(self, future: Any, job: Job) -> Outcome:
+        if self.client.status != "running":
+            raise WordswayError(
+                f"the Dask scheduler at {self.address} is gone: start it again and run the same "
+                "command; what was stored is safe"
+            )
+        error = future.exception()
+        if error is None:
+            outcome: Outcome = future.result()
+            return outcome
+        return Outcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
+
+    def _greet(self, agreement: Agreement) -> int:
+        """Wait for a first worker, and compare the versions of all that are there; how many."""
+        asked = time.monotonic()
+        told = False
+        while not (workers := self._workers()):
+            self.progress(f"waiting for workers of the Dask scheduler at {self.address}", 0, 0)
+            if not told and time.monotonic() - asked > PATIENCE:
+                told = True
+                log.warning(
+                    "no worker has joined the Dask scheduler at %s: start some with "
+                    "`dask worker %s`",
+                    self.address,
+                    self.address,
+                )
+            time.sleep(0.2)
+        answers = self.client.run(versions, "transformers", on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, BaseException):
+                raise WordswayError(
+                    f"the Dask worker {worker} cannot run wordsway ({first_line(answer, 120)}): "
+                    "install the same version there"
+                )
+            for difference in compare_versions(agreement.versions, answer, f"worker {worker}"):
+                log.warning("%s", difference)
+        return len(workers)
+
+    def _workers(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
     def close(self) -> None:
         with contextlib.suppress(Exception):
-            self.client.close()
+            if self.client is not None:
+                self.client.close(timeout=2)
         with contextlib.suppress(Exception):
             if self.local is not None:
-                self.local.close()
+                self.local.close(timeout=2)

@@ -1,162 +1,125 @@
-"""What a measurement will cost, before it is run.
-
-Time is extrapolated from the real code on the real sizes, run for a moment: a step of the search
-for attention and small maps, a few directions for matrices drawn on demand (whose steps grow in
-cost as more has been drawn: time = a·steps + b·steps²). Memory is counted: weights, views and
-batches, or the directions that will be kept.
+"""What a request or a sweep will cost, before it is run: time tried on small sizes, memory
+computed.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
+from wordsway.experiments.cost import trial_cost
+from wordsway.experiments.job import Job
+from wordsway.experiments.request import Request
+from wordsway.experiments.speed import trial_seconds
+from wordsway.result import Result
+from wordsway.runtime import peak_bytes
 
-from wordsway.experiments.trials import Request
-from wordsway.maps import FeatureMap, FullyConnected, Plan, View
-from wordsway.optimize.driver import affordable, maximise
-from wordsway.optimize.plan import HALFWAY
-from wordsway.optimize.ranking import FINALISTS, MANY
-from wordsway.runtime import peak_bytes, single_thread
-from wordsway.sample import Sample, rows_of
-from wordsway.sensitivity import Change
-
-#: Shares of the steps a search may take that it takes on average before it stalls, measured on the
-#: paper's sizes.
-TYPICAL_HALFWAY, TYPICAL_STEPS = 0.6, 0.5
-#: Seconds that a step costs besides looking.
-OVERHEAD = 3e-4
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Result):
     """Seconds and peak bytes of a whole request."""
 
+    request: Request
     seconds: float
     bytes: float
 
-    def to_dict(self) -> dict[str, float]:
-        return {"forecast_seconds": self.seconds, "forecast_peak_mb": self.bytes / 1e6}
+    def to_dict(self) -> dict[str, Any]:
+        learning = self.request.learning
+        train = {} if learning is None else {"train": learning.train}
+        costs = {"forecast_seconds": self.seconds, "forecast_peak_mb": self.bytes / 1e6}
+        asked = {"trials": self.request.trials, "data": self.request.data}
+        return self.request.sizes | train | asked | costs
+
+    def frame(self) -> pandas.DataFrame:
+        """One row."""
+        import pandas
+
+        return pandas.DataFrame([self.to_dict()])
 
 
 def forecast(request: Request) -> Forecast:
-    """Time and memory of ``request``; takes about a second."""
+    """Time and memory of all trials of a request on this machine; takes about a second."""
     base = peak_bytes()
-    started = time.perf_counter()
-    phi, sample = request.build(0), replace(request, trials=1).source().draw(0).sample
-    view = phi.search_view(sample)
-    drawn = time.perf_counter() - started
-    with single_thread(view.small):
-        return _cost(request, phi, sample, view, base, drawn)
+    seconds = trial_seconds(request, one_core=False)
+    return Forecast(request, seconds * request.trials, base + trial_cost(request).bytes)
 
 
-def _cost(
-    request: Request, phi: FeatureMap, sample: Sample, view: View, base: int, drawn: float
-) -> Forecast:
-    words = rows_of(request.positions, sample)
-    radius = sample.d**0.5
-    if view.bytes_kept:
-        assert isinstance(phi, FullyConnected)
-        one, kept = _on_demand(phi, sample, view, words, radius, request)
-        held = kept + 30 * phi.k * 8
-    else:
-        one, rows = _batched(phi, view, words, radius, request)
-        held = rows * view.bytes_per_point + _weights(phi, request)
-    exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
-    bound = _time(lambda: exact.certify(words[:1], radius)) if request.certificate else 0.0
-    # The first word of a certificate is tuned from scratch, the others follow it.
-    certificates = bound * (
-        1 + (len(words) - 1) * (0.2 if not isinstance(phi, FullyConnected) else 1.0)
-    )
-    return Forecast((one + drawn + certificates) * request.trials, base + held)
+@dataclass(frozen=True)
+class SweepForecast(Result):
+    """What is left of a sweep: seconds with so many workers, and the peak of all of them
+    together.
+    """
+
+    what: str
+    total: int
+    left: int
+    workers: int
+    seconds: float
+    bytes: float
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = {self.what: self.total, "left": self.left, "workers": self.workers}
+        return counts | {
+            "forecast_seconds": self.seconds,
+            "forecast_peak_mb": self.bytes / 1e6,
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """One row."""
+        import pandas
+
+        return pandas.DataFrame([self.to_dict()])
 
 
-def _batched(
-    phi: FeatureMap, view: View, words: list[int], radius: float, request: Request
-) -> tuple[float, int]:
-    """Seconds of one search where looks are cheap, and the rows of its largest batch."""
-    if len(words) > MANY:
-        light, full = view.plan.lighter(), view.plan
-        stages = [(light, len(words)), (full, FINALISTS)]
-    else:
-        stages = [(view.plan, len(words))]
-    total, largest = 0.0, 0
-    for plan, count in stages:
-        fit = max(1, request.memory // max(1, view.bytes_per_point * max(plan.starts, plan.children)))
-        batch = min(count, fit)
-        for rows, steps in _phases(plan):
-            total += -(-count // batch) * steps * _step(view, rows * batch)
-            largest = max(largest, rows * batch)
-    return total, largest
+def forecast_jobs(
+    left: Sequence[Job],
+    *,
+    workers: int,
+    memory: int,
+    what: str = "cells",
+    total: int | None = None,
+) -> SweepForecast:
+    """Time of these jobs on this machine: three sizes of every family are estimated, the others lie
+    between them; admission by memory decides how many run at once.
+    """
+    families: dict[Hashable, list[Job]] = {}
+    for job in left:
+        families.setdefault(job.family, []).append(job)
+    seconds = sum(_family_seconds(jobs) for jobs in families.values())
+    needs = sorted((job.cost().bytes for job in left), reverse=True)[:workers]
+    peak = needs[0] if needs and sum(needs) > memory else sum(needs)
+    at_once = max(1, min(workers, len(left)))
+    count = len(left) if total is None else total
+    return SweepForecast(what, count, len(left), workers, seconds / at_once, peak)
 
 
-def _phases(plan: Plan) -> list[tuple[int, float]]:
-    """Rows per word and expected steps of each phase of a search."""
-    phases = [(plan.starts, 2.0 + plan.explore)]
-    if plan.rounds:
-        phases += [
-            (plan.children, plan.rounds * (1.0 + plan.explore)),
-            (plan.keep, (1 + plan.rounds) * HALFWAY * TYPICAL_HALFWAY),
-        ]
-    return [*phases, (max(1, plan.keep // 2), plan.steps * TYPICAL_STEPS)]
+def _family_seconds(jobs: Sequence[Job]) -> float:
+    count = Counter(job.cost().work for job in jobs)
+    points = sorted({job.cost().work: job for job in jobs}.items())
+    chosen = sorted({0, len(points) // 2, len(points) - 1})
+    curve = [
+        (math.log(work), math.log(max(job.estimate(), 1e-3)))
+        for work, job in (points[number] for number in chosen)
+    ]
+    return sum(count[work] * math.exp(_between(curve, math.log(work))) for work, _ in points)
 
 
-def _step(view: View, rows: int) -> float:
-    """Seconds of one look of ``rows`` points, timed on at most 512 of them."""
-    few = min(rows, 512)
-    words = torch.zeros(few, dtype=torch.long, device=view.X.device)
-    delta = torch.randn(few, view.X.shape[1], dtype=view.X.dtype, device=view.X.device)
-    view.change_and_gradient(words, delta)
-    return _time(lambda: view.change_and_gradient(words, delta)) * rows / few * 1.15 + OVERHEAD
+def _between(curve: list[tuple[float, float]], x: float) -> float:
+    """Linear between the points, their ends' values outside.
 
-
-def _on_demand(
-    phi: FullyConnected,
-    sample: Sample,
-    view: View,
-    words: list[int],
-    radius: float,
-    request: Request,
-) -> tuple[float, float]:
-    """Seconds of one search where every direction is drawn, and the bytes it leaves behind."""
-    plan = affordable(view.plan, Change(view, radius), len(words), request.memory)
-    few, more = (2, 5) if phi.depth == 1 else (4, 9)
-
-    def run(steps: int, seed: int) -> float:
-        fresh = request.build(seed).view(sample)
-        trial = replace(plan, steps=steps, tolerance=0.0)
-        return _time(
-            lambda: maximise(
-                Change(fresh, radius), torch.tensor(words[:1]), trial, seed=0, memory=request.memory
-            )
-        )
-
-    short, long = run(few, 1), run(more, 2)
-    # time = a·s + b·s² through both measurements; the layers behind the first are shared by all
-    # words, hence their square.
-    quadratic = max(0.0, (long / more - short / few) / (more - few))
-    linear = max(short / few - quadratic * few, 0.25 * short / few)
-    steps, count = plan.steps, len(words)
-    shared = count if phi.depth > 1 else 1
-    seconds = count * linear * steps + (count / shared) * quadratic * (shared * steps) ** 2
-    # Short runs sit in the cache, where long ones of a deep map do not; of a shallow one they show
-    # the start-up instead.
-    seconds *= 1.5 if phi.depth > 1 else 0.7
-    return seconds, float(view.bytes_kept * (steps + 1) * count)
-
-
-def _weights(phi: FeatureMap, request: Request) -> float:
-    """Bytes of weights and views that are there, in both precisions."""
-    if isinstance(phi, FullyConnected):
-        return (phi.k * phi.n * phi.d + (phi.depth - 1) * phi.k**2) * 8 * 1.5
-    n, d = request.n, request.d
-    return (3 * d * d + 4 * n * d + 12 * n * n) * 12 + 60 * n * 56 * 12 * 8
-
-
-def _time(run: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    with torch.no_grad():
-        run()
-    return time.perf_counter() - started
+    >>> _between([(0.0, 1.0), (2.0, 5.0)], 1.0)
+    3.0
+    """
+    if x <= curve[0][0]:
+        return curve[0][1]
+    for (x0, y0), (x1, y1) in itertools.pairwise(curve):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / max(x1 - x0, 1e-12)
+    return curve[-1][1]

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 @dataclass(frozen=True)
 class Slope:
-    """S ≈ exp(intercept)·n^value; ``low`` … ``high`` is the 95 % confidence interval of ``value``."""
+    """S ≈ exp(intercept)·n^value; ``low`` … ``high`` is the 95 % interval of ``value``."""
 
     value: float
     low: float
@@ -65,4 +65,4 @@ def _student(level: float, freedom: int) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return z + sum(term / freedom ** (order + 1) for order, term in enumerate(terms))
+    return float(z + sum(term / freedom ** (order + 1) for order, term in enumerate(terms)))

@@ -26,10 +26,11 @@ from typing import Any
 
 from wordsway.errors import InputError
 from wordsway.experiments.cells import Cell
+from wordsway.experiments.request import LearningOptions, Request, as_rows
 from wordsway.experiments.texts import PADDING, TextOptions
-from wordsway.experiments.trials import MAPS
 from wordsway.learning.loss import LOSSES
 from wordsway.learning.problem import UPDATES
+from wordsway.maps.registry import MAPS, all_options
 
 #: More cells than this are a slip of the pen.
 MOST = 1_000_000
@@ -63,6 +64,14 @@ def _whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _number(low: float, high: float) -> Callable[[Any], bool]:
+    return lambda value: _is_number(value) and low <= value <= high
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -73,56 +82,70 @@ def _positions(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(_whole(0)(one) or (_text(one) and one.startswith("word:")) for one in value)
+        and all(_whole(0)(row) or (_text(row) and row.startswith("word:")) for row in value)
     )
 
 
+def _among(names: Sequence[str]) -> _Key:
+    return _Key(f"one of {', '.join(names)}, or a list of them", lambda value: value in names)
+
+
+def _option(kind: type) -> _Key:
+    """What an option of a map may be."""
+    if kind is int:
+        return _COUNT
+    if kind is float:
+        return _Key("a number, or a list of them", _is_number)
+    if kind is bool:
+        return _Key("true or false, or a list of them", lambda value: isinstance(value, bool))
+    return _Key("a text, or a list of them", _text)
+
+
+_COUNT = _Key("a whole number ≥ 1, or a list of them", _whole(1))
 _COMMON = {
     "trials": _Key("a whole number ≥ 1", _whole(1), spans=False),
     "certificate": _Key("true or false", lambda value: isinstance(value, bool), spans=False),
-    "effort": _Key(
-        "a number between 0.01 and 1000",
-        lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and 0.01 <= v <= 1000,
-    ),
+    "effort": _Key("a number between 0.01 and 1000", _number(0.01, 1000)),
 }
 _TOP = _COMMON | {
     "name": _Key("a text", _text, spans=False),
-    "seed": _Key(
-        "a whole number",
-        lambda value: isinstance(value, int) and not isinstance(value, bool),
-        spans=False,
-    ),
+    "seed": _Key("a whole number", _whole(-(2**63)), spans=False),
 }
-_GRID = _COMMON | {
-    "map": _Key(f"one of {', '.join(MAPS)}, or a list of them", lambda value: value in MAPS),
-    "n": _Key("a whole number ≥ 1, or a list of them", _whole(1)),
-    "d": _Key("a whole number ≥ 1, or a list of them", _whole(1)),
-    "k": _Key("a whole number ≥ 1, or a list of them", _whole(1)),
-    "depth": _Key("a whole number ≥ 1, or a list of them", _whole(1)),
-    "data": _Key("gaussian, imdb, imdb:MODEL or a file's path, or a list of them", _text),
-    "positions": _Key(
-        '"first", "all", "words", "word:3" or a list of rows such as [0, 3]', _positions
-    ),
+_TEXTS = {
     "padding": _Key(f"one of {', '.join(PADDING)}", lambda value: value in PADDING),
     "model": _Key("a model's name or path", _text),
     "layer": _Key(
         '"input", "words", "last" or a number', lambda value: _text(value) or _whole(0)(value)
     ),
-    "train": _Key(
-        "training texts of a cell that learns, a whole number ≥ 2, or a list of them", _whole(2)
-    ),
-    "update": _Key(
-        f"one of {', '.join(UPDATES)}, or a list of them", lambda value: value in UPDATES
-    ),
-    "loss": _Key(f"one of {', '.join(LOSSES)}, or a list of them", lambda value: value in LOSSES),
-    "penalty": _Key(
-        "a number > 0, or a list of them",
-        lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0,
-    ),
     "text_column": _Key("a column's name", _text, spans=False),
     "label_column": _Key("a column's name", _text, spans=False),
     "encoding": _Key("an encoding's name", _text, spans=False),
 }
+_LEARNING = {
+    "train": _Key(
+        "training texts of a cell that learns, a whole number ≥ 2, or a list of them", _whole(2)
+    ),
+    "update": _among(UPDATES),
+    "loss": _among(LOSSES),
+    "penalty": _Key(
+        "a number > 0, or a list of them", lambda value: _is_number(value) and value > 0
+    ),
+}
+_OPTIONS = {name: _option(option.type) for name, option in all_options().items()}
+_GRID = (
+    _COMMON
+    | {"map": _among(tuple(MAPS)), "n": _COUNT, "d": _COUNT}
+    | _OPTIONS
+    | {
+        "data": _Key("gaussian, imdb, imdb:MODEL or a file's path, or a list of them", _text),
+        "positions": _Key(
+            '"first", "all", "words", "word:3" or a list of rows such as [0, 3]', _positions
+        ),
+        "radius": _Key("a number between 1e-9 and 1e9, or a list of them", _number(1e-9, 1e9)),
+    }
+    | _TEXTS
+    | _LEARNING
+)
 
 
 def load_study(path: Path | str) -> Study:
@@ -141,7 +164,7 @@ def parse_study(text: str, name: str = "study") -> Study:
     """The study of a TOML text.
 
     >>> study = parse_study('trials = 2\\n[[grid]]\\nmap = "raf"\\nn = [5, 9]\\nd = 4')
-    >>> [(cell.n, cell.trial) for cell in study.cells]
+    >>> [(cell.request.n, cell.trial) for cell in study.cells]
     [(5, 0), (5, 1), (9, 0), (9, 1)]
     """
     try:
@@ -176,7 +199,10 @@ def parse_study(text: str, name: str = "study") -> Study:
                 where = f"[[grid]] number {number + 1}" + (
                     " twice" if other == number else f" and number {other + 1}"
                 )
-                what = f"map {cell.map}, n {cell.n}, d {cell.d}, {cell.data}, trial {cell.trial}"
+                point = cell.request
+                what = (
+                    f"map {point.map}, n {point.n}, d {point.d}, {point.data}, trial {cell.trial}"
+                )
                 raise InputError("every cell once", f"{what} in {where}", "leave one of them out")
             found[cell.key] = (cell, number)
             if len(found) > MOST:
@@ -186,46 +212,51 @@ def parse_study(text: str, name: str = "study") -> Study:
 
 def _cells(text: str, number: int, top: dict[str, Any], grid: dict[str, Any]) -> list[Cell]:
     merged = {key: value for key, value in top.items() if key in _COMMON} | grid
-    trials, certificate = int(merged.pop("trials", 1)), bool(merged.pop("certificate", True))
+    trials = int(merged.pop("trials", 1))
     fixed = {key: merged.pop(key) for key in list(merged) if not _GRID[key].spans}
     spans = {key: _values(key, value) for key, value in merged.items()}
     cells = []
     for values in itertools.product(*spans.values()):
         point = dict(zip(spans, values, strict=True)) | fixed
-        options = {
-            key: str(point.pop(key))
-            for key in ("model", "layer", "padding", "text_column", "label_column", "encoding")
-            if key in point
-        }
-        positions = point.pop("positions", "first")
-        point["positions"] = (
-            (0,)
-            if positions == "first"
-            else (positions,)
-            if str(positions).startswith("word:")
-            else positions
-        )
         try:
-            shared: dict[str, Any] = {
-                "seed": int(top.get("seed", 0)),
-                "certificate": certificate,
-                "texts": TextOptions(**options),
-            }
-            cells += [Cell(**point, **shared, trial=trial) for trial in range(trials)]
+            request = _request(point, int(top.get("seed", 0)))
         except InputError as error:
             raise InputError(
                 error.expected,
                 error.got,
                 f"{error.remedy} ([[grid]] number {number + 1}, line {_line(text, number, '')})",
             ) from None
+        cells += [Cell(request, trial) for trial in range(trials)]
     return cells
+
+
+def _request(point: dict[str, Any], seed: int) -> Request:
+    """The request of one point of a grid."""
+    texts = {key: str(point.pop(key)) for key in _TEXTS if key in point}
+    learning = {key: point.pop(key) for key in _LEARNING if key in point}
+    options = {key: point.pop(key) for key in _OPTIONS if key in point}
+    positions = point.pop("positions", "first")
+    if learning and "train" not in learning:
+        raise InputError(
+            "train with update, loss and penalty",
+            "none",
+            "say how many training texts, or leave the others out",
+        )
+    return Request(
+        **point,
+        options=options,
+        positions=as_rows(0 if positions == "first" else positions),
+        seed=seed,
+        texts=TextOptions(**texts),
+        learning=LearningOptions(**learning) if learning else None,
+    )
 
 
 def _values(key: str, value: Any) -> Sequence[Any]:
     if key == "positions" and isinstance(value, list):
-        several = any(isinstance(one, list) or one in ("first", "all", "words") for one in value)
+        several = any(isinstance(row, list) or row in ("first", "all", "words") for row in value)
         return (
-            [tuple(one) if isinstance(one, list) else one for one in value]
+            [tuple(row) if isinstance(row, list) else row for row in value]
             if several
             else [tuple(value)]
         )
@@ -244,9 +275,9 @@ def _check(text: str, grid: int | None, key: str, value: Any, known: dict[str, _
         raise InputError(
             f"{key}: {rule.allowed}", f"an empty list on {where}", "name at least one value"
         )
-    for one in values:
-        if not rule.good(list(one) if isinstance(one, tuple) else one):
-            raise InputError(f"{key}: {rule.allowed}", f"{one!r} on {where}", "mend that line")
+    for single in values:
+        if not rule.good(list(single) if isinstance(single, tuple) else single):
+            raise InputError(f"{key}: {rule.allowed}", f"{single!r} on {where}", "mend that line")
 
 
 def _line(text: str, grid: int | None, key: str) -> int:

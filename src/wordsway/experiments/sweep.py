@@ -1,104 +1,105 @@
-"""The driver of a grid: run what is left, store what is done, lose nothing."""
+"""The verb `sweep`: a grid of your own; resumes per cell."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from wordsway.experiments.budget import cell_bytes, units
-from wordsway.experiments.jobs import Job
-from wordsway.experiments.store import LOOSE, Record, Store
-from wordsway.experiments.workers import Executor
+from wordsway.errors import InputError
+from wordsway.experiments.forecast import SweepForecast, forecast_jobs
+from wordsway.experiments.run import Machines, Tally, run_jobs
+from wordsway.experiments.spec import Study, load_study
+from wordsway.experiments.store import Store
+from wordsway.experiments.tables import cells_frame, export, without_facts
+from wordsway.progress import Progress, silent
+from wordsway.result import Result, versions
 
-
-class SweepProgress(Protocol):
-    """Told what is left before the first cell, then of every cell as it is done or fails."""
-
-    def begin(self, left: Sequence[Job]) -> None: ...
-
-    def __call__(
-        self, cell: Job | None, done: int, total: int, failed: int, seconds: float
-    ) -> None: ...
+if TYPE_CHECKING:
+    import pandas
 
 
-@dataclass
-class Swept:
-    """What a run did: cells in all, done before, now, and meanwhile by other runs; failures with
-    their errors.
-    """
+@dataclass(frozen=True)
+class Sweep(Result):
+    """What a sweep did, and where its tables are; ``cells`` is the table of all stored cells."""
 
-    total: int
-    before: int
-    done: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    elsewhere: int = 0
-    seconds: float = 0.0
-    interrupted: bool = False
+    study: Study
+    tally: Tally
+    folder: Path
+    tables: tuple[Path, ...]
+    cells: pandas.DataFrame
 
-    @property
-    def left(self) -> int:
-        return (
-            self.total
-            - self.before
-            - self.done
-            - self.elsewhere
-            - len(self.failed)
-            - len(self.skipped)
-        )
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "study": self.study.name,
+            "key": self.study.key,
+            "total": self.tally.total,
+            "done": self.tally.done,
+            "before": self.tally.before,
+            "elsewhere": self.tally.elsewhere,
+            "failed": self.tally.failures,
+            "interrupted": self.tally.interrupted,
+            "seconds": self.tally.seconds,
+            "store": str(self.folder / "store"),
+            "tables": [str(path) for path in self.tables],
+            "versions": versions(),
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per stored cell."""
+        return self.cells
 
 
 def sweep(
-    cells: Sequence[Job],
-    store: Store,
-    executor: Executor,
+    study: Study | Path | str,
+    out: Path | str,
     *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    memory: int | None = None,
     retry_failed: bool = False,
-    progress: SweepProgress | None = None,
-) -> Swept:
-    """Run the cells that the store does not have, largest first; each is stored as soon as it is
-    done.
+    progress: Progress = silent,
+) -> Sweep:
+    """Run a grid: what the store in ``out`` does not have yet, on this machine or a Dask cluster.
 
-    Ctrl-C stops the workers and returns what was done; `kill -9` loses at most the cells that were
-    running.
+    Parameters
+    ----------
+    study : a `Study`, or the path of a TOML file
+    out : folder for the store and the tables (cells.csv, cells.parquet); several runs may share it
+    workers : processes on this machine, one per core by default; ``cluster``: a Dask scheduler
+    memory : limit for all workers together, in bytes
+
+    Kill it at any time: the same call goes on where it was.
     """
-    started = time.perf_counter()
-    unique = {cell.key: cell for cell in cells}
-    failures = store.failures()
-    left = [cell for key, cell in unique.items() if key not in store]
-    swept = Swept(len(unique), len(unique) - len(left))
-    if not retry_failed:
-        swept.skipped = {cell.key: failures[cell.key] for cell in left if cell.key in failures}
-        left = [cell for cell in left if cell.key not in swept.skipped]
-    left.sort(key=lambda cell: (-units(cell), cell.key))
-    if progress is not None:
-        progress.begin(left)
+    grid = study if isinstance(study, Study) else load_study(study)
+    machines = Machines(workers, cluster, memory)
+    folder = writable(Path(out))
+    store = Store(folder / "store")
+    tally = run_jobs(grid.cells, store, machines, retry_failed=retry_failed, progress=progress)
+    facts = cells_frame(store, facts=True)
+    tables = export(facts, folder)
+    return Sweep(grid, tally, folder, tuple(tables), without_facts(facts))
+
+
+def forecast_sweep(
+    study: Study | Path | str, out: Path | str, *, workers: int | None = None
+) -> SweepForecast:
+    """Time and memory of what is left of a sweep on this machine."""
+    grid = study if isinstance(study, Study) else load_study(study)
+    store = Store(writable(Path(out)) / "store")
+    machines = Machines(workers)
+    left = [cell for cell in grid.cells if cell.key not in store]
+    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(grid.cells))
+
+
+def writable(out: Path) -> Path:
+    """The output folder, checked before any work."""
     try:
-        for outcome in executor.run(left, cell_bytes, lambda cell: cell.key not in store):
-            if outcome.outputs is None:
-                swept.failed[outcome.cell.key] = outcome.error or "unknown"
-                store.fail(outcome.cell.content, outcome.error or "unknown")
-            else:
-                store.add(Record(outcome.cell.content, outcome.outputs, outcome.facts))
-                swept.done += 1
-            if len(store.loose) >= 2 * LOOSE:
-                store.pack()
-            if progress is not None:
-                progress(
-                    outcome.cell,
-                    swept.before + swept.done,
-                    swept.total,
-                    len(swept.failed),
-                    time.perf_counter() - started,
-                )
-    except KeyboardInterrupt:
-        swept.interrupted = True
-    finally:
-        executor.close()
-    swept.elsewhere = sum(key in store for key in unique) - swept.before - swept.done
-    if not swept.interrupted:
-        store.pack(least=LOOSE)
-    swept.seconds = time.perf_counter() - started
-    return swept
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            "a folder that can be written",
+            f"{out} ({error.strerror})",
+            "choose another one with --out",
+        ) from None
+    return out

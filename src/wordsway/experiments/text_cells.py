@@ -1,26 +1,33 @@
-"""A text as a cell: every word of one text of a corpus, searched in a pretrained model."""
+"""A text as a job: every word of one text of a corpus, searched in a pretrained model."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wordsway import data
 from wordsway.errors import InputError, WordswayError, positive
-from wordsway.experiments.cells import canonical
+from wordsway.experiments.job import PROCESS_WITH_MODEL, Job, canonical
+from wordsway.experiments.speed import TYPICAL
+from wordsway.maps.registry import Cost
+from wordsway.models.files import locate
+from wordsway.models.probe import EMBEDDING_STAGES, Probe
+from wordsway.probing.search import Effort
+from wordsway.probing.words import DRAWS, check, forecast, words
 from wordsway.reading import word_spans
+from wordsway.result import fields_of
+from wordsway.runtime import single_thread
 from wordsway.seeds import derive
+from wordsway.text import Text
 from wordsway.text.clean import checked
 
-if TYPE_CHECKING:
-    from wordsway.models.probe import Probe
-    from wordsway.text import Text
-
-#: What tells these cells from those of a grid.
+#: What tells these jobs from cells of a grid.
 KIND = "words"
 #: What a stored text means; raise it when the same content would give other numbers.
 VERSION = 1
@@ -30,14 +37,12 @@ MEMORY = 512 * 2**20
 #: Tokens of a text that are read, and the effort of a search: about half a minute of one core per
 #: text for MiniLM.
 TOKENS, EFFORT = 64, 0.2
-#: Seconds of one core per token that goes through MiniLM and back.
-RATE = 6e-4
 #: Hooks on a model's layers are the process's own: one search at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
-class TextCell:
+class TextCell(Job):
     """The words of one text in one model: the text with its id, the model with the hash of its
     files, and how to search.
     """
@@ -54,9 +59,6 @@ class TextCell:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        from wordsway.models.probe import EMBEDDING_STAGES
-        from wordsway.probing.words import check
-
         positive("tokens", self.tokens)
         check(self.reach, self.effort)
         if self.at not in EMBEDDING_STAGES:
@@ -80,15 +82,9 @@ class TextCell:
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """Everything that decides the result, as JSON has it."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
         numbers = {"reach": float(self.reach), "effort": float(self.effort)}
-        return plain | numbers | {"kind": KIND, "sha256": self.sha256, "version": VERSION}
-
-    @cached_property
-    def key(self) -> str:
-        """The cell's name: SHA-256 of its content."""
-        return hashlib.sha256(canonical(self.content).encode()).hexdigest()
+        about = {"kind": KIND, "sha256": self.sha256, "version": VERSION}
+        return fields_of(self) | numbers | about
 
     @cached_property
     def own_seed(self) -> int:
@@ -113,13 +109,44 @@ class TextCell:
             }
         )
 
+    def cost(self) -> Cost:
+        """Weights in float32 and the search's budget; tokens through the model and back."""
+        parameters = parameters_of(self.model, self.model_sha256)
+        held = PROCESS_WITH_MODEL + 4 * parameters + MEMORY
+        return Cost(held, 6.0 * parameters * self.passes)
+
+    @cached_property
+    def passes(self) -> float:
+        """Tokens through the model and back, from the characters of the text: words are counted,
+        their tokens guessed.
+        """
+        count = max(1, min(len(word_spans(self.text[: 40 * self.tokens])), self.tokens))
+        tokens = min(self.tokens, round(1.25 * count) + 2)
+        count = min(count, max(1, round(tokens / 1.25)))
+        plan = Effort.of(count, tokens, self.effort)
+        return count * tokens * (plan.passes + 0.4 * (DRAWS + 1))
+
+    @property
+    def family(self) -> Hashable:
+        return (KIND, self.model, self.model_sha256, self.layer, self.at)
+
+    def estimate(self) -> float:
+        """One batch of the search is timed; a text that will fail counts as a typical one."""
+        probe = probe_of(self.model, self.model_sha256)
+        try:
+            with single_thread(True):
+                text = probe.cut(self.text, self.tokens)
+                found = forecast(
+                    text, probe, layer=self.layer, at=self.at, effort=self.effort, memory=MEMORY
+                )
+        except InputError:
+            return self.cost().work / TYPICAL
+        return found.seconds
+
     def run(self) -> dict[str, Any]:
         """The words of the text's first tokens. One thread, so that they are the same for any
         number of workers.
         """
-        from wordsway.probing.words import words
-        from wordsway.runtime import single_thread
-
         with _ONE_AT_A_TIME, single_thread(True):
             probe = probe_of(self.model, self.model_sha256)
             text = probe.cut(self.text, self.tokens)
@@ -182,8 +209,6 @@ def text_cells(
 @lru_cache(maxsize=2)
 def probe_of(model: str, sha256: str) -> Probe:
     """The model, loaded once per process; its files have to be those that the cell means."""
-    from wordsway.models.probe import Probe
-
     probe = Probe(model)
     if probe.files.digest != sha256:
         raise InputError(
@@ -195,46 +220,17 @@ def probe_of(model: str, sha256: str) -> Probe:
 
 
 @lru_cache(maxsize=64)
-def model_bytes(model: str, sha256: str, tokens: int, layer: int) -> int:
-    """Bytes of the model and of a search with it, from the sizes of its layers."""
-    from wordsway.probing.search import at_once, row_bytes
-
-    probe = probe_of(model, sha256)
-    weights = sum(one.numel() * one.element_size() for one in probe.layers.model.parameters())
-    return weights + at_once(probe, tokens, layer, MEMORY) * row_bytes(probe, tokens, layer)
-
-
-def text_units(cell: TextCell) -> float:
-    """Tokens through the model and back, from the characters of the text: words are counted, their
-    tokens guessed.
+def parameters_of(model: str, sha256: str) -> int:
+    """Numbers in a model's weight files, counted from their headers; nothing is loaded, and
+    quantised files (half a byte per number) are not unpacked.
     """
-    from wordsway.probing.search import Effort
-    from wordsway.probing.words import DRAWS
-
-    words = max(1, min(len(word_spans(cell.text[: 40 * cell.tokens])), cell.tokens))
-    tokens = min(cell.tokens, round(1.25 * words) + 2)
-    words = min(words, max(1, round(tokens / 1.25)))
-    return words * tokens * (Effort.of(words, tokens, cell.effort).passes + 0.4 * (DRAWS + 1))
-
-
-def text_seconds(cells: list[TextCell]) -> float:
-    """Seconds of one core for all of these texts, which share a model: one of middling cost is
-    tried for a moment.
-    """
-    from wordsway.probing.words import forecast
-    from wordsway.runtime import single_thread
-
-    probe = probe_of(cells[0].model, cells[0].model_sha256)
-    ranked = sorted(cells, key=lambda cell: (text_units(cell), cell.key))
-    middle = len(ranked) // 2
-    for cell in [*ranked[middle:], *ranked[:middle]]:
-        try:
-            with single_thread(True):
-                text = probe.cut(cell.text, cell.tokens)
-                cost = forecast(
-                    text, probe, layer=cell.layer, at=cell.at, effort=cell.effort, memory=MEMORY
-                )
-        except InputError:  # a text that will fail
-            continue
-        return cost.seconds / text_units(cell) * sum(text_units(one) for one in cells)
-    return 0.0
+    here = data.present(model) if model in data.CATALOGUE else None
+    folder = locate(model).folder if here is None else here.folder
+    total = sum(2 * path.stat().st_size for path in folder.glob("*.gguf"))
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(length, 2**27)))
+        tensors = [about for name, about in header.items() if name != "__metadata__"]
+        total += sum(math.prod(about["shape"]) for about in tensors)
+    return total

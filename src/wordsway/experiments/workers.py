@@ -1,8 +1,9 @@
-"""Where cells run: processes on this machine.
+"""Where jobs run: processes on this machine.
 
 Each worker is a fresh process with one thread for torch: as many workers as cores keep them busy
-without fighting. Cells are admitted by memory. A worker that dies takes only its cell with it; the
-cell runs again, and after three deaths it is recorded as failed.
+without fighting. Jobs are admitted by memory. A worker that dies takes only its job with it; the
+job runs again, and after three deaths it is recorded as failed. A worker whose run is gone ends
+itself.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing as mp
 import os
+import platform
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -18,82 +21,92 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-from wordsway.experiments.jobs import Job
-from wordsway.runtime import release_memory
+import torch
 
-#: A cell whose worker died this often is given up.
+from wordsway.errors import first_line
+from wordsway.experiments.agreement import Agreement, Disagreement, Terms
+from wordsway.experiments.job import Job
+from wordsway.result import versions
+from wordsway.runtime import peak_bytes, release_memory
+
+#: A job whose worker died this often is given up.
 DEATHS = 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell: outputs and facts, or an error."""
+    """What became of a job: outputs and facts, or an error. ``refused``: the worker does not agree
+    with the run, and nothing that it could do would count.
+    """
 
-    cell: Job
+    job: Job
     outputs: dict[str, Any] | None
     facts: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    refused: bool = False
 
 
 class Executor(Protocol):
-    """Runs cells somewhere and hands outcomes back as they come, in any order."""
+    """Runs jobs somewhere and hands outcomes back as they come, in any order."""
 
     def run(
-        self, cells: Iterable[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
-        """``needs`` tells the bytes that a cell takes at most, ``wanted`` whether it is still to be
-        done when its turn comes.
-        """
+        """``wanted`` tells whether a job is still to be done when its turn comes."""
 
     def close(self) -> None:
         """Stop all work at once."""
 
 
-def work(cell: Job) -> Outcome:
-    """Run one cell here and now; a failure is an outcome, too."""
+def work(job: Job, terms: Terms) -> Outcome:
+    """Run one job here and now; a failure is an outcome, too."""
     started = time.perf_counter()
     try:
-        outputs = cell.run()
+        terms.check(job)
+        outputs = job.run()
+    except Disagreement as error:
+        return Outcome(job, None, facts(started), str(error), refused=True)
     except Exception as error:
-        return Outcome(
-            cell, None, facts(started), f"{type(error).__name__}: {error}".splitlines()[0]
-        )
-    return Outcome(cell, outputs, facts(started))
+        return Outcome(job, None, facts(started), f"{type(error).__name__}: {first_line(error)}")
+    return Outcome(job, outputs, facts(started))
 
 
 def facts(started: float) -> dict[str, Any]:
-    import platform
-
-    from wordsway.result import versions
-    from wordsway.runtime import peak_bytes
-
-    finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    """When, where and with what a job was run."""
     spent = {
         "seconds": time.perf_counter() - started,
         "peak_mb": peak_bytes() / 1e6,
         "host": platform.node(),
-        "finished": finished,
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    return spent | versions()
+    return spent | versions("transformers")
 
 
 def _serve(pipe: Connection) -> None:
-    """A worker: cells in, outcomes out, until the pipe closes. Ctrl-C is the driver's business."""
+    """A worker: jobs in, outcomes out, until the pipe closes. Ctrl-C is the driver's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import torch
-
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            pipe.send(work(pipe.recv()))
+            job, terms = pipe.recv()
+            pipe.send(work(job, terms))
             release_memory()
+
+
+def _end_with_parent() -> None:
+    """End this process when the run that started it is gone, also in the middle of a job."""
+    parent = mp.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 @dataclass
 class _Worker:
     process: Any
     pipe: Connection
-    cell: Job | None = None
+    job: Job | None = None
 
 
 class LocalWorkers:
@@ -105,67 +118,72 @@ class LocalWorkers:
         self.workers: list[_Worker] = []
 
     def run(
-        self, cells: Iterable[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
-        waiting, deaths = deque(cells), dict[str, int]()
-        while waiting or any(worker.cell for worker in self.workers):
-            self._admit(waiting, needs, wanted)
-            if not any(worker.cell for worker in self.workers):
+        waiting = deque(jobs)
+        deaths: dict[str, int] = {}
+        while waiting or self._busy():
+            self._admit(waiting, agreement, wanted)
+            if not self._busy():
                 continue  # other runs did what was waiting
-            ready = wait([worker.pipe for worker in self.workers if worker.cell is not None])
+            ready = wait([worker.pipe for worker in self._busy()])
             for worker in [worker for worker in self.workers if worker.pipe in ready]:
-                cell = worker.cell
-                assert cell is not None
-                try:
-                    outcome = worker.pipe.recv()
-                except (EOFError, OSError):
-                    self.workers.remove(worker)
-                    worker.process.join()
-                    deaths[cell.key] = deaths.get(cell.key, 0) + 1
-                    if deaths[cell.key] < DEATHS:
-                        waiting.appendleft(cell)
-                        continue
-                    code = worker.process.exitcode
-                    outcome = Outcome(
-                        cell,
-                        None,
-                        {},
-                        f"its worker died {DEATHS} times (exit code {code}): too little memory?",
-                    )
-                worker.cell = None
-                yield outcome
+                outcome = self._outcome(worker, waiting, deaths)
+                if outcome is not None:
+                    yield outcome
+
+    def _busy(self) -> list[_Worker]:
+        return [worker for worker in self.workers if worker.job is not None]
+
+    def _outcome(
+        self, worker: _Worker, waiting: deque[Job], deaths: dict[str, int]
+    ) -> Outcome | None:
+        """What a worker sends; a dead one's job waits again, a few times."""
+        job = worker.job
+        assert job is not None
+        try:
+            outcome: Outcome = worker.pipe.recv()
+        except (EOFError, OSError):
+            self.workers.remove(worker)
+            worker.process.join()
+            deaths[job.key] = deaths.get(job.key, 0) + 1
+            if deaths[job.key] < DEATHS:
+                waiting.appendleft(job)
+                return None
+            code = worker.process.exitcode
+            why = f"its worker died {DEATHS} times (exit code {code}): too little memory?"
+            return Outcome(job, None, {}, why)
+        worker.job = None
+        return outcome
 
     def _admit(
-        self, waiting: deque[Job], needs: Callable[[Job], int], wanted: Callable[[Job], bool]
+        self, waiting: deque[Job], agreement: Agreement, wanted: Callable[[Job], bool]
     ) -> None:
-        """Give free workers the first cells that fit beside the running ones; one always runs,
+        """Give free workers the first jobs that fit beside the running ones; one always runs,
         however large.
         """
-        taken = sum(needs(worker.cell) for worker in self.workers if worker.cell is not None)
-        while waiting and sum(worker.cell is not None for worker in self.workers) < self.count:
-            busy = any(worker.cell for worker in self.workers)
-            at = next(
-                (
-                    at
-                    for at, cell in enumerate(waiting)
-                    if not busy or taken + needs(cell) <= self.memory
-                ),
-                None,
+        running = [worker.job for worker in self.workers if worker.job is not None]
+        taken = sum(job.cost().bytes for job in running)
+        while waiting and len(self._busy()) < self.count:
+            free = self.memory - taken if self._busy() else None
+            fits = (
+                number
+                for number, job in enumerate(waiting)
+                if free is None or job.cost().bytes <= free
             )
-            if at is None:
+            number = next(fits, None)
+            if number is None:
                 return
-            cell = waiting[at]
-            del waiting[at]
-            if not wanted(cell):
+            job = waiting[number]
+            del waiting[number]
+            if not wanted(job):
                 continue
-            taken += needs(cell)
-            worker = (
-                next((worker for worker in self.workers if worker.cell is None), None)
-                or self._start()
-            )
-            worker.cell = cell
+            taken += job.cost().bytes
+            idle = [worker for worker in self.workers if worker.job is None]
+            worker = idle[0] if idle else self._start()
+            worker.job = job
             with contextlib.suppress(OSError):  # it died while idle: the next wait sees it
-                worker.pipe.send(cell)
+                worker.pipe.send((job, agreement.for_job(job)))
 
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()

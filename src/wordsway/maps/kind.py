@@ -25,11 +25,14 @@ class Option:
     default: Any
     help: str
     least: int | None = None
+    most: int | None = None
 
     def check(self, value: Any) -> None:
-        """Refuse a value below the least one."""
+        """Refuse a value below the least one, or above the most."""
         if self.least is not None and value is not None and value < self.least:
             raise InputError(f"{self.name} ≥ {self.least}", value, f"pass a positive {self.name}")
+        if self.most is not None and value is not None and value > self.most:
+            raise InputError(f"{self.name} ≤ {self.most:,}", value, f"pass a smaller {self.name}")
 
 
 @dataclass(frozen=True)

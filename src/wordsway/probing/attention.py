@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,14 @@ class AttentionMap:
             "matrix": self.matrix.tolist(),
             "kept": self.kept,
         }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> AttentionMap:
+        """The map of which `to_dict` told."""
+        names = [field.name for field in fields(Token)]
+        tokens = [Token(**{name: token[name] for name in names}) for token in plain["tokens"]]
+        labels = tuple(token["label"] for token in plain["tokens"])
+        return cls(plain["text"], tuple(tokens), labels, np.array(plain["matrix"]))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import torch
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.models.load import Loading, load
-from wordsway.models.startup import quiet
 from wordsway.models.probe import Prepared, Probe
+from wordsway.models.startup import quiet
 from wordsway.probing.search import Target
 from wordsway.reading import Word
 

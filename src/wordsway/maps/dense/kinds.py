@@ -13,7 +13,7 @@ from wordsway.optimize.plan import Plan
 from wordsway.theory import infinite_width, wide_relu_rf
 
 WIDTH = Option("k", int, None, "Number of features; n·d by default.", least=1)
-DEPTH = Option("depth", int, 2, "Number of layers; 2 by default.", least=1)
+DEPTH = Option("depth", int, 2, "Number of layers; 2 by default.", least=1, most=1000)
 
 
 def count_features(n: int, d: int, k: int | None = None, **options: Any) -> int:

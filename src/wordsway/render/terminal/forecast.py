@@ -7,13 +7,15 @@ from rich.text import Text
 
 from wordsway.escape import one_line
 from wordsway.experiments.forecast import Forecast
-from wordsway.experiments.trials import Request
 from wordsway.format import format_bytes, format_seconds
 from wordsway.render.numbers import count
+from wordsway.render.terminal import panels
 from wordsway.render.wording.request import request_line
 
 
-def forecast_panel(request: Request, cost: Forecast) -> RenderableType:
+@panels.register(Forecast)
+def forecast_panel(cost: Forecast) -> RenderableType:
+    request = cost.request
     cost_line = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
     return Group(
         Text(one_line(request_line(request)), style="bold"),

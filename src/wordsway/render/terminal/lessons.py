@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wordsway.escape import one_line
-from wordsway.experiments.lessons import Lessons
+from wordsway.experiments.lessons import Lessons, learning_of
 from wordsway.format import format_bytes, format_seconds
 from wordsway.learning.results import FLIPPED, difficulty
 from wordsway.render.terminal import panels
@@ -24,11 +24,12 @@ def lessons_panel(result: Lessons) -> RenderableType:
     """One row per trial: predictions before and after the update, the error and its certified
     floor.
     """
-    lesson = result.lesson
-    request = lesson.request
+    request = result.request
+    learning = learning_of(request)
+    update, loss, _ = learning.settings
     head = f"{request.map.upper()} n={request.n} d={request.d}"
-    head += f" · {lesson.train} training texts ({request.data})"
-    head += f" · {lesson.update}, {lesson.loss} loss"
+    head += f" · {learning.train} training texts ({request.data})"
+    head += f" · {update}, {loss} loss"
     parts: list[RenderableType] = [Text(one_line(head), style="bold"), _table(result)]
     errors = sorted(trial["error"] for trial in result.trials)
     if errors:

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wordsway.escape import one_line
-from wordsway.experiments.trials import Measurement, Trial
+from wordsway.experiments.measure import Measurement, Trial
 from wordsway.format import format_bytes, format_seconds
 from wordsway.render.numbers import largest, number
 from wordsway.render.terminal import panels
@@ -71,7 +71,7 @@ def tour_table(results: list[Measurement]) -> RenderableType:
     rows = []
     for name in dict.fromkeys(result.request.map for result in results):
         row = {result.request.n: result for result in results if result.request.map == name}
-        layers = next(iter(row.values())).request.layers
+        layers = next(iter(row.values())).request.settings.get("depth")
         cells = [
             f"{row[n].mean:.3g}–{row[n].mean_upper:.3g}" if n in row and row[n].mean_upper else "–"
             for n in lengths

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from wordsway.experiments.trials import Request
+from wordsway.experiments.request import Request
 
 
 def request_line(request: Request) -> str:
     """What is being measured, in one line."""
     sizes = f"n={request.n} d={request.d}"
-    if request.map in ("rf", "drf"):
-        sizes += f" k={request.features:,}" + (
-            f" L={request.layers}" if request.map == "drf" else ""
-        )
+    for name, value in request.settings.items():
+        shown = request.features if name == "k" else value
+        letter = "L" if name == "depth" else name
+        sizes += f" {letter}={shown:,}" if isinstance(shown, int) else f" {letter}={shown}"
     if isinstance(request.positions, str):
         where = "all rows" if request.positions == "all" else "all words"
     else:

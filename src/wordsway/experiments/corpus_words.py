@@ -1,0 +1,150 @@
+"""The verb `probe_corpus`: the words of many texts in a pretrained model, and what they have in
+common; resumes per text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.errors import positive
+from wordsway.experiments.batches import aggregates, words_frame, write_batch
+from wordsway.experiments.forecast import SweepForecast, forecast_jobs
+from wordsway.experiments.run import Machines, Tally, run_jobs
+from wordsway.experiments.store import Store
+from wordsway.experiments.sweep import writable
+from wordsway.experiments.text_cells import TextCell, probe_of, text_cells
+from wordsway.experiments.texts import TextOptions
+from wordsway.models.files import locate
+from wordsway.progress import Progress, silent
+from wordsway.result import Result
+from wordsway.text import Text, corpus, draw
+
+if TYPE_CHECKING:
+    import pandas
+
+OUT = Path("out/words")
+#: Which fields of a job say how all texts were searched.
+HOW = ("model", "model_sha256", "layer", "reach", "at", "effort", "tokens", "seed")
+
+
+@dataclass(frozen=True)
+class CorpusWords(Result, brief="probed folder"):
+    """What the words of a corpus have in common (``by_word``, ``by_place``, ``by_layer``), and what
+    the run did; ``frame()`` has a row per text and word.
+    """
+
+    jobs: tuple[TextCell, ...]
+    words: pandas.DataFrame
+    aggregates: dict[str, pandas.DataFrame]
+    tally: Tally
+    folder: Path
+    tables: tuple[Path, ...]
+
+    @property
+    def probed(self) -> int:
+        """How many texts are done."""
+        return int(self.words["key"].nunique())
+
+    def to_dict(self) -> dict[str, Any]:
+        ids = {job.key: job.id for job in self.jobs}
+        failed = {ids[key]: error for key, error in self.tally.failures.items()}
+        return {
+            **{name: getattr(self.jobs[0], name) for name in HOW},
+            "texts": self.tally.total,
+            "probed": self.probed,
+            "done": self.tally.done,
+            "before": self.tally.before,
+            "failed": dict(sorted(failed.items())),
+            "interrupted": self.tally.interrupted,
+            "tables": [str(path) for path in self.tables],
+            **{
+                name: table.astype(object).where(table.notna(), None).to_dict("records")
+                for name, table in self.aggregates.items()
+            },
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        return self.words
+
+
+def corpus_texts(
+    data: str,
+    *,
+    limit: int | None = None,
+    options: TextOptions | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> list[Text]:
+    """Texts of a corpus, each once: all of them, or as many as asked for, drawn by seed. Labels are
+    read only where they are named.
+    """
+    most = None if limit is None else positive("limit", limit)
+    columns = (options or TextOptions()).columns
+    reviews = corpus(
+        data,
+        **columns | {"label_column": columns["label_column"] or ""},
+        progress=lambda done, total: progress(f"fetching {data}", done, total),
+    )
+    first: dict[str, Text] = {}
+    for text in reviews:
+        first.setdefault(text.sha256, text)
+        if most is not None and len(first) > most:
+            return draw(reviews, most, seed)
+    return list(first.values())
+
+
+def corpus_jobs(
+    texts: list[Text], model: str, *, progress: Progress = silent, **how: Any
+) -> list[TextCell]:
+    """The jobs of these texts; ``how`` is layer, reach, at, effort, tokens, seed. The model is
+    loaded here, so that a wrong request is refused before any work, and put away again.
+    """
+    progress("loading the model", 0, 0)
+    files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
+    jobs = text_cells(texts, probe_of(model, files.digest), model, **how)
+    probe_of.cache_clear()  # the workers load it for themselves
+    return jobs
+
+
+def probe_corpus(
+    texts: list[Text],
+    jobs: list[TextCell],
+    out: Path | str = OUT,
+    *,
+    machines: Machines | None = None,
+    retry_failed: bool = False,
+    progress: Progress = silent,
+) -> CorpusWords:
+    """Run what the store in ``out`` does not have yet, and write the tables."""
+    folder = writable(Path(out))
+    store = Store(folder / "store")
+    tally = run_jobs(
+        jobs,
+        store,
+        machines or Machines(),
+        retry_failed=retry_failed,
+        what="texts",
+        progress=progress,
+    )
+    words = words_frame(store, [job.key for job in jobs if job.key in store], facts=True)
+    kinds = {text.sha256: text.kind for text in texts}
+    if any(kind is not None for kind in kinds.values()):
+        place = list(words.columns).index("text_sha256") + 1
+        words.insert(place, "label", words["text_sha256"].map(kinds))
+    found = aggregates(words)
+    tables = write_batch(words, found, folder)
+    return CorpusWords(tuple(jobs), words, found, tally, folder, tuple(tables))
+
+
+def forecast_corpus(
+    jobs: list[TextCell], out: Path | str = OUT, *, workers: int | None = None
+) -> SweepForecast:
+    """Time and memory of what is left of these texts on this machine."""
+    store = Store(writable(Path(out)) / "store")
+    machines = Machines(workers)
+    left = [job for job in jobs if job.key not in store]
+    return forecast_jobs(
+        left, workers=machines.count, memory=machines.limit, what="texts", total=len(jobs)
+    )

@@ -1,0 +1,74 @@
+"""What a trial costs, computed before it is run; the registry knows, nothing is tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wordsway.errors import MemoryBudgetError
+from wordsway.experiments.request import Request
+from wordsway.format import format_bytes
+from wordsway.maps.cost import evaluations
+from wordsway.maps.registry import Cost
+from wordsway.optimize.plan import Plan
+from wordsway.optimize.ranking import FINALISTS, MANY
+from wordsway.runtime import available_memory
+from wordsway.sensitivity import MEMORY
+
+#: The lighter search of a row, as a share of the full one.
+LIGHT = evaluations(Plan().lighter()).total / evaluations(Plan()).total
+
+
+def trial_cost(request: Request) -> Cost:
+    """Bytes of one trial beside the process itself, and its floating-point operations."""
+    searched = search_cost(request)
+    if request.learning is None:
+        return searched
+    texts = request.learning.train + 1
+    size = request.n * request.d
+    # Features of all texts with their answers or copies, and the texts; a Gram matrix of them.
+    held = 8.0 * (texts * (2.2 * request.features + 2 * size) + 60 * request.features)
+    setup = texts * search_cost(replace(request, positions=(0,), effort=0.01)).work
+    return Cost(held, setup + 2.0 * texts**2 * request.features + searched.work)
+
+
+def search_cost(request: Request) -> Cost:
+    """What searching all rows takes, certificate included: every row where they are few, a lighter
+    search of all and a full one of the best where they are many.
+    """
+    if request.rows <= MANY:
+        return _full_cost(request, request.rows)
+    every, best = _full_cost(request, request.rows), _full_cost(request, FINALISTS)
+    return Cost(every.bytes, LIGHT * every.work + best.work)
+
+
+def _full_cost(request: Request, rows: int) -> Cost:
+    return request.kind.cost(
+        request.n,
+        request.d,
+        rows,
+        effort=request.effort,
+        certificate=request.certificate,
+        memory=request.memory,
+        **request.options,
+    )
+
+
+def check_memory(request: Request) -> None:
+    """Refuse what cannot fit, before anything is drawn."""
+    needed = trial_cost(request).bytes
+    free = available_memory()
+    texts = "" if request.learning is None else f"{request.learning.train:,} training texts of "
+    what = f"{texts}n = {request.n:,}, d = {request.d:,}"
+    remedy = "take fewer texts or shorter ones, name fewer positions"
+    if needed > free:
+        raise MemoryBudgetError(
+            f"{what} take about {format_bytes(needed)}, and {format_bytes(free)} are free: "
+            f"{remedy}, or use a larger machine"
+        )
+    if request.memory < MEMORY:
+        least = trial_cost(replace(request, memory=1)).bytes
+        if least > request.memory:
+            raise MemoryBudgetError(
+                f"{what} take {format_bytes(least)} before the search begins, and the budget is "
+                f"{format_bytes(request.memory)}: {remedy}, or raise --memory"
+            )

@@ -1,0 +1,255 @@
+"""What to measure, said once: command line, grids, jobs and figures all speak of a `Request`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from wordsway.errors import InputError
+from wordsway.experiments.texts import TextOptions
+from wordsway.learning.loss import LOSSES
+from wordsway.learning.problem import UPDATES
+from wordsway.maps import FeatureMap
+from wordsway.maps.registry import MapKind, check_options, kind_of
+from wordsway.sensitivity import MEMORY
+
+#: Rows that may change: "all", "words", or row numbers and words ("word:3").
+Rows = str | tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """The learning part of a request: N training texts, an update, a loss for Δ.
+
+    What is None was left open, and takes its default (fine-tune, direct, no penalty); a cell's name
+    remembers the difference.
+    """
+
+    train: int
+    update: str | None = None
+    loss: str | None = None
+    penalty: float | None = None
+    real_words: bool = False
+
+    def __post_init__(self) -> None:
+        if self.train < 2:
+            raise InputError(
+                "at least two training texts",
+                self.train,
+                "pass --train 2 or more: both labels have to be there",
+            )
+        update, loss, penalty = self.settings
+        if update not in UPDATES:
+            raise InputError(
+                f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
+            )
+        if loss not in LOSSES:
+            raise InputError(f"a loss among {', '.join(LOSSES)}", repr(loss), "choose one of them")
+        if penalty < 0 or (penalty > 0) != (loss == "penalised"):
+            raise InputError(
+                "a penalty > 0 with the penalised loss, and only there",
+                penalty,
+                "the paper uses 1, 0.1 and 0.01",
+            )
+
+    @property
+    def settings(self) -> tuple[str, str, float]:
+        """Update, loss and penalty, with defaults for what was left open.
+
+        >>> LearningOptions(train=10).settings
+        ('fine-tune', 'direct', 0.0)
+        """
+        return self.update or "fine-tune", self.loss or "direct", self.penalty or 0.0
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What a cell's name keeps of it."""
+        named = {
+            "train": self.train,
+            "update": self.update,
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "real_words": self.real_words or None,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure: checked once, here; everything behind it assumes it is right.
+
+    ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
+    √d; ``memory`` is the search's budget in bytes; ``learning`` asks for learning trials.
+
+    >>> request = Request("drf", n=6, d=5, options={"depth": 4})
+    >>> request.features, request.settings
+    (30, {'k': None, 'depth': 4})
+    """
+
+    map: str
+    n: int
+    d: int
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    positions: Rows = (0,)
+    radius: float | None = None
+    trials: int = 1
+    seed: int = 0
+    data: str = "gaussian"
+    texts: TextOptions = field(default_factory=TextOptions)
+    certificate: bool = True
+    effort: float = 1.0
+    memory: int = MEMORY
+    learning: LearningOptions | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: value for name, value in self.options.items() if value is not None}
+        object.__setattr__(self, "options", given)
+        for name in ("n", "d", "trials"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} ≥ 1", getattr(self, name), f"pass a positive {name}")
+        check_options(self.map, given)
+        if self.radius is not None and not 1e-9 <= self.radius <= 1e9:
+            raise InputError(
+                "a radius between 1e-9 and 1e9", self.radius, "leave it out for the paper's √d"
+            )
+        if self.data == "gaussian":
+            self._check_gaussian()
+        self._check_positions()
+
+    def _check_gaussian(self) -> None:
+        if self.texts != TextOptions():
+            raise InputError(
+                "a corpus for these options (model, layer, padding, columns)",
+                "gaussian texts",
+                "pass --data imdb, or a file",
+            )
+        if self.learning is not None and self.learning.real_words:
+            raise InputError(
+                "a corpus, to try real words", "gaussian texts", "pass --data imdb, or a file"
+            )
+
+    def _check_positions(self) -> None:
+        if isinstance(self.positions, str):
+            if self.positions not in ("all", "words"):
+                raise InputError(
+                    'positions "all", "words" or numbers',
+                    repr(self.positions),
+                    "write them as 0,3,5 or word:3",
+                )
+            return
+        outside = [
+            row for row in self.positions if not isinstance(row, str) and not 0 <= row < self.n
+        ]
+        if outside or not self.positions:
+            raise InputError(
+                f"positions between 0 and {self.n - 1}", outside or "none", "count words from 0"
+            )
+        if len(set(self.positions)) < len(self.positions):
+            raise InputError("distinct positions", f"{list(self.positions)}", "name each word once")
+
+    @property
+    def kind(self) -> MapKind:
+        """The map's entry in the registry."""
+        return kind_of(self.map)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The map's options, with defaults where they were left out."""
+        return self.kind.filled(self.options)
+
+    @property
+    def features(self) -> int:
+        """The number of features, n·d for attention."""
+        return self.kind.features(self.n, self.d, **self.options)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are searched, at most."""
+        return self.n if isinstance(self.positions, str) else len(self.positions)
+
+    @property
+    def named_rows(self) -> str | list[int | str]:
+        """The positions as JSON and `sensitivity` take them."""
+        return self.positions if isinstance(self.positions, str) else list(self.positions)
+
+    def build(self, seed: int) -> FeatureMap:
+        """The map, drawn from a seed."""
+        return self.kind.build(self.n, self.d, seed, **self.options)
+
+    def seeded(self, seed: int) -> Request:
+        """The same request for one trial, from another seed."""
+        return replace(self, seed=seed, trials=1)
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Map, n, d, k, depth and what else the map has, as results record them."""
+        more = {name: value for name, value in self.settings.items() if name not in ("k", "depth")}
+        sizes = {"map": self.map, "n": self.n, "d": self.d, "k": self.features}
+        return sizes | {"depth": self.settings.get("depth")} | more
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything but the trial that decides a result, as JSON has it.
+
+        Stores outlive versions: what came later (``radius``, ``memory``, new options) stands here
+        only where it is not at its default.
+        """
+        plain: dict[str, Any] = {
+            "map": self.map,
+            "n": self.n,
+            "d": self.d,
+            "k": self.options.get("k"),
+            "depth": self.options.get("depth"),
+            "positions": self.named_rows,
+            "data": self.data,
+            "seed": self.seed,
+            "certificate": self.certificate,
+            "effort": self.effort,
+        }
+        plain |= {name: value for name, value in self.options.items() if name not in plain}
+        if self.radius is not None:
+            plain["radius"] = float(self.radius)
+        if self.memory != MEMORY:
+            plain["memory"] = self.memory
+        if self.data != "gaussian":
+            plain["texts"] = self.texts.content
+        return plain | (self.learning.content if self.learning is not None else {})
+
+
+def as_rows(positions: str | int | Sequence[int | str]) -> Rows:
+    """Positions as a request holds them.
+
+    >>> as_rows("all"), as_rows(3), as_rows("word:2"), as_rows([0, 4])
+    ('all', (3,), ('word:2',), (0, 4))
+    """
+    if isinstance(positions, str):
+        return (positions,) if positions.startswith("word:") else positions
+    return (positions,) if isinstance(positions, int) else tuple(positions)
+
+
+#: Names of a content that are not options of a map.
+_FIELDS = ("map", "n", "d", "positions", "data", "seed", "certificate", "effort")
+_LATER = ("radius", "memory")
+_LEARNING = ("train", "update", "loss", "penalty", "real_words")
+
+
+def request_of(content: Mapping[str, Any]) -> Request:
+    """The request of a stored content (without its trial).
+
+    >>> request = Request("drf", 6, 5, {"depth": 4}, radius=2.0, learning=LearningOptions(8))
+    >>> request_of(request.content) == request
+    True
+    """
+    plain = dict(content)
+    fields = {name: plain.pop(name) for name in (*_FIELDS, *_LATER) if name in plain}
+    learning = {name: plain.pop(name) for name in _LEARNING if name in plain}
+    rows = fields["positions"]
+    fields["positions"] = rows if isinstance(rows, str) else tuple(rows)
+    return Request(
+        **fields,
+        texts=TextOptions(**plain.pop("texts", {})),
+        learning=LearningOptions(**learning) if learning else None,
+        options=plain,
+    )

@@ -1,0 +1,177 @@
+"""The driver of a sweep: run what is left, store what is done, lose nothing."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from wordsway.errors import InputError
+from wordsway.experiments.agreement import Agreement, Disagreement, agree, compare_versions
+from wordsway.experiments.dask_cluster import DaskCluster
+from wordsway.experiments.job import Job
+from wordsway.experiments.speed import TYPICAL
+from wordsway.experiments.store import LOOSE, Record, Store
+from wordsway.experiments.workers import Executor, LocalWorkers, Outcome, cores
+from wordsway.progress import Progress, silent
+from wordsway.runtime import available_memory
+
+log = logging.getLogger("wordsway")
+#: What a job costs besides its work, in operations: its share of progress is never nothing.
+LEAST_WORK = 0.03 * TYPICAL
+
+
+@dataclass
+class Tally:
+    """What a run did: jobs in all, done before, now, and meanwhile by other runs; failures with
+    their errors. ``what`` the jobs are called ("cells").
+    """
+
+    total: int
+    before: int
+    what: str = "cells"
+    done: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    elsewhere: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Everything that failed, now or before."""
+        return self.failed | self.skipped
+
+    @property
+    def left(self) -> int:
+        known = self.before + self.done + self.elsewhere
+        return self.total - known - len(self.failures)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is done."""
+        return not (self.interrupted or self.failures)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Where jobs run: ``workers`` processes here (one per core by default), or a Dask ``cluster``;
+    ``memory`` limits all workers together, in bytes.
+    """
+
+    workers: int | None = None
+    cluster: str | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and not 1 <= self.workers <= 1024:
+            raise InputError(
+                "workers between 1 and 1024", self.workers, "leave it out for one per core"
+            )
+
+    @property
+    def limit(self) -> int:
+        return self.memory if self.memory is not None else int(0.8 * available_memory())
+
+    @property
+    def count(self) -> int:
+        return self.workers or cores()
+
+    def executor(self, progress: Progress = silent) -> Executor:
+        if self.cluster is not None:
+            return DaskCluster(self.cluster, self.limit, progress)
+        return LocalWorkers(self.count, self.limit)
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    store: Store,
+    machines: Machines,
+    *,
+    retry_failed: bool = False,
+    what: str = "cells",
+    progress: Progress = silent,
+) -> Tally:
+    """Run the jobs that the store does not have, largest first; each is stored as soon as it is
+    done.
+
+    Ctrl-C stops the workers and returns what was done; `kill -9` loses at most the jobs that were
+    running.
+    """
+    unique = {job.key: job for job in jobs}
+    left = [job for key, job in unique.items() if key not in store]
+    tally = Tally(len(unique), len(unique) - len(left), what)
+    if not retry_failed:
+        failures = store.failures()
+        tally.skipped = {job.key: failures[job.key] for job in left if job.key in failures}
+        left = [job for job in left if job.key not in tally.skipped]
+    progress(f"{what} to do: {len(left):,}", 0, 0)
+    agreement = agree(list(unique.values()), store)
+    if left:
+        executor = machines.executor(progress)
+        _run(left, store, executor, agreement, tally, progress)
+    store.refresh()
+    tally.elsewhere = sum(key in store for key in unique) - tally.before - tally.done
+    if not tally.interrupted:
+        store.pack(least=LOOSE)
+    return tally
+
+
+def _run(
+    left: list[Job],
+    store: Store,
+    executor: Executor,
+    agreement: Agreement,
+    tally: Tally,
+    progress: Progress,
+) -> None:
+    started = time.perf_counter()
+    work = {job.key: job.cost().work for job in left}
+    left.sort(key=lambda job: (-work[job.key], job.key))
+    shares = {key: value + LEAST_WORK for key, value in work.items()}
+    total = sum(shares.values())
+    finished = 0.0
+    reported: set[str] = set()
+    try:
+        for outcome in executor.run(left, agreement, lambda job: job.key not in store):
+            _check(outcome, agreement, reported)
+            _keep(outcome, store, tally)
+            finished += shares[outcome.job.key]
+            count = f"{tally.before + tally.done:,} of {tally.total:,} {tally.what}"
+            note = f"{len(tally.failed)} failed" if tally.failed else ""
+            progress(count, finished, total, note)
+    except KeyboardInterrupt:
+        tally.interrupted = True
+        kept = tally.before + tally.done
+        log.warning("stopping; %s %s are kept in %s", f"{kept:,}", tally.what, store.folder)
+    finally:
+        executor.close()
+        tally.seconds = time.perf_counter() - started
+
+
+def _check(outcome: Outcome, agreement: Agreement, reported: set[str]) -> None:
+    """Stop where a worker means something else; tell once of versions that merely differ."""
+    if outcome.refused:
+        raise Disagreement(outcome.error or "a worker refused its job")
+    host = str(outcome.facts.get("host", "a worker"))
+    found = outcome.facts if "wordsway" in outcome.facts else agreement.versions
+    for difference in compare_versions(agreement.versions, found, host):
+        if difference not in reported:
+            reported.add(difference)
+            log.warning("%s", difference)
+    source = outcome.job.source
+    if source is not None and outcome.outputs is not None:
+        agreement.learn(source, outcome.job.hashes_in(outcome.outputs), host)
+
+
+def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
+    job = outcome.job
+    if outcome.outputs is None:
+        tally.failed[job.key] = outcome.error or "unknown"
+        store.fail(job.content, tally.failed[job.key])
+    else:
+        store.add(Record(job.content, outcome.outputs, outcome.facts))
+        tally.done += 1
+    if len(store.loose) >= 2 * LOOSE:
+        store.pack()

@@ -1,0 +1,133 @@
+"""How fast this machine is: work turned into seconds.
+
+The one place that times anything for a forecast. A trial that takes a moment is run as it is;
+a larger one is made smaller, run, and scaled by the work that the registry counts for both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import lru_cache
+
+import torch
+
+from wordsway.experiments.cost import search_cost, trial_cost
+from wordsway.experiments.lessons import learning_of, setup_trial
+from wordsway.experiments.measure import run_trial
+from wordsway.experiments.request import Request
+from wordsway.experiments.texts import GaussianTexts, LabelledGaussianTexts, TextOptions
+from wordsway.learning.learn import evaluate_words, search_changes
+from wordsway.optimize.ranking import MANY
+from wordsway.runtime import single_thread
+
+#: A run of so many seconds tells enough; a tried request takes at most so many bytes.
+MOMENT, MOST_BYTES = 0.5, 2e8
+#: Efforts that are tried, as shares of the request's.
+EFFORTS = (0.02, 0.1, 0.3, 1.0)
+#: Operations per second of one core, where a guess is enough (to weigh progress).
+TYPICAL = 1e10
+#: Rows that are tried where many are asked for.
+TRIED_ROWS = MANY + 4
+#: Training texts of the two runs that tell how time grows with them; words of a vocabulary that
+#: tell how long all of them take.
+FEW, SOME, WORDS, VOCABULARY = 6, 18, 256, 30_522
+
+
+def family_of(request: Request) -> Hashable:
+    """Trials whose time follows their work: the same map and plan, whatever the sizes."""
+    own = tuple(sorted((name, value) for name, value in request.settings.items() if name != "k"))
+    learns = request.learning is not None
+    many = request.rows > MANY
+    return (request.map, own, many, request.certificate, request.effort, learns)
+
+
+def trial_seconds(request: Request, *, one_core: bool = True) -> float:
+    """Seconds of one trial on this machine. Gaussian rows stand in for a corpus: searching them
+    costs the same.
+    """
+    rows = request.positions if request.positions == "all" else tuple(range(request.rows))
+    plain = replace(request, data="gaussian", texts=TextOptions(), positions=rows, trials=1)
+    with single_thread(one_core):
+        return _learning(plain) if request.learning is not None else _search(plain)
+
+
+def smaller(request: Request) -> Request:
+    """A request like this one that fits a modest memory: few rows of many, then smaller n and d."""
+    rows = min(request.rows, TRIED_ROWS)
+    few = request.positions if request.rows <= rows else tuple(range(rows))
+    tried = replace(request, positions=few)
+    scale = 1.0
+    while search_cost(tried).bytes > MOST_BYTES and (tried.n > rows or tried.d > 1):
+        scale *= 0.8
+        options = dict(request.options)
+        if "k" in options:
+            options["k"] = max(1, round(scale**2 * options["k"]))
+        n, d = max(rows, round(scale * request.n)), max(1, round(scale * request.d))
+        tried = replace(tried, n=n, d=d, options=options)
+    return tried
+
+
+def _search(request: Request) -> float:
+    """Seconds = a + b·work: the least effort tells a, and more is tried until it tells b."""
+    tried = smaller(request)
+    _run(replace(tried, positions=(0,), effort=EFFORTS[0]))  # the first run takes longer
+    runs: list[tuple[float, float]] = []
+    for effort in EFFORTS:
+        less = replace(tried, effort=max(0.01, effort * request.effort))
+        runs.append((search_cost(less).work, _run(less)))
+        if runs[-1][1] - runs[0][1] > MOMENT:
+            break
+    (least, overhead), (most, seconds) = runs[0], runs[-1]
+    work = search_cost(tried).work
+    if work > most > least:
+        seconds += max(seconds - overhead, 0.1 * seconds) * (work - most) / (most - least)
+    return seconds * search_cost(request).work / work
+
+
+@lru_cache(maxsize=256)
+def _run(request: Request) -> float:
+    started = time.perf_counter()
+    run_trial(request, GaussianTexts(request.n, request.d, 0), 0)
+    return time.perf_counter() - started
+
+
+def _learning(request: Request) -> float:
+    """Setting up takes t = aN + bN² (features, and their Gram matrix), through two measurements; a
+    search takes what it takes with few texts.
+    """
+    learning = learning_of(request)
+    while trial_cost(_with_texts(request, SOME)).bytes > 4 * MOST_BYTES and request.n > 4:
+        request = replace(request, n=int(0.85 * request.n), positions=(0,))
+    N = learning.train
+    if N <= SOME:
+        setup, searching = _learn(request, N)
+        return setup + searching
+    few, _ = _learn(request, FEW)
+    some, searching = _learn(request, SOME)
+    square = max(0.0, (some / SOME - few / FEW) / (SOME - FEW))
+    linear = max(some / SOME - square * SOME, 0.25 * some / SOME)
+    return linear * N + square * N**2 + searching
+
+
+def _with_texts(request: Request, train: int) -> Request:
+    return replace(request, learning=replace(learning_of(request), train=train))
+
+
+def _learn(request: Request, train: int) -> tuple[float, float]:
+    """Seconds of setting up a trial with so many training texts, and of searching all its rows."""
+    learning = learning_of(request)
+    _, loss, penalty = learning.settings
+    started = time.perf_counter()
+    first = _with_texts(replace(request, positions=(0,)), train)
+    source = LabelledGaussianTexts(request.n, request.d, request.seed)
+    problem, _, _ = setup_trial(first, source, 0, new=train)
+    ready = time.perf_counter()
+    next(search_changes(problem, [0], loss=loss, penalty=penalty, certificate=request.certificate))
+    seconds = (time.perf_counter() - ready) * request.rows
+    if learning.real_words:
+        begun = time.perf_counter()
+        evaluate_words(problem, 0, torch.randn(WORDS, request.d))
+        seconds += (time.perf_counter() - begun) * VOCABULARY / WORDS
+    return ready - started, seconds

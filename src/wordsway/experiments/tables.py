@@ -1,0 +1,103 @@
+"""Stored cells as data frames and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.atomic import atomic
+from wordsway.experiments.records import Record, refusal
+from wordsway.experiments.store import Store
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Columns of cells that learn; others leave them out.
+LEARNING = ("train", "update", "loss", "penalty")
+LEARNED = (
+    "error",
+    "gamma",
+    "alignment",
+    "bound",
+    "before_original",
+    "before_changed",
+    "after_original",
+    "after_changed",
+)
+OUTPUTS = (
+    "lower",
+    "upper",
+    "position",
+    "word",
+    "certificate",
+    "status",
+    "sample_seed",
+    "map_seed",
+    "search_seed",
+)
+#: Columns that depend on when and where a job was run.
+VERSIONS = ("wordsway", "torch", "transformers", "python")
+FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
+
+
+def cells_frame(
+    store: Store, keys: Iterable[str] | None = None, *, facts: bool = False
+) -> pandas.DataFrame:
+    """A data frame, a row per cell of a grid in the order of their keys; without ``facts`` it is
+    the same for every run.
+
+    Other kinds of jobs have tables of their own: `wordsway.experiments.batches.words_frame`.
+    """
+    import pandas
+
+    rows = [
+        _row(key, record) | ({name: record.facts.get(name) for name in FACTS} if facts else {})
+        for key, record in store.records(keys)
+        if "kind" not in record.content
+    ]
+    return pandas.DataFrame(rows)
+
+
+def _row(key: str, record: Record) -> dict[str, Any]:
+    content, outputs = record.content, record.outputs
+    left_out = ("texts", "version", "certificate")
+    row = {"key": key} | {name: value for name, value in content.items() if name not in left_out}
+    rows = row["positions"]
+    row["positions"] = rows if isinstance(rows, str) else ",".join(map(str, rows))
+    row |= {name: outputs.get(name) for name in OUTPUTS}
+    if "train" in content:
+        row |= {name: content.get(name) for name in LEARNING}
+        row |= {name: outputs.get(name) for name in LEARNED}
+    text = outputs.get("text") or {}
+    return row | {
+        "text_id": text.get("id"),
+        "text_sha256": text.get("sha256"),
+        "label": text.get("label"),
+    }
+
+
+def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The columns of a table that are the same for every run."""
+    return frame.drop(columns=list(FACTS), errors="ignore")
+
+
+def export(facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
+    """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run."""
+    return [
+        save_table(without_facts(facts), folder / f"{name}.csv"),
+        save_table(facts, folder / f"{name}.parquet"),
+    ]
+
+
+def save_table(table: pandas.DataFrame, path: Path) -> Path:
+    """Write a table as its name says, .csv or .parquet, whole or not at all."""
+    try:
+        with atomic(path) as partial:
+            if path.suffix == ".csv":
+                table.to_csv(partial, index=False)
+            else:
+                table.to_parquet(partial, index=False)
+    except OSError as error:
+        raise refusal(path.parent, error) from None
+    return path

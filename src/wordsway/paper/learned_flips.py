@@ -1,0 +1,271 @@
+"""Figures 4 and 5: does a linear readout learn that one word flips the label?"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wordsway.chart import Chart, Panel, Points, Reference
+from wordsway.experiments.cells import Cell
+from wordsway.experiments.request import LearningOptions, Request
+from wordsway.learning.problem import UPDATES
+from wordsway.maps.registry import kind_of
+from wordsway.paper.figure import GridFigure
+from wordsway.paper.finding import FAILS, HOLDS, Finding
+from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS
+from wordsway.paper.sources import Sources, texts_for
+
+if TYPE_CHECKING:
+    import pandas
+
+#: The quick subset learns at this width, from reviews where there are any.
+QUICK_WIDTH = 384
+#: "Near zero", and how far RF may be off the curve by what its certificate allows at most.
+NEAR_ZERO = 0.05
+#: A share of points below the curve that counts as "nearly all".
+NEARLY_ALL = 0.9
+UPDATED = {"fine-tune": "fine-tuned", "retrain": "re-trained"}
+#: Circles for the alignment loss and crosses for the direct one, as in the paper; squares for the
+#: penalised one.
+MARKERS = {"align": "o", "direct": "x", "penalised": "s"}
+LOSSES = {"align": "alignment loss", "direct": "direct loss", "penalised": "penalised loss"}
+#: Where the axes end; the curve (2 − γ)² lives below.
+TOP, RIGHT = 5.0, 3.0
+#: Where Figures 4 and 5 are measured: the names behind "4-", what to call it, data and width.
+LEARNED_ON = (
+    ("gaussian", "Gaussian texts, a linear teacher, d = 384", "gaussian", 384),
+    ("minilm", "IMDb through MiniLM, d = 384", "imdb:minilm", 384),
+    ("mpnet", "IMDb through MPNet, d = 768", "imdb:mpnet", 768),
+    ("bert-base", "IMDb through BERT-Base, d = 768", "imdb:bert-base", 768),
+)
+#: A map and its number of tokens.
+Column = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class LearnedFlips(GridFigure):
+    """The error after a one-word change against γ: maps with their n, numbers of training texts,
+    losses with their penalties; the series of a panel are told apart by the column ``by``.
+    """
+
+    data: str
+    d: int
+    panels: tuple[Column, ...]
+    trains: tuple[int, ...]
+    losses: tuple[tuple[str, float | None], ...]
+    quick_panels: tuple[Column, ...]
+    quick_trains: tuple[int, ...]
+    by: str = "train"
+    label: str = "N = {:,.0f}"
+
+    def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Cell]:
+        if self.data not in sources.by_width.get(self.d, []):
+            return []
+        chosen = (QUICK_WIDTH, sources.preferred(QUICK_WIDTH))
+        if quick and (self.d, self.data) != chosen:
+            return []
+        return [
+            Cell(request, trial)
+            for request in self._requests(quick, seed)
+            for trial in range(QUICK_TRIALS if quick else TRIALS)
+        ]
+
+    def _requests(self, quick: bool, seed: int) -> Iterator[Request]:
+        for name, n in self.quick_panels if quick else self.panels:
+            for train in self.quick_trains if quick else self.trains:
+                for update in UPDATES:
+                    for loss, penalty in self.losses:
+                        yield Request(
+                            name,
+                            n,
+                            self.d,
+                            data=self.data,
+                            seed=seed,
+                            texts=texts_for(self.data),
+                            learning=LearningOptions(train, update, loss, penalty),
+                        )
+
+    def explain(self, frame: pandas.DataFrame, trials: int) -> str:
+        return (
+            f"Each point is one of {trials} new texts under new weights: the error of the updated "
+            "model on the changed text, for which the opposite label is right, against "
+            "γ = |f(X^i(Δ), θ*) − f(X, θ*)|, how far the old model already moved. A layer that "
+            "does not see the word stays on the dashed curve (2 − γ)². Points beyond the axes "
+            "stand on their edge."
+        )
+
+    # Claims
+
+    def findings(self, data: pandas.DataFrame) -> list[Finding]:
+        found: list[Finding] = []
+        for update, rows in data.groupby("update"):
+            where = f"{self.data}, d = {self.d}, {UPDATED[str(update)]}"
+            found += self.judge(where, rows)
+        return [*found, *self._floor(data)]
+
+    @abstractmethod
+    def judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
+        """The figure's claims on the points of one update."""
+
+    def finding(self, claim: str, where: str, measured: str, holds: bool) -> Finding:
+        return Finding(self.name, claim, where, measured, HOLDS if holds else FAILS)
+
+    def _floor(self, data: pandas.DataFrame) -> list[Finding]:
+        """No error lies below the floor that a certified S sets."""
+        both = data.dropna(subset=["bound"])
+        if both.empty:
+            return []
+        kept = int((both["error"] >= both["bound"] * (1 - 1e-7) - 1e-7).sum())
+        above = int((both["bound"] > 0).sum())
+        measured = f"{kept:,} of {len(both):,} trials; the floor is above 0 in {above:,} of them"
+        claim = "√Err ≥ 2 − γ − S·(‖φ‖/‖v‖)·|y − f|, S certified"
+        return [self.finding(claim, "all cells", measured, kept == len(both))]
+
+    # Drawing
+
+    def drawing(self, data: pandas.DataFrame) -> Chart:
+        """One column per map and n that was measured, fine-tuned above re-trained."""
+        measured = {(str(name), int(n)) for name, n in zip(data["map"], data["n"], strict=True)}
+        columns = [column for column in self.panels if column in measured]
+        panels = [
+            self._panel(
+                f"{kind_of(name).title}, n = {n} · {UPDATED[update]}",
+                data[(data["map"] == name) & (data["n"] == n) & (data["update"] == update)],
+            )
+            for update in UPDATED
+            if update in set(data["update"])
+            for name, n in columns
+        ]
+        return Chart(panels, columns=len(columns), shared_key=True)
+
+    def _panel(self, title: str, rows: pandas.DataFrame) -> Panel:
+        gamma = [step / 50 for step in range(101)]
+        curve = Reference("(2 − γ)²", gamma, [(2 - x) ** 2 for x in gamma], style="--")
+        return Panel(
+            title,
+            references=[curve],
+            points=self._points(rows),
+            x_label="γ",
+            y_label="error",
+            right=RIGHT,
+            top=TOP,
+        )
+
+    def _points(self, rows: pandas.DataFrame) -> list[Points]:
+        clouds = []
+        for pair, some in rows.groupby(["loss", self.by], dropna=False):
+            loss, value = str(pair[0]), float(pair[1])  # type: ignore[arg-type]
+            label = f"{self.label.format(value)}, {LOSSES[loss]}"
+            x, y = some["gamma"].tolist(), some["error"].tolist()
+            clouds.append(Points(label, x, y, self._colours().index(value), MARKERS[loss]))
+        return sorted(clouds, key=lambda cloud: (cloud.colour, cloud.marker))
+
+    def _colours(self) -> list[float]:
+        """The values of ``by``, each with its colour."""
+        if self.by == "train":
+            return [float(train) for train in self.trains]
+        return [float(penalty or 0.0) for _, penalty in self.losses]
+
+
+@dataclass(frozen=True)
+class Flips(LearnedFlips):
+    """Figure 4: RF stays on the curve, RAF gets to zero."""
+
+    panels: tuple[Column, ...] = (("rf", 40), ("raf", 40), ("raf", 120), ("relu-raf", 120))
+    trains: tuple[int, ...] = (100, 700, 1300)
+    losses: tuple[tuple[str, float | None], ...] = (("align", None), ("direct", None))
+    quick_panels: tuple[Column, ...] = (("rf", 40), ("raf", 40), ("raf", 120), ("relu-raf", 120))
+    quick_trains: tuple[int, ...] = (100,)
+
+    def judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
+        found = self._random_features(where, rows[rows["map"] == "rf"])
+        direct = rows[(rows["map"] == "raf") & (rows["loss"] == "direct")]
+        for n, some in direct.groupby("n"):
+            found.append(self._reaches(f"{where}, n = {n}", some))
+        return found + self._between(where, rows[rows["loss"] == "align"])
+
+    def _random_features(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
+        """√Err ≥ 2 − γ − allowance on every point, the allowance being the certificate's; and the
+        points hug the curve.
+        """
+        if rows.empty:
+            return []
+        curve = (2 - rows["gamma"]).clip(lower=0)
+        short = curve - rows["error"] ** 0.5  # how far below the curve, in the root
+        allowed = curve - rows["bound"] ** 0.5
+        holds = bool((short <= allowed + 1e-6).all()) and float(short.median()) < 0.25
+        least = rows.sort_values("error").iloc[0]
+        measured = (
+            f"2 − γ − √Err: median {short.median():.3f}, largest {short.max():.3f}, certificates "
+            f"allow {allowed.median():.2f} (median); least Err {least['error']:.3g} at "
+            f"γ = {least['gamma']:.2f}"
+        )
+        return [self.finding("Theorem 4: RF stays on the curve (2 − γ)²", where, measured, holds)]
+
+    def _reaches(self, where: str, rows: pandas.DataFrame) -> Finding:
+        median = float(rows["error"].median())
+        share = 100 * float((rows["error"] < NEAR_ZERO).mean())
+        measured = f"median direct Err {median:.2g}, {share:.0f} % below {NEAR_ZERO}"
+        claim = "Theorem 5: RAF learns it, Err near 0"
+        return self.finding(claim, where, measured, median < NEAR_ZERO)
+
+    def _between(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
+        """How far one word turns the direction that was learned: A = 1 not at all, A = −1 fully."""
+        A = rows.groupby("map")["alignment"].median()
+        if not {"rf", "raf", "relu-raf"} <= set(A.index):
+            return []
+        measured = (
+            f"median A reached: RF {A['rf']:.2f}, ReLU-RAF {A['relu-raf']:.2f}, RAF {A['raf']:.2f}"
+        )
+        holds = bool(A["rf"] > A["relu-raf"] > A["raf"])
+        return [self.finding("ReLU-RAF lies between RF and RAF", where, measured, holds)]
+
+
+@dataclass(frozen=True)
+class PenalisedFlips(LearnedFlips):
+    """Figure 5: with a price on γ, RAF still falls below the curve: the update does it, not what
+    the old model already said.
+    """
+
+    panels: tuple[Column, ...] = (("raf", 40), ("raf", 120), ("relu-raf", 40), ("relu-raf", 120))
+    trains: tuple[int, ...] = (400,)
+    losses: tuple[tuple[str, float | None], ...] = (
+        ("penalised", 1.0),
+        ("penalised", 0.1),
+        ("penalised", 0.01),
+    )
+    quick_panels: tuple[Column, ...] = (("raf", 40), ("relu-raf", 40))
+    quick_trains: tuple[int, ...] = (400,)
+    by: str = "penalty"
+    label: str = "p = {:g}"
+
+    def judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
+        rows = rows[rows["map"] == "raf"]
+        if rows.empty:
+            return []
+        below = rows["error"] ** 0.5 < (2 - rows["gamma"]).clip(lower=0) - 1e-6
+        share = float(below.mean())
+        medians = rows.groupby("penalty")[["error", "gamma"]].median().sort_index(ascending=False)
+        each = "; ".join(
+            f"p = {penalty:g}: Err {row['error']:.2g} at γ = {row['gamma']:.2f}"
+            for penalty, row in medians.iterrows()
+        )
+        measured = f"{100 * share:.0f} % of the points below the curve; medians {each}"
+        claim = "RAF stays below (2 − γ)² when γ costs"
+        return [self.finding(claim, where, measured, share >= NEARLY_ALL)]
+
+
+def flips() -> list[LearnedFlips]:
+    """Figure 4 on all data, then Figure 5."""
+    learns = "Figure 4: learning that one word flips the label"
+    costs = "Figure 5: the same, with a penalty on γ"
+    four = [
+        Flips(f"4-{short}", f"{learns} · {where}", data, d) for short, where, data, d in LEARNED_ON
+    ]
+    five = [
+        PenalisedFlips(f"5-{short}", f"{costs} · {where}", data, d)
+        for short, where, data, d in LEARNED_ON
+    ]
+    return [*four, *five]

@@ -1,0 +1,230 @@
+"""Figures 1, 3.3 and 3.4: the same inside pretrained models. Single measurements of seconds, each
+with the first of its models that is here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordsway.chart import Chart, Curve, Panel
+from wordsway.experiments.job import Job
+from wordsway.experiments.store import Record, Store
+from wordsway.paper.figure import Data, Figure
+from wordsway.paper.finding import FAILS, HOLDS, Finding
+from wordsway.paper.long_text import LONG_TEXT
+from wordsway.paper.probe_job import ProbeJob
+from wordsway.paper.sources import Sources
+from wordsway.probing.attention import Attention
+from wordsway.probing.attract import Attracted
+from wordsway.probing.compare import Comparison
+from wordsway.result import Result
+
+#: How many times more than noise the first layers have to move by a Δ that attracts attention.
+BEATS = 3.0
+ENCODERS = ("bert-base", "minilm")
+
+
+class ModelFigure(Figure[Data]):
+    """One measurement: ``verb`` with ``arguments``, on the first of ``models`` that is here."""
+
+    verb: str
+    models: tuple[str, ...] = ENCODERS
+    #: What version 0.1.0 called it: its results lie beside the figure, and are read again.
+    former: tuple[str, Sequence[str], int, int | str]
+
+    @abstractmethod
+    def arguments(self, seed: int) -> dict[str, Any]:
+        """What the verb is asked, as JSON has it."""
+
+    def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Job]:
+        model = sources.first_model(self.models)
+        if model is None:
+            return []
+        return [ProbeJob(self.verb, self.arguments(seed), model, sources.models[model])]
+
+    def missing(self, sources: Sources) -> list[str]:
+        if sources.first_model(self.models) is not None:
+            return []
+        name = self.models[-1]
+        return [f"Figure {self.name}: {name} is not present; run `wordsway data get {name}` first"]
+
+    def read(self, store: Store, jobs: Sequence[Job]) -> Any:
+        for job in jobs:
+            for _, record in store.records([job.key] if job.key in store else []):
+                assert isinstance(job, ProbeJob)
+                return job.result(record.outputs)
+        return None
+
+    def earlier(self, folder: Path, jobs: Sequence[Job], seed: int) -> list[Record]:
+        """The measurement of version 0.1.0, if it is the same one."""
+        for job in jobs:
+            assert isinstance(job, ProbeJob)
+            kind, texts, row, head = self.former
+            plain = [self.name, kind, texts, row, head, job.model, job.model_sha256, seed, 1]
+            try:
+                payload = json.loads((folder / f"{self.name}.json").read_text("utf-8"))
+            except (OSError, ValueError):
+                return []
+            key = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
+            if isinstance(payload, dict) and payload.pop("key", None) == key:
+                return [Record(job.content, payload, {})]
+        return []
+
+    def finding(self, claim: str, result: Any, measured: str, holds: bool) -> list[Finding]:
+        where = str(result.model["name"])
+        return [Finding(self.name, claim, where, measured, HOLDS if holds else FAILS)]
+
+    def tables(self, data: Any, folder: Path) -> list[Path]:
+        return [data.save(folder / f"{self.name}.{ending}") for ending in ("csv", "json")]
+
+
+@dataclass(frozen=True)
+class AttentionOfTwoTexts(ModelFigure[Attention]):
+    """Figure 1, left."""
+
+    name: str = "1-left"
+    title: str = "Figure 1, left: one word changes where the others look"
+    verb: str = "attention"
+    texts: tuple[str, str] = ("I love her much", "I love her smile")
+
+    @property
+    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
+        return "attention", self.texts, 0, "all"
+
+    def arguments(self, seed: int) -> dict[str, Any]:
+        return {"text_a": self.texts[0], "text_b": self.texts[1], "layer": 1, "head": "mean"}
+
+    def drawing(self, data: Attention) -> Result:
+        return data
+
+    def caption(self, data: Attention) -> str:
+        return (
+            f"{data.model['name']}. Mean attention of the first layer over its heads: each row is "
+            "a token that looks, special tokens are cut."
+        )
+
+    def findings(self, data: Attention) -> list[Finding]:
+        """This half only shows."""
+        return []
+
+
+@dataclass(frozen=True)
+class AnswersToTwoPrompts(ModelFigure[Comparison]):
+    """Figure 1, right."""
+
+    name: str = "1-right"
+    title: str = "Figure 1, right: one word changes the answer"
+    verb: str = "compare"
+    models: tuple[str, ...] = ("smollm2",)
+    texts: tuple[str, str] = (
+        "Write one sentence about a happy dog.",
+        "Write one sentence about a hungry dog.",
+    )
+
+    @property
+    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
+        return "answers", self.texts, 0, "all"
+
+    def arguments(self, seed: int) -> dict[str, Any]:
+        return {"a": self.texts[0], "b": self.texts[1]}
+
+    def drawing(self, data: Comparison) -> Result:
+        return data
+
+    def caption(self, data: Comparison) -> str:
+        return (
+            f"{data.model['name']}. Greedy answers to two prompts that differ in one word, and the "
+            "relative change of every layer’s hidden states."
+        )
+
+    def findings(self, data: Comparison) -> list[Finding]:
+        differ = data.a.answer != data.b.answer
+        answers = "differ" if differ else "are the same"
+        measured = f"next-token KL {data.kl_ab:.3g} nats; answers {answers}"
+        return self.finding("One word changes a language model's answer", data, measured, differ)
+
+
+@dataclass(frozen=True)
+class AttractedLayers(ModelFigure[Attracted]):
+    """Figure 3.3."""
+
+    name: str = "3.3"
+    title: str = "Figure 3.3: a Δ that attracts attention, layer by layer"
+    verb: str = "attract"
+    text: str = LONG_TEXT
+    row: int = 42
+
+    @property
+    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
+        return "layers", (self.text,), self.row, "all"
+
+    def arguments(self, seed: int) -> dict[str, Any]:
+        return {"text": self.text, "row": self.row, "head": "all", "seed": seed}
+
+    def drawing(self, data: Attracted) -> Chart:
+        """The relative change of every layer, by the Δ and by noise of the same norm."""
+        layers = list(range(len(data.profile)))
+        factors = ["", *(f"{factor:.1f}×" for factor in data.factors[1:])]
+        curves = [
+            Curve("Δ that attracts attention", layers, data.profile, colour=1, labels=factors),
+            Curve("Gaussian noise of the same norm", layers, data.noise, dashed=True),
+        ]
+        x_label, y_label = "layer (0 is the input)", "relative change of hidden states"
+        return Chart([Panel("", curves, x_label=x_label, y_label=y_label)])
+
+    def caption(self, data: Attracted) -> str:
+        return (
+            f"{data.model['name']}. Relative change of every layer when token {data.row} of "
+            f"{len(data.tokens)} moves by its own norm: towards what attracts the attention of all "
+            "other tokens in the first layer, and by Gaussian noise (mean of 8 draws)."
+        )
+
+    def findings(self, data: Attracted) -> list[Finding]:
+        factors = data.factors[1:]
+        each = ", ".join(f"{factor:.1f}" for factor in factors)
+        holds = all(factor >= BEATS for factor in factors[:3]) and min(factors) > 1
+        measured = f"times noise of the same norm, layers 1 to {len(factors)}: {each}"
+        claim = "An attracting Δ moves layers far more than noise"
+        return self.finding(claim, data, measured, holds)
+
+
+@dataclass(frozen=True)
+class AttractedAttention(ModelFigure[Attracted]):
+    """Figure 3.4."""
+
+    name: str = "3.4"
+    title: str = "Figure 3.4: attention of layer 1, head 1 before and after"
+    verb: str = "attract"
+    text: str = "The old bridge over the brown river"
+    row: int = 6
+    head: int = 1
+
+    @property
+    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
+        return "attracted", (self.text,), self.row, self.head
+
+    def arguments(self, seed: int) -> dict[str, Any]:
+        return {"text": self.text, "row": self.row, "head": self.head, "seed": seed}
+
+    def drawing(self, data: Attracted) -> Result:
+        return data
+
+    def caption(self, data: Attracted) -> str:
+        return (
+            f"{data.model['name']}. Token {data.row} moves by its own norm so that head "
+            f"{data.head} of the first layer looks at it."
+        )
+
+    def findings(self, data: Attracted) -> list[Finding]:
+        before, after = data.drawn
+        measured = (
+            f"mean attention of the other tokens to it: {before:.3f} before, {after:.3f} after"
+        )
+        claim = "Attention goes to the moved token"
+        return self.finding(claim, data, measured, after > 2 * before)

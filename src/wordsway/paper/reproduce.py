@@ -1,0 +1,205 @@
+"""The verb `reproduce`: the paper's figures, measured anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.experiments.forecast import SweepForecast, forecast_jobs
+from wordsway.experiments.job import Job
+from wordsway.experiments.run import Machines, Tally, run_jobs
+from wordsway.experiments.store import Store
+from wordsway.experiments.sweep import writable
+from wordsway.format import format_seconds
+from wordsway.paper.figure import Figure
+from wordsway.paper.figures import choose
+from wordsway.paper.finding import OPEN, Finding
+from wordsway.paper.sources import Sources, find_sources
+from wordsway.progress import Progress, silent
+from wordsway.result import Result, fields_of, versions
+
+if TYPE_CHECKING:
+    import pandas
+
+OUT = Path("out/reproduce")
+PICTURES = ("png", "svg", "pdf")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as it was drawn: its caption, and its files beside the page (the SVG among them)."""
+
+    name: str
+    title: str
+    caption: str
+    files: tuple[str, ...]
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Reproduction(Result):
+    """The figures that were drawn, the paper's claims beside what was measured, and where the
+    numbers come from; ``page`` shows all of it.
+    """
+
+    folder: Path
+    quick: bool
+    seed: int
+    command: str
+    figures: tuple[Drawn, ...]
+    findings: tuple[Finding, ...]
+    tally: Tally
+    facts: dict[str, str]
+
+    @property
+    def page(self) -> Path:
+        return self.folder / "index.html"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder),
+            "page": str(self.page),
+            "quick": self.quick,
+            "seed": self.seed,
+            "command": self.command,
+            "figures": [fields_of(drawn) for drawn in self.figures],
+            "findings": [fields_of(finding) for finding in self.findings],
+            "total": self.tally.total,
+            "done": self.tally.done,
+            "before": self.tally.before,
+            "failed": self.tally.failures,
+            "interrupted": self.tally.interrupted,
+            "versions": versions("transformers"),
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per claim."""
+        import pandas
+
+        columns = ["figure", "claim", "series", "measured", "verdict"]
+        return pandas.DataFrame([fields_of(found) for found in self.findings], columns=columns)
+
+
+def reproduce(
+    figures: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    out: Path | str = OUT,
+    seed: int = 0,
+    workers: int | None = None,
+    cluster: str | None = None,
+    memory: int | None = None,
+    retry_failed: bool = False,
+    command: str = "",
+    progress: Progress = silent,
+) -> Reproduction:
+    """The paper's figures with error bars, theory curves, certificates and provenance.
+
+    Parameters
+    ----------
+    figures : names such as "2-left", "3" or "all"; all of them by default
+    quick : some of the same jobs: d = 192 (768 for depth), 3 trials
+    out : folder for ``<figure>.png .svg .pdf .csv`` and ``index.html``, and for the store: kill it,
+        and the same call goes on where it was
+    workers, cluster, memory : as in `sweep`; ``command`` is shown on the page
+    """
+    chosen = choose(figures)
+    machines = Machines(workers, cluster, memory)
+    folder = writable(Path(out))
+    store = Store(folder / "store")
+    sources = find_sources(fetch=True, reviews=_reviews(chosen), progress=progress)
+    jobs = _jobs(chosen, sources, quick, seed)
+    for figure in chosen:
+        for record in figure.earlier(folder, jobs[figure.name], seed):
+            store.add(record)
+    every = [job for some in jobs.values() for job in some]
+    tally = run_jobs(every, store, machines, retry_failed=retry_failed, progress=progress)
+    drawn, findings = [], []
+    for number, figure in enumerate(chosen):
+        progress(f"drawing Figure {figure.name}", number, len(chosen))
+        data = figure.read(store, jobs[figure.name])
+        if data is not None:
+            drawn.append(_draw(figure, data, folder))
+            findings += figure.findings(data)
+    findings += _not_measured(chosen, sources)
+    result = Reproduction(
+        folder=folder,
+        quick=quick,
+        seed=seed,
+        command=command or f"ws.reproduce({list(figures)}, quick={quick}, seed={seed})",
+        figures=tuple(drawn),
+        findings=tuple(findings),
+        tally=tally,
+        facts=_facts(drawn, store, every, tally, seed),
+    )
+    result.save(result.page)
+    return result
+
+
+def forecast_reproduction(
+    figures: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    out: Path | str = OUT,
+    seed: int = 0,
+    workers: int | None = None,
+) -> SweepForecast:
+    """Time and memory of what is left of the figures on this machine; nothing is fetched."""
+    chosen = choose(figures)
+    store = Store(writable(Path(out)) / "store")
+    sources = find_sources(fetch=False, reviews=_reviews(chosen))
+    jobs = _jobs(chosen, sources, quick, seed)
+    every = {job.key: job for some in jobs.values() for job in some}
+    left = [job for key, job in every.items() if key not in store]
+    machines = Machines(workers)
+    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(every))
+
+
+def _reviews(chosen: Sequence[Figure[Any]]) -> bool:
+    return any(figure.reviews for figure in chosen)
+
+
+def _jobs(
+    chosen: Sequence[Figure[Any]], sources: Sources, quick: bool, seed: int
+) -> dict[str, list[Job]]:
+    return {figure.name: list(figure.jobs(sources, quick=quick, seed=seed)) for figure in chosen}
+
+
+def _draw(figure: Figure[Any], data: Any, folder: Path) -> Drawn:
+    picture = figure.drawing(data)
+    written = [picture.save(folder / f"{figure.name}.{kind}") for kind in PICTURES]
+    written += figure.tables(data, folder)
+    files = tuple(path.name for path in written)
+    return Drawn(figure.name, figure.title, figure.caption(data), files, figure.seconds(data))
+
+
+def _not_measured(chosen: Sequence[Figure[Any]], sources: Sources) -> list[Finding]:
+    reasons = [reason for figure in chosen for reason in figure.missing(sources)]
+    parts = [reason.partition(":") for reason in dict.fromkeys([*reasons, *sources.missing])]
+    return [Finding("", what, "", why.strip(), OPEN) for what, _, why in parts]
+
+
+def _facts(
+    drawn: Sequence[Drawn], store: Store, jobs: Sequence[Job], tally: Tally, seed: int
+) -> dict[str, str]:
+    """Where the numbers come from."""
+    found = [record.facts for _, record in store.records({job.key for job in jobs} & store.keys)]
+    peaks = [fact["peak_mb"] for fact in found if "peak_mb" in fact]
+    hosts = sorted({fact["host"] for fact in found if "host" in fact})
+    times = [
+        f"Figure {figure.name}: {format_seconds(figure.seconds)}"
+        for figure in drawn
+        if figure.seconds is not None
+    ]
+    return {
+        "seed": str(seed),
+        "cells": f"{len(found):,} of {tally.total:,}; {len(tally.failures)} failed",
+        "computing time": f"{'; '.join(times)} (of one core)",
+        "this run": format_seconds(tally.seconds),
+        "largest worker": f"{max(peaks):.0f} MB" if peaks else "–",
+        "machines": ", ".join(hosts) or "–",
+        "versions": ", ".join(f"{name} {value}" for name, value in versions().items()),
+        "stored in": str(store.folder),
+    }

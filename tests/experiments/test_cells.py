@@ -1,0 +1,212 @@
+"""Requests and cells: named by their content, the same numbers anywhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from jobs import cell
+from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.experiments.cells import Cell
+from wordsway.experiments.job import canonical
+from wordsway.experiments.measure import measure, run_trials
+from wordsway.experiments.request import LearningOptions, Request
+from wordsway.experiments.texts import TextOptions
+from wordsway.maps.registry import MAPS
+
+BASE = Request("raf", 10, 8, seed=5)
+
+
+def test_a_cell_is_its_content() -> None:
+    first = Cell(BASE, 2)
+    assert first == Cell(Request("raf", 10, 8, seed=5), 2)
+    assert hash(first) == hash(Cell(Request("raf", 10, 8, seed=5), 2))
+    changes = [
+        Cell(BASE, 3),
+        Cell(replace(BASE, seed=6), 2),
+        Cell(replace(BASE, map="relu-raf"), 2),
+        Cell(replace(BASE, positions="all"), 2),
+        Cell(replace(BASE, effort=2.0), 2),
+        Cell(replace(BASE, radius=1.0), 2),
+        Cell(replace(BASE, map="drf", options={"depth": 3}), 2),
+        Cell(replace(BASE, learning=LearningOptions(9)), 2),
+    ]
+    assert len({first.key, *(other.key for other in changes)}) == 1 + len(changes)
+    assert len({first.seed, *(other.seed for other in changes)}) == 1 + len(changes)
+    for each in [first, *changes]:
+        assert Cell.of(json.loads(json.dumps(each.content))) == each
+
+
+PAPER = TextOptions(padding="paper")
+#: Keys and seeds as version 0.1.0 wrote them. A store outlives versions: if this fails, what is
+#: stored everywhere is computed again.
+WRITTEN = [
+    (
+        "d47213c084adc2adfa231c1dacb56e32022dc1bf0fc677bd52cfe69212ee8c86",
+        8192010324019629787,
+        cell("raf", 10, 8, 2, seed=5),
+    ),
+    (
+        "0c48450c9cb3c6878d5b079b241bb4e08ca91b66578747e8904b3599973d2f29",
+        6920941678688411440,
+        cell("rf", 90, 192, positions="all", certificate=False, effort=0.6),
+    ),
+    (
+        "9b14265285c189f0c91e4e16ea18aeee01a1673f2a2a2041d051934a7c56c8f0",
+        2823998973220682982,
+        cell("drf", 50, 768, 1, options={"depth": 4}),
+    ),
+    (
+        "6c6a1cf1e8203a3fb3b3d1a2881f9da12120da25f36d6a0fa1127170d43df3a9",
+        7193364568991254595,
+        cell("rf", 10, 64, options={"k": 500}),
+    ),
+    (
+        "a0a79ecdeec69f3873d898f8a565bd3df1b1bd0ed896b6a762aee79442f5101f",
+        1743351912207957831,
+        cell("raf", 9, 8, positions=(1, "word:3"), data="imdb"),
+    ),
+    (
+        "e34e1ae1dc4700c91e5e52b954f5a50a423de74f330ce2c9a1252634fa81da56",
+        1195288910159027633,
+        cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
+    ),
+    (
+        "40ff40c7d8140fea88bf57ffdcd1c72a5e0868ba1e94e6e26b3b03a304f3c91d",
+        4873968842562737971,
+        cell("raf", 40, 384, learning=LearningOptions(100, "retrain", "penalised", 0.1)),
+    ),
+    (
+        "39b79d88f060a4f8ca45040f87e5d499a9055db6c8e7ccd7d297613fb12cefb5",
+        5352685340260115843,
+        cell("raf", 40, 384, learning=LearningOptions(100)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "seed", "job"), WRITTEN)
+def test_keys_and_seeds_are_what_they_were(key: str, seed: int, job: Cell) -> None:
+    assert (job.key, job.seed) == (key, seed)
+    assert Cell.of(json.loads(json.dumps(job.content))) == job
+
+
+def test_the_content_of_version_0_1_0() -> None:
+    """What is not at its default may be added, what was there stays as it was."""
+    assert cell("raf", 10, 8, 2, seed=5).content == {
+        "map": "raf",
+        "n": 10,
+        "d": 8,
+        "trial": 2,
+        "k": None,
+        "depth": None,
+        "positions": [0],
+        "data": "gaussian",
+        "seed": 5,
+        "certificate": True,
+        "effort": 1.0,
+        "version": 1,
+    }
+    learning = cell(
+        "rf", 4, 3, learning=LearningOptions(9, loss="penalised", penalty=0.1), data="imdb"
+    )
+    assert learning.content["texts"]["layer"] == "input" and "update" not in learning.content
+    assert (learning.content["train"], learning.content["penalty"]) == (9, 0.1)
+
+
+def test_results_do_not_depend_on_other_cells_or_threads() -> None:
+    job = cell("raf", 9, 8, 1, positions="all")
+    first = job.run()
+    cell("rf", 5, 4).run()
+    torch.set_num_threads(1)
+    again = job.run()
+    del first["seconds"], again["seconds"]
+    assert first == again
+
+
+@pytest.mark.slow
+def test_trial_t_has_the_same_review_at_every_size() -> None:
+    options = TextOptions(padding="paper")
+    texts = [
+        cell(name, n, 32, 1, data="imdb", texts=options).run()["text"]
+        for name, n in (("raf", 5), ("rf", 9))
+    ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n": 0}, "n ≥ 1"),
+        ({"map": "cnn"}, "a map among"),
+        ({"options": {"k": 3}}, "k only with rf and drf"),
+        ({"options": {"magic": 3}}, "an option of a map"),
+        ({"radius": 0.0}, "a radius between"),
+        ({"positions": (10,)}, "between 0 and 9"),
+        ({"texts": TextOptions(model="minilm")}, "gaussian texts"),
+        ({"learning": LearningOptions(5, real_words=True)}, "a corpus, to try real words"),
+    ],
+)
+def test_a_wrong_request(change: dict, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(BASE, **change)
+
+
+@pytest.mark.parametrize(
+    ("learning", "said"),
+    [
+        ({"train": 1}, "at least two"),
+        ({"train": 5, "update": "never"}, "an update among"),
+        ({"train": 5, "loss": "none"}, "a loss among"),
+        ({"train": 5, "penalty": 1.0}, "a penalty > 0"),
+        ({"train": 5, "loss": "penalised"}, "a penalty > 0"),
+    ],
+)
+def test_a_wrong_learning_part(learning: dict, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        LearningOptions(**learning)
+
+
+@pytest.mark.parametrize("name", list(MAPS))
+def test_measure_keeps_the_witness_and_every_row(name: str) -> None:
+    """Δ attains ``lower`` on the map and the text that the seeds make again; rows have ends."""
+    import wordsway as ws
+
+    result = measure(name, 6, 5, positions=[1, 4], radius=1.5, trials=2, seed=3)
+    request = Request(name, 6, 5)
+    for trial in result.trials:
+        phi = request.build(trial.map_seed)
+        X = ws.Sample.gaussian(6, 5, trial.sample_seed)
+        before, after = phi.exact(X), phi.exact(X.replaced(trial.position, trial.delta))
+        assert float((after - before).norm() / before.norm()) == pytest.approx(trial.lower)
+        assert float(trial.delta.norm()) <= 1.5 * (1 + 1e-12)
+        assert [row.position for row in trial.words] == [1, 4]
+        assert max(row.lower for row in trial.words) == trial.lower
+    plain = json.loads(result.to_json())
+    assert len(plain["trials"][0]["delta"]) == 5 and plain["radius"] == 1.5
+    assert set(plain["trials"][0]["words"][0]) == {"position", "word", "lower", "upper"}
+    assert len(result.frame()) == 2
+    stored = cell(name, 6, 5).run()
+    assert "delta" not in stored and "words" not in stored, "the seeds make them again"
+
+
+def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wordsway.experiments.measure.source_of", lambda *_: pytest.fail("drawn"))
+    large = Request("raf", 8000, 64)
+    with pytest.raises(MemoryBudgetError, match="before the search begins, and the budget is"):
+        run_trials(replace(large, memory=2**30 // 10))
+    with pytest.raises(MemoryBudgetError, match="are free"):
+        run_trials(replace(large, n=10**6))
+
+
+def test_a_million_layers_are_refused() -> None:
+    with pytest.raises(InputError, match="depth ≤ "):
+        Request("drf", 6, 5, {"depth": 1_000_000})
+
+
+def test_contents_have_one_spelling() -> None:
+    assert canonical({"b": 1, "a": "é"}) == '{"a":"é","b":1}'
+    with pytest.raises(ValueError, match="JSON"):
+        canonical({"a": float("nan")})

@@ -1,0 +1,149 @@
+"""Dask clusters: the same table, workers that die, schedulers that say nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jobs import GRID
+from wordsway.cli.app import run
+from wordsway.experiments import dask_cluster
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SMALL = "trials = 2\n[[grid]]\nmap = ['raf', 'rf']\nn = [4, 5]\nd = 6\n"
+SLOW = '\n[[grid]]\nmap = "rf"\nn = 60\nd = 64\npositions = "all"\n'
+
+
+def table(folder: Path) -> bytes:
+    return (folder / "cells.csv").read_bytes()
+
+
+def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "wordsway", "sweep", str(study), "--out", str(out), *options]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    _, err = process.communicate(timeout=400)
+    assert process.returncode == 0, err
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_survives_a_killed_worker(tmp_path: Path) -> None:
+    """Three real worker processes, one of them killed in the middle; the table is the same."""
+    study = tmp_path / "study.toml"
+    study.write_text(SMALL + SLOW)
+    process = start(study, tmp_path / "dask", "--cluster", "local:3")
+    killed = False
+    deadline = time.monotonic() + 200
+    while process.poll() is None and not killed and time.monotonic() < deadline:
+        if len(list((tmp_path / "dask").glob("store/cells/*.json"))) >= 2:
+            workers = [
+                child
+                for child in psutil.Process(process.pid).children(recursive=True)
+                if "spawn_main" in " ".join(child.cmdline()) and not child.children()
+            ]
+            if workers:
+                workers[0].kill()
+                killed = True
+        time.sleep(0.05)
+    finish(process)
+    assert killed
+    finish(start(study, tmp_path / "plain"))
+    assert table(tmp_path / "dask") == table(tmp_path / "plain")
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections and says nothing."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        kept: list[socket.socket] = []
+
+        def accept() -> None:
+            while True:
+                try:
+                    kept.append(server.accept()[0])
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
+        for connection in kept:
+            connection.close()
+
+
+def test_a_scheduler_that_does_not_answer(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    silent_port: int,
+) -> None:
+    """Nobody there, somebody who says nothing, an address of another kind: one line each."""
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 2)
+    study = tmp_path / "s.toml"
+    study.write_text(SMALL)
+    line = ["sweep", str(study), "--out", str(tmp_path / "out"), "--cluster"]
+    for address in ("tcp://127.0.0.1:9", f"tcp://127.0.0.1:{silent_port}", "http://127.0.0.1:80"):
+        assert run([*line, address]) == 1
+        err = capsys.readouterr().err
+        said = [text for text in err.splitlines() if not text.startswith("waiting for")]
+        assert len(said) == 1 and f"no Dask scheduler answered at {address}" in said[0], err
+    assert run([*line, "local:none"]) == 2
+    assert "local:4 starts four workers" in capsys.readouterr().err
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_a_scheduler_and_workers_started_by_hand(tmp_path: Path) -> None:
+    """The commands of docs/clusters.md: `dask scheduler`, `dask worker`, `--cluster tcp://…`. The
+    run comes first and says what it is waiting for.
+    """
+    dask = str(Path(sys.executable).parent / "dask")
+    address = f"tcp://127.0.0.1:{free_port()}"
+    study = tmp_path / "study.toml"
+    study.write_text(GRID)
+    servers = [[dask, "scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2]]]
+    servers += [[dask, "worker", address, "--nworkers", "2", "--nthreads", "1"]]
+    started = []
+    try:
+        for command in servers:
+            started.append(
+                subprocess.Popen(
+                    [*command, "--no-dashboard"],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            )
+            if len(started) == 1:
+                time.sleep(6)
+                process = start(study, tmp_path / "tcp", "--cluster", address)
+                time.sleep(18)
+        _, err = process.communicate(timeout=400)
+        assert process.returncode == 0, err
+        assert f"no worker has joined the Dask scheduler at {address}" in err
+    finally:
+        for server in started:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+    finish(start(study, tmp_path / "plain"))
+    assert table(tmp_path / "tcp") == table(tmp_path / "plain")

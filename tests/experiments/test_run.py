@@ -1,0 +1,250 @@
+"""Sweeps: failures, interruptions, kills, workers that die; the same table every time."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from jobs import GRID, Here, OnThese, cell, fake, small_cells
+from wordsway.errors import InputError
+from wordsway.experiments.agreement import Agreement
+from wordsway.experiments.job import Job
+from wordsway.experiments.run import Machines, run_jobs
+from wordsway.experiments.store import Store
+from wordsway.experiments.workers import LocalWorkers, Outcome, work
+from wordsway.maps.registry import Cost
+
+
+def table(folder: Path) -> bytes:
+    return (folder / "cells.csv").read_bytes()
+
+
+def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "wordsway", "sweep", str(study), "--out", str(out), *options]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def test_failures_are_recorded_and_do_not_stop_the_others(tmp_path: Path) -> None:
+    cells = small_cells()
+    bad = cells[2].key
+    here = Here(lambda job: Outcome(job, None, {}, "no") if job.key == bad else fake(job))
+    store = Store(tmp_path)
+    tally = run_jobs(cells, store, OnThese(here))
+    assert tally.done == 5 and tally.failed == {bad: "no"} and store.failures() == tally.failed
+    again = Here(fake)
+    tally = run_jobs(cells, Store(tmp_path), OnThese(again))
+    assert again.ran == [] and tally.skipped == {bad: "no"} and not tally.complete
+    tally = run_jobs(cells, Store(tmp_path), OnThese(again), retry_failed=True)
+    assert again.ran == [bad] and tally.done == 1 and Store(tmp_path).failures() == {}
+
+
+def test_ctrl_c_keeps_what_was_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def function(job: Job) -> Outcome:
+        if len(here.ran) == 4:
+            raise KeyboardInterrupt
+        return fake(job)
+
+    here = Here(function)
+    tally = run_jobs(small_cells(), Store(tmp_path), OnThese(here))
+    assert tally.interrupted and tally.done == 3 and tally.left == 3 and here.closed
+    assert len(Store(tmp_path)) == 3
+    assert f"3 cells are kept in {tmp_path}" in caplog.text
+
+
+def test_progress_counts_what_jobs_cost(tmp_path: Path) -> None:
+    calls: list[tuple[Any, ...]] = []
+    jobs = [cell("raf", 4, 4), cell("raf", 40, 40), cell("rf", 9, 9)]
+    run_jobs(jobs, Store(tmp_path), OnThese(Here(fake)), progress=lambda *c: calls.append(c))
+    stages = [call[0] for call in calls]
+    assert stages == ["cells to do: 3", "1 of 3 cells", "2 of 3 cells", "3 of 3 cells"]
+    done = [call[1] for call in calls[1:]]
+    assert done == sorted(done) and done[-1] == calls[-1][2] and done[0] > done[-1] / 3
+
+
+def test_errors_of_jobs_are_one_line() -> None:
+    broken = work(cell("raf", 5, 400, data="imdb"), Agreement().for_job(cell("raf", 5, 4)))
+    assert broken.outputs is None and broken.error is not None
+    assert "\n" not in broken.error and "d ≤ 384" in broken.error
+
+
+def test_workers_are_counted() -> None:
+    with pytest.raises(InputError, match="between 1 and 1024"):
+        Machines(0)
+    assert Machines(3).count == 3 and Machines().count >= 1
+
+
+def test_jobs_are_admitted_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs that do not fit together run one after the other; one too large runs alone."""
+    running = set()
+
+    class Worker:
+        job: Job | None = None
+
+        def send(self, task: Any) -> None:
+            running.add(task[0])
+
+        @property
+        def pipe(self) -> Worker:
+            return self
+
+    def start_worker() -> Worker:
+        pool.workers.append(Worker())  # type: ignore[arg-type]
+        return pool.workers[-1]  # type: ignore[return-value]
+
+    for need, expected in ((60, 1), (40, 2), (500, 1)):
+        pool = LocalWorkers(2, 100)
+        monkeypatch.setattr(pool, "_start", start_worker)
+        monkeypatch.setattr("wordsway.experiments.cells.Cell.cost", lambda _, n=need: Cost(n, 1))
+        running.clear()
+        pool._admit(deque(small_cells(3)), Agreement(), lambda job: True)
+        assert len(running) == expected
+
+
+def test_a_job_that_kills_its_worker_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = LocalWorkers(1, 2**33)
+    start_worker = pool._start
+
+    def doomed() -> Any:
+        worker = start_worker()
+        worker.process.kill()
+        worker.process.join()
+        return worker
+
+    monkeypatch.setattr(pool, "_start", doomed)
+    tally = run_jobs(small_cells(2), Store(tmp_path), OnThese(pool))
+    assert len(tally.failed) == 2
+    assert all("died 3 times" in error for error in tally.failed.values())
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_takes_only_its_job(tmp_path: Path) -> None:
+    """One of two local workers is killed in the middle; all jobs are done all the same."""
+    jobs = [cell("rf", 40, 48, trial, positions="all") for trial in range(6)]
+    pool = LocalWorkers(2, 2**33)
+    killed: list[Any] = []
+
+    def watch(stage: str, done: float, total: float, note: str = "") -> None:
+        if total and not killed:
+            victim = pool.workers[-1]
+            os.kill(victim.process.pid, signal.SIGKILL)
+            killed.append(victim.job)
+
+    tally = run_jobs(jobs, Store(tmp_path), OnThese(pool), progress=watch)
+    assert killed and tally.done == 6 and not tally.failed
+    assert pool.workers == []
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """An uninterrupted run with one worker: the truth for all the others."""
+    folder = tmp_path_factory.mktemp("study")
+    study = folder / "grid.toml"
+    study.write_text(GRID)
+    process = start(study, folder / "one", "--workers", "1")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert "42 cells done now, 0 before, of 42" in out
+    return study, table(folder / "one")
+
+
+@pytest.mark.slow
+def test_two_workers_give_the_same_table(finished: tuple[Path, bytes], tmp_path: Path) -> None:
+    study, truth = finished
+    process = start(study, tmp_path / "two", "--workers", "2")
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert table(tmp_path / "two") == truth
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_at_any_moment_resumes_to_the_same_table(
+    finished: tuple[Path, bytes], tmp_path: Path
+) -> None:
+    """kill -9 of the whole run at random moments until it is done; no stored cell is ever run
+    again.
+    """
+    study, truth = finished
+    moments = random.Random(0)
+    seen: dict[str, bytes] = {}
+    kills = 0
+    while True:
+        assert kills < 60
+        process = start(study, tmp_path / "out", "--workers", "2")
+        try:  # longer and longer on a slow machine
+            process.communicate(timeout=moments.uniform(2.0, 4.0) * (1 + kills / 4))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            kills += 1
+        files = (tmp_path / "out").glob("store/cells/*.json")
+        cells = {path.name: path.read_bytes() for path in files}
+        assert all(cells.get(name) == content for name, content in seen.items()), (
+            "a stored cell was written again"
+        )
+        seen = cells
+        if process.returncode == 0:
+            break
+    assert kills >= 1
+    assert table(tmp_path / "out") == truth
+
+
+def family(process: subprocess.Popen[str], most: float = 60) -> list[psutil.Process]:
+    """The workers of a run, once there are some and the run has stored something."""
+    deadline = time.monotonic() + most
+    while time.monotonic() < deadline and process.poll() is None:
+        found = [
+            child
+            for child in psutil.Process(process.pid).children(recursive=True)
+            if "spawn_main" in " ".join(child.cmdline())
+        ]
+        if found:
+            return found
+        time.sleep(0.1)
+    return []
+
+
+LONG = "[[grid]]\nmap = 'rf'\nn = 100\nd = 128\npositions = 'all'\ntrials = 4"
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_killed_run(tmp_path: Path) -> None:
+    """SIGKILL of the main process in the middle of long cells: no worker is left."""
+    (tmp_path / "long.toml").write_text(LONG)
+    process = start(tmp_path / "long.toml", tmp_path / "out", "--workers", "2")
+    time.sleep(8)
+    workers = family(process)
+    assert workers
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=15)
+    for worker in alive:
+        worker.kill()
+    assert not alive
+
+
+@pytest.mark.slow
+def test_ctrl_c_answers_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    process = start(tmp_path / "long.toml", tmp_path / "out", "--workers", "2")
+    time.sleep(8)
+    workers = family(process)
+    assert workers
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 1 and "Traceback" not in err
+    assert "are kept in" in err and "run the same command again to go on" in err
+    assert not [worker for worker in workers if worker.is_running()]

@@ -1,0 +1,163 @@
+"""The paper's figures: their jobs, and claims that can fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas
+import pytest
+
+from wordsway.errors import InputError
+from wordsway.experiments.cells import Cell
+from wordsway.paper.figures import FIGURES, choose
+from wordsway.paper.sources import Sources
+
+HERE = Sources(
+    {192: ["gaussian", "imdb:minilm"], 384: ["gaussian"], 768: ["gaussian", "imdb:mpnet"]},
+    models={"minilm": "a" * 64},
+)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_quick_is_a_true_subset(name: str) -> None:
+    """Every figure has jobs where its data is; the quick ones are some of the same."""
+    figure = FIGURES[name]
+    full = {job.key for job in figure.jobs(HERE)}
+    quick = {job.key for job in figure.jobs(HERE, quick=True)}
+    assert quick <= full
+    if name == "1-right":
+        assert not full and "smollm2 is not present" in figure.missing(HERE)[0]
+    elif name.endswith(("-minilm", "-bert-base")):
+        assert not full, "no such data here"
+    elif name.endswith("-mpnet"):
+        assert full and not quick
+    elif name in ("1-left", "3.3", "3.4"):
+        assert len(full) == len(quick) == 1 and figure.missing(HERE) == []
+    else:
+        assert quick and len(quick) < len(full) / 2.5
+
+
+def test_the_cells_of_version_0_1_0() -> None:
+    """As many as there were, under the same names: a finished store of all figures goes on."""
+    widths = {192: ["gaussian", "imdb:minilm"], 384: ["gaussian", "imdb:minilm"]}
+    every = Sources(widths | {768: ["gaussian", "imdb:mpnet"]})
+    cells = [job for figure in FIGURES.values() for job in figure.jobs(every)]
+    assert len({job.key for job in cells}) == 4290 and all(isinstance(job, Cell) for job in cells)
+    key = "14f5424d6521f3c059161e6ea257867a5952747916d3d7bc8e4af2e5ae9359bf"
+    assert key in {job.key for job in FIGURES["2-left"].jobs(every, quick=True)}
+
+
+def test_figures_by_name() -> None:
+    names = [figure.name for figure in choose([])]
+    assert names[:9] == [
+        "1-left",
+        "1-right",
+        "2-left",
+        "2-right",
+        "3.1",
+        "3.2",
+        "3.3",
+        "3.4",
+        "4-gaussian",
+    ]
+    five = [figure.name for figure in choose(["5"])]
+    assert five == ["5-gaussian", "5-minilm", "5-mpnet", "5-bert-base"]
+    three = [figure.name for figure in choose(["3", "2-left"])]
+    assert three == ["3.1", "3.2", "3.3", "3.4", "2-left"]
+    with pytest.raises(InputError, match=r"2-left, 2-right, 3\.1, 3\.2"):
+        choose(["7"])
+
+
+def curves(power: float, depths: tuple[float | None, ...] = (None,), upper: float = 2.0):
+    rows = []
+    for depth in depths:
+        for n in (10, 20, 40):
+            for trial in range(3):
+                value = 3 * n**power * (1 + 0.001 * trial) * (1 + (depth or 0) / 10)
+                point = {"data": "gaussian", "d": 8, "depth": depth, "n": n, "positions": "0"}
+                rows.append(point | {"trial": trial, "lower": value, "upper": upper * value})
+    return pandas.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "agrees", "disagrees"),
+    [("2-left", -0.5, 0.0), ("3.1", 0.0, -0.5), ("3.2", -0.5, 0.0)],
+)
+def test_claims_about_curves_can_fail(name: str, agrees: float, disagrees: float) -> None:
+    """Verdicts follow the numbers: a flat RF and a falling RAF disagree, and so does a certificate
+    below its value.
+    """
+    figure = FIGURES[name]
+    good = figure.findings(curves(agrees))
+    assert [found.verdict for found in good] == ["agrees", "agrees"]
+    bad = figure.findings(curves(disagrees, upper=0.5))
+    assert [found.verdict for found in bad] == ["disagrees", "disagrees"]
+    assert all(found.figure == name for found in good)
+
+
+def test_claims_about_depth_can_fail() -> None:
+    figure = FIGURES["2-right"]
+    verdicts = [found.verdict for found in figure.findings(curves(-0.5, (2.0, 4.0, 8.0)))]
+    assert verdicts == ["agrees"] * 5
+    turned = curves(0.0, (2.0, 4.0))
+    turned["depth"] = turned["depth"].map({2.0: 4.0, 4.0: 2.0})
+    assert [found.verdict for found in figure.findings(turned)] == ["disagrees"] * 3 + ["agrees"]
+
+
+COMMON = {"update": "retrain", "penalty": None, "bound": 0.0, "gamma": 0.5, "n": 40}
+
+
+def flips(rf_error: float, raf_error: float, alignments: tuple[float, ...], bound: float = 0.0):
+    rows = []
+    errors = (rf_error, raf_error, 1.0)
+    for name, error, A in zip(("rf", "raf", "relu-raf"), errors, alignments, strict=True):
+        row = COMMON | {"map": name, "error": error, "alignment": A, "bound": bound}
+        rows += [row | {"loss": loss} for loss in ("align", "direct")]
+    return pandas.DataFrame(rows)
+
+
+def test_claims_about_learning_can_fail() -> None:
+    """An RF below its curve, a RAF that does not get there, a ReLU-RAF beyond RAF, a floor that is
+    broken: all disagree.
+    """
+    figure = FIGURES["4-gaussian"]
+    good = [found.verdict for found in figure.findings(flips(2.2, 0.0, (0.95, -0.5, 0.8)))]
+    assert good == ["agrees"] * 4
+    bad = [found.verdict for found in figure.findings(flips(0.0, 0.5, (0.95, 0.8, -0.5)))]
+    assert bad == ["disagrees"] * 3 + ["agrees"]
+    broken = figure.findings(flips(2.2, 0.0, (0.95, -0.5, 0.8), bound=0.5))
+    assert broken[-1].verdict == "disagrees"
+    penalised = FIGURES["5-gaussian"]
+    for error, verdict in ((0.1, "agrees"), (2.3, "disagrees")):
+        row = COMMON | {"map": "raf", "loss": "penalised", "penalty": 1.0, "error": error}
+        assert penalised.findings(pandas.DataFrame([row]))[0].verdict == verdict
+
+
+class Measured:
+    """The parts of a result that a figure asks for."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.__dict__ |= {"model": {"name": "m"}} | parts
+
+
+def test_claims_about_models_can_fail() -> None:
+    layers = [
+        FIGURES["3.3"].findings(Measured(factors=(1.0, *factors)))[0].verdict
+        for factors in ((4, 5, 6, 2), (4, 5, 2, 2), (4, 5, 6, 0.9))
+    ]
+    assert layers == ["agrees", "disagrees", "disagrees"]
+    drawn = [
+        FIGURES["3.4"].findings(Measured(drawn=pair))[0].verdict for pair in ((0.1, 1), (0.5, 1))
+    ]
+    assert drawn == ["agrees", "disagrees"], "0.5 to 1 is not more than twice"
+    for answer, verdict in (("x", "disagrees"), ("y", "agrees")):
+        result = Measured(a=Measured(answer="x"), b=Measured(answer=answer), kl_ab=0.0)
+        assert FIGURES["1-right"].findings(result)[0].verdict == verdict
+
+
+def test_curves_of_the_theory_come_from_the_registry() -> None:
+    frame = curves(-0.5).assign(map="rf", d=192)
+    panel = FIGURES["2-left"].drawing(frame).panels[0]
+    assert panel.title == "RF · Gaussian texts" and panel.logarithmic
+    assert panel.references[0].label.startswith("theory")
+    assert panel.curves[0].label.startswith("d = 192: slope −0.50")

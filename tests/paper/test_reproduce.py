@@ -1,0 +1,107 @@
+"""`reproduce` at toy size: figures, tables, a page; it resumes, and reads what 0.1.0 left."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobs import Here
+from wordsway import data
+from wordsway.cli.app import run
+from wordsway.experiments.store import Store
+from wordsway.paper import figures, learned_flips
+from wordsway.paper.figure import Figure
+from wordsway.paper.learned_flips import LearnedFlips
+from wordsway.paper.pretrained import AttractedAttention
+from wordsway.paper.probe_job import ProbeJob, restored
+from wordsway.paper.sensitivity_curves import SensitivityCurves
+from wordsway.paper.sources import Sources
+from wordsway.probing.attract import Attracted, attract
+
+SIZES = {"n": (5, 8), "quick_n": (5, 8), "widths": (12,), "quick_widths": (12,)}
+
+
+def smaller(figure: Figure) -> Figure:
+    """The same code, small cells."""
+    if isinstance(figure, SensitivityCurves):
+        depths = (None,) if figure.depths == (None,) else (2, 3)
+        return replace(figure, **SIZES, depths=depths)
+    if isinstance(figure, LearnedFlips):
+        panels = tuple(dict.fromkeys((name, 6) for name, _ in figure.panels))
+        trains = {"trains": (4, 9), "quick_trains": (9,)}
+        return replace(figure, d=12, panels=panels, quick_panels=panels, **trains)
+    return figure
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = {name: smaller(figure) for name, figure in figures.FIGURES.items()}
+    monkeypatch.setattr(figures, "FIGURES", small)
+    monkeypatch.setattr(learned_flips, "QUICK_WIDTH", 12)
+    here = data.present("minilm")
+    assert here is not None
+    found = Sources(
+        {12: ["gaussian", "imdb:minilm"]}, ["BERT-Base: not present"], {"minilm": here.digest}
+    )
+    monkeypatch.setattr("wordsway.paper.reproduce.find_sources", lambda **_: found)
+    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("toy")
+def test_reproduce_makes_figures_tables_and_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["reproduce", "--quick", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "Theorem 3" in out and "The page:" in out
+    names = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    grids = ["2-left", "2-right", "3.1", "3.2", "4-minilm", "5-minilm"]
+    endings = ("png", "svg", "pdf", "csv")
+    expected = {f"{name}.{kind}" for name in grids for kind in (*endings, "parquet")}
+    models = ["1-left", "3.3", "3.4"]
+    expected |= {f"{name}.{kind}" for name in models for kind in (*endings, "json")}
+    assert names == {"index.html"} | expected
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<svg") == 9 and "Theorem 5: RAF learns it" in page
+    assert "An attracting Δ moves layers" in page
+    assert "smollm2 is not present" in page and "not measured" in page and "BERT-Base" in page
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', page), "self-contained"
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    for name in ("seed", "versions", "computing time", "largest worker"):
+        assert name in page
+    before = (tmp_path / "3.1.csv").read_bytes()
+    stored = len(Store(tmp_path / "store"))
+    assert run(["reproduce", "--quick", "--out", str(tmp_path), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["done"], again["before"]) == (0, stored) and len(again["figures"]) == 9
+    assert (tmp_path / "3.1.csv").read_bytes() == before
+    assert run(["reproduce", "--quick", "--out", str(tmp_path), "--forecast"]) == 0
+    assert f"0 of {stored}" in capsys.readouterr().out
+    assert run(["reproduce", "9", "--out", str(tmp_path)]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("toy")
+def test_a_measurement_of_version_0_1_0_is_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lay beside the figure, as JSON with a key over what had decided it."""
+    figure = AttractedAttention()
+    here = data.present("minilm")
+    assert here is not None
+    payload = attract(figure.text, figure.row, "minilm", head=figure.head, seed=0).to_dict()
+    plain = ["3.4", "attracted", [figure.text], figure.row, figure.head, "minilm", here.digest]
+    key = hashlib.sha256(json.dumps([*plain, 0, 1]).encode()).hexdigest()
+    (tmp_path / "3.4.json").write_text(json.dumps(payload | {"key": key}))
+    monkeypatch.setattr(ProbeJob, "run", lambda _: pytest.fail("measured again"))
+    assert run(["reproduce", "3.4", "--out", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["before"] == 1
+    again = restored(Attracted, json.loads((tmp_path / "3.4.json").read_text()))
+    assert again.to_dict() == restored(Attracted, payload).to_dict()

@@ -1,0 +1,90 @@
+"""Cells that cost nothing, and an executor in this process, for tests of everything around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from wordsway.experiments.agreement import Agreement
+from wordsway.experiments.cells import Cell
+from wordsway.experiments.job import Job
+from wordsway.experiments.request import Request
+from wordsway.experiments.run import Machines
+from wordsway.experiments.store import Record, Store
+from wordsway.experiments.workers import Executor, Outcome, work
+from wordsway.progress import Progress, silent
+from wordsway.version import __version__
+
+GRID = """
+seed = 3
+trials = 3
+[[grid]]
+map = ["rf", "raf", "relu-raf"]
+n = [4, 7]
+d = 6
+positions = ["first", "all"]
+[[grid]]
+map = "drf"
+depth = [2, 3]
+n = 5
+d = 6
+"""
+
+
+def cell(name: str, n: int, d: int, trial: int = 0, **request: Any) -> Cell:
+    return Cell(Request(name, n, d, **request), trial)
+
+
+def small_cells(count: int = 6) -> list[Cell]:
+    return [cell("raf", 4, 5, trial) for trial in range(count)]
+
+
+def fake(job: Job) -> Outcome:
+    """An outcome that costs nothing."""
+    value = int(job.key[:6], 16) / 2**24
+    outputs = {"lower": value, "upper": value + 1, "position": 0, "status": "converged"}
+    return Outcome(job, outputs, {"seconds": 0.1, "wordsway": __version__})
+
+
+class Here:
+    """An executor in this process."""
+
+    def __init__(self, function: Callable[[Job], Outcome] | None = None) -> None:
+        self.function = function
+        self.ran: list[str] = []
+        self.closed = False
+
+    def run(
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+    ) -> Iterator[Outcome]:
+        for job in jobs:
+            if wanted(job):
+                self.ran.append(job.key)
+                terms = agreement.for_job(job)
+                yield work(job, terms) if self.function is None else self.function(job)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class OnThese(Machines):
+    """Machines that are one executor."""
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__()
+        object.__setattr__(self, "chosen", executor)
+
+    def executor(self, progress: Progress = silent) -> Executor:
+        chosen: Executor = self.chosen  # type: ignore[attr-defined]
+        return chosen
+
+
+def filled(folder: Path, count: int = 6) -> Store:
+    """A store with so many finished cells."""
+    store = Store(folder)
+    for job in small_cells(count):
+        outcome = fake(job)
+        assert outcome.outputs is not None
+        store.add(Record(job.content, outcome.outputs, outcome.facts))
+    return store
