@@ -10,6 +10,7 @@ import torch
 from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.optimize.plan import Plan
+from wordsway.runtime import checked_device
 from wordsway.sample import Sample
 from wordsway.seeds import generator
 from wordsway.vectors import unit
@@ -39,7 +40,8 @@ class CallableMap(FeatureMap):
         )
         self.function = function
         self.dtype = dtype or (torch.float64 if weight is None else weight.dtype)
-        self.device = torch.device(device or ("cpu" if weight is None else weight.device))
+        own = "cpu" if weight is None else weight.device
+        self.device = torch.device(checked_device(device or own))
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         out = self._call(X)

@@ -21,6 +21,7 @@ from wordsway.maps.attention.scores import Scores
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.kind import MapKind, Reference, Style
+from wordsway.runtime import checked_device
 from wordsway.sample import Sample, finite_matrix
 from wordsway.seeds import generator
 
@@ -47,7 +48,7 @@ class Attention(FeatureMap):
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
-        self.dtype, self.device = dtype, torch.device(device)
+        self.dtype, self.device = dtype, torch.device(checked_device(device))
         self.seed: int | None
         if weight is not None:
             W = finite_matrix(weight, "a weight matrix").to(self.device, dtype)

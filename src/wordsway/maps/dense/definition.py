@@ -34,6 +34,7 @@ from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap, JointFeatures
 from wordsway.maps.dense.layers import Layers
 from wordsway.maps.dense.view import FullyConnectedView
+from wordsway.runtime import checked_device
 from wordsway.sample import Sample, finite_matrix
 from wordsway.seeds import derive
 
@@ -168,7 +169,7 @@ class RF(FullyConnected):
         draw: str = "auto",
     ) -> None:
         self.dtype = dtype
-        self.device = torch.device(device)
+        self.device = torch.device(checked_device(device))
         phi = activation_of(activation)
         if weight is not None:
             self.seed = None
@@ -239,7 +240,7 @@ class DRF(FullyConnected):
         draw: str = "auto",
     ) -> None:
         self.dtype = dtype
-        self.device = torch.device(device)
+        self.device = torch.device(checked_device(device))
         phi = activation_of(activation)
         if beta is not None and not (beta > 0 and math.isfinite(beta)):
             raise InputError("β > 0", beta, "use 2 for ReLU, 1 for tanh-like activations")
