@@ -25,7 +25,6 @@ from wordsway.runtime import checked_device
 from wordsway.sample import Sample, finite_matrix
 from wordsway.seeds import generator
 
-
 #: Scores beyond this are searched in double precision: single precision knows a score of 1,000 to
 #: 1e-4 only, and e^−88 is zero to it. Rows of norm √d under W_ab ~ N(0, 1/d) have scores N(0, 1).
 LARGE_SCORE = 30.0
