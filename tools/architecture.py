@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
@@ -26,8 +27,8 @@ ABOUT = {
     "data": ("fetching by hash", 0.0),
     "text": ("corpora, draws by seed", 0.0),
     "models": ("Hugging Face models", 0.0),
-    "gaussian": ("drawn where looked at", 1.5),
-    "optimize": ("solvers, one driver", 2.5),
+    "gaussian": ("drawn where looked at", 2.5),
+    "optimize": ("solvers, one driver", 1.5),
     "theory": ("the paper's curves", 3.5),
     "maps": ("definition, view, certificate", 2.5),
     "sensitivity": ("S as an interval", 2.0),
@@ -35,14 +36,14 @@ ABOUT = {
     "probing": ("one text, a real model", 0.0),
     "experiments": ("requests, jobs, stores", 1.0),
     "paper": ("a figure is one class", 1.5),
-    "audit": ("edits and their effect", 0.0),
+    "audit": ("does a model notice", 0.0),
     "render": ("terminal, page, picture", 1.0),
     "cli": ("thin commands", 1.0),
 }
 
 WIDTH = 160
 HEIGHT = 46
-STEP = (190, 100)
+STEP = (200, 106)
 MARGIN = 24
 CELL = 22
 INK = "#1f2933"
@@ -54,19 +55,31 @@ EDGE = "#2f6fb0"
 def flows() -> dict[tuple[str, str], Counter[str]]:
     """For each (importing room, imported room): how often each name is imported."""
     found: dict[tuple[str, str], Counter[str]] = {}
-    known = modules()
     for edge in imports():
         here, there = edge.rooms
         if here not in FRONT and here != there:
             found.setdefault((here, there), Counter())
-    for module, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wordsway."):
-                pair = room_of(module), room_of(node.module or "")
-                if pair in found:
-                    names = (alias.name for alias in node.names)
-                    found[pair].update(name for name in names if not name.startswith("_"))
+    for module, path in modules().items():
+        for target, name in _imported_names(ast.parse(path.read_text())):
+            pair = room_of(module), room_of(target)
+            if pair in found and not name.startswith("_"):
+                found[pair][name] += 1
     return found
+
+
+def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(module, name) of what is imported by name, or used as an attribute of a module."""
+    whole = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if node.module == "wordsway":
+                    whole.add(alias.name)
+                elif (node.module or "").startswith("wordsway."):
+                    yield node.module or "", alias.name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in whole:
+            yield f"wordsway.{ast.unparse(node.value)}", node.attr
 
 
 def levels(below: dict[str, set[str]]) -> dict[str, int]:
@@ -135,7 +148,7 @@ def draw() -> str:
     matrix = left + 170
     parts.append(_title(matrix - 92, "Every import: a row uses its columns"))
     parts += _matrix(matrix, [*rooms], carried)
-    width = matrix + CELL * (len(rooms) + 1) + MARGIN
+    width = matrix + CELL * (len(rooms) + 1) + MARGIN + 20
     height = floor + 78
     style = "font-family='Helvetica, Arial, sans-serif'"
     head = (
@@ -151,14 +164,14 @@ def draw() -> str:
     return "\n".join([head, title, marker, paper, *parts, "</svg>", ""])
 
 
-def _names(names: Counter[str]) -> str:
-    """The two that are imported most, classes before functions."""
-    ranked = sorted(names, key=lambda name: (not _is_class(name), -names[name], name))
-    return ", ".join(ranked[:2])
+def _names(names: Counter[str]) -> list[str]:
+    """The two that are imported most: classes, else functions, else constants."""
+    ranked = sorted(names, key=lambda name: (_rank(name), -names[name], name))
+    return ranked[:2]
 
 
-def _is_class(name: str) -> bool:
-    return name[0].isupper() and not name.isupper()
+def _rank(name: str) -> int:
+    return 2 if name.isupper() else int(not name[0].isupper())
 
 
 def _n(value: float) -> str:
@@ -215,10 +228,18 @@ def _ends(
     )
 
 
-def _label(lower: tuple[float, float], upper: tuple[float, float], text: str) -> str:
-    x0, y0, x1, _ = _ends(lower, upper)
+def _label(lower: tuple[float, float], upper: tuple[float, float], names: list[str]) -> str:
+    """On the arrow: in its middle between neighbours, nearer its foot where it is long."""
+    x0, y0, x1, y1 = _ends(lower, upper)
+    t = 0.5 if y0 - y1 < STEP[1] else 0.35
+    s = 1 - t
+    x = s**3 * x0 + 3 * s**2 * t * x0 + 3 * s * t**2 * x1 + t**3 * x1
+    half = (y0 + y1) / 2
+    y = s**3 * y0 + 3 * s * t * half + t**3 * y1
     halo = "text-anchor='middle' stroke='white' stroke-width='4' paint-order='stroke'"
-    return _text(x0 + 0.12 * (x1 - x0), y0 - 12, text, 10, INK, halo)
+    first = y + 4 - 6 * (len(names) - 1)
+    lines = [_text(x, first + 12 * k, name, 10, INK, halo) for k, name in enumerate(names)]
+    return "".join(lines)
 
 
 def _band(y: float, right: float) -> str:
