@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ TINY = {
     "sigmoid": lambda seed: SigmoidRAF(2, seed),
 }
 
-ATTENTION = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": SigmoidRAF}
+ATTENTION: dict[str, Any] = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": SigmoidRAF}
 
 
 @pytest.mark.slow

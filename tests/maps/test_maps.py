@@ -56,7 +56,8 @@ def fully_connected(**options) -> Case:
 
 
 def attention(kind: str) -> Case:
-    make = {"softmax": ws.RAF, "relu": ws.ReluRAF, "sigmoid": SigmoidRAF}[kind]
+    kinds: dict[str, Any] = {"softmax": ws.RAF, "relu": ws.ReluRAF, "sigmoid": SigmoidRAF}
+    make = kinds[kind]
     return Case(
         lambda n, d, seed, dtype: make(d, seed, dtype=dtype),
         lambda phi: lambda X: naive.attention(X, phi.weight.double(), kind),

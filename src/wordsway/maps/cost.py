@@ -1,13 +1,15 @@
-"""What a search costs, counted from its plan: how many points are evaluated, how many at once."""
+"""What a search costs, asked of its plan: how many points are evaluated, and how many at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wordsway.optimize import scatter
 from wordsway.optimize.plan import Plan
+from wordsway.optimize.ranking import stages
 
-#: Shares of the steps a search may take that it takes on average before its points stall.
-TYPICAL_HALFWAY, TYPICAL_STEPS = 0.6, 0.5
+#: Share of the evaluations a plan allows that a search makes before its points stall.
+TYPICAL = 0.6
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,24 @@ class Evaluations:
     at_once: int
 
 
-def evaluations(plan: Plan, effort: float = 1.0) -> Evaluations:
-    """Points evaluated per searched row."""
-    plan = plan.scaled(effort)
-    total = plan.starts * (2.0 + plan.explore)
-    if plan.rounds:
-        total += plan.children * plan.rounds * (1.0 + plan.explore)
-        total += plan.keep * (1 + plan.rounds) * 12 * TYPICAL_HALFWAY
-    total += max(1, plan.keep // 2) * plan.steps * TYPICAL_STEPS
-    return Evaluations(total, max(plan.starts, plan.children))
+def searches(
+    own: Plan, plan: Plan | None, effort: float, rows: int, *, kept: bool = False
+) -> list[tuple[Plan, int]]:
+    """The plans that a measurement follows, each with its number of rows: the caller's ``plan`` for
+    all of them, or the map's ``own``, which beyond a few rows has a lighter one rank them first.
+    """
+    return [(plan, rows)] if plan is not None else stages(own.scaled(effort), rows, kept=kept)
+
+
+def evaluations(plan: Plan, d: int | None = None) -> Evaluations:
+    """Points evaluated per searched row, with the random samples of low dimensions d.
+
+    >>> evaluations(Plan(starts=4, explore=0, keep=4, steps=9, rounds=0))
+    Evaluations(total=26.4, at_once=4)
+    """
+    sampled = plan.scatter and d is not None and d <= scatter.DIMENSIONS
+    samples = scatter.POINTS + scatter.ROUNDS * scatter.TRIES if sampled else 0
+    at_once = max(points for points, _ in plan.phases)
+    return Evaluations(
+        TYPICAL * plan.evaluations + samples, max(at_once, scatter.POINTS if sampled else 0)
+    )

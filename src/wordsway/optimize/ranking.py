@@ -18,11 +18,16 @@ MANY = 8
 FINALISTS = 4
 
 
-def finalists(objective: Objective, problems: int) -> int:
-    """How many of the problems get the full search."""
+def stages(plan: Plan, problems: int, *, kept: bool) -> list[tuple[Plan, int]]:
+    """The searches of `maximise_ranked`, each with its plan and its number of problems; ``kept``
+    says that evaluations leave something behind.
+
+    >>> [(stage.steps, problems) for stage, problems in stages(Plan(), 20, kept=False)]
+    [(30, 20), (60, 4)]
+    """
     if problems <= MANY:
-        return problems
-    return 2 * FINALISTS if objective.bytes_kept else FINALISTS
+        return [(plan, problems)]
+    return [(plan.lighter(), problems), (plan, 2 * FINALISTS if kept else FINALISTS)]
 
 
 def maximise_ranked(
@@ -35,10 +40,10 @@ def maximise_ranked(
     progress: Progress = silent,
 ) -> Found:
     """The best x of every problem, found by a lighter plan where it is not among the largest."""
-    full = finalists(objective, len(problems))
-    if full == len(problems):
+    searches = stages(plan, len(problems), kept=bool(objective.bytes_kept))
+    if len(searches) == 1:
         return maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
-    light = plan.lighter()
+    (light, _), (_, full) = searches
     ranking = len(problems) * light.evaluations
     total = ranking + full * plan.evaluations
     first = maximise(

@@ -8,9 +8,12 @@ import math
 
 import torch
 
+#: Steps of the projection; it need not be exact.
+STEPS = 200
+
 
 def nonnegative_least_squares(
-    K: torch.Tensor, targets: torch.Tensor, free: torch.Tensor | None = None, steps: int = 200
+    K: torch.Tensor, targets: torch.Tensor, free: torch.Tensor | None = None, steps: int = STEPS
 ) -> torch.Tensor:
     """Approximate argmin_{λ ≥ 0} ‖target − Kᵀλ‖ for each row of ``targets``: (m, d) → (m, len(K)).
 

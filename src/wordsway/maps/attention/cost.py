@@ -1,31 +1,66 @@
-"""What a search of attention costs."""
+"""What measuring attention costs: counted from the sizes and the plan, nothing is made."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from wordsway.maps.attention.view import plan_for
-from wordsway.maps.cost import evaluations
+from wordsway.maps.attention.curves import NODES
+from wordsway.maps.attention.dual import COARSE
+from wordsway.maps.attention.view import bytes_per_point, plan_for
+from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.kind import Cost
 from wordsway.optimize.plan import Plan
 
+#: Tensors of (cells, rows, grid points) that the dual holds at once, and how often it goes through
+#: them: for the first row, which tries every choice, and for each of the others.
+DUAL_TENSORS, FIRST_PASSES, LATER_PASSES = 12, 60, 12
+#: Operations on one entry of such a tensor; they are bound by memory, and count more than products.
+PER_ENTRY = 40
+#: n×n tensors of a layer in double precision, and those of a search in single precision beside it.
+SQUARES, SQUARES_SINGLE = 9, 5
+
 
 def attention_cost(
-    n: int,
-    d: int,
-    rows: int,
-    *,
-    plan: Plan | None = None,
-    effort: float = 1.0,
-    certificate: bool = True,
-    memory: int = 2**31,
-    **options: Any,
-) -> Cost:
-    """A search of ``rows`` rows: 2(8nd + d²) operations per point and its gradient."""
-    looked_at = evaluations(plan or plan_for(n, d), effort)
-    per_point = 16 * n * d + 4 * d * d
-    work = 8.0 * n * n * d + 6.0 * n * d * d + rows * looked_at.total * per_point
-    work += 2e4 * rows * n * certificate
-    points = looked_at.at_once * rows * (16 * n + 8 * d) * 8
-    held = 8 * (3 * d * d + 4 * n * d + 12 * n * n) + certificate * 60 * n * 56 * 8
-    return Cost(min(points, memory) + held, work)
+    *, smooth: bool, own_keys: bool, row_work: Callable[[int, int], float]
+) -> Callable[..., Cost]:
+    """The cost function of a kind of attention: ``smooth`` ones are searched in single precision,
+    ``own_keys`` double the rows of the certificate, ``row_work(n, d)`` are operations for each row
+    beside those of every kind.
+    """
+
+    def cost(
+        n: int,
+        d: int,
+        rows: int,
+        *,
+        plan: Plan | None = None,
+        effort: float = 1.0,
+        certificate: bool = True,
+        memory: int = 2**31,
+        **options: Any,
+    ) -> Cost:
+        found = [
+            (evaluations(stage, d), count)
+            for stage, count in searches(plan_for(n, d), plan, effort, rows)
+        ]
+        # A point and its gradient: Δ with keys, features, queries and H, and back; two more for the
+        # own row.
+        per_point = 4 * d * (3 * n + d) + 4 * n * d + 60 * n
+        layer = 6 * n * n * d + 6 * n * d * d + 60 * n * n
+        work = layer + per_point * sum(count * some.total for some, count in found)
+        at_once = max(count * some.at_once for some, count in found)
+        work += rows * row_work(n, d)
+        points = at_once * bytes_per_point(n, d, 4 if smooth else 8)
+        double = certificate or rows > 1 or not smooth
+        held = 8 * n * n * SQUARES * double + 4 * n * n * SQUARES_SINGLE * smooth
+        held += 8 * (5 * d * d + 8 * n * d)
+        if certificate:
+            entries = COARSE * n * NODES * (2 if own_keys else 1)
+            passes = FIRST_PASSES + (rows - 1) * LATER_PASSES
+            work += passes * entries * PER_ENTRY
+            work += 2 * rows * (n + d) * min(n, d) ** 2 * 4  # operator norms
+            held += 8 * entries * DUAL_TENSORS
+        return Cost(min(points, memory) + held, work)
+
+    return cost

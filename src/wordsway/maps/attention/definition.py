@@ -111,15 +111,18 @@ def attention_kind(
     about: str,
     style: Style,
     reference: Callable[[], Reference],
+    row_work: Callable[[int, int], float] = lambda n, d: 0.0,
 ) -> MapKind:
-    """A kind of attention for the registry: all of them have n·d features and cost the same."""
+    """A kind of attention for the registry: all of them have n·d features."""
     return MapKind(
         name=made.name,
         title=title,
         about=about,
         make=lambda n, d, seed: made(d, seed),
         count=lambda n, d: n * d,
-        search_cost=attention_cost,
+        search_cost=attention_cost(
+            smooth=made.smooth, own_keys=not made.scores.normalised, row_work=row_work
+        ),
         style=style,
         references=lambda d: [reference()],
     )

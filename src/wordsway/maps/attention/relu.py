@@ -7,12 +7,14 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.bounds import OwnRow, RowBounds, farthest_row, hull
+from wordsway.maps.attention.cone import STEPS as STEPS_TO_SILENCE
 from wordsway.maps.attention.curves import NODES, Curve, Tail, neighbour
 from wordsway.maps.attention.definition import Attention, attention_kind
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
-from wordsway.maps.attention.silence import own_row_above
+from wordsway.maps.attention.silence import CELLS, STEPS, own_row_above
 from wordsway.maps.attention.starts import attracting, silencing
+from wordsway.maps.attention.view import plan_for
 from wordsway.maps.kind import Style, falling
 
 #: A row is steep where R is below 1/600 of what Δ can add to its score.
@@ -117,12 +119,19 @@ class ReluRAF(Attention):
     suggest = staticmethod(attracting_and_silencing)
 
 
+def silencing_work(n: int, d: int) -> float:
+    """Operations of a row's silencing starts and of the bound on its own row."""
+    starts = STEPS_TO_SILENCE * plan_for(n, d).starts / 2
+    return 2.0 * n * n * (2 * d + starts + CELLS * STEPS)
+
+
 RELU_RAF_KIND = attention_kind(
     ReluRAF,
     title="ReLU-RAF",
     about="Attention with ReLU scores divided by their row's sum in place of softmax.",
     style=Style("#CC79A7", "D"),
     reference=falling,
+    row_work=silencing_work,
 )
 
 

@@ -38,6 +38,11 @@ def plan_for(n: int, d: int) -> Plan:
     return Plan(starts=64, explore=10, keep=12, children=24) if is_small(n, d) else Plan()
 
 
+def bytes_per_point(n: int, d: int, itemsize: int) -> int:
+    """Working memory of one point (i, Δ)."""
+    return (16 * n + 8 * d) * itemsize
+
+
 @final
 class AttentionView(View):
     """The view of every kind of attention. Shapes: B pairs (i, Δ), n rows, d dimensions."""
@@ -111,4 +116,4 @@ class AttentionView(View):
     @property
     def bytes_per_point(self) -> int:
         n, d = self.X.shape
-        return (16 * n + 8 * d) * self.X.itemsize
+        return bytes_per_point(n, d, self.X.itemsize)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordsway.gaussian.dense import DENSE_BYTES
-from wordsway.maps.cost import evaluations
+from wordsway.maps.dense.cost import dense_cost
 from wordsway.maps.dense.definition import DRF, RF
-from wordsway.maps.dense.view import plan_for
-from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style
-from wordsway.optimize.plan import Plan
+from wordsway.maps.kind import MapKind, Option, Reference, Style
 from wordsway.theory import infinite_width, wide_relu_rf
 
 WIDTH = Option("k", int, None, "Number of features; n·d by default.", least=1)
@@ -19,37 +16,6 @@ DEPTH = Option("depth", int, 2, "Number of layers; 2 by default.", least=1, most
 def count_features(n: int, d: int, k: int | None = None, **options: Any) -> int:
     """k, or D = n·d."""
     return n * d if k is None else k
-
-
-def dense_cost(
-    n: int,
-    d: int,
-    rows: int,
-    *,
-    plan: Plan | None = None,
-    effort: float = 1.0,
-    certificate: bool = True,
-    memory: int = 2**31,
-    k: int | None = None,
-    depth: int | None = None,
-    **options: Any,
-) -> Cost:
-    """A search of ``rows`` rows: per point one product with V_i and its transpose, and two with
-    every later layer; or, where matrices are drawn on demand, with as many directions as are known.
-    """
-    k = n * d if k is None else k
-    later = (depth or 1) - 1
-    weights = k * n * d + later * k * k
-    drawn = weights * 8 > DENSE_BYTES
-    looked_at = evaluations(plan or plan_for(k, d, on_demand=drawn), effort)
-    if not drawn:
-        work = 2.0 * weights + rows * looked_at.total * 4 * (k * d + later * k * k)
-        points = min(looked_at.at_once * rows * 8 * k * 8, memory)
-        return Cost(points + 12 * weights, work)
-    looks = 3 * looked_at.total * rows
-    work = looks * 4 * (k + d) * looked_at.total + later * looks * 8 * k * looks
-    kept = looked_at.total * rows * 8 * (2 * (k + d) + 6 * k * later)
-    return Cost(min(kept, memory) + 240 * k * (later + 1), work)
 
 
 def _rf_references(d: int, k: int | None = None) -> list[Reference]:

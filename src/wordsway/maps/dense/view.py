@@ -31,6 +31,16 @@ def plan_for(k: int, d: int, *, on_demand: bool) -> Plan:
     return Plan(starts=48, keep=12, rounds=1)
 
 
+def bytes_per_point(k: int, itemsize: int) -> int:
+    """Working memory of one point (i, Δ)."""
+    return 8 * k * itemsize
+
+
+def bytes_kept(k: int, d: int, later: int, itemsize: int) -> int:
+    """Memory that one new Δ (value and gradient) leaves behind in matrices drawn on demand."""
+    return (2 * (k + d) + later * 3 * 2 * k) * itemsize
+
+
 @final
 class FullyConnectedView(View):
     """S²(i, Δ) = ‖δ_L‖²/‖φ(X)‖² with δ_L the last layer's change; see `Trace`."""
@@ -63,13 +73,11 @@ class FullyConnectedView(View):
 
     @property
     def bytes_per_point(self) -> int:
-        return 8 * max(len(z) for z in self.trace.z) * self.X.itemsize
+        return bytes_per_point(max(len(z) for z in self.trace.z), self.X.itemsize)
 
     @property
     def bytes_kept(self) -> int:
-        """Memory that one new Δ (value and gradient) leaves behind in matrices drawn on demand."""
         layers = self.trace.layers
         if not layers.on_demand:
             return 0
-        k = len(self.trace.z[0])
-        return (2 * (k + layers.d) + len(layers.later) * 3 * 2 * k) * self.X.itemsize
+        return bytes_kept(layers.k, layers.d, len(layers.later), self.X.itemsize)

@@ -1,0 +1,153 @@
+"""The registry: every map by its name, with options, references and costs that can be trusted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.maps.registry import MAPS, all_options, check_options, kind_of
+from wordsway.runtime import peak_bytes
+
+ONE_POINT = ws.Plan(starts=1, explore=0, keep=1, rounds=0, steps=2)
+SIZES = [(10, 40, 1), (60, 192, 60), (250, 768, 1), (8_000, 768, 8_000)]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_kind_builds_the_map_of_its_name(name: str) -> None:
+    kind = kind_of(name)
+    phi = kind.build(5, 4, 7)
+    X = ws.Sample.gaussian(5, 4, 0)
+    assert phi.name == name == kind.name
+    assert phi(X).numel() == kind.features(5, 4)
+    assert torch.equal(phi(X), kind.build(5, 4, 7, **dict.fromkeys(all_options()))(X))
+    assert kind.title
+    assert kind.about.endswith(".")
+    for option in kind.options:
+        assert option.help.endswith(".")
+
+
+def test_titles_colours_and_markers_tell_maps_apart() -> None:
+    for look in ("title", "about"):
+        assert len({getattr(kind, look) for kind in MAPS.values()}) == len(MAPS)
+    assert len({kind.style.colour for kind in MAPS.values()}) == len(MAPS)
+    assert len({kind.style.marker for kind in MAPS.values()}) == len(MAPS)
+
+
+def test_unknown_names_and_options_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(ws.InputError, match="rf, drf, raf, relu-raf, sigmoid"):
+        kind_of("swish-raf")
+    with pytest.raises(ws.InputError, match="k only with rf and drf"):
+        check_options("raf", {"k": 3})
+    with pytest.raises(ws.InputError, match="k ≥ 1"):
+        check_options("rf", {"k": 0})
+    with pytest.raises(ws.InputError, match="depth ≥ 1"):
+        kind_of("drf").build(3, 2, 0, depth=0)
+    with pytest.raises(ws.InputError, match="options of raf"):
+        kind_of("raf").build(3, 2, 0, depth=2)
+    check_options("raf", {"k": None, "depth": None})
+
+
+def test_options_reach_the_map() -> None:
+    phi: Any = kind_of("drf").build(3, 2, 0, k=5, depth=4)
+    assert (phi.k, phi.depth) == (5, 4)
+    assert kind_of("drf").features(3, 2, k=5) == 5
+    assert kind_of("rf").features(3, 2) == 6
+
+
+def test_references_are_predictions_or_go_through_what_was_measured() -> None:
+    measured = {10: 2.0, 40: 1.2, 90: 0.7}
+    for kind in MAPS.values():
+        for reference in kind.references(16):
+            values = reference.values([10, 40, 90], measured)
+            assert all(value > 0 for value in values)
+            if reference.anchor == "first":
+                assert values[0] == pytest.approx(2.0)
+            elif reference.anchor == "mean":
+                assert sum(values) / 3 == pytest.approx(1.3)
+            else:
+                assert values == reference.values([10, 40, 90], {})
+    (raf,) = kind_of("raf").references(16)
+    (relu,) = kind_of("relu-raf").references(16)
+    assert raf.values([10, 90], measured) == [pytest.approx(1.3)] * 2
+    assert relu.values([90], measured) == [pytest.approx(2.0 / 3)]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_costs_grow_with_what_is_asked_for(name: str) -> None:
+    kind = kind_of(name)
+    base = kind.cost(60, 64, 1)
+    assert base.bytes > 0
+    for more in (
+        kind.cost(90, 64, 1),
+        kind.cost(60, 128, 1),
+        kind.cost(60, 64, 6),
+        kind.cost(60, 64, 40),
+        kind.cost(60, 64, 1, effort=3.0),
+    ):
+        assert more.work > base.work
+        assert more.bytes >= base.bytes
+    assert kind.cost(60, 64, 1, certificate=False).work < base.work
+    assert kind.cost(60, 64, 1, plan=ONE_POINT).work < base.work
+
+
+def test_many_rows_are_ranked_by_a_lighter_search() -> None:
+    raf = kind_of("raf")
+    assert raf.cost(40, 64, 40).work < 0.7 * 40 * raf.cost(40, 64, 1).work
+
+
+def test_deeper_maps_cost_more_and_a_missing_depth_is_the_default() -> None:
+    drf = kind_of("drf")
+    assert drf.cost(20, 64, 1) == drf.cost(20, 64, 1, depth=2)
+    assert drf.cost(20, 64, 1, depth=5).work > drf.cost(20, 64, 1).work
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_asking_for_a_cost_allocates_nothing(name: str) -> None:
+    before = peak_bytes()
+    for n, d, rows in SIZES:
+        kind_of(name).cost(n, d, rows)
+    kind_of(name).cost(10**6, 10**5, 10**6)
+    assert peak_bytes() - before < 5e6
+
+
+MEASURE = """
+import json, sys, torch, wordsway as ws
+from wordsway.maps.registry import kind_of
+from wordsway.runtime import peak_bytes
+name, n, d, rows, options = json.loads(sys.argv[1])
+torch.set_num_threads(1)
+ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)
+before = peak_bytes()
+phi = kind_of(name).build(n, d, 1, **options)
+ws.sensitivity(phi, ws.Sample.gaussian(n, d, 0), positions=list(range(rows)), effort=0.2)
+print(peak_bytes() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "n", "d", "rows", "options"),
+    [
+        ("raf", 1200, 64, 1, {}),
+        ("relu-raf", 700, 64, 1, {}),
+        ("sigmoid", 700, 64, 1, {}),
+        ("rf", 30, 64, 1, {}),
+        ("rf", 100, 384, 1, {}),
+        ("drf", 40, 192, 1, {"depth": 3}),
+    ],
+)
+def test_counted_bytes_are_those_of_a_measurement(
+    name: str, n: int, d: int, rows: int, options: dict[str, Any]
+) -> None:
+    asked = json.dumps([name, n, d, rows, options])
+    ran = subprocess.run(
+        [sys.executable, "-c", MEASURE, asked], capture_output=True, text=True, check=True
+    )
+    counted = kind_of(name).cost(n, d, rows, effort=0.2, **options).bytes
+    assert 0.5 * counted - 1e7 <= float(ran.stdout) <= 1.6 * counted + 1e7
