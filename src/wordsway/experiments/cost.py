@@ -7,15 +7,9 @@ from dataclasses import replace
 from wordsway.errors import MemoryBudgetError
 from wordsway.experiments.request import Request
 from wordsway.format import format_bytes
-from wordsway.maps.cost import evaluations
 from wordsway.maps.registry import Cost
-from wordsway.optimize.plan import Plan
-from wordsway.optimize.ranking import FINALISTS, MANY
 from wordsway.runtime import available_memory
 from wordsway.sensitivity import MEMORY
-
-#: The lighter search of a row, as a share of the full one.
-LIGHT = evaluations(Plan().lighter()).total / evaluations(Plan()).total
 
 
 def trial_cost(request: Request) -> Cost:
@@ -32,20 +26,11 @@ def trial_cost(request: Request) -> Cost:
 
 
 def search_cost(request: Request) -> Cost:
-    """What searching all rows takes, certificate included: every row where they are few, a lighter
-    search of all and a full one of the best where they are many.
-    """
-    if request.rows <= MANY:
-        return _full_cost(request, request.rows)
-    every, best = _full_cost(request, request.rows), _full_cost(request, FINALISTS)
-    return Cost(every.bytes, LIGHT * every.work + best.work)
-
-
-def _full_cost(request: Request, rows: int) -> Cost:
+    """What searching all rows takes, certificate included."""
     return request.kind.cost(
         request.n,
         request.d,
-        rows,
+        request.rows,
         effort=request.effort,
         certificate=request.certificate,
         memory=request.memory,
