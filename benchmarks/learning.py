@@ -132,7 +132,7 @@ def inequality(trials: int = 85) -> tuple[int, int, float]:
         for update in ("fine-tune", "retrain"):
             for loss in ("align", "direct", "penalised"):
                 penalty = 0.1 if loss == "penalised" else 0.0
-                how = {"update": update, "loss": loss, "penalty": penalty}
+                how: dict[str, Any] = {"update": update, "loss": loss, "penalty": penalty}
                 result = learning_trials(name, 20, 16, 12, trials=trials, seed=7, **how)
                 for trial in result.trials:  # a violation raises
                     gaps.append(math.sqrt(trial["error"]) - math.sqrt(trial["bound"]))

@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from typing import Any
+
 import pytest
 
 import tiny
@@ -111,12 +113,14 @@ def finished(reviews, model, tmp_path_factory):
 
 
 def a_cell(**changes) -> TextCell:
-    return TextCell(
-        **(
-            {"text": TEXTS[0], "id": "r:1", "model": "minilm", "model_sha256": "0" * 64, "layer": 3}
-            | changes
-        )
-    )
+    usual: dict[str, Any] = {
+        "text": TEXTS[0],
+        "id": "r:1",
+        "model": "minilm",
+        "model_sha256": "0" * 64,
+        "layer": 3,
+    }
+    return TextCell(**(usual | changes))
 
 
 # Cells
@@ -124,7 +128,7 @@ def a_cell(**changes) -> TextCell:
 
 def test_a_text_is_its_content():
     one = a_cell()
-    changes = [
+    changes: list[dict[str, Any]] = [
         {"text": "x"},
         {"layer": 2},
         {"reach": 2.0},

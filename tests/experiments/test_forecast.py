@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from typing import Any
+
 import pytest
 
 from jobs import cell
@@ -76,10 +78,10 @@ def test_slopes_and_their_intervals() -> None:
     1e-3).
     """
     noise = np.random.default_rng(0)
-    n = np.repeat([10, 20, 50, 100], 5)
+    n: Any = np.repeat([10, 20, 50, 100], 5)
     inside = 0
     for _ in range(400):
-        slope = fit_slope(n, 2 * n**-0.4 * np.exp(0.1 * noise.standard_normal(len(n))))
+        slope = fit_slope(n, 2.0 * n**-0.4 * np.exp(0.1 * noise.standard_normal(len(n))))
         assert slope is not None
         inside += slope.low <= -0.4 <= slope.high
     assert 0.91 * 400 < inside < 0.98 * 400

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+from typing import Any
+
 import pytest
 import torch
 from scipy import optimize

@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 import numpy as np
+from typing import Any
+
 import pytest
 import torch
 
@@ -342,7 +344,7 @@ def test_the_papers_effect_on_reviews():
     grid = (30, 60, 120, 240)
     means = {}
     for name in ("rf", "raf", "relu-raf"):
-        how = {"trials": 3, "data": "imdb", "texts": TextOptions(padding="paper")}
+        how: dict[str, Any] = {"trials": 3, "data": "imdb", "texts": TextOptions(padding="paper")}
         means[name] = [measure(name, n, 96, **how, certificate=False).mean for n in grid]
     assert -0.65 < fit_slope(grid, means["rf"]).value < -0.5
     assert max(means["raf"]) < 1.5 * min(means["raf"])

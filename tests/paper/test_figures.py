@@ -157,7 +157,8 @@ def test_claims_about_models_can_fail() -> None:
 
 def test_curves_of_the_theory_come_from_the_registry() -> None:
     frame = curves(-0.5).assign(map="rf", d=192)
-    panel = FIGURES["2-left"].drawing(frame).panels[0]
+    chart: Any = FIGURES["2-left"].drawing(frame)
+    panel = chart.panels[0]
     assert panel.title == "RF · Gaussian texts" and panel.logarithmic
     assert panel.references[0].label.startswith("theory")
     assert panel.curves[0].label.startswith("d = 192: slope −0.50")

@@ -8,6 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from typing import Any
+
 import pytest
 
 from jobs import Here
@@ -23,7 +25,7 @@ from wordsway.paper.sensitivity_curves import SensitivityCurves
 from wordsway.paper.sources import Sources
 from wordsway.probing.attract import Attracted, attract
 
-SIZES = {"n": (5, 8), "quick_n": (5, 8), "widths": (12,), "quick_widths": (12,)}
+SIZES: dict[str, Any] = {"n": (5, 8), "quick_n": (5, 8), "widths": (12,), "quick_widths": (12,)}
 
 
 def smaller(figure: Figure) -> Figure:
@@ -33,7 +35,7 @@ def smaller(figure: Figure) -> Figure:
         return replace(figure, **SIZES, depths=depths)
     if isinstance(figure, LearnedFlips):
         panels = tuple(dict.fromkeys((name, 6) for name, _ in figure.panels))
-        trains = {"trains": (4, 9), "quick_trains": (9,)}
+        trains: dict[str, Any] = {"trains": (4, 9), "quick_trains": (9,)}
         return replace(figure, d=12, panels=panels, quick_panels=panels, **trains)
     return figure
 

@@ -57,7 +57,8 @@ def numbers_in_figure(figure: Figure) -> list[float]:
 
 
 def _flat(values: Any) -> list[float]:
-    return [float(value) for value in np.ma.filled(np.ma.asarray(values, float), np.nan).ravel()]
+    filled: Any = np.ma.filled(np.ma.asarray(values, float), np.nan)
+    return [float(value) for value in filled.ravel()]
 
 
 def says(numbers: Iterable[float], wanted: float) -> bool:

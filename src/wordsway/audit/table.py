@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wordsway.errors import InputError
 from wordsway.text import corpus
-from wordsway.text.readers import expanded, opened, there
+from wordsway.text.opening import expanded, opened, there
 
 #: Characters of a text; no model here reads more.
 LONGEST = 20_000

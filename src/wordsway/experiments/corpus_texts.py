@@ -17,7 +17,7 @@ from wordsway.progress import Progress, silent
 from wordsway.sample import Sample
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
-from wordsway.text.readers import expanded, there
+from wordsway.text.opening import expanded, there
 
 #: The paper takes reviews of fewer tokens than this, and pads them to `PAPER_CONTEXT`.
 PAPER_FEWER, PAPER_CONTEXT = 240, 256

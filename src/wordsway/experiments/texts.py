@@ -14,7 +14,7 @@ from wordsway import data
 from wordsway.errors import InputError
 from wordsway.sample import Sample
 from wordsway.seeds import derive, generator
-from wordsway.text.readers import there
+from wordsway.text.opening import there
 
 #: What to do with short texts: leave them out, pad them, or the paper's recipe.
 PADDING = ("none", "pad", "paper")

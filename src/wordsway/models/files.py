@@ -19,7 +19,7 @@ from wordsway.errors import InputError
 from wordsway.models import gguf
 from wordsway.models.checks import SPELLING, check_config, check_folder, read_json
 from wordsway.models.pooling import CONFIGURATION
-from wordsway.text.readers import expanded, there
+from wordsway.text.opening import expanded, there
 
 LIGHT = ("tokenizer.json", "config.json")
 #: Records of our own that lie beside a model's files and are no part of it.

@@ -19,13 +19,11 @@ from typing import IO, Any
 from wordsway.errors import InputError, first_line
 from wordsway.text.columns import LONGEST, Columns, Row, records
 from wordsway.text.labels import KNOWN
-from wordsway.text.opening import expanded, lines, opened, there
+from wordsway.text.opening import lines, opened, there
 from wordsway.text.parquet import parquet_rows
 
 #: Files and folders that a folder of texts may hold.
 MOST_FILES = 1_000_000
-
-__all__ = ["READERS", "expanded", "opened", "rows", "there"]
 
 
 def rows(path: Path, columns: Columns, encoding: str | None = None) -> Iterator[Row]:
