@@ -12,7 +12,14 @@ import pytest
 import tiny
 from jobs import Here, OnThese, cell, fake, small_cells
 from wordsway.experiments import agreement as agreements
-from wordsway.experiments.agreement import Agreement, Disagreement, Terms, agree, compare_versions
+from wordsway.experiments.agreement import (
+    Agreement,
+    Disagreement,
+    Terms,
+    agree,
+    compare_hashes,
+    compare_versions,
+)
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import Request
 from wordsway.experiments.run import run_jobs
@@ -106,7 +113,9 @@ def test_hashes_of_stored_cells_are_binding(reviews: Path, model: str, tmp_path:
     jobs = study(reviews, model, 3)
     run_jobs(jobs[:1], store, OnThese(Here()))
     agreed = agree(jobs, store)
-    assert agreed.for_job(jobs[1]).hashes == jobs[0].fingerprint()
+    hashes = agreed.for_job(jobs[1]).hashes
+    assert hashes is not None and set(hashes) == {"corpus_sha256", "model_sha256"}
+    assert hashes.items() <= jobs[0].fingerprint().items()
     assert agreed.for_job(cell("raf", 4, 5)).hashes is None, "Gaussian texts have no source"
 
 
@@ -136,3 +145,11 @@ def test_other_versions_are_recorded_and_reported_once(
     assert caplog.text.count("elsewhere has torch 1.0, this run") == 1
     assert {record.facts["torch"] for _, record in store.records()} == {"1.0"}
     assert compare_versions({"wordsway": "1"}, {"wordsway": "1"}, "w") == []
+
+
+def test_a_hash_of_an_older_version_is_understood() -> None:
+    """The same model's files may have had another hash before."""
+    known = {"model_sha256": "a" * 64}
+    compare_hashes(known, {"model_sha256": "b" * 64, "former": "a" * 64}, "here")
+    with pytest.raises(Disagreement, match="another model"):
+        compare_hashes(known, {"model_sha256": "b" * 64}, "here")

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from typing import Any
 
@@ -28,7 +29,7 @@ from wordsway.probing.attract import Attracted, attract
 SIZES: dict[str, Any] = {"n": (5, 8), "quick_n": (5, 8), "widths": (12,), "quick_widths": (12,)}
 
 
-def smaller(figure: Figure) -> Figure:
+def smaller(figure: Figure[Any]) -> Figure[Any]:
     """The same code, small cells."""
     if isinstance(figure, SensitivityCurves):
         depths = (None,) if figure.depths == (None,) else (2, 3)

@@ -4,7 +4,7 @@ common; resumes per text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +120,7 @@ def probe_corpus(
     """Run what the store in ``out`` does not have yet, and write the tables."""
     folder = writable(Path(out))
     store = Store(folder / "store")
+    jobs = as_stored(jobs, store)
     tally = run_jobs(
         jobs,
         store,
@@ -138,13 +139,25 @@ def probe_corpus(
     return CorpusWords(tuple(jobs), words, found, tally, folder, tuple(tables))
 
 
+def as_stored(jobs: list[TextCell], store: Store) -> list[TextCell]:
+    """The jobs under the names that the store has for them: an older version may have hashed the
+    same model's files in another way.
+    """
+    former = locate(jobs[0].model).former if jobs else ()
+    found = []
+    for job in jobs:
+        names = [replace(job, model_sha256=digest) for digest in former]
+        found.append(next((name for name in names if name.key in store), job))
+    return found
+
+
 def forecast_corpus(
     jobs: list[TextCell], out: Path | str = OUT, *, workers: int | None = None
 ) -> SweepForecast:
     """Time and memory of what is left of these texts on this machine."""
     store = Store(writable(Path(out)) / "store")
     machines = Machines(workers)
-    left = [job for job in jobs if job.key not in store]
+    left = [job for job in as_stored(jobs, store) if job.key not in store]
     return forecast_jobs(
         left, workers=machines.count, memory=machines.limit, what="texts", total=len(jobs)
     )
