@@ -162,7 +162,9 @@ def _short(value: Any) -> str:
         return shortened(next(iter(value.values()), "{}"), 40)
     if isinstance(value, (tuple, list)):
         return f"[{len(value)}]"
-    return shortened(value, 40)
+    if isinstance(value, (int, Path)):
+        return shortened(value, 60)
+    return f"<{type(value).__name__}>"
 
 
 def fields_of(record: Any) -> dict[str, Any]:

@@ -12,14 +12,31 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from experiment_examples import EXPERIMENTS
+from experiment_examples import (
+    corpus_words,
+    forecast,
+    lessons,
+    measurement,
+    reproduction,
+    sweep,
+    sweep_forecast,
+    tour,
+)
 from wordsway.audit.background import place_of
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
 from wordsway.audit.result import Audit, KeepingScore, ModelAudit
 from wordsway.audit.scores import KindScore, Score
 from wordsway.audit.table import Refused
 from wordsway.chart import Chart, Curve, Panel, Points, Reference
+from wordsway.data.listing import Catalogue
+from wordsway.experiments.corpus_words import CorpusWords
+from wordsway.experiments.forecast import Forecast, SweepForecast
+from wordsway.experiments.lessons import Lessons
+from wordsway.experiments.measure import Measurement
+from wordsway.experiments.sweep import Sweep
+from wordsway.experiments.tour import Tour
 from wordsway.learning.results import Learned, Learning
+from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import Attention, AttentionMap
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
@@ -305,6 +322,25 @@ def audit(text: str) -> Audit:
     )
 
 
+def catalogue(text: str) -> Catalogue:
+    entries = tuple(
+        {
+            "name": f"[/b]{text[:12]}",
+            "kind": "corpus",
+            "about": text,
+            "licence": text[:20],
+            "bytes": 92_000_000,
+            "here": here,
+            "folder": text[:20] if here else None,
+            "from": text[:20] if here else None,
+            "sources": [text[:20], "=HYPERLINK(1)"],
+            "files": {text[:9]: "0123"},
+        }
+        for here in (True, False)
+    )
+    return Catalogue(text[:20], entries)
+
+
 @dataclass(frozen=True)
 class Example:
     """How to make a result around a text.
@@ -328,6 +364,14 @@ EXAMPLES: dict[type[Result], Example] = {
     Learning: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),
     Audit: Example(audit, (0.7123,), (0.7123, 0.6512, 0.275)),
+    Measurement: Example(measurement, (0.4321, 0.8765, 0.4198), (0.4321, 0.8765)),
+    Tour: Example(tour, (10, 20, 0.4259, 0.8648), (0.4321, 0.8765)),
+    Lessons: Example(lessons, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
+    Forecast: Example(forecast, (), (83.0, 1400.0)),
+    SweepForecast: Example(sweep_forecast, (123, 400), (83.0, 1400.0)),
+    Sweep: Example(sweep, (6, 12, 0.4259, 0.4014), (0.4321, 0.8765)),
+    CorpusWords: Example(corpus_words, (0.4321, 0.3321, 0.2123), (0.4321, 0.3321, 0.2123)),
+    Reproduction: Example(reproduction, (-0.5123,), ()),
+    Catalogue: Example(catalogue, (), (92e6,)),
     Chart: Example(chart, (10, 20, 40), (0.7123, 0.5432, 0.6111, 0.6543, 1.2345)),
-    **{kind: Example(*example) for kind, example in EXPERIMENTS.items()},
 }

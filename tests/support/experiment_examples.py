@@ -1,14 +1,15 @@
-"""One example of every result of experiments and of the paper, around any text."""
+"""Examples of what experiments and the paper's figures give, around any text."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas
 import torch
 
+from wordsway.chart import Chart, Curve, Panel
 from wordsway.experiments.batches import aggregates
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.corpus_words import CorpusWords
@@ -23,122 +24,145 @@ from wordsway.experiments.text_cells import TextCell
 from wordsway.experiments.tour import Tour
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
-from wordsway.result import Result
 
-TALLY = Tally(total=42, before=17, done=25, seconds=83.0)
-
-
-def request(text: str, n: int = 7) -> Request:
-    return Request("drf", n, 5, {"depth": 3}, data=f"{text[:20]}.csv", seed=4, trials=2)
+#: The same place for equal results.
+FOLDER = Path(tempfile.gettempdir()) / "wordsway-examples"
 
 
-def measurement(text: str, n: int = 7) -> Measurement:
-    trials = tuple(
-        Trial(
-            lower=lower,
-            upper=0.8765,
-            position=3,
-            seconds=0.5,
-            certificate="exact",
-            status="converged",
-            sample_seed=1,
-            map_seed=2,
-            search_seed=3,
-            word=text[:12],
-            text={"id": text[:9], "sha256": "0" * 64, "label": 1},
-            delta=torch.linspace(0, 1, 5, dtype=torch.float64),
-            words=(RowInterval(3, text[:12], lower, 0.8765),),
-        )
-        for lower in (0.4321, 0.5432)
+def trial(number: int, word: str | None, name: str) -> Trial:
+    return Trial(
+        lower=0.4321 - 0.0123 * number,
+        upper=0.8765 - 0.0234 * number,
+        position=number,
+        seconds=0.5,
+        certificate="exact",
+        status="converged",
+        sample_seed=1,
+        map_seed=2,
+        search_seed=3,
+        word=word,
+        text={"id": name, "sha256": "0123", "label": 1},
+        delta=torch.linspace(0, 1, 4, dtype=torch.float64),
+        words=(RowInterval(number, word, 0.4321, 0.8765),),
     )
-    source = {"corpus": text[:9], "model": text[:9], "layer": "input", "padding": "none"}
-    return Measurement(request(text, n), trials, 1.0, 321.5, False, source)
 
 
-def lessons(text: str) -> Lessons:
-    trial = {
-        "position": 3,
-        "label": 1,
-        "before_original": 0.1234,
-        "before_changed": -0.4567,
-        "after_original": 1.0,
-        "after_changed": -0.3456,
-        "error": 0.4282,
-        "gamma": 0.5801,
-        "alignment": 0.7123,
-        "bound": 0.0512,
-        "word": text[:12],
-        "text": {"id": text[:9], "sha256": None, "label": 1},
-        "seconds": 0.25,
-    }
-    asked = Request("raf", 7, 5, learning=LearningOptions(9))
-    return Lessons(asked, (trial,), 0.25, 321.5, {"data": text[:9]})
-
-
-def forecast(text: str) -> Forecast:
-    return Forecast(request(text), 12.5, 321e6)
-
-
-def sweep_forecast(text: str) -> SweepForecast:
-    return SweepForecast("cells", 42, 17, 2, 12.5, 321e6)
-
-
-def sweep(text: str) -> Sweep:
-    cells = (Cell(Request("raf", 7, 5)),)
-    table = pandas.DataFrame({"key": [cells[0].key], "word": [text[:12]], "lower": [0.4321]})
-    folder = Path("out") / text[:9]
-    return Sweep(Study(text[:12], cells), TALLY, folder, (folder / "cells.csv",), table)
+def measurement(text: str) -> Measurement:
+    trials = tuple(trial(number, text[:20], f"[/b]{text[:9]}") for number in range(3))
+    source = {"model": text[:20], "layer": "input", "padding": "none"}
+    return Measurement(Request("raf", 5, 4, data=text[:20]), trials, 1.5, 321.0, False, source)
 
 
 def tour(text: str) -> Tour:
-    return Tour((measurement(text, 7), measurement(text, 14)))
+    found = []
+    for name in ("rf", "raf"):
+        for n in (10, 20):
+            trials = tuple(trial(number, None, f"[/b]{text[:9]}") for number in range(2))
+            request = Request(name, n, 4, trials=2)
+            found.append(Measurement(request, trials, 1.5, 321.0, False, {}))
+    return Tour(tuple(found))
+
+
+def lessons(text: str) -> Lessons:
+    request = Request("raf", 5, 4, data=text[:20] or "x", learning=LearningOptions(9))
+    trials = tuple(
+        {
+            "position": number,
+            "before_original": 0.1234,
+            "before_changed": -0.4567,
+            "after_original": 1.0,
+            "after_changed": -0.3456,
+            "error": 0.4282 + 0.1 * number,
+            "gamma": 0.5801,
+            "alignment": 0.7123,
+            "bound": 0.0512 if number else None,
+            "sensitivity": 0.8123,
+            "label": 1,
+            "seconds": 0.25,
+            "word": f"[/b] {text[:12]}",
+            "text": {"id": text[:9]},
+            "unchanged_error": 0.9123,
+            "real_words": [{"piece": text[:12], "error": 0.6123}],
+            "real_words_tried": 30522,
+        }
+        for number in range(2)
+    )
+    return Lessons(request, trials, 0.5, 321.0, {"data": text[:20]})
+
+
+def forecast(text: str) -> Forecast:
+    return Forecast(Request("raf", 5, 4, trials=3, data=f"[/b]{text[:20]}"), 83.0, 1_400_000_000.0)
+
+
+def sweep_forecast(text: str) -> SweepForecast:
+    return SweepForecast(f"[/b]{text[:12]}", 400, 123, 2, 83.0, 1_400_000_000.0)
+
+
+def tally(**more: Any) -> Tally:
+    return Tally(**({"total": 4, "before": 1, "done": 3, "seconds": 12.5} | more))
+
+
+def sweep(text: str) -> Sweep:
+    cells = tuple(
+        Cell(Request("raf", n, 4, seed=7), number) for n in (6, 12) for number in range(2)
+    )
+    rows = []
+    for place, cell in enumerate(cells):
+        found = trial(place, text[:20], f"[/b]{text[:9]}").summary()
+        del found["text"]
+        rows.append({"key": cell.key, "map": "raf", "n": cell.request.n, "d": 4} | found)
+    folder = FOLDER / "sweep"
+    tables = (folder / "cells.csv", folder / "cells.parquet")
+    study = Study(f"[/b]{text[:12]}", cells)
+    return Sweep(study, tally(), folder, tables, pandas.DataFrame(rows))
 
 
 def corpus_words(text: str) -> CorpusWords:
-    jobs = (TextCell(text, text[:9], text[:9], "0" * 64, 1),)
-    words = pandas.DataFrame(
-        {
-            "key": [jobs[0].key] * 2,
-            "text_id": [text[:9]] * 2,
-            "layer": [1, 1],
-            "word": [text[:12], "film"],
-            "sensitivity": [0.4321, 0.2345],
-            "change_0": [0.1111, 0.2222],
-            "change_1": [0.4321, 0.2345],
-            "noise_0": [0.1, 0.1],
-            "noise_1": [0.2, 0.2],
-        }
+    jobs = tuple(
+        TextCell(text, f"{text[:9]}{number}", f"[/b]{text[:12]}", "0123", 1) for number in range(2)
     )
-    tally = Tally(total=1, before=0, what="texts", done=1, seconds=83.0)
-    folder = Path("out")
-    return CorpusWords(jobs, words, aggregates(words), tally, folder, (folder / "words.csv",))
+    rows = [
+        {
+            "key": job.key,
+            "text_id": job.id,
+            "text_sha256": "0123",
+            "tokens": 9,
+            "layer": 1,
+            "layers": 1,
+            "status": "converged",
+            "seed": 0,
+            "index": index,
+            "word": word,
+            "start": index,
+            "end": index + 1,
+            "sensitivity": 0.4321 - 0.1 * index,
+            "change_0": 0.2123,
+            "change_1": 0.4321 - 0.1 * index,
+            "noise_0": 0.1123,
+            "noise_1": 0.0876,
+        }
+        for job in jobs
+        for index, word in enumerate((text[:20], "=HYPERLINK(1)", "[/b]"))
+    ]
+    frame = pandas.DataFrame(rows)
+    tables = (FOLDER / "words.csv",)
+    return CorpusWords(jobs, frame, aggregates(frame), tally(what="texts"), FOLDER, tables)
 
 
 def reproduction(text: str) -> Reproduction:
-    folder = Path(tempfile.gettempdir()) / "wordsway-example"
-    folder.mkdir(exist_ok=True)
-    svg = '<?xml version="1.0"?><svg width="100pt" height="50pt"><g id="x"/></svg>'
-    (folder / "3.1.svg").write_text(svg)
-    findings = (
-        Finding("3.1", f"S stays {text[:20]}", text[:20], "slope −0.4321", HOLDS),
-        Finding("3.2", "S falls", text[:20], "slope 0.5432", FAILS),
-        Finding("", text[:20], "", "not present", OPEN),
+    folder = FOLDER / "reproduction"
+    Chart([Panel("RAF", [Curve("d = 4", [10, 20], [0.7123, 0.7012])])]).save(folder / "2.svg")
+    findings = tuple(
+        Finding("2", f"[/b] {text[:40]}", text[:20], "slope −0.5123", verdict)
+        for verdict in (HOLDS, FAILS, OPEN)
     )
-    drawn = (Drawn("3.1", text[:30], text, ("3.1.svg",), 12.5),)
-    facts = {"seed": "4", "machines": text[:20]}
-    return Reproduction(folder, True, 4, text[:30], drawn, findings, TALLY, facts)
-
-
-#: How to make a result, the numbers that every medium says, and those of its table.
-EXPERIMENTS: dict[
-    type[Result], tuple[Callable[[str], Result], tuple[float, ...], tuple[float, ...]]
-] = {
-    Measurement: (measurement, (0.4321, 0.5432), (0.4321, 0.5432, 0.8765)),
-    Lessons: (lessons, (0.4282, 0.5801), (0.4282, 0.5801, 0.0512)),
-    Forecast: (forecast, (12.5,), (12.5, 321)),
-    SweepForecast: (sweep_forecast, (17, 42), (17, 42, 12.5)),
-    Sweep: (sweep, (), (0.4321,)),
-    Tour: (tour, (), (0.4321, 0.5432, 0.8765)),
-    CorpusWords: (corpus_words, (), (0.4321, 0.2345)),
-    Reproduction: (reproduction, (), ()),
-}
+    return Reproduction(
+        folder=folder,
+        quick=True,
+        seed=3,
+        command=f"wordsway reproduce {text[:20]}",
+        figures=(Drawn("2", text[:30], text[:60], ("2.svg", "2.csv"), 12.5),),
+        findings=findings,
+        tally=tally(),
+        facts={"seed": "3", "stored in": text[:20]},
+    )

@@ -29,6 +29,8 @@ def numbers_in_data(value: Any) -> list[float]:
         return [number for item in value.values() for number in numbers_in_data(item)]
     if isinstance(value, list):
         return [number for item in value for number in numbers_in_data(item)]
+    if isinstance(value, str):
+        return numbers_in_text(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return [float(value)]
     return []
@@ -53,6 +55,8 @@ def numbers_in_figure(figure: Figure) -> list[float]:
             found += [] if array is None else _flat(array)
         for collection in axes.collections:
             found += _flat(np.asarray(collection.get_offsets()))
+            for path in collection.get_paths():
+                found += _flat(path.vertices)
     return [number for number in found if math.isfinite(number)]
 
 

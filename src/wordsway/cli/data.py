@@ -10,7 +10,8 @@ import typer
 
 from wordsway.cli.options import AsJson
 from wordsway.cli.progress import echo_json, progress_line
-from wordsway.data import CATALOGUE, entry, get, home, present
+from wordsway.data import entry, get, present
+from wordsway.data.listing import catalogue
 
 data_app = typer.Typer(
     help="Corpora and models: what is here, what can be fetched, from where, under which licence.",
@@ -23,35 +24,11 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """What is here, what can be fetched, from where, its licence."""
-    rows = []
-    for item in CATALOGUE.values():
-        here = present(item.name)
-        rows.append(
-            {
-                "name": item.name,
-                "kind": item.kind,
-                "about": item.about,
-                "licence": item.licence,
-                "bytes": item.bytes,
-                "here": here is not None,
-                "folder": None if here is None else str(here.folder),
-                "from": None if here is None else here.source,
-                "sources": [source.title for source in item.sources],
-                "files": {
-                    kept.name: kept.sha256 for source in item.sources for kept in source.files
-                }
-                if here is None
-                else dict(here.files),
-            }
-        )
+    found = catalogue()
     if as_json:
-        echo_json({"home": str(home()), "entries": rows})
-        return
-    from rich.console import Console
-
-    from wordsway.render.terminal.catalogue import catalogue_table
-
-    Console().print(catalogue_table(rows, str(home())))
+        echo_json(found.to_dict())
+    else:
+        found.show()
 
 
 @data_app.command("get")

@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     import pandas
 
 
+#: Columns that tell settings of cells apart; trials of one setting are averaged.
+SETTINGS = (
+    *("map", "n", "d", "k", "depth", "data", "positions"),
+    *("train", "update", "loss", "penalty"),
+)
+
+
 @dataclass(frozen=True)
-class Sweep(Result):
+class Sweep(Result, brief="folder"):
     """What a sweep did, and where its tables are; ``cells`` is the table of all stored cells."""
 
     study: Study
@@ -40,6 +47,7 @@ class Sweep(Result):
             "failed": self.tally.failures,
             "interrupted": self.tally.interrupted,
             "seconds": self.tally.seconds,
+            "means": _records(self.means()),
             "store": str(self.folder / "store"),
             "tables": [str(path) for path in self.tables],
             "versions": versions(),
@@ -48,6 +56,34 @@ class Sweep(Result):
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per stored cell."""
         return self.cells
+
+    def means(self) -> pandas.DataFrame:
+        """A data frame with one row per setting that differs: trials, mean and sd of S (of the
+        error, where cells learn) and the mean certified end.
+        """
+        import pandas
+
+        frame = self.frame()
+        if frame.empty:
+            return pandas.DataFrame(columns=["map", "n", "measured", "trials", "mean"])
+        learned = "error" in frame and bool(frame["error"].notna().any())
+        varying = [
+            name
+            for name in SETTINGS
+            if name in frame and (name in ("map", "n") or frame[name].nunique(dropna=False) > 1)
+        ]
+        trials = frame.groupby(varying, dropna=False, sort=True)
+        table = trials["error" if learned else "lower"].agg(["size", "mean", "std"])
+        table.columns = pandas.Index(["trials", "mean", "sd"])
+        table["upper"] = float("nan") if learned else trials["upper"].mean()
+        table.insert(0, "measured", "error" if learned else "S")
+        return table.reset_index()
+
+
+def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON: what is not there is None."""
+    plain = table.astype(object).where(table.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
 
 
 def sweep(

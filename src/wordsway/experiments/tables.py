@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.atomic import atomic
+from wordsway.escape import csv_frame
 from wordsway.experiments.records import Record, refusal
 from wordsway.experiments.store import Store
 
@@ -95,7 +96,7 @@ def save_table(table: pandas.DataFrame, path: Path) -> Path:
     try:
         with atomic(path) as partial:
             if path.suffix == ".csv":
-                table.to_csv(partial, index=False)
+                csv_frame(table).to_csv(partial, index=False)
             else:
                 table.to_parquet(partial, index=False)
     except OSError as error:

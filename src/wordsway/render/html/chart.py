@@ -15,11 +15,14 @@ from wordsway.render.html.picture import inline_svg
 
 @fragments.register(Chart)
 def chart_fragment(chart: Chart) -> str:
+    numbers = elements.folded("Numbers", plain_table(chart), opened=False)
+    return elements.frame([chart_picture(chart), numbers])
+
+
+def chart_picture(chart: Chart) -> str:
+    """The chart as an SVG inside the document."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chart.svg"
         medium("plot").save(chart, path, "svg")
         svg = path.read_text("utf-8")
-    prefix = f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-"
-    return elements.frame(
-        [inline_svg(svg, prefix), elements.folded("Numbers", plain_table(chart), opened=False)]
-    )
+    return inline_svg(svg, f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from wordsway.escape import html_line
 from wordsway.render.html import elements
 from wordsway.render.numbers import count
-from wordsway.render.wording.plain import cells_of, title_of
+from wordsway.render.wording.plain import cells_of, frame_cells, title_of
 from wordsway.result import Result
+
+if TYPE_CHECKING:
+    import pandas
 
 #: Rows of a table; what is left is counted.
 SHOWN = 100
@@ -20,7 +25,15 @@ def plain_fragment(result: Result) -> str:
 
 def plain_table(result: Result) -> str:
     """The first rows of ``frame()``."""
-    names, rows, right = cells_of(result)
+    return _table(*cells_of(result))
+
+
+def frame_table(frame: pandas.DataFrame) -> str:
+    """The first rows of a data frame."""
+    return _table(*frame_cells(frame))
+
+
+def _table(names: list[str], rows: list[list[str]], right: list[bool]) -> str:
     heads = [
         (html_line(name), elements.RIGHT if number else elements.LEFT)
         for name, number in zip(names, right, strict=True)

@@ -56,12 +56,9 @@ def page_around(
     title: str, fragment: str, facts: Mapping[str, object], data: Mapping[str, Any]
 ) -> str:
     """A page around a fragment: its title above, where its numbers come from below."""
-    body = [
-        f"<h1>{html_line(title)}</h1>",
-        fragment,
-        "<h2>Where these numbers come from</h2>",
-        facts_list(facts),
-    ]
+    body = [f"<h1>{html_line(title)}</h1>", fragment]
+    if facts:
+        body += ["<h2>Where these numbers come from</h2>", facts_list(facts)]
     model = f" · {facts['model']}" if "model" in facts else ""
     return document(f"{title}{model}", body, data=data)
 

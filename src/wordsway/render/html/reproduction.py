@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from wordsway.escape import html_line
 from wordsway.paper.finding import FAILS, HOLDS, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
-from wordsway.render.html import fragments, pages
+from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import document, facts_list
+from wordsway.render.html.picture import inline_svg
+from wordsway.render.wording.sweep import tally_line
 
 TITLE = "How far can one word sway a layer?"
 LEAD = (
@@ -27,7 +28,8 @@ HEADS = ("Figure", "Claim", "On", "Measured (95 % interval)", "Verdict")
 @fragments.register(Reproduction)
 def reproduction_fragment(result: Reproduction) -> str:
     """The claims; the figures are on the page."""
-    return _findings(result.findings)
+    page = f"{tally_line(result.tally, result.folder / 'store')} · the page: {result.page}"
+    return elements.frame([_findings(result.findings), elements.source(page)])
 
 
 @pages.register(Reproduction)
@@ -51,7 +53,8 @@ def _figure(drawn: Drawn, folder: Path, number: int) -> str:
     names = [html_line(name) for name in drawn.files]
     links = " · ".join(f'<a href="{name}">{name}</a>' for name in names)
     title = html_line(drawn.title)
-    picture = _inline(folder / f"{drawn.name}.svg", number)
+    svg = (folder / f"{drawn.name}.svg").read_text("utf-8")
+    picture = inline_svg(svg, f"f{number}-")
     return (
         f'<h2>{title}</h2><figure role="group" aria-label="{title}">'
         f'<div class="plot">{picture}</div>'
@@ -59,26 +62,16 @@ def _figure(drawn: Drawn, folder: Path, number: int) -> str:
     )
 
 
-def _inline(path: Path, number: int) -> str:
-    """The SVG without its prologue, its names made unique so that several fit on one page."""
-    svg = path.read_text("utf-8")
-    svg = svg[svg.index("<svg") :]
-    found = re.search(r'width="([\d.]+)pt"', svg)
-    width = float(found[1]) if found else 600.0
-    limits = f"max-width:{width * 1.35:.0f}px;min-width:{width * 0.8:.0f}px"
-    svg = svg.replace("<svg ", f'<svg style="{limits}" ', 1)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>f{number}-", svg)
-
-
 def _findings(findings: Sequence[Finding]) -> str:
-    rows = []
-    for found in findings:
-        kind = CLASSES.get(found.verdict, "open")
-        texts = (found.figure, found.claim, found.series, found.measured)
-        cells = "".join(f"<td>{html_line(text)}</td>" for text in texts)
-        verdict = html_line(found.verdict)
-        rows.append(f'<tr>{cells}<td class="verdict {kind}">{verdict}</td></tr>')
-    head = "".join(f"<th>{name}</th>" for name in HEADS)
-    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="scroll"><table>{body}</table></div>'
+    heads = [(name, elements.LEFT) for name in HEADS]
+    rows = [
+        [
+            *(
+                html_line(text)
+                for text in (found.figure, found.claim, found.series, found.measured)
+            ),
+            f'<b class="{CLASSES.get(found.verdict, "open")}">{html_line(found.verdict)}</b>',
+        ]
+        for found in findings
+    ]
+    return elements.table(heads, rows)

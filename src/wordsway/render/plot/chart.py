@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
         figure.suptitle(spelled(chart.title, kind), fontsize=11)
     axes_list = list(grid.flat)
     for axes, panel in zip(axes_list, chart.panels, strict=False):
-        _draw(axes, panel, kind)
+        _draw(axes, panel, kind, round(11.5 * wide))
         if not chart.shared_key:
             single = panel.logarithmic or len(panel.curves) < 4
             _key(axes, fontsize=8, ncols=1 if single else 2, loc="best")
@@ -54,7 +55,7 @@ def _only_points(chart: Chart) -> bool:
     return all(panel.points and not panel.curves for panel in chart.panels)
 
 
-def _draw(axes: Axes, panel: Panel, kind: str) -> None:
+def _draw(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
     axes.grid(visible=True)
     for curve in panel.curves:
         _curve(axes, curve, kind)
@@ -78,7 +79,8 @@ def _draw(axes: Axes, panel: Panel, kind: str) -> None:
         axes.set_ylim(0, panel.top)
     axes.set_xlabel(spelled(panel.x_label, kind))
     axes.set_ylabel(spelled(panel.y_label, kind))
-    axes.set_title(spelled(panel.title, kind), fontsize=11 if panel.curves else 10)
+    title = textwrap.fill(spelled(panel.title, kind), letters)
+    axes.set_title(title, fontsize=11 if panel.curves else 10)
 
 
 def _curve(axes: Axes, curve: Curve, kind: str) -> None:

@@ -2,24 +2,131 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wordsway.escape import one_line
 from wordsway.experiments.corpus_words import CorpusWords
+from wordsway.render.numbers import count, largest, number, times
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.batch import batch_panel
 from wordsway.render.terminal.sweep import tally_line
+from wordsway.render.terminal.tables import Column, IntervalBar, table
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Rows of the table of words; what is left is counted.
+SHOWN = 15
+#: From so many texts on, words that stand in a single one are left out of the view (the files have
+#: all of them).
+MANY = 20
 
 
 @panels.register(CorpusWords)
 def corpus_words_panel(result: CorpusWords) -> RenderableType:
     """What the words have in common, what was done, and where the tables are."""
-    job = result.jobs[0]
     tables = ", ".join(str(path) for path in result.tables)
     return Group(
-        batch_panel(result.aggregates, job.model, job.layer, result.probed, job.tokens),
+        *(_aggregates(result) if result.probed else [Text("no text was probed yet")]),
         Text(),
         tally_line(result.tally, result.folder / "store"),
         Text(one_line(f"tables: {tables}"), overflow="fold"),
     )
+
+
+def _aggregates(result: CorpusWords) -> list[RenderableType]:
+    """The words that move the layer most, the fifths of the texts, and the layers."""
+    job = result.jobs[0]
+    found = result.aggregates
+    words = count(int(found["by_place"]["words"].sum()), "word")
+    layers = int(found["by_layer"]["layer"].max())
+    where = f"{one_line(job.model)}, layer {job.layer} of {layers}"
+    texts = f"{count(result.probed, 'text')}, at most {job.tokens} tokens of each"
+    return [
+        Text(f"{where}: {words} of {texts}", style="bold"),
+        Text(),
+        *_words(found["by_word"], job.layer, result.probed),
+        Text(),
+        Text("by fifth of the text; relative: S over the mean S of its text"),
+        _places(found["by_place"]),
+        Text(),
+        Text("by layer: mean change by the words' worst Δ, and by noise of the same norm"),
+        _layers(found["by_layer"], job.layer),
+    ]
+
+
+def least_texts(texts: int) -> int:
+    """Texts in which a word has to stand to be shown: one of a few, two of many, one in a hundred
+    of very many.
+
+    >>> least_texts(6), least_texts(60), least_texts(1000)
+    (1, 2, 10)
+    """
+    return 1 if texts < MANY else max(2, texts // 100)
+
+
+def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[RenderableType]:
+    least = least_texts(texts)
+    some = by_word[by_word["texts"] >= least]
+    shown = some.head(SHOWN)
+    only = f", of those in at least {least} texts" if least > 1 else ""
+    top = largest(float(value) for value in shown["mean_sensitivity"])
+    columns: list[Column | str] = [
+        Column("\nword", "left", width=20),
+        *("in\ntexts", "\nuses", "mean\nS", "largest\nS", "rank\nshare", "times\nnoise"),
+        Column("", "left"),
+    ]
+    rows = []
+    for row in shown.to_dict("records"):
+        noise = row["mean_over_noise"]
+        rows.append(
+            (
+                row["word"],
+                f"{row['texts']:,}",
+                f"{row['occurrences']:,}",
+                number(row["mean_sensitivity"]),
+                number(row["max_sensitivity"]),
+                f"{row['mean_rank_share']:.2f}",
+                times(None if noise != noise else noise),
+                IntervalBar(row["mean_sensitivity"], None, top, 20),
+            )
+        )
+    parts: list[RenderableType] = [
+        Text(f"words that move layer {layer} most{only}"),
+        table(columns, rows),
+    ]
+    more = len(some) - len(shown)
+    if more:
+        below = number(shown["mean_sensitivity"].iloc[-1])
+        parts.append(Text(f"… and {count(more, 'more spelling')}, none above {below}", style="dim"))
+    legend = "rank share: of its text's words, the share that moves the layer less; itself is half"
+    return [*parts, Text(legend, style="dim")]
+
+
+def _places(by_place: pandas.DataFrame) -> RenderableType:
+    top = largest(float(value) for value in by_place["mean_relative"] if value == value)
+    rows: list[tuple[object, ...]] = []
+    for row in by_place.to_dict("records"):
+        if row["words"]:
+            relative = row["mean_relative"]
+            values = (number(row["mean_sensitivity"]), f"{relative:.3f}")
+            rows.append((row["fifth"], row["words"], *values, IntervalBar(relative, None, top, 20)))
+        else:
+            rows.append((row["fifth"], 0, "–", "–", ""))
+    return table(["fifth", "words", "mean S", "relative", Column("", "left")], rows)
+
+
+def _layers(by_layer: pandas.DataFrame, layer: int) -> RenderableType:
+    top = largest(float(value) for value in by_layer["mean_change"])
+    rows = []
+    for row in by_layer.to_dict("records"):
+        change = row["mean_change"]
+        noise = row["mean_noise"]
+        name = Text(str(row["layer"]), style="bold" if row["layer"] == layer else "")
+        ratio = times(change / noise if noise > 0 else None)
+        rows.append(
+            (name, number(change), number(noise), ratio, IntervalBar(change, None, top, 20))
+        )
+    return table(["layer", "change", "noise", "ratio", Column("", "left")], rows)

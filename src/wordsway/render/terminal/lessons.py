@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wordsway.escape import one_line
-from wordsway.experiments.lessons import Lessons, learning_of
+from wordsway.experiments.lessons import Lessons
 from wordsway.format import format_bytes, format_seconds
 from wordsway.learning.results import FLIPPED, difficulty
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.tables import Column, table
-
-NUMBERS = ("before_original", "before_changed", "after_original", "after_changed", "error")
-COLUMNS = ("trial", "y", "before", "→ Δ", "after", "→ Δ", "error", "floor", "γ", "A")
+from wordsway.render.wording.learned import HEADS, learned_cells, place
+from wordsway.render.wording.lessons import error_line, request_and_update
 
 
 @panels.register(Lessons)
@@ -24,17 +22,11 @@ def lessons_panel(result: Lessons) -> RenderableType:
     """One row per trial: predictions before and after the update, the error and its certified
     floor.
     """
-    request = result.request
-    learning = learning_of(request)
-    update, loss, _ = learning.settings
-    head = f"{request.map.upper()} n={request.n} d={request.d}"
-    head += f" · {learning.train} training texts ({request.data})"
-    head += f" · {update}, {loss} loss"
-    parts: list[RenderableType] = [Text(one_line(head), style="bold"), _table(result)]
-    errors = sorted(trial["error"] for trial in result.trials)
-    if errors:
-        spread = f"median {statistics.median(errors):.3g}, from {errors[0]:.3g} to {errors[-1]:.3g}"
-        parts.append(Text.assemble(("error ", "bold"), spread))
+    parts: list[RenderableType] = [
+        Text(one_line(request_and_update(result)), style="bold"),
+        _table(result),
+        Text(error_line(result)),
+    ]
     for index, trial in enumerate(result.trials):
         parts += [Text(f"trial {index}: {line}") for line in _remarks(trial)]
     note = f"{format_seconds(result.seconds)} · peak memory {format_bytes(result.peak_mb * 1e6)}"
@@ -44,15 +36,12 @@ def lessons_panel(result: Lessons) -> RenderableType:
 
 def _table(result: Lessons) -> RenderableType:
     real = any(trial["word"] for trial in result.trials)
-    rows = []
-    for index, trial in enumerate(result.trials):
-        row: list[object] = [index, f"{trial['label']:+d}"]
-        row += [f"{trial[name]:.3g}" for name in NUMBERS]
-        row.append("–" if trial["bound"] is None else f"{trial['bound']:.3g}")
-        row += [f"{trial['gamma']:.3g}", f"{trial['alignment']:.3g}"]
-        rows.append([*row, place(trial)] if real else row)
+    rows = [
+        [index, *learned_cells(trial), *([place(trial)] if real else [])]
+        for index, trial in enumerate(result.trials)
+    ]
     words = [Column("word", "left")] if real else []
-    return table([*COLUMNS, *words], rows, padding=(0, 1, 0, 0))
+    return table(["trial", *HEADS, *words], rows, padding=(0, 1, 0, 0))
 
 
 def _remarks(trial: dict[str, Any]) -> list[str]:
@@ -72,15 +61,10 @@ def _remarks(trial: dict[str, Any]) -> list[str]:
     return lines
 
 
-def place(row: dict[str, Any]) -> str:
-    """A trial's row and, where it is known, its word."""
-    return f"{row['position']}" + (f" {one_line(row['word'])}" if row.get("word") else "")
-
-
 def _turned(row: dict[str, Any]) -> str:
     """A row with its error and, where the label is turned whatever rounding says, γ, which then
     tells rows apart.
     """
     if row["error"] > FLIPPED:
-        return f"{place(row)} {row['error']:.3g}"
-    return f"{place(row)} 0 (γ {row['gamma']:.3g})"
+        return f"{one_line(place(row))} {row['error']:.3g}"
+    return f"{one_line(place(row))} 0 (γ {row['gamma']:.3g})"

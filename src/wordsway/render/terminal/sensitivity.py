@@ -8,7 +8,7 @@ from rich.text import Text
 from wordsway.escape import one_line
 from wordsway.render.numbers import count, largest, number
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Column, interval_bar, table
+from wordsway.render.terminal.tables import Column, IntervalBar, table
 from wordsway.render.wording.sensitivity import (
     interval,
     ranked,
@@ -52,7 +52,7 @@ def _table(rows: list[WordSensitivity]) -> RenderableType:
             *([row.word or ""] if named else []),
             number(row.lower),
             number(row.upper),
-            interval_bar(row.lower, row.upper, top),
+            IntervalBar(row.lower, row.upper, top),
         )
         for row in rows
     ]

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -35,21 +37,34 @@ class Column:
 def table(
     columns: Iterable[Column | str], rows: Iterable[Sequence[object]], **options: Any
 ) -> Table:
-    """A table without lines. Cells that are no `Text` yet become one, as they are."""
+    """A table without lines. Cells that are no `Text` yet become one, as they are.
+
+    Where there is no room for all of it, bars are drawn shorter, then texts cut; numbers never are.
+    """
     drawn = Table(**({"box": None, "pad_edge": False, "header_style": "dim"} | options))
-    for given in columns:
+    cells = [
+        [cell if isinstance(cell, (Text, IntervalBar)) else text_cell(cell) for cell in row]
+        for row in rows
+    ]
+    for place, given in enumerate(columns):
         column = Column(given) if isinstance(given, str) else given
+        least = column.least
+        bars = any(isinstance(row[place], IntervalBar) for row in cells)
+        if least is None and column.justify == "right" and not column.wraps:
+            heads = [cell_len(line) for line in column.name.split("\n")]
+            texts = [row[place] for row in cells]
+            least = max([*heads, *(text.cell_len for text in texts if isinstance(text, Text))])
         drawn.add_column(
             Text(column.name),
             justify=column.justify,
-            min_width=column.least,
+            min_width=least,
             max_width=column.width,
             style=column.style,
-            no_wrap=not column.wraps,
+            no_wrap=not (column.wraps or bars),  # what may wrap gives way first
             overflow="fold" if column.wraps else "ellipsis",
         )
-    for row in rows:
-        drawn.add_row(*(cell if isinstance(cell, Text) else text_cell(cell) for cell in row))
+    for row in cells:
+        drawn.add_row(*row)
     return drawn
 
 
@@ -73,11 +88,25 @@ def bar(value: float, top: float, width: int = BAR) -> str:
     return "█" * full + (EIGHTHS[eighths] if eighths else "")
 
 
-def interval_bar(lower: float, upper: float | None, top: float, width: int = BAR) -> Text:
-    """What was attained in full blocks, what is certified in light ones."""
-    solid = round(width * share(lower, top))
-    light = 0 if upper is None else max(0, round(width * share(upper, top)) - solid)
-    return Text.assemble(("█" * solid, "cyan"), ("░" * light, "dim"))
+@dataclass(frozen=True)
+class IntervalBar:
+    """What was attained in full blocks, what is certified in light ones, as wide as its column."""
+
+    lower: float
+    upper: float | None
+    top: float
+    width: int = BAR
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(4, self.width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(self.width, options.max_width)
+        solid = round(width * share(self.lower, self.top))
+        light = 0
+        if self.upper is not None:
+            light = max(0, round(width * share(self.upper, self.top)) - solid)
+        yield Text.assemble(("█" * solid, "cyan"), ("░" * light, "dim"))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wordsway.render.numbers import number
-
 #: Columns of a table of changed rows: f before the update on X and on X^i(Δ), then after it.
 HEADS = ("y", "before", "→ Δ", "after", "→ Δ", "error", "floor", "γ", "A")
 KEY = (
@@ -27,7 +25,8 @@ _NUMBERS = (
 
 def learned_cells(row: Mapping[str, Any]) -> list[str]:
     """The cells under `HEADS`."""
-    return [f"{row['label']:+d}", *(number(row[name]) for name in _NUMBERS)]
+    values = [row[name] for name in _NUMBERS]
+    return [f"{row['label']:+d}", *("–" if value is None else f"{value:.3g}" for value in values)]
 
 
 def place(row: Mapping[str, Any]) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wordsway.escape import shortened
 from wordsway.render.numbers import number
 from wordsway.result import Result
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def title_of(result: Result) -> str:
@@ -32,6 +35,11 @@ def cells_of(result: Result) -> tuple[list[str], list[list[str]], list[bool]]:
         }
         rows = [[shortened(name, 40), cell(value)] for name, value in single.items()]
         return ["what", "value"], rows, [False, True]
+    return frame_cells(frame)
+
+
+def frame_cells(frame: pandas.DataFrame) -> tuple[list[str], list[list[str]], list[bool]]:
+    """The same of a data frame."""
     names = [shortened(name, 24) for name in frame.columns]
     rows = [[cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
     return names, rows, [kind.kind in "iuf" for kind in frame.dtypes]

@@ -1,0 +1,57 @@
+"""Words over a corpus, as HTML."""
+
+from __future__ import annotations
+
+from wordsway.escape import html_line, html_name
+from wordsway.experiments.corpus_words import CorpusWords
+from wordsway.render.html import elements, fragments
+from wordsway.render.html.fallback import frame_table
+from wordsway.render.numbers import largest, number, share, times
+from wordsway.render.wording.sweep import tally_line
+
+#: Rows of the table of words; the files have all of them.
+SHOWN = 30
+
+
+@fragments.register(CorpusWords)
+def corpus_words_fragment(result: CorpusWords) -> str:
+    """The words that move the layer most, the fifths of the texts, and the layers."""
+    job = result.jobs[0]
+    head = f"{html_name(job.model)}, layer {job.layer}: words of {result.probed:,} texts"
+    tables = ", ".join(str(path) for path in result.tables)
+    return elements.frame(
+        [
+            elements.paragraph(f"<b>{head}</b>"),
+            elements.heading("words that move the layer most"),
+            _words(result),
+            elements.heading("by fifth of the text; relative: S over the mean S of its text"),
+            frame_table(result.aggregates["by_place"]),
+            elements.heading("by layer: mean change by the words’ worst Δ, and by noise"),
+            frame_table(result.aggregates["by_layer"]),
+            elements.soft(tally_line(result.tally, result.folder / "store")),
+            elements.source(f"tables: {tables}"),
+        ]
+    )
+
+
+def _words(result: CorpusWords) -> str:
+    table = result.aggregates["by_word"].head(SHOWN)
+    top = largest(float(value) for value in table["mean_sensitivity"])
+    names = ("in texts", "uses", "mean S", "largest S", "rank share", "times noise")
+    heads = [("word", elements.WORD), *((name, elements.RIGHT) for name in names)]
+    rows = []
+    for row in table.to_dict("records"):
+        noise = row["mean_over_noise"]
+        rows.append(
+            [
+                html_name(row["word"]),
+                f"{row['texts']:,}",
+                f"{row['occurrences']:,}",
+                number(row["mean_sensitivity"]),
+                number(row["max_sensitivity"]),
+                f"{row['mean_rank_share']:.2f}",
+                html_line(times(None if noise != noise else noise)),
+                elements.bar(share(row["mean_sensitivity"], top)),
+            ]
+        )
+    return elements.table([*heads, ("", elements.BARS)], rows)
