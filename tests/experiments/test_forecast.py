@@ -7,10 +7,9 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-
-import numpy as np
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jobs import cell

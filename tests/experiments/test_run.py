@@ -19,7 +19,7 @@ from jobs import GRID, Here, OnThese, cell, fake, small_cells
 from wordsway.errors import InputError
 from wordsway.experiments.agreement import Agreement
 from wordsway.experiments.job import Job
-from wordsway.experiments.run import Machines, run_jobs
+from wordsway.experiments.run import Machines, Meter, run_jobs
 from wordsway.experiments.store import Store
 from wordsway.experiments.workers import LocalWorkers, Outcome, work
 from wordsway.maps.registry import Cost
@@ -69,8 +69,24 @@ def test_progress_counts_what_jobs_cost(tmp_path: Path) -> None:
     run_jobs(jobs, Store(tmp_path), OnThese(Here(fake)), progress=lambda *c: calls.append(c))
     stages = [call[0] for call in calls]
     assert stages == ["cells to do: 3", "1 of 3 cells", "2 of 3 cells", "3 of 3 cells"]
-    done = [call[1] for call in calls[1:]]
-    assert done == sorted(done) and done[-1] == calls[-1][2] and done[0] > done[-1] / 3
+    assert 0 < calls[1][1] < calls[2][1] < calls[3][1] == calls[3][2] == 1.0
+
+
+def test_progress_learns_how_long_families_take() -> None:
+    """Work says that both families take the same; one takes a hundred times as long."""
+    quick = [cell("raf", 20, 20, trial) for trial in range(10)]
+    slow = [cell("raf", 20, 20, trial, certificate=False) for trial in range(10)]
+    meter = Meter([*quick, *slow])
+    assert {job.family for job in meter.order[:2]} == {quick[0].family, slow[0].family}
+    shares = []
+    for job in meter.order:
+        seconds = 10.0 if job in slow else 0.1
+        shares.append(meter.share(Outcome(job, {}, {"seconds": seconds})))
+    truth = [
+        sum(10.0 if job in slow else 0.1 for job in meter.order[: count + 1]) / 101
+        for count in range(20)
+    ]
+    assert shares[3:] == pytest.approx(truth[3:], rel=0.1) and shares[-1] == 1.0
 
 
 def test_errors_of_jobs_are_one_line() -> None:

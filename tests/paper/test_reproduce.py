@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from typing import Any
-
 import pytest
 
 from jobs import Here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from wordsway.errors import InputError
@@ -18,8 +18,8 @@ from wordsway.progress import Progress, silent
 from wordsway.runtime import available_memory
 
 log = logging.getLogger("wordsway")
-#: What a job costs besides its work, in operations: its share of progress is never nothing.
-LEAST_WORK = 0.03 * TYPICAL
+#: Seconds that a job takes besides its work: its share of progress is never nothing.
+LEAST_SECONDS = 0.03
 
 
 @dataclass
@@ -118,6 +118,43 @@ def run_jobs(
     return tally
 
 
+class Meter:
+    """How far a run is, in seconds of its jobs: families that were seen take what they took, others
+    what is typical.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.work = {job.key: job.cost().work for job in jobs}
+        self.left: dict[Hashable, list[float]] = {}
+        self.seen: dict[Hashable, list[tuple[float, float]]] = {}
+        self.spent = 0.0
+        ranked = sorted(jobs, key=lambda job: (-self.work[job.key], job.key))
+        for job in ranked:
+            self.left.setdefault(job.family, []).append(self.work[job.key])
+        first = {job.family: job for job in reversed(ranked)}.values()
+        keys = {job.key for job in first}
+        #: The largest job of every family first, so that all are known early; then by size.
+        self.order = [job for job in ranked if job.key in keys]
+        self.order += [job for job in ranked if job.key not in keys]
+
+    def share(self, outcome: Outcome) -> float:
+        """The share that is done, with this outcome."""
+        family, work = outcome.job.family, self.work[outcome.job.key]
+        seconds = float(outcome.facts.get("seconds", work / TYPICAL))
+        self.left[family].remove(work)
+        self.seen.setdefault(family, []).append((work, seconds))
+        self.spent += seconds
+        to_come = sum(self._seconds(family, works) for family, works in self.left.items())
+        return self.spent / (self.spent + to_come) if to_come else 1.0
+
+    def _seconds(self, family: Hashable, works: Sequence[float]) -> float:
+        seen = self.seen.get(family)
+        rate = 1 / TYPICAL
+        if seen:
+            rate = sum(seconds for _, seconds in seen) / sum(work for work, _ in seen)
+        return rate * sum(works) + LEAST_SECONDS * len(works)
+
+
 def _run(
     left: list[Job],
     store: Store,
@@ -127,20 +164,16 @@ def _run(
     progress: Progress,
 ) -> None:
     started = time.perf_counter()
-    work = {job.key: job.cost().work for job in left}
-    left.sort(key=lambda job: (-work[job.key], job.key))
-    shares = {key: value + LEAST_WORK for key, value in work.items()}
-    total = sum(shares.values())
-    finished = 0.0
+    meter = Meter(left)
     reported: set[str] = set()
     try:
-        for outcome in executor.run(left, agreement, lambda job: job.key not in store):
+        for outcome in executor.run(meter.order, agreement, lambda job: job.key not in store):
             _check(outcome, agreement, reported)
             _keep(outcome, store, tally)
-            finished += shares[outcome.job.key]
+            share = meter.share(outcome)
             count = f"{tally.before + tally.done:,} of {tally.total:,} {tally.what}"
             note = f"{len(tally.failed)} failed" if tally.failed else ""
-            progress(count, finished, total, note)
+            progress(count, share, 1.0, note)
     except KeyboardInterrupt:
         tally.interrupted = True
         kept = tally.before + tally.done
