@@ -116,6 +116,7 @@ def test_same_seed_and_queries_same_answers_and_another_seed_differs():
     assert not torch.equal(answers[0], answers[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "limit"), [(torch.float64, 1e-13), (torch.float32, 2e-5)])
 def test_orthogonal_over_thousands_of_nearly_parallel_queries(dtype, limit):
     W = GaussianMatrix(2600, 2400, seed=0, dtype=dtype)
