@@ -132,7 +132,7 @@ class SequenceResult(Result, Generic[Item]):
         return found
 
     def __repr__(self) -> str:
-        facts = super().__repr__().removesuffix(")").partition("(")[2]
+        facts = super().__repr__().removesuffix(")").partition("(")[2] if self._brief else ""
         counted = f"{len(self)} {self._items}" + (f", {facts}" if facts else "")
         return f"{type(self).__name__}({counted})"
 
@@ -164,7 +164,8 @@ def _short(value: Any) -> str:
         return f"[{len(value)}]"
     if isinstance(value, (int, Path)):
         return shortened(value, 60)
-    return f"<{type(value).__name__}>"
+    name = getattr(value, "name", None) or getattr(value, "map", None)
+    return shortened(name, 40) if isinstance(name, str) else f"<{type(value).__name__}>"
 
 
 def fields_of(record: Any) -> dict[str, Any]:

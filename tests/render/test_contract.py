@@ -328,6 +328,7 @@ def run_python(code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_importing_and_drawing_changes_nothing_global(tmp_path: Path) -> None:
     run_python(f"""
 import importlib, pkgutil, sys, warnings, logging

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.audit.background import Place
 from wordsway.audit.table import Refused
-from wordsway.result import Result, fields_of
+from wordsway.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas
@@ -56,7 +56,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Pairs(Result):
+class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
     """Every pair in every model; ``refused`` are the rows that could not be measured."""
 
     pairs: tuple[Pair, ...]

@@ -11,7 +11,7 @@ import numpy as np
 from wordsway.audit.retrieval import Retrieval
 from wordsway.audit.scores import BlindSpot, KindScore, Measured
 from wordsway.audit.table import Refused
-from wordsway.result import Result, fields_of
+from wordsway.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas
@@ -65,7 +65,7 @@ class ModelAudit:
 
 
 @dataclass(frozen=True)
-class Audit(Result):
+class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target"):
     """A league: every model on the same edits, best first.
 
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the

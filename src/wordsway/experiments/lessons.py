@@ -25,7 +25,7 @@ from wordsway.experiments.texts import (
 from wordsway.learning.learn import Learned, evaluate_words, search_changes
 from wordsway.learning.problem import Problem, update_interpolator
 from wordsway.progress import Progress, part_of, silent
-from wordsway.result import Result, versions
+from wordsway.result import SequenceResult, versions
 from wordsway.runtime import peak_bytes
 from wordsway.sample import Sample, rows_of
 from wordsway.seeds import derive
@@ -57,7 +57,7 @@ class FirstTexts(Sequence[Sample]):
 
 
 @dataclass(frozen=True)
-class Lessons(Result):
+class Lessons(SequenceResult[dict[str, Any]], items="trials", brief="request"):
     """All finished learning trials of a request."""
 
     request: Request

@@ -14,7 +14,7 @@ from wordsway.experiments.cost import check_memory
 from wordsway.experiments.request import Request, as_rows
 from wordsway.experiments.texts import GaussianTexts, Source, TextOptions
 from wordsway.progress import Progress, part_of, silent
-from wordsway.result import Result, fields_of, versions
+from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import peak_bytes
 from wordsway.seeds import derive
 from wordsway.sensitivity import MEMORY, Sensitivity, sensitivity
@@ -69,7 +69,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Measurement(Result):
+class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"):
     """All finished trials of one request; ``mean`` and ``sd`` are of the attained values (sd is
     None for one trial).
     """

@@ -11,7 +11,7 @@ from wordsway.experiments.measure import Measurement, run_trials
 from wordsway.experiments.request import Request
 from wordsway.maps.registry import MAPS, kind_of
 from wordsway.progress import Progress, part_of, silent
-from wordsway.result import Result
+from wordsway.result import SequenceResult
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +24,7 @@ FINE = 60
 
 
 @dataclass(frozen=True)
-class Tour(Result):
+class Tour(SequenceResult[Measurement], items="measurements"):
     """Measurements of every map at every n."""
 
     measurements: tuple[Measurement, ...]

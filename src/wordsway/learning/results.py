@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.result import Result, fields_of
+from wordsway.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas
@@ -65,7 +64,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Learning(Result):
+class Learning(SequenceResult[Learned], items="rows"):
     """One `Learned` per searched row, in the order asked for; ``best`` is the easiest of them.
 
     Iterating, indexing and ``len`` go over the rows. ``delta`` is the best row's Δ; check it with
@@ -96,15 +95,6 @@ class Learning(Result):
     @property
     def delta(self) -> torch.Tensor:
         return self.best.delta
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Learned]:
-        return iter(self.rows)
-
-    def __getitem__(self, index: int) -> Learned:
-        return self.rows[index]
 
     def to_dict(self) -> dict[str, Any]:
         """The best row's numbers and its Δ, those of every row, and what it takes to make them

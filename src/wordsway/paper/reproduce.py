@@ -18,7 +18,7 @@ from wordsway.paper.figures import choose
 from wordsway.paper.finding import OPEN, Finding
 from wordsway.paper.sources import Sources, find_sources
 from wordsway.progress import Progress, silent
-from wordsway.result import Result, fields_of, versions
+from wordsway.result import SequenceResult, fields_of, versions
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +39,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Reproduction(Result):
+class Reproduction(SequenceResult[Finding], items="findings", brief="folder quick seed"):
     """The figures that were drawn, the paper's claims beside what was measured, and where the
     numbers come from; ``page`` shows all of it.
     """
