@@ -55,7 +55,8 @@ def certify(
     for i in rows:
         # The first row tries every way to weight the others; later ones follow the best of them.
         total, start, chosen = math.inf, tuned, choices[0]
-        problems = {split: problem_of(layer, bounds, i, radius, split) for split, _ in choices}
+        splits = {split for split, _ in choices}
+        problems = {split: problem_of(layer, bounds, i, radius, split) for split in splits}
         for split, tilt in choices:
             problem = problems[split].tilted(tilt) if tilt else problems[split]
             value, start = minimise_dual(problem, radius, start)
