@@ -332,6 +332,7 @@ def test_progress_in_a_terminal_is_one_live_line():
     assert "\r" in shown and shown.count("\n") == 0
 
 
+@pytest.mark.slow
 def test_measure_on_reviews(capsys):
     """Each trial names its review; the same seed draws the same ones, whatever the number of
     trials.

@@ -40,6 +40,7 @@ def test_what_is_tried_is_smaller(name: str) -> None:
     assert smaller(small) == small, "what is small is tried as it is"
 
 
+@pytest.mark.slow
 def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells = [cell("raf", n, 32, trial) for n in (10, 20, 40) for trial in range(5)]
     one = forecast_jobs(cells, workers=1, memory=2**33)

@@ -220,6 +220,7 @@ def test_real_words_are_evaluated_exactly():
     )
 
 
+@pytest.mark.slow
 def test_a_source_embeds_what_is_asked_for_and_not_what_others_have_drawn(monkeypatch):
     """A study that drew many texts must not fill the memory of the next one, which looks at a few
     of the same draw.

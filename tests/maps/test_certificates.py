@@ -67,7 +67,10 @@ def test_tiny_cases_grid_search_stays_in_the_interval(name):
 
 
 @pytest.mark.parametrize("name", ATTENTION)
-@pytest.mark.parametrize("scale", [0.2, 3.0, 12.0])
+@pytest.mark.parametrize(
+    "scale",
+    [pytest.param(0.2, marks=pytest.mark.slow), 3.0, pytest.param(12.0, marks=pytest.mark.slow)],
+)
 def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(name, scale):
     """Small and large weights, correlated rows, other radii: 20 draws each at n = 4, d = 2 against
     a grid.
