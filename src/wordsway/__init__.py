@@ -19,8 +19,10 @@ from wordsway.result import use_renderer
 from wordsway.version import __version__
 
 if TYPE_CHECKING:
+    from wordsway.audit.audit import audit
     from wordsway.audit.pairs import pairs
     from wordsway.audit.pairs_result import Pairs
+    from wordsway.audit.result import Audit
     from wordsway.errors import InputError, MemoryBudgetError, WordswayError
     from wordsway.experiments.corpus_texts import paper_samples
     from wordsway.experiments.forecast import Forecast, forecast
@@ -50,7 +52,9 @@ if TYPE_CHECKING:
 
 #: Where each name lives.
 _MODULES = {
+    "audit.audit": ("audit",),
     "audit.pairs": ("pairs",),
+    "audit.result": ("Audit",),
     "audit.pairs_result": ("Pairs",),
     "errors": ("InputError", "MemoryBudgetError", "WordswayError"),
     "gaussian": ("GaussianMatrix", "TokenMatrix"),
@@ -96,6 +100,7 @@ __all__ = [
     "RAF",
     "RF",
     "Activation",
+    "Audit",
     "Corpus",
     "Embedder",
     "FeatureMap",
@@ -134,6 +139,7 @@ __all__ = [
     "activation",
     "attention",
     "attract",
+    "audit",
     "compare",
     "corpus",
     "draw",

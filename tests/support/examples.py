@@ -23,9 +23,12 @@ from experiment_examples import (
     tour,
 )
 from wordsway.audit.background import place_of
+from wordsway.audit.changes import Change
+from wordsway.audit.edits.edit import Edit
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
 from wordsway.audit.result import Audit, KeepingScore, ModelAudit
-from wordsway.audit.scores import KindScore, Score
+from wordsway.audit.retrieval import Retrieval
+from wordsway.audit.scores import BlindSpot, KindScore, Measured, Score
 from wordsway.audit.table import Refused
 from wordsway.chart import Chart, Curve, Panel, Points, Reference
 from wordsway.data.listing import Catalogue
@@ -296,14 +299,18 @@ def audit(text: str) -> Audit:
         heard=1,
         lost=None,
     )
+    edit = Edit(text, 0, text[:5], "", f"negation {text[:12]}", "turning")
+    change = Change(0.1876, 61.5, 0.2, 0.8124, (0.0, 0.1876), (0.0, 0.4))
+    moved = (0.0432, 33.0, f"synonyms {text[:12]}", text[:9], text[3:12], 0.0876)
+    spot = BlindSpot(f"negation {text[:12]}", text, text[5:], 0, text[:5], "", *moved)
     model = ModelAudit(
         name=MODEL["name"],
         about=MODEL,
         kinds=(score,),
         keeping=(KeepingScore("synonym", 40, 0.1234, 40.25),),
-        blind_spots=(),
-        retrieval=(),
-        measured=(),
+        blind_spots=(spot,),
+        retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0),),
+        measured=(Measured(text[:12], text, (edit,), (change,)),),
         failed=(Refused(3, text[:20]),),
     )
     return Audit(

@@ -12,9 +12,9 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.models.load import Loading, load
-from wordsway.models.startup import quiet
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
+from wordsway.models.startup import quiet
 from wordsway.probing.differences import divergence
 from wordsway.text.clean import checked
 

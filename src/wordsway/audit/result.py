@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,6 +86,12 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     interrupted: bool
     seconds: float
     versions: dict[str, str]
+    files: tuple[Path, ...] = ()
+
+    @property
+    def failed(self) -> list[tuple[str, Refused]]:
+        """Texts that failed, each with the model."""
+        return [(model.name, one) for model in self.models for one in model.failed]
 
     @property
     def kinds(self) -> list[str]:
@@ -96,6 +103,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
             "models": [model.to_dict() for model in self.models],
             "refused": [fields_of(one) for one in self.refused],
             "gate": list(self.gate),
+            "files": [str(path) for path in self.files],
         }
 
     def frame(self) -> pandas.DataFrame:

@@ -165,6 +165,7 @@ class BlindSpot:
     kind: str
     text: str
     edited: str
+    start: int
     before: str
     after: str
     change: float
@@ -192,7 +193,7 @@ def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpo
         other, most = max(kept, key=lambda pair: (pair[1].value, pair[0].kind))
         for edit, change in text.with_role("turning"):
             if change.value < most.value:
-                about = (edit.kind, edit.text, edit.edited, edit.before, edit.after)
+                about = (edit.kind, edit.text, edit.edited, edit.start, edit.before, edit.after)
                 beside = (other.kind, other.before, other.after, most.value)
                 found.append(BlindSpot(*about, change.value, change.percentile, *beside))
     found.sort(key=lambda spot: (-spot.ratio, spot.text))

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.attention import attention_command
+from wordsway.cli.audit import audit_command
 from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
 from wordsway.cli.learn import learn_command
@@ -48,6 +49,7 @@ app.command("swap")(swap_command)
 app.command("attention")(attention_command)
 app.command("compare")(compare_command)
 app.command("pairs")(pairs_command)
+app.command("audit")(audit_command)
 app.add_typer(data_app, name="data")
 
 

@@ -109,7 +109,7 @@ _OPPOSITES = {
 }
 _SUPERLATIVES = {word for word in _OPPOSITES if word.endswith(("st", "est"))}
 _FIXED = words("known interest friend friends left way to trying when")
-_NOT_COMPARED = words("had for no any or and i'd you'd know known knows knew")
+_NOT_COMPARED = words("had for no any or and i'd you'd you we know known knows knew")
 _DEGREE = {"more": "less", "less": "more", "most": "least", "least": "most"}
 
 

@@ -215,14 +215,16 @@ def _fits(sentence: Sentence, at: int) -> bool:
     if word in ("always", "never", "often", "rarely", "frequently", "seldom"):
         if before not in _SUBJECT_END and not before.endswith(("'s", "'ve", "'re", "'m")):
             return False
-        if word == "never" and (after in _NO_ALWAYS or set(sentence.lower) & WITH_NEGATION):
+        if negated(word) and (after in _NO_ALWAYS or set(sentence.lower) & WITH_NEGATION):
             return False
         return after not in ("am", "is", "was", "are", "were", "a", "the", "been", "to", "do", ",")
     if at > 0 or after in ("else", "but", ",", "about", "that", "to", "of", "more"):
         return False
     if word == "nothing":
         return not set(sentence.lower) & WITH_NEGATION
-    return word != "many" or singular(after) is not None or after == "people"
+    if word != "many" or after == "people":
+        return True
+    return singular(after) is not None and after != "moons"
 
 
 _PARTITIVE = words("the these those my his her its our their")

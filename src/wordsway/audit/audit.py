@@ -1,0 +1,229 @@
+"""The verb `audit`: does a model notice the word that matters?"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from wordsway.audit.cases import QUICK, TEXTS, Cases, collect
+from wordsway.audit.encoder import Encoder
+from wordsway.audit.gate import below, parse_gate
+from wordsway.audit.job import CHUNK, AuditJob, jobs_of, measured_of
+from wordsway.audit.models import ModelName
+from wordsway.audit.result import Audit, ModelAudit, keeping_scores
+from wordsway.audit.retrieval import Retrieval, documents_of, retrieval
+from wordsway.audit.scores import Measured, blind_spots, kind_score
+from wordsway.audit.table import Refused
+from wordsway.errors import InputError, WordswayError
+from wordsway.escape import csv_frame
+from wordsway.experiments.forecast import SweepForecast, forecast_jobs
+from wordsway.experiments.run import Machines, Tally, run_jobs
+from wordsway.experiments.store import Store
+from wordsway.experiments.sweep import writable
+from wordsway.experiments.tables import save_table
+from wordsway.models.files import locate
+from wordsway.models.probe import Probe
+from wordsway.progress import Progress, silent
+from wordsway.result import versions
+
+#: Random real words that each edit is compared with.
+DRAWS = 6
+
+
+def audit(
+    models: str | Sequence[str] = "minilm",
+    data: str | Path | Sequence[str] = "imdb",
+    *,
+    kinds: Sequence[str] | None = None,
+    texts: int | None = None,
+    quick: bool = False,
+    target: int | str = "cosine",
+    draws: int = DRAWS,
+    documents: str | None = None,
+    fail_under: Mapping[str, float] | Sequence[str] = (),
+    out: Path | str | None = None,
+    seed: int = 0,
+    encoding: str | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    memory: int | None = None,
+    retry_failed: bool = False,
+    progress: Progress = silent,
+) -> Audit:
+    """A league of models: how well each notices words that turn the meaning of a text.
+
+    Parameters
+    ----------
+    models : names, hub ids or folders; "minilm:random" is the twin with random weights
+    data : "imdb", "everyday", "medical", "legal", "packaged", a file of texts or of pairs, or a
+        list of texts
+    kinds : kinds of turning edits; all by default. ``texts`` per kind: 200, 40 if ``quick``
+    target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
+    draws : random real words in the place of each edit
+    documents : a file of documents: how do their ranks move when a query is edited?
+    fail_under : {"negation": 0.7} or ["negation=0.7"]; what falls short is in the result's gate
+    out : a folder for the store: the same call goes on where it was
+    """
+    started = time.perf_counter()
+    floors = parse_gate(fail_under)
+    archive = documents_of(documents, encoding) if documents is not None else None
+    names = _names(models)
+    chosen = collect(
+        data,
+        kinds=kinds,
+        texts=texts if texts is not None else QUICK if quick else TEXTS,
+        seed=seed,
+        encoding=encoding,
+        progress=progress,
+    )
+    floors.check(chosen.kinds)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
+        store = Store(writable(Path(folder)) / "store")
+        machines = Machines(workers, cluster, memory)
+        league, interrupted = [], False
+        for name, jobs in _jobs(names, chosen, target, draws, seed).items():
+            # A model after the other: a worker holds one at a time.
+            tally = run_jobs(
+                jobs,
+                store,
+                machines,
+                retry_failed=retry_failed,
+                what=f"parts through {name}",
+                progress=progress,
+            )
+            interrupted = interrupted or tally.interrupted
+            measured, failed = _measured(name, chosen, jobs, store, tally)
+            encoder = Encoder(Probe(name.model, twin=name.twin), target)
+            moved = () if archive is None else retrieval(encoder, measured, archive, progress)
+            league.append(_scored(name, encoder, chosen, measured, failed, moved, seed))
+    league.sort(key=lambda model: (-model.mean_auc, model.name))
+    short = tuple(below(floors, league))
+    found = Audit(
+        tuple(league),
+        chosen.source,
+        len(chosen.cases),
+        chosen.unused,
+        str(target),
+        draws,
+        seed,
+        chosen.refused,
+        short,
+        interrupted,
+        time.perf_counter() - started,
+        versions(),
+    )
+    return found if out is None else write(found, Path(out))
+
+
+def write(found: Audit, folder: Path) -> Audit:
+    """The page, a picture, the league and every edit as tables; the result knows its files."""
+    names = ("index.html", "audit.svg", "audit.csv", "edits.csv", "edits.parquet", "audit.json")
+    full = replace(found, files=tuple(folder / name for name in names))
+    edits = full.edits_frame()
+    save_table(csv_frame(edits), folder / "edits.csv")
+    save_table(edits, folder / "edits.parquet")
+    for name in ("index.html", "audit.svg", "audit.csv", "audit.json"):
+        full.save(folder / name)
+    return full
+
+
+def forecast_audit(
+    models: str | Sequence[str] = "minilm",
+    data: str | Path | Sequence[str] = "imdb",
+    *,
+    kinds: Sequence[str] | None = None,
+    texts: int | None = None,
+    quick: bool = False,
+    target: int | str = "cosine",
+    draws: int = DRAWS,
+    out: Path | str | None = None,
+    seed: int = 0,
+    encoding: str | None = None,
+    workers: int | None = None,
+    progress: Progress = silent,
+) -> SweepForecast:
+    """Time and memory of what is left of an audit on this machine."""
+    count = texts if texts is not None else QUICK if quick else TEXTS
+    chosen = collect(
+        data, kinds=kinds, texts=count, seed=seed, encoding=encoding, progress=progress
+    )
+    jobs = [
+        job for some in _jobs(_names(models), chosen, target, draws, seed).values() for job in some
+    ]
+    machines = Machines(workers)
+    left = jobs
+    if out is not None and Path(out).exists():
+        store = Store(Path(out) / "store")
+        left = [job for job in jobs if job.key not in store]
+    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(jobs))
+
+
+def _names(models: str | Sequence[str]) -> list[ModelName]:
+    asked = [models] if isinstance(models, str) else list(models)
+    names = list(dict.fromkeys(ModelName.of(str(one)) for one in asked))
+    if not names:
+        raise InputError("a model", "none", "name one: minilm")
+    return names
+
+
+def _jobs(
+    names: Sequence[ModelName], chosen: Cases, target: int | str, draws: int, seed: int
+) -> dict[ModelName, list[AuditJob]]:
+    if draws < 0:
+        raise InputError("draws ≥ 0", draws, "leave it out")
+    found = {}
+    for name in names:
+        sha256 = locate(name.model).digest
+        found[name] = jobs_of(chosen.cases, name, sha256, str(target), draws, seed)
+    return found
+
+
+def _measured(
+    name: ModelName, chosen: Cases, jobs: Sequence[AuditJob], store: Store, tally: Tally
+) -> tuple[list[Measured], list[Refused]]:
+    """The texts whose jobs are done, and those that failed."""
+    records = dict(store.records([job.key for job in jobs if job.key in store]))
+    measured: list[Measured] = []
+    failed: list[Refused] = []
+    for number, case in enumerate(chosen.cases):
+        key = jobs[number // CHUNK].key
+        if key in records:
+            output = records[key].outputs["texts"][number % CHUNK]
+            if "error" in output:
+                failed.append(Refused(number + 1, f"{case.id}: {output['error']}"))
+            else:
+                measured.append(measured_of(case, output))
+        elif key in tally.failures:
+            failed.append(Refused(number + 1, f"{case.id}: {tally.failures[key]}"))
+    if not measured:
+        reason = failed[0].reason if failed else "interrupted before the first text was done"
+        raise WordswayError(f"{name} has no results ({reason}): run the same command again")
+    return measured, failed
+
+
+def _scored(
+    name: ModelName,
+    encoder: Encoder,
+    chosen: Cases,
+    measured: Sequence[Measured],
+    failed: Sequence[Refused],
+    moved: tuple[Retrieval, ...],
+    seed: int,
+) -> ModelAudit:
+    """What the finished texts say of a model."""
+    scores = [kind_score(measured, kind, seed) for kind in chosen.kinds]
+    return ModelAudit(
+        str(name),
+        encoder.probe.describe() | {"pooling": encoder.probe.pooling},
+        tuple(score for score in scores if score is not None),
+        keeping_scores(measured),
+        blind_spots(measured),
+        moved,
+        tuple(measured),
+        tuple(failed),
+    )

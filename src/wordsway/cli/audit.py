@@ -1,0 +1,122 @@
+"""`wordsway audit`: does a model notice the word that matters?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordsway.cli import options as opt
+from wordsway.cli.pairs import Models
+from wordsway.cli.progress import echo_json, progress_line
+
+OUT = Path("out/audit")
+
+
+def audit_command(
+    model: Models = None,
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            help="imdb, everyday, medical, legal, packaged, a file of texts, or of pairs "
+            "(columns a,b,kind or text,word,replacement,kind).",
+        ),
+    ] = "imdb",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="A kind of turning edit; several times for several."),
+    ] = None,
+    texts: Annotated[
+        int | None, typer.Option("--texts", help="Texts per kind: 200, with --quick 40.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A fifth of the texts: under two minutes with minilm.")
+    ] = False,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            help="cosine, pooled, a layer's number, logits (of a classifier), next-token.",
+        ),
+    ] = "cosine",
+    draws: Annotated[int, typer.Option("--draws", help="Random real words beside each edit.")] = 6,
+    documents: Annotated[
+        str | None,
+        typer.Option("--documents", help="A file of documents: how do their ranks move?"),
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option("--fail-under", help="KIND=X: exit 1 if an AUC falls short of X; all=X, too."),
+    ] = None,
+    seed: opt.Seed = 0,
+    encoding: opt.Encoding = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the page, the tables and the store.")
+    ] = OUT,
+    workers: opt.Workers = None,
+    cluster: opt.Cluster = None,
+    memory: opt.WorkersMemory = None,
+    retry_failed: opt.RetryFailed = False,
+    forecast: opt.Foretell = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """A league of models: how well does each notice a word that turns the meaning?
+
+    Kill it at any time: the same command goes on where it was.
+
+    Example: wordsway audit --quick --model minilm --fail-under negation=0.7
+    """
+    from wordsway.audit.audit import audit, forecast_audit
+
+    names = model or ["minilm"]
+    if forecast:
+        with progress_line() as progress:
+            cost = forecast_audit(
+                names,
+                data,
+                kinds=kind,
+                texts=texts,
+                quick=quick,
+                target=target,
+                draws=draws,
+                out=out,
+                seed=seed,
+                encoding=encoding,
+                workers=workers,
+                progress=progress,
+            )
+        echo_json(cost.to_dict()) if as_json else cost.show()
+        return
+    with progress_line() as progress:
+        result = audit(
+            names,
+            data,
+            kinds=kind,
+            texts=texts,
+            quick=quick,
+            target=target,
+            draws=draws,
+            documents=documents,
+            fail_under=fail_under or (),
+            out=out,
+            seed=seed,
+            encoding=encoding,
+            workers=workers,
+            cluster=cluster,
+            memory=None if memory is None else opt.bytes_of(memory),
+            retry_failed=retry_failed,
+            progress=progress,
+        )
+    if as_json:
+        echo_json(result.to_dict())
+    else:
+        result.show()
+        typer.echo(f"written: {', '.join(str(path) for path in result.files)}")
+    for line in result.gate:
+        typer.echo(line, err=True)
+    for name, one in result.failed:
+        typer.echo(f"{name}: {one.reason}", err=True)
+    if result.gate or result.failed or result.interrupted:
+        raise typer.Exit(1)

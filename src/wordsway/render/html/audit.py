@@ -1,0 +1,217 @@
+"""An audit as HTML: the league, a picture per kind, the worst blind spots, the edits used."""
+
+from __future__ import annotations
+
+from wordsway.audit.edits.edit import Edit
+from wordsway.audit.edits.kinds import RULES
+from wordsway.audit.result import Audit, ModelAudit
+from wordsway.audit.scores import BlindSpot
+from wordsway.escape import html_line, html_name
+from wordsway.format import format_seconds
+from wordsway.render.html import elements, fragments, pages
+from wordsway.render.html.audit_chart import colour, profile_chart
+from wordsway.render.html.page import page_around
+from wordsway.render.html.pairs import marked_change
+from wordsway.render.numbers import number, small
+from wordsway.render.wording.audit import (
+    ABOVE,
+    AUC,
+    BLIND,
+    LAYERS,
+    above,
+    heading,
+    interval,
+    layers,
+    percent,
+)
+from wordsway.render.wording.pairs import models_facts
+from wordsway.render.wording.provenance import provenance
+
+#: Edits of each kind that are shown as examples, and refused rows.
+EXAMPLES, REFUSED = 5, 50
+
+
+@fragments.register(Audit)
+def audit_fragment(audit: Audit) -> str:
+    """The league, a picture per kind, and the worst blind spots."""
+    parts = [elements.paragraph(f"<b>{html_line(heading(audit))}</b>"), *_gate(audit)]
+    parts += [elements.heading("<b>League</b>"), _league(audit), elements.soft(AUC)]
+    parts += [elements.heading("<b>Every kind</b>"), _key(audit), _pictures(audit)]
+    parts += [_details(audit), elements.soft(f"{BLIND} {ABOVE} {LAYERS}")]
+    for model in audit.models:
+        if model.blind_spots:
+            title = f"blind spots of <b>{html_name(model.name)}</b>"
+            parts.append(elements.folded(title, _spots(model)))
+    parts += _ranks(audit)
+    parts.append(elements.folded("edits that were used", _examples(audit)))
+    parts += [elements.soft(str(one)) for one in audit.refused[:REFUSED]]
+    about = f"{audit.draws} random words beside each edit · seed {audit.seed}"
+    return elements.frame([*parts, elements.source(f"{about} · {format_seconds(audit.seconds)}")])
+
+
+@pages.register(Audit)
+def audit_page(audit: Audit) -> str:
+    more = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
+    facts = provenance(audit, more | models_facts([model.about for model in audit.models]))
+    title = "Does the model notice the word that matters?"
+    return page_around(title, audit_fragment(audit), facts, audit.to_dict())
+
+
+def _gate(audit: Audit) -> list[str]:
+    look = "color:#b3401b;font-weight:600"
+    return [f'<div style="{look}">{html_line(line)}</div>' for line in audit.gate]
+
+
+def _league(audit: Audit) -> str:
+    heads = [("kind", elements.WORD)]
+    heads += [(html_name(model.name), elements.RIGHT) for model in audit.models]
+    rows = [
+        (html_line(kind), *(_cell(model, kind) for model in audit.models)) for kind in audit.kinds
+    ]
+    means = (f"<b>{number(model.mean_auc)}</b>" for model in audit.models)
+    rows.append(("<b>mean AUC</b>", *means))
+    return elements.table(heads, rows)
+
+
+def _cell(model: ModelAudit, kind: str) -> str:
+    """AUC on a ground that is orange above one half and blue below."""
+    score = model.kind(kind)
+    if score is None:
+        return "–"
+    part = min(1.0, abs(score.auc - 0.5) * 2)
+    ground = elements.tint(part, elements.HEAT if score.auc >= 0.5 else elements.COLD)
+    return f'<span style="{ground};padding:.1em .4em;border-radius:.25em">{interval(score)}</span>'
+
+
+def _key(audit: Audit) -> str:
+    """The colours of the models."""
+    marks = []
+    for at, model in enumerate(audit.models):
+        dot = f'<span style="color:{colour(at)};font-size:1.3em">●</span>'
+        marks.append(f'<span style="margin-right:1.2em">{dot} {html_name(model.name)}</span>')
+    return elements.paragraph("".join(marks))
+
+
+def _pictures(audit: Audit) -> str:
+    """AUC over the layers, a picture per kind."""
+    pictures = []
+    for kind in audit.kinds:
+        found = [(at, model.kind(kind)) for at, model in enumerate(audit.models)]
+        profiles = [(at, score.layers) for at, score in found if score is not None]
+        about = RULES[kind].about if kind in RULES else "your own pairs"
+        caption = f"<b>{html_line(kind)}</b><br>{html_line(about)}"
+        look = "font-size:.9em;min-height:3.2em"
+        pictures.append(
+            f'<div style="flex:0 1 300px"><div style="{look}">{caption}</div>'
+            f"{profile_chart(profiles)}</div>"
+        )
+    look = "display:flex;flex-wrap:wrap;gap:1.2em 1.6em;margin:.6em 0"
+    return f'<div style="{look}">{"".join(pictures)}</div>'
+
+
+def _details(audit: Audit) -> str:
+    heads = (
+        ("kind", elements.WORD),
+        ("model", elements.WORD),
+        ("texts", elements.RIGHT),
+        ("AUC", elements.RIGHT),
+        ("turning", elements.RIGHT),
+        ("keeping", elements.RIGHT),
+        ("blind", elements.RIGHT),
+        ("above", elements.RIGHT),
+        ("heard", elements.LEFT),
+    )
+    rows = []
+    for kind in audit.kinds:
+        for model in audit.models:
+            score = model.kind(kind)
+            if score is not None:
+                rows.append(
+                    (
+                        html_line(kind),
+                        html_name(model.name),
+                        f"{score.texts:,}",
+                        interval(score),
+                        small(score.median_turning),
+                        small(score.median_keeping),
+                        percent(score.blind),
+                        above(score),
+                        layers(score),
+                    )
+                )
+    return elements.table(heads, rows)
+
+
+def _spots(model: ModelAudit) -> str:
+    heads = (
+        ("turning edit", elements.LEFT),
+        ("moves it", elements.RIGHT),
+        ("keeping edit of the same text", elements.LEFT),
+        ("moves it", elements.RIGHT),
+    )
+    rows = [
+        (
+            f'{_in_place(found)} <span style="{elements.SOFT}">{html_line(found.kind)}</span>',
+            small(found.change),
+            marked_change(found.keeping_before.strip(), found.keeping_after.strip()),
+            small(found.keeping_change),
+        )
+        for found in model.blind_spots
+    ]
+    return elements.table(heads, rows)
+
+
+def _in_place(found: BlindSpot) -> str:
+    edit = Edit(found.text, found.start, found.before, found.after, found.kind, "turning")
+    return edited(edit)
+
+
+def edited(edit: Edit) -> str:
+    """A text with its edit in place, as HTML."""
+    before, behind = edit.text[: edit.start], edit.text[edit.end :]
+    space = " " if behind[:1].isalnum() else ""
+    change = marked_change(edit.before.strip(), edit.after.strip())
+    return f"{html_line(before)}{change}{space}{html_line(behind)}"
+
+
+def _ranks(audit: Audit) -> list[str]:
+    rows = [
+        (
+            html_name(model.name),
+            html_line(one.kind),
+            html_line(one.role),
+            f"{one.queries:,}",
+            percent(one.stays),
+            percent(one.first_stays),
+            f"{one.first_rank:g}",
+        )
+        for model in audit.models
+        for one in model.retrieval
+    ]
+    if not rows:
+        return []
+    heads = (
+        ("model", elements.WORD),
+        ("kind", elements.WORD),
+        ("edit", elements.WORD),
+        ("queries", elements.RIGHT),
+        ("top ten stays", elements.RIGHT),
+        ("first stays", elements.RIGHT),
+        ("its rank then", elements.RIGHT),
+    )
+    return [elements.folded("how the ranks of documents move", elements.table(heads, rows))]
+
+
+def _examples(audit: Audit) -> str:
+    """A few edits of every kind, turning and keeping."""
+    found: dict[str, list[Edit]] = {}
+    for text in audit.models[0].measured if audit.models else ():
+        for edit in text.edits:
+            found.setdefault(edit.kind, []).append(edit)
+    heads = (("kind", elements.LEFT), ("", elements.LEFT), ("edit", elements.LEFT))
+    rows = [
+        (html_line(kind), html_line(edit.role), edited(edit))
+        for kind, edits in found.items()
+        for edit in edits[:EXAMPLES]
+    ]
+    return elements.table(heads, rows)

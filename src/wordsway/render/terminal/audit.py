@@ -1,0 +1,118 @@
+"""An audit for a person at a terminal: the league, every kind, the worst blind spots."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from wordsway.audit.result import Audit, ModelAudit
+from wordsway.escape import one_line, shortened
+from wordsway.format import format_seconds
+from wordsway.render.numbers import number, small
+from wordsway.render.terminal import panels
+from wordsway.render.terminal.tables import Column, Fitted, bar, table
+from wordsway.render.wording.audit import (
+    AUC,
+    BLIND,
+    change,
+    heading,
+    interval,
+    layers,
+    percent,
+    spot,
+)
+
+#: Blind spots that are shown per model, rows that were refused, and columns of a bar.
+SPOTS, REFUSED, BARS = 3, 5, 12
+
+
+@panels.register(Audit)
+def audit_panel(audit: Audit) -> RenderableType:
+    """The league, every kind in every model, and the worst blind spots."""
+    return Fitted(lambda width, colours: _audit(audit, width))
+
+
+def _audit(audit: Audit, width: int) -> RenderableType:
+    parts: list[RenderableType] = [Text(one_line(heading(audit))), Text()]
+    if len(audit.models) > 1:
+        parts += [_league(audit), Text()]
+    parts += [_kinds(audit), Text(f"{AUC} {BLIND}", style="dim"), Text()]
+    for model in audit.models:
+        parts += _spots(model, width)
+    parts += _ranks(audit)
+    parts += [Text(one_line(line), style="bold red") for line in audit.gate]
+    parts += [Text(one_line(str(one)), style="yellow") for one in audit.refused[:REFUSED]]
+    if len(audit.refused) > REFUSED:
+        parts.append(Text(f"… and {len(audit.refused) - REFUSED:,} more rows refused"))
+    unused = f" · {audit.unused:,} sentences without an edit" if audit.unused else ""
+    about = f"{audit.draws} random words beside each edit · seed {audit.seed}"
+    time = format_seconds(audit.seconds)
+    return Group(*parts, Text(f"{about}{unused} · {time}", style="dim"))
+
+
+def _league(audit: Audit) -> RenderableType:
+    columns = (Column("model", "left", width=30), "mean AUC", Column("", "left", least=BARS))
+    rows = [
+        (
+            model.name,
+            number(model.mean_auc),
+            Text(bar(model.mean_auc, 1.0, BARS), style="dark_orange3"),
+        )
+        for model in audit.models
+    ]
+    return table(columns, rows)
+
+
+def _kinds(audit: Audit) -> RenderableType:
+    columns = (
+        Column("kind", "left", width=13),
+        Column("model", "left", width=14),
+        Column("AUC", least=17),
+        "turning",
+        "keeping",
+        "blind",
+        Column("heard", "left", width=22, style="dim"),
+    )
+    rows = []
+    for kind in audit.kinds:
+        name = kind
+        for model in audit.models:
+            score = model.kind(kind)
+            if score is not None:
+                turning, keeping = small(score.median_turning), small(score.median_keeping)
+                blind = percent(score.blind)
+                about = (model.name, interval(score), turning, keeping, blind, layers(score))
+                rows.append((name, *about))
+                name = ""
+    return table(columns, rows)
+
+
+def _spots(model: ModelAudit, width: int) -> list[RenderableType]:
+    if not model.blind_spots:
+        return []
+    title = Text.assemble("blind spots of ", (shortened(model.name, 40), "bold"))
+    parts: list[RenderableType] = [title]
+    for found in model.blind_spots[:SPOTS]:
+        edit = one_line(change(found.before, found.after))
+        parts.append(Text(f"  {shortened(found.text, 2 * width)}", overflow="fold"))
+        parts.append(Text.assemble("    ", (edit, "bold"), f" moves it by {one_line(spot(found))}"))
+    return [*parts, Text()]
+
+
+def _ranks(audit: Audit) -> list[RenderableType]:
+    rows = [
+        (model.name, one.kind, one.role, one.queries, percent(one.stays), percent(one.first_stays))
+        for model in audit.models
+        for one in model.retrieval
+    ]
+    if not rows:
+        return []
+    columns = (
+        Column("model", "left", width=20),
+        Column("kind", "left", width=14),
+        Column("edit", "left", width=8),
+        "queries",
+        "top ten stays",
+        "first stays",
+    )
+    return [table(columns, rows), Text()]

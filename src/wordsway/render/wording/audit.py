@@ -1,0 +1,91 @@
+"""What every medium says of an audit."""
+
+from __future__ import annotations
+
+from wordsway.audit.result import Audit
+from wordsway.audit.retrieval import Retrieval
+from wordsway.audit.scores import BlindSpot, KindScore
+from wordsway.render.numbers import small
+
+AUC = (
+    "AUC: the probability that an edit that turns the meaning moves the model more than one that "
+    "keeps it, in the same text; 0.5 means that the model does not tell them apart. In brackets: "
+    "the 95 % interval over texts."
+)
+BLIND = "Blind: the share of turning edits that move the model less than the median keeping edit."
+ABOVE = "Above: the median share of random real words in the same place that move the model less."
+LAYERS = (
+    "Heard: the first layer that tells turning from keeping edits (its interval lies above 0.5). "
+    "Lost: the layer from which on none does any more."
+)
+
+
+def heading(audit: Audit) -> str:
+    """What was asked, of how many texts."""
+    kinds = len(audit.kinds)
+    return (
+        f"{audit.texts:,} texts ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
+        f"turning edits, by {target(audit)}"
+    )
+
+
+def target(audit: Audit) -> str:
+    """The target in words."""
+    named = {
+        "cosine": "the cosine distance of the pooled embedding",
+        "pooled": "the relative change of the pooled embedding",
+        "logits": "the relative change of the logits",
+        "next-token": "the divergence of the next token (nats)",
+    }
+    return named.get(audit.target, f"the cosine distance of layer {audit.target}")
+
+
+def interval(score: KindScore | None) -> str:
+    """AUC and its interval."""
+    if score is None:
+        return "–"
+    return f"{score.auc:.3f} ({score.low:.2f}–{score.high:.2f})"
+
+
+def percent(share: float | None) -> str:
+    """A share, 0 to 1, in percent."""
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def above(score: KindScore) -> str:
+    """Medians of the percentiles: turning, keeping."""
+    if score.percentile is None or score.percentile_keeping is None:
+        return "–"
+    return f"{score.percentile:.0f} / {score.percentile_keeping:.0f} %"
+
+
+def layers(score: KindScore) -> str:
+    """Where a kind is heard, and where it is lost."""
+    if score.heard is None:
+        return "not heard"
+    lost = "" if score.lost is None else f", lost in {score.lost}"
+    return f"from layer {score.heard}{lost}"
+
+
+def spot(found: BlindSpot) -> str:
+    """What a blind spot is, in numbers."""
+    return (
+        f"{small(found.change)}, while “{change(found.keeping_before, found.keeping_after)}” "
+        f"({found.keeping}) moves it by {small(found.keeping_change)}"
+    )
+
+
+def change(before: str, after: str) -> str:
+    """
+    >>> change("good", "bad"), change("", "not "), change("not ", "")
+    ('good → bad', '+ not', '− not')
+    """
+    gone, come = before.strip(), after.strip()
+    if gone and come:
+        return f"{gone} → {come}"
+    return f"+ {come}" if come else f"− {gone}"
+
+
+def stays(row: Retrieval) -> str:
+    """How a ranking moved, in one sentence."""
+    return f"{row.stays:.0%} of the top ten stays"

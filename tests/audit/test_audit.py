@@ -1,0 +1,132 @@
+"""The verb and the command, through the experiment engine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import tiny
+import wordsway as ws
+from wordsway.audit.audit import forecast_audit
+from wordsway.audit.cases import collect
+from wordsway.audit.job import CHUNK, jobs_of, measured_of
+from wordsway.audit.models import ModelName
+from wordsway.cli.app import run
+from wordsway.errors import InputError
+from wordsway.models.files import locate
+
+TEXTS = [
+    "the film isn't good, and the plot was not bad.",
+    "it's a fine film, and she is always good.",
+    "they do not like the film, and it was very good.",
+    "he is good, and you can't see the cast.",
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny.save(tmp_path_factory.mktemp("tiny")))
+
+
+def without_time(found: ws.Audit) -> dict[str, Any]:
+    return found.to_dict() | {"seconds": 0, "files": []}
+
+
+def test_a_league(model: str, tmp_path: Path) -> None:
+    found = ws.audit([model, f"{model}:random=1"], TEXTS, draws=3, out=tmp_path, workers=1)
+    document = json.loads(found.to_json())
+    assert {one["name"] for one in document["models"]} == {model, f"{model}:random=1"}
+    first = document["models"][0]["kinds"][0]
+    fields = "kind texts auc low high median_turning median_keeping blind"
+    assert set(fields.split()) <= set(first)
+    assert 0 <= first["low"] <= first["auc"] <= first["high"] <= 1
+    assert len(first["layers"]) == 4
+    aucs = [one["mean_auc"] for one in document["models"]]
+    assert aucs == sorted(aucs, reverse=True)
+    edits = pandas.read_parquet(tmp_path / "edits.parquet")
+    assert set(edits["role"]) == {"turning", "keeping"} and len(edits) == 2 * len(edits) // 2
+    assert all(path.is_file() for path in found.files) and len(found.files) == 6
+    assert "wordsway" in found.versions
+
+
+@pytest.mark.slow
+def test_tables_are_the_same_for_any_number_of_workers(model: str, tmp_path: Path) -> None:
+    one = ws.audit(model, TEXTS, draws=3, workers=1)
+    two = ws.audit(model, TEXTS, draws=3, out=tmp_path, workers=2)
+    assert without_time(one) == without_time(two)
+    again = ws.audit(model, TEXTS, draws=3, out=tmp_path, workers=1)  # from the store
+    assert without_time(again) == without_time(two)
+    assert (tmp_path / "edits.csv").read_bytes()
+    pandas.testing.assert_frame_equal(one.frame(), two.frame())
+
+
+def test_a_job_is_its_content(model: str) -> None:
+    cases = collect(TEXTS).cases
+    (job,) = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 2, 0)
+    assert job.key == replace(job).key and job.key != replace(job, draws=3).key
+    outputs = json.loads(json.dumps(job.run()))
+    for case, output in zip(cases, outputs["texts"], strict=True):
+        measured = measured_of(case, output)
+        assert len(measured.changes) == len(case.edits) and measured.changes[0].value > 0
+    assert job.cost().work > 0 and job.estimate() > 0
+    with pytest.raises(InputError, match="other files"):
+        replace(job, model_sha256="0" * 64).run()
+
+
+def test_a_text_has_the_same_numbers_beside_any_other(model: str) -> None:
+    cases = collect(TEXTS).cases * 10
+    jobs = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 1, 0)
+    assert [len(job.texts) for job in jobs] == [CHUNK, len(cases) - CHUNK]
+    first = jobs[0].run()["texts"]
+    assert replace(jobs[0], texts=jobs[0].texts[:1]).run()["texts"] == first[:1]
+
+
+def test_a_forecast_counts_what_is_left(model: str) -> None:
+    cost = forecast_audit([model], TEXTS, draws=2, workers=1)
+    assert cost.left == cost.total == 1 and cost.seconds > 0
+
+
+def test_bad_requests(model: str) -> None:
+    for given, message in (
+        ({"models": []}, "a model"),
+        ({"fail_under": ["humour=0.5"]}, "that is measured"),
+        ({"draws": -1}, "draws"),
+        ({"data": ["Guten Tag, das ist gut."]}, "can be edited"),
+        ({"texts": 0}, "texts ≥ 1"),
+    ):
+        how: dict[str, Any] = {"models": model, "data": TEXTS} | given
+        with pytest.raises(InputError, match=message):
+            ws.audit(**how)
+
+
+@pytest.mark.slow
+def test_texts_that_fail_are_told(model: str) -> None:
+    long = "it's a fine film, and he is good, " + "it's very very fine, " * 8 + "too."
+    found = ws.audit(model, [*TEXTS, long], draws=0, workers=1)
+    assert len(found.failed) == 1 and "at most 64 tokens" in found.failed[0][1].reason
+
+
+@pytest.mark.slow
+def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\n" + "\n".join(f'"{text}"' for text in TEXTS) + "\n\n", "utf-8")
+    documents = tmp_path / "documents.txt"
+    documents.write_text("\n".join(f"the film was {'very ' * n}good" for n in range(12)), "utf-8")
+    base = ["audit", "--model", model, "--data", str(path), "--draws", "0", "--workers", "1"]
+    base += ["--out", str(tmp_path / "out")]
+    assert run([*base, "--documents", str(documents), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["models"][0]["retrieval"][0]["queries"] >= 1
+    assert (tmp_path / "out" / "index.html").is_file()
+    assert run([*base, "--fail-under", "all=1", "--fail-under", "antonyms=0"]) == 1
+    said = capsys.readouterr()
+    assert "is below 1" in said.err and "AUC" in said.out
+    assert run([*base, "--forecast"]) == 0
+    assert run([*base, "--fail-under", "negation"]) == 2
+    (tmp_path / "empty.csv").write_text("", "utf-8")
+    assert run(["audit", "--model", model, "--data", str(tmp_path / "empty.csv")]) == 2

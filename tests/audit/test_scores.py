@@ -1,0 +1,315 @@
+"""Cases and scores against their naive versions; sanity checks on models that are known."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import tiny
+from wordsway import data
+from wordsway.audit.background import Place, background, place_of
+from wordsway.audit.cases import Case, Cases, collect
+from wordsway.audit.changes import Change, changes
+from wordsway.audit.edits.edit import Edit
+from wordsway.audit.edits.kinds import KEEPING, TURNING
+from wordsway.audit.encoder import Encoder, relative
+from wordsway.audit.gate import below, parse_gate
+from wordsway.audit.models import ModelName
+from wordsway.audit.result import ModelAudit, keeping_scores
+from wordsway.audit.retrieval import TOP, documents_of, embedded, retrieval
+from wordsway.audit.scores import Measured, blind_spots, bootstrap, heard_and_lost, kind_score
+from wordsway.audit.sentences import packaged
+from wordsway.errors import InputError
+from wordsway.models.probe import Probe
+
+
+def edit(kind: str, after: str, role: str = "turning", text: str = "It is good.") -> Edit:
+    return Edit(text, 6, "good", after, kind, role)  # type: ignore[arg-type]
+
+
+def change(value: float, *, share: float | None = 50.0) -> Change:
+    return Change(value, share, 0.1, 1 - value, (0.0, value), (0.0, value))
+
+
+def texts(values: Sequence[tuple[float, Sequence[float]]]) -> list[Measured]:
+    """A text per (turning, keepings)."""
+    found = []
+    for number, (turning, keepings) in enumerate(values):
+        edits = [edit("negation", f"bad{number}")]
+        edits += [edit("synonyms", f"fine{at}", "keeping") for at in range(len(keepings))]
+        values_of = tuple(map(change, (turning, *keepings)))
+        found.append(Measured(str(number), "It is good.", tuple(edits), values_of))
+    return found
+
+
+def test_auc_is_the_naive_one() -> None:
+    draw = random.Random(0)
+    values = [
+        (draw.choice([0.1, 0.2, 0.3]), [draw.choice([0.1, 0.2, 0.3]) for _ in range(at % 3 + 1)])
+        for at in range(50)
+    ]
+    score = kind_score(texts(values), "negation", seed=0)
+    assert score is not None and score.texts == 50
+    naive = sum(
+        sum((x > y) + 0.5 * (x == y) for y in keepings) / len(keepings) for x, keepings in values
+    )
+    assert score.auc == pytest.approx(naive / 50)
+    assert score.low < score.auc < score.high
+    every = [y for _, keepings in values for y in keepings]
+    assert score.median_keeping == median(every)
+    assert score.blind == pytest.approx(np.mean([x < median(every) for x, _ in values]))
+    assert score.layers[0].auc == 0.5 and score.layers[1].auc == pytest.approx(score.auc)
+
+
+def test_the_interval_covers_what_it_should() -> None:
+    """Of many audits of a model whose AUC is 0.7, about 95 % have it in their interval."""
+    draws = np.random.default_rng(0)
+    inside = 0
+    for number in range(80):
+        (score,) = bootstrap((draws.random((60, 1)) < 0.7).astype(float), number, "negation")
+        inside += score.low <= 0.7 <= score.high
+    assert 0.85 * 80 <= inside <= 80
+
+
+def test_scores_depend_on_the_seed_alone() -> None:
+    some = texts([(0.1 * at, [0.2]) for at in range(9)])
+    assert kind_score(some, "negation", 1) == kind_score(some, "negation", 1)
+    assert kind_score(some, "units", 1) is None
+    assert heard_and_lost([]) == (None, None)
+
+
+def test_blind_spots_are_the_worst_and_differ() -> None:
+    found = blind_spots(texts([(0.01, [0.5]), (0.3, [0.2]), (0.1, [0.2, 0.4])]))
+    assert [(spot.after, spot.keeping_change) for spot in found] == [("bad0", 0.5), ("bad2", 0.4)]
+    assert found[0].ratio == pytest.approx(50) and found[0].edited == "It is bad0."
+    same = texts([(0.01, [0.5]), (0.02, [0.5])])
+    twice = [Measured("1", one.text, same[0].edits, one.changes) for one in same]
+    assert len(blind_spots(twice)) == 1
+
+
+def test_cases_are_drawn_by_the_seed() -> None:
+    first = collect("packaged", texts=10, seed=1)
+    assert first == collect("packaged", texts=10, seed=1)
+    assert first != collect("packaged", texts=10, seed=2)
+    counts = Counter(one.kind for case in first.cases for one in case.edits)
+    assert all(counts[kind] <= 10 for kind in TURNING)
+    assert counts["negation"] == counts["antonyms"] == counts["numbers"] == 10
+    for case in first.cases:
+        assert {one.role for one in case.edits} == {"turning", "keeping"}
+        assert len({one.kind for one in case.edits}) == len(case.edits)
+
+
+def test_cases_of_reviews_are_sentences() -> None:
+    found = collect("imdb", kinds=["negation", "antonyms"], texts=5)
+    assert found.source == "imdb" and len(found.cases) >= 5
+    for case in found.cases:
+        assert 8 <= len(case.text.split()) <= 31 and case.id.startswith("imdb:")
+
+
+def test_own_texts_and_pairs(tmp_path: Path) -> None:
+    own = tmp_path / "texts.csv"
+    own.write_text("text\nThe film isn't good.\nDas ist nicht gut.\n\n,\n", "utf-8")
+    found = collect(own)
+    assert [case.text for case in found.cases] == ["The film isn't good."]
+    assert found.unused == 1
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(
+        "a,b,kind\nThe door is open.,The door is closed.,safety\n"
+        "The door is open.,The door is not shut.,keeping\n"
+        "It's safe.,It's unsafe.,safety\nNo comment at all,No remark at all,keeping\n"
+        "Tür auf,Tür zu,safety\n",
+        "utf-8",
+    )
+    found = collect(pairs)
+    assert found.kinds == ("safety",)
+    assert [[one.kind for one in case.edits] for case in found.cases] == [
+        ["safety", "keeping"],
+        ["safety", "contractions"],
+    ]
+    assert [one.row for one in found.refused] == [4, 5]
+    for text, message in (("text\nGuten Tag!\n", "can be edited"), ("a,b\nx,y\n", "turns and one")):
+        own.write_text(text, "utf-8")
+        with pytest.raises(InputError, match=message):
+            collect(own)
+    with pytest.raises(InputError, match="kinds among"):
+        collect("packaged", kinds=["humour"])
+    with pytest.raises(InputError, match="not there"):
+        collect("nowhere.csv")
+
+
+def audited(model: Probe, cases: Cases, draws: int = 0) -> list[Measured]:
+    encoder = Encoder(model)
+    return [
+        Measured(
+            case.id,
+            case.text,
+            case.edits,
+            tuple(
+                changes(
+                    encoder,
+                    case.text,
+                    [Place(one.start, one.before, one.after) for one in case.edits],
+                    draws=draws,
+                    seed=0,
+                )
+            ),
+        )
+        for case in cases.cases
+    ]
+
+
+def test_the_gate() -> None:
+    score = kind_score(texts([(0.1, [0.2]), (0.3, [0.2])]), "negation", 0)
+    assert score is not None
+    model = ModelAudit("m", {}, (score,), (), (), (), ())
+    assert list(below(parse_gate(["negation=0.5"]), [model])) == []
+    (line,) = below(parse_gate({"all": 0.6}), [model])
+    assert line == "m: negation 0.500 (0.00 to 1.00) is below 0.6".replace("0.00", "0.000").replace(
+        "1.00)", "1.000)"
+    )
+    for wrong in (["negation"], ["negation=high"], ["=0.5"], ["negation=1.5"]):
+        with pytest.raises(InputError, match="KIND=X"):
+            parse_gate(wrong)
+    with pytest.raises(InputError, match="that is measured"):
+        parse_gate(["humour=0.5"]).check(["negation"])
+
+
+def test_names_of_models() -> None:
+    assert ModelName.of("a/b:random=7") == ModelName("a/b", 7)
+    assert str(ModelName.of("minilm:random")) == "minilm:random"
+
+
+def test_keeping_scores() -> None:
+    (score,) = keeping_scores(texts([(0.1, [0.2, 0.4])]))
+    assert (score.kind, score.edits) == ("synonyms", 2) and score.median == pytest.approx(0.3)
+    assert set(KEEPING) >= {score.kind}
+
+
+def deaf(folder: Path, words: Sequence[str], out: Path) -> Path:
+    """A copy of a BERT that cannot tell these words from [MASK] (or from the first of them)."""
+    shutil.copytree(folder, out, dirs_exist_ok=True)
+    (out / "manifest.json").unlink(missing_ok=True)
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if name.endswith("word_embeddings.weight"))
+    tokenizer = Probe(folder).reader.tokenizer
+    mask = tokenizer.token_to_id("[MASK]") or tokenizer.token_to_id(words[0])
+    for word in words:
+        weights[name][tokenizer.token_to_id(word)] = weights[name][mask]
+    save_file(weights, out / "model.safetensors", metadata={"format": "pt"})
+    return out
+
+
+def test_a_model_that_cannot_tell_two_words_apart_is_blind(tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "tiny")
+    model = Probe(deaf(folder, ["good", "bad"], tmp_path / "deaf"))
+    given = ["the film isn't good and the cast was fine", "it isn't a bad plot and she was good"]
+    measured = audited(model, collect(given, kinds=["antonyms"]))
+    score = kind_score(measured, "antonyms", 0)
+    assert score is not None
+    assert (score.auc, score.blind, score.median_turning) == (0.0, 1.0, 0.0)
+    assert score.heard is None
+    assert blind_spots(measured)[0].change == 0.0
+
+
+@pytest.mark.slow
+def test_a_model_that_is_deaf_to_not_is_found_out(tmp_path: Path) -> None:
+    folder = data.get("minilm").folder
+    model = Probe(deaf(folder, ["not"], tmp_path / "deaf"))
+    cases = collect("packaged", kinds=["negation"], texts=60)
+    hears, misses = (
+        kind_score(audited(one, cases), "negation", 0) for one in (Probe("minilm"), model)
+    )
+    assert hears is not None and misses is not None
+    assert hears.low > 0.75 and misses.auc < 0.7 and misses.high < hears.low
+
+
+class BagOfWords(Encoder):
+    """The mean of word vectors, without place and context: one layer."""
+
+    def __init__(self, probe: Probe) -> None:
+        super().__init__(probe)
+        self.layer = 1
+
+    def pooled(self, texts: Sequence[str]) -> torch.Tensor:
+        rows = []
+        for ids in self.tokens(texts):
+            vectors = self.probe.layers.words(torch.tensor([ids[1:-1]]))[0].double()
+            rows.append(vectors.mean(0).expand(2, -1))
+        return torch.stack(rows)
+
+
+def test_a_mean_of_word_vectors_notices_not_as_any_other_word() -> None:
+    """Inserting w into n words moves the mean v by (w − v)/(n + 1), whatever w means."""
+    model = BagOfWords(Probe("minilm"))
+    shares = []
+    for _, text in packaged("medical")[:12]:
+        at = text.index(" ", 12) + 1
+        edited = f"{text[:at]}not {text[at:]}"
+        (found,) = changes(model, text, [place_of(text, edited)], draws=40, seed=0)
+        v, w = model.pooled([text, "not"])[:, -1]
+        n = len(model.tokens([text])[0]) - 2
+        expected = float((w - v).norm() / ((n + 1) * v.norm()))
+        assert found.layers[-1] == pytest.approx(expected, rel=1e-5)
+        others = background(text, place_of(text, edited), 40, 0)
+        beside = relative(v, model.pooled(others)[:, -1])
+        shares.append(float((beside < found.layers[-1]).double().mean()))
+        assert 0.5 < found.layers[-1] / float(beside.median()) < 1.5
+    assert np.mean(shares) < 0.5  # a frequent word lies near the mean: even less than others
+
+
+@pytest.mark.slow
+def test_the_random_twin_hears_no_meaning() -> None:
+    """With random weights what counts is how many tokens change: one for one, nothing is heard."""
+    drawn = collect("imdb", kinds=["antonyms"], texts=150)
+    single = tuple(
+        Case(case.id, case.text, tuple(one for one in case.edits if _one_for_one(one)))
+        for case in drawn.cases
+    )
+    cases = Cases(tuple(case for case in single if len(case.edits) == 2), ("antonyms",), "imdb")
+    assert len(cases.cases) > 50
+    twin, trained = (
+        kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms", 0) for seed in (0, None)
+    )
+    assert twin is not None and trained is not None
+    assert 0.35 < twin.auc < 0.65
+    assert trained.low > 0.75
+
+
+def _one_for_one(one: Edit) -> bool:
+    return one.kind in ("antonyms", "synonyms") and one.before.isalpha() and one.after.isalpha()
+
+
+def test_ranks_of_documents(tmp_path: Path) -> None:
+    model = Encoder(Probe(tiny.save(tmp_path / "tiny")))
+    words = ("film", "plot", "cast", "good", "bad", "dull", "fine", "very", "not", "she", "he")
+    lines = [f"the {one} was {two}" for one in words for two in words if one != two]
+    path = tmp_path / "documents.txt"
+    path.write_text("\n".join(lines), "utf-8")
+    documents = documents_of(str(path))
+    assert documents == lines
+    same, other = "the film was good", "they not very dull"
+    edits = (
+        Edit(same, 0, same, same, "none", "keeping"),
+        Edit(same, 0, same, other, "all", "turning"),
+    )
+    found = {
+        row.kind: row
+        for row in retrieval(model, [Measured("1", same, edits, (change(0), change(1)))], documents)
+    }
+    assert (found["none"].stays, found["none"].first_stays, found["none"].first_rank) == (1, 1, 1)
+    vectors = embedded(model, [*documents, same, other])
+    scores = vectors[-2:] @ vectors[:-2].T
+    tops = [set(scores[row].topk(TOP).indices.tolist()) for row in (0, 1)]
+    assert found["all"].stays == pytest.approx(len(tops[0] & tops[1]) / TOP)
+    path.write_text("only one", "utf-8")
+    with pytest.raises(InputError, match="more than 10 documents"):
+        documents_of(str(path))
