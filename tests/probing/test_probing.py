@@ -20,9 +20,11 @@ from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
 from wordsway.probing import swap as swapping
 from wordsway.probing.attract import attract, pull
-from wordsway.probing.search import Blocks, Effort, worst
-from wordsway.probing.swap import candidates, swap
-from wordsway.probing.words import forecast, words
+from wordsway.probing.candidates import candidates
+from wordsway.probing.forecasting import forecast
+from wordsway.probing.search import Effort
+from wordsway.probing.swap import swap
+from wordsway.probing.words import words
 
 TEXT = "the film was good , films and the plot"
 #: Float32 forward passes in batches of several sizes agree within this, relatively.
@@ -89,51 +91,39 @@ def test_words_are_what_their_witnesses_do(folders, name):
     recomputed with transformers alone.
     """
     probe = Probe(folders[name])
-    result = words(TEXT, probe, layer=2, seed=3)
-    assert [one.word for one in result.words] == [
-        "the",
-        "film",
-        "was",
-        "good",
-        ",",
-        "films",
-        "and",
-        "the",
-        "plot",
-    ]
-    assert [one.index for one in result.words] == list(range(9)) and len(result.words[5].rows) == 2
+    result = words(TEXT, probe, layer=2, tiers=("local",), seed=3)
+    assert [word.word for word in result.words] == TEXT.split()
+    assert [word.index for word in result.words] == list(range(9))
     prepared = probe.read(TEXT)
     before = own_states(folders[name], prepared.embeds[None])
-    for one in result.words:
-        rows = list(one.rows)
-        assert one.delta.shape == (len(rows), prepared.embeds.shape[1])
-        assert (
-            float(one.delta.norm())
-            <= float(prepared.embeds[rows].norm()) * (1 + 1e-5)
-            == pytest.approx(one.radius * (1 + 1e-5), rel=1e-5)
-        )
+    for word in result.words:
+        rows = list(word.rows)
+        assert word.delta.shape == word.direction.shape == (len(rows), prepared.embeds.shape[1])
+        length = float(prepared.embeds[rows].norm()) / len(rows) ** 0.5
+        assert float(word.delta.norm()) <= length * (1 + 1e-5)
+        assert word.radius == pytest.approx(length, rel=1e-5)
         moved = prepared.embeds[None].clone()
-        moved[0, rows] += one.delta
+        moved[0, rows] += word.delta
         after = own_states(folders[name], moved)
         truth = [float((a - b).norm() / b.norm()) for a, b in zip(after, before, strict=True)]
-        assert one.profile == pytest.approx(truth, rel=1e-4, abs=1e-6)
-        assert one.sensitivity == one.profile[2] and len(one.noise) == len(truth)
-        assert one.sensitivity > one.noise[2], "the worst Δ is worse than noise"
-    frame = result.frame()
-    assert len(frame) == 9 * (result.layers + 1) and frame[frame["searched"]][
-        "change"
-    ].tolist() == [o.sensitivity for o in result.words]
-    document = json.loads(result.to_json(deltas=True))
-    assert torch.tensor(document["words"][0]["delta"]).shape == result.words[0].delta.shape
+        assert word.profile == pytest.approx(truth, rel=1e-4, abs=1e-6)
+        assert word.sensitivity == pytest.approx(word.profile[2], rel=1e-4)
+        assert word.sensitivity > word.noise[2], "the worst direction is worse than noise"
+        small = prepared.embeds[None].clone()
+        small[0, rows] += 1e-2 * length * word.direction
+        near = own_states(folders[name], small)[2]
+        response = float((near - before[2]).norm() / before[2].norm()) / 1e-2
+        assert response == pytest.approx(word.local, rel=0.06), "the direction is its witness"
 
 
+@pytest.mark.slow
 def test_the_search_is_as_good_as_plain_ascent(folders):
     """Adam on Δ from 6 starts and 300 steps, plain autograd and projection: never more than 2 %
     above ours.
     """
     probe = Probe(folders["bert"])
     prepared = probe.read(TEXT)
-    result = words(TEXT, probe, only=[1, 5])
+    result = words(TEXT, probe, tiers=("curve",), only=[1, 5])
     base = probe.layers.every(prepared.embeds[None])[-1].detach()
     for one in result.words:
         best = 0.0
@@ -152,38 +142,8 @@ def test_the_search_is_as_good_as_plain_ascent(folders):
         assert one.sensitivity >= 0.98 * best
 
 
-def test_a_word_does_not_depend_on_its_company(folders):
-    """All words in one batch, one by one, and in batches that a small memory forces: the same
-    values (float64).
-    """
-    probe = Probe(folders["bert"], dtype="float64")
-    prepared = probe.read(TEXT)
-    chosen, effort = list(prepared.words), Effort(2, 4, 6)
-    together = worst(probe, Blocks(prepared, chosen, 1.0), 3, effort=effort, seed=1, memory=2**30)[
-        1
-    ]
-    alone = torch.cat(
-        [
-            worst(probe, Blocks(prepared, [one], 1.0), 3, effort=effort, seed=1, memory=2**30)[1]
-            for one in chosen
-        ]
-    )
-    tight = worst(probe, Blocks(prepared, chosen, 1.0), 3, effort=effort, seed=1, memory=2**20)[1]
-    torch.testing.assert_close(alone, together, rtol=1e-6, atol=0)
-    torch.testing.assert_close(tight, together, rtol=1e-6, atol=0)
-    quick = Effort(1, 0, 5)
-    together = worst(probe, Blocks(prepared, chosen, 1.0), 3, effort=quick, seed=1, memory=2**30)[1]
-    alone = torch.cat(
-        [
-            worst(probe, Blocks(prepared, [one], 1.0), 3, effort=quick, seed=1, memory=2**30)[1]
-            for one in chosen
-        ]
-    )
-    torch.testing.assert_close(alone, together, rtol=1e-6, atol=0)
-
-
 def test_minilm_equals_transformers_and_its_twin_differs(minilm):
-    result = words("I love her much", minilm, twin=True, effort=0.001)
+    result = words("I love her much", minilm, twin=True, tiers=("local",))
     assert result.layers == 6 and result.layer == 6 and result.model["name"] == "minilm"
     prepared = minilm.read("I love her much")
     one = result.top
@@ -206,14 +166,14 @@ def test_minilm_equals_transformers_and_its_twin_differs(minilm):
 def test_half_precision_stays_in_the_ball(folders):
     probe = Probe(folders["bert"], dtype="bfloat16")
     embeds = probe.read(TEXT).embeds.double()
-    for one in words(TEXT, probe, effort=0.1).words:
+    for one in words(TEXT, probe, tiers=("local",)).words:
         assert float(one.delta.double().norm()) <= float(embeds[list(one.rows)].norm())
 
 
 def test_layers_behind_and_at_the_input(bert):
-    at_words = words(TEXT, bert, layer="input", only=["good"], effort=0.001)
+    at_words = words(TEXT, bert, layer="input", only=["good"])
     assert at_words.layer == 0 and at_words.words[0].profile[0] > 0
-    at_input = words(TEXT, bert, layer=1, at="input", only=["good"], effort=0.001)
+    at_input = words(TEXT, bert, layer=1, at="input", only=["good"], tiers=("local",))
     embeds = bert.read(TEXT, "input").embeds
     expected = float(at_input.words[0].delta.norm() / embeds.norm())
     assert at_input.words[0].profile[0] == pytest.approx(expected, rel=1e-5)
@@ -233,18 +193,7 @@ def test_small_moves_are_linear(bert):
 def test_forecasts_of_long_texts(bert):
     cost = forecast(" ".join(["film"] * 40), bert)
     assert cost.words == 40 and cost.tokens == 42 and cost.seconds > 0 and cost.bytes > 0
-    assert (
-        Effort.of(4, 6) == Effort()
-        and Effort.of(300, 400).passes < Effort.of(100, 110).passes < Effort().passes
-    )
-    assert [Effort.of(4, 6, effort).passes for effort in (0.01, 0.5, 1, 2, 10)] == [
-        6,
-        29,
-        58,
-        116,
-        580,
-    ]
-    assert Effort.of(300, 400, effort=100).passes > Effort().passes
+    assert [Effort.of(effort).passes for effort in (0.01, 0.5, 1, 2, 10)] == [1, 29, 58, 116, 580]
 
 
 @pytest.mark.parametrize(
@@ -396,7 +345,7 @@ def test_a_classifier_is_judged_by_its_logits(tmp_path):
             for one in ("good", found.swaps[0].word)
         )
     assert found.swaps[0].change == pytest.approx(
-        float((best - base).norm() / base.norm()), rel=1e-4
+        float((best - base).norm() / base.norm()), rel=1e-3
     )
     assert found.target == "logits" and found.worst is not None and found.worst > 0
     with pytest.raises(InputError, match="saved with a classifier"):
@@ -488,7 +437,7 @@ def test_requests_that_no_search_can_answer(minilm, capsys):
             attract("the film", 1, minilm, reach=reach)
     with pytest.raises(MemoryBudgetError, match="raise the budget"):
         words("the film was good " * 40, minilm, memory=2**20)
-    with pytest.raises(InputError, match="at least 1 MiB, got 0 MB"):
+    with pytest.raises(InputError, match="at least 1 MiB"):
         words("the film", minilm, memory=1000)
     with pytest.raises(InputError, match="a head between 1 and 12"):
         attract("the film", 1, minilm, head="²")
@@ -535,8 +484,8 @@ def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
                 text,
                 "--model",
                 str(folders["bert"]),
-                "--effort",
-                "0.001",
+                "--tier",
+                "mean-local",
                 "--html",
                 str(page),
             ]
@@ -547,7 +496,9 @@ def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
     assert "\x1b" not in out and "\x00" not in out
     shown = page.read_text("utf-8")
     assert "<script>alert" not in shown and "\x00" not in shown and "\x1b" not in shown
-    assert run(["words", text, "--model", str(folders["bert"]), "--effort", "0.001", "--json"]) == 0
+    assert (
+        run(["words", text, "--model", str(folders["bert"]), "--tier", "mean-local", "--json"]) == 0
+    )
     document = json.loads(capsys.readouterr().out)
     assert document["text"] == text and document["words"]
 
@@ -564,7 +515,7 @@ def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
         (["words", "film", "--device", "moon"], "a device"),
         (["swap", "film", "--word", "plot"], "one word of the text"),
         (["swap", "film", "--target", "mood"], "a layer"),
-        (["words", "film", "--layer", "words"], "a layer: input, last or 0 to"),
+        (["words", "film", "--layer", "words"], "a layer: input, last or its number"),
         (["swap", "film", "--top", "0"], "top"),
         (["swap", "film", "--out", "a.gif"], "ends in"),
         (["swap", "film", "--among", "missing.txt"], "one word per line"),

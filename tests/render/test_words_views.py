@@ -7,25 +7,36 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import pandas
 import pytest
 from rich.console import Console
 
 from pages import HARMFUL, HOSTILE, Page, printed
+from probed import words_of
 from wordsway.errors import InputError
 from wordsway.escape import readable
-from wordsway.probing.results import Swap, Swaps, Words, WordSway
-from wordsway.reading import word_spans
+from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.render.files import WRITERS, save
+from wordsway.render.html.swaps import swaps_page
 from wordsway.render.html.words import words_fragment, words_page
-from wordsway.render.numbers import number, times
+from wordsway.render.html.words_chart import curve_chart, profile_chart
+from wordsway.render.numbers import number
 from wordsway.render.plot.fonts import drawable
 from wordsway.render.plot.words import SHOWN, words_figure
 from wordsway.render.terminal.swaps import swaps_panel
 from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
 from wordsway.render.wording.swaps import in_place
-from wordsway.render.wording.words import over_noise, pieces, ranked, worst_layer
+from wordsway.render.wording.words import (
+    TITLES,
+    headline,
+    pieces,
+    ranked,
+    ranks,
+    scale,
+    shades,
+)
 
 SHORT = "The film was not bad, but the end of the film was."
 LONG = " ".join(["one two three four five six"] * 50)
@@ -37,75 +48,6 @@ TEXTS = {
     "one": "x" * 300,
     "hebrew": "שלום עולם, שלום",
 }
-ABOUT = {"model": "tiny/<b>model</b>", "model_sha256": "0123abcd" * 8, "width": 16}
-VERSIONS = {"wordsway": "0.9", "torch": "2.4"}
-
-
-def words_of(
-    text: str, *, layers: int = 6, layer: int = 4, twin: bool = False, swaps: bool = False
-) -> Words:
-    """A result with numbers that differ from word to word and layer to layer, none of them round."""
-    found = []
-    for index, (start, end) in enumerate(word_spans(text)):
-        scale = 0.0123 + 0.7177 * (index * 7919 % 101) / 101
-        profile = tuple(
-            scale * (1.31 - 0.07 * (at - layer + 1) ** 2 / layers) for at in range(layers + 1)
-        )
-        noise = tuple(value / (3.3 + index % 5) for value in profile)
-        other = tuple(value / 2.7 for value in profile) if twin else None
-        found.append(
-            WordSway(
-                index,
-                text[start:end],
-                start,
-                end,
-                (index + 1,),
-                profile[layer],
-                profile,
-                noise,
-                9.876,
-                other,
-            )
-        )
-    given: tuple[Swaps, ...] = ()
-    if swaps and found:
-        best = tuple(
-            Swap(word, 0.5123 - 0.1 * at, 7 + at)
-            for at, word in enumerate(["</script>", "\x1b[2Jgone", "שלום", "[red]x"])
-        )
-        given = (
-            Swaps(
-                text,
-                0,
-                found[0].word,
-                f"layer {layer}",
-                best,
-                30522,
-                64,
-                0.8111,
-                ABOUT,
-                5,
-                1.25,
-                VERSIONS,
-            ),
-        )
-    tokens = ("[CLS]", *(word.word for word in found), "[SEP]")
-    return Words(
-        text,
-        tuple(found),
-        tokens,
-        layer,
-        layers,
-        0.875,
-        "words",
-        ABOUT,
-        11,
-        12.5,
-        321.0,
-        "converged",
-        VERSIONS,
-        given,
-    )
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -138,47 +80,91 @@ def test_styles_of_the_terminal_are_ours_alone():
     )
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_the_table_says_the_results_numbers_largest_first(width):
-    words = words_of(SHORT)
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("tier", TITLES)
+def test_the_table_says_the_results_numbers_largest_first(width, tier):
+    words = words_of(SHORT, tier=tier)
     rows = [
         line.split()
         for line in printed(words_panel(words), width).splitlines()
-        if re.match(r" *\d+ +\S+ +[\d.e-]+ ", line)
+        if re.match(r" *[\d–]+ +\d+ +\S+ ", line)
     ]
     assert len(rows) == len(words.words)
+    labels = ranks(words)
     for row, place in zip(rows, ranked(words), strict=True):
         word = words.words[place]
-        assert row[:3] == [str(word.index), word.word, number(word.sensitivity)], (
-            "repeated words stay distinct by their index"
-        )
-        assert str(worst_layer(word)) in row[3:] and times(over_noise(word, words.layer)) in row[3:]
-    values = [float(row[2]) for row in rows]
+        value = word.score(tier)[0]
+        assert row[:2] == [labels[place], str(word.index)], "repeated words stay distinct"
+        assert number(value) in row
+    values = [words.words[place].score(tier)[0] for place in ranked(words)]
     assert values == sorted(values, reverse=True)
 
 
 def test_a_long_text_is_shown_whole_and_its_table_counts_the_rest():
-    words = words_of(LONG)
+    words = words_of(LONG, full=False)
     shown = printed(words_panel(words), 80)
     plain = re.sub("[¹²³⁴⁵]", "", shown)
     assert " ".join(plain.split()).count("one two three four five six") == 50
     assert "and 285 more words" in shown
     tail = " ".join(shown.split())
-    for said in (
-        "tiny/<b>model</b>",
-        "layer 4 of 6",
-        "ρ = 0.875",
-        "12.5 s",
-        "321 MB",
-        "converged",
-        "seed 11",
-    ):
+    for said in ("tiny/<b>model</b>", "layer 4 of 6", "12.5 s", "321 MB", "converged", "seed 11"):
         assert said in tail
+
+
+def test_what_a_number_means_is_said_in_every_view():
+    """The tier's name, the sentence that explains it, and "most" only where it holds."""
+    for tier, meaning in (("real-words", "another real word"), ("mean-local", "small random")):
+        words = words_of(SHORT, tier=tier)
+        views = [printed(words_panel(words), 100), words_page(words), words_fragment(words)]
+        for view in views:
+            flat = " ".join(re.sub("<[^>]+>", "", view).split())
+            assert meaning in flat and TITLES[tier] in flat and "layer 4 of 6 most" in flat
+            assert "not known to the tokenizer: not" in flat and "[UNK]" in flat
+    tied = [replace(word, mean_local_error=1.0) for word in words.words]
+    level_ground = replace(words, words=tuple(tied))
+    for view in (printed(words_panel(level_ground), 100), words_page(level_ground)):
+        flat = " ".join(re.sub("<[^>]+>", "", view).split())
+        assert "no word stands out" in flat and "most" not in flat.split("rank")[0]
+    assert set(shades(level_ground)) == {0.5}, "noise gets no colours"
+    best = max(words.words, key=lambda word: word.mean_local)
+    close = replace(best, index=99, mean_local=0.999 * best.mean_local)
+    pair = replace(words, words=(*words.words, close))
+    assert "cannot be told apart" in headline(pair).text and len(headline(pair).names) == 2
+
+
+def test_the_scale_spans_the_values():
+    words = words_of(SHORT)
+    values = [word.real.mean for word in words.words]
+    assert scale(words) == (min(values), max(values))
+    assert min(shades(words)) == 0.0 and max(shades(words)) == 1.0
+
+
+def test_a_classifier_says_its_labels():
+    words = words_of(SHORT)
+    real = replace(words.words[0].real, flips=3, flip="dull")
+    flipping = replace(words.words[0], real=real)
+    judged = replace(words, words=(flipping, *words.words[1:]), label="POSITIVE", probability=0.91)
+    assert "predicted label: POSITIVE, probability 0.910" in printed(words_panel(judged), 100)
+    assert "3 of 8 random words flip the label, such as “dull”" in words_page(judged)
+    swaps = replace(
+        words_of(SHORT, swaps=True).swaps[0],
+        label="POSITIVE",
+        probability=0.91,
+        flips=7,
+        swaps=(Swap("dull", 0.4, 7, "NEGATIVE", 0.123, -0.77),),
+    )
+    for width in (40, 100):
+        shown = " ".join(printed(swaps_panel(swaps), width).split())
+        assert "NEGATIVE" in shown and "0.123" in shown and "-0.77" in shown
+        assert "Predicted label: POSITIVE, probability 0.910" in shown
+        assert "7 of which flip the label" in shown
+    page = swaps_page(swaps)
+    assert "NEGATIVE" in page and "0.123" in page and "7 of which flip the label" in page
 
 
 def test_colours_are_ordered_and_have_a_mark_each_without_colour():
     values = [0.0, 0.09, 0.2, 0.41, 0.6, 0.8, 1.0]
-    assert [level(value, 1.0) for value in values] == [0, 0, 1, 2, 3, 4, 5]
+    assert [level(value) for value in values] == [0, 0, 1, 2, 3, 4, 5]
     codes = [style.split("#")[2] for style in HEAT[2:]]
     pure = [
         max(parts) - min(parts)
@@ -186,14 +172,14 @@ def test_colours_are_ordered_and_have_a_mark_each_without_colour():
     ]
     assert pure == sorted(pure) and pure[0] < pure[-1] / 4, "from grey to orange"
     words = words_of(SHORT)
-    top = words.top.sensitivity
+    shade = shades(words)
     shown = re.sub(r"\s+", " ", printed(words_panel(words), 80))
     marked = "".join(
-        text + (MARKS[level(words.words[place].sensitivity, top)] if place is not None else "")
+        text + (MARKS[level(shade[place])] if place is not None else "")
         for text, place in pieces(words)
     )
     assert marked in shown
-    assert f"{MARKS[5]} {top:.2g}" in shown, "the legend ends at the largest S"
+    assert f"{MARKS[5]} {scale(words)[1]:.2g}" in shown, "the legend ends at the largest value"
     quiet = printed(words_panel(words), 80, colours=True, no_color=True)
     assert marked in re.sub(r"\s+", " ", re.sub("\x1b\\[[0-9;]*m", "", quiet)), (
         "NO_COLOR at a terminal"
@@ -302,19 +288,17 @@ def test_html_says_the_results_numbers():
     words = words_of(SHORT, twin=True, swaps=True)
     document = words_page(words)
     links = re.findall(
-        r'<a class="w" href="#w(\d+)" style="background:rgba\(213,94,0,([\d.]+)\)" title="([^"]*)">([^<]*)</a>',
+        r'<a class="w" href="#w(\d+)" style="background:rgba\(213,94,0,([\d.]+)\)" '
+        r'title="([^"]*)">([^<]*)</a>',
         document,
     )
     assert [text for *_, text in links] == [word.word for word in words.words]
+    shade = shades(words)
     for place, depth, title, _ in links:
         word = words.words[int(place)]
-        assert (
-            f"S = {number(word.sensitivity)} " in title
-            and times(over_noise(word, words.layer)) in title
-        )
-        assert float(depth) == pytest.approx(
-            0.78 * word.sensitivity / words.top.sensitivity, abs=6e-4
-        )
+        assert number(word.real.mean) in title and "real words" in title
+        expected = 0.78 * (0.06 + 0.94 * shade[int(place)])
+        assert float(depth) == pytest.approx(expected, abs=6e-4)
     cards = re.findall(r'<div class="card" id="w(\d+)">(.*?)</details>', document, flags=re.DOTALL)
     assert [int(place) for place, _ in cards] == ranked(words)
     for place, card in cards:
@@ -325,36 +309,47 @@ def test_html_says_the_results_numbers():
         ]
         for line, values in zip(told, (word.profile, word.noise, word.twin or ()), strict=True):
             assert line == pytest.approx(values, rel=1e-3)
-        assert len(re.findall("<circle", card)) == len(word.profile)
+        for said in (word.mean_local, word.local, word.real.mean, word.sensitivity, word.upper):
+            assert number(said) in card
+        assert len(re.findall('<circle class="draw"', card)) == 8
+        assert len(re.findall('<circle class="worst"', card)) == len(word.profile) + 3
     fragment = words_fragment(words)
     for word in words.words:
-        assert (
-            number(word.sensitivity) in fragment
-            and times(over_noise(word, words.layer)) in fragment
-        )
-    for said in ("0123abcd" * 8, "ρ = 0.875", "4 of 6", "12.5 s", "torch 2.4", "63.2 %", "30,522"):
+        assert number(word.real.mean) in fragment and number(word.local) in fragment
+    for said in ("0123abcd" * 8, "ρ = 1", "4 of 6", "12.5 s", "torch 2.4", "63.2 %", "30,522"):
         assert said in document
 
 
-def test_the_chart_draws_the_profile_to_scale():
-    words = words_of("alone")
-    card = words_page(words).split('<div class="card"')[1]
-    points = [
-        tuple(map(float, one))
-        for one in re.findall(r'<circle class="worst" cx="([\d.]+)" cy="([\d.]+)"', card)
-    ]
-    ticks = {
-        float(text): float(y)
-        for y, text in re.findall(
-            r'<text x="42" y="([\d.]+)" text-anchor="end">([\d.]+)</text>', card
-        )
-    }
-    (low, y_low), (high, y_high) = min(ticks.items()), max(ticks.items())
-    for value, (_, y) in zip(words.words[0].profile, points, strict=True):
-        assert y + 4 == pytest.approx(
-            y_low + (y_high - y_low) * (value - low) / (high - low), abs=0.2
-        )
-    assert [x for x, _ in points] == sorted(x for x, _ in points)
+def test_the_charts_draw_to_scale():
+    word = words_of("alone").words[0]
+    for chart, values in (
+        (profile_chart(word, 4), word.profile),
+        (curve_chart(word.curve, None), [point.lower for point in word.curve]),
+    ):
+        points = [
+            tuple(map(float, place))
+            for place in re.findall(r'<circle class="worst" cx="([\d.]+)" cy="([\d.]+)"', chart)
+        ]
+        ticks = {
+            float(text): float(y)
+            for y, text in re.findall(
+                r'<text x="42" y="([\d.]+)" text-anchor="end">([\d.]+)</text>', chart
+            )
+        }
+        (low, y_low), (high, y_high) = min(ticks.items()), max(ticks.items())
+        for value, (_, y) in zip(values, points, strict=True):
+            expected = y_low + (y_high - y_low) * (value - low) / (high - low)
+            assert y + 4 == pytest.approx(expected, abs=0.2)
+        assert [x for x, _ in points] == sorted(x for x, _ in points)
+    assert 'class="ceiling"' in curve_chart(word.curve, 2.3)
+
+
+def test_a_long_text_makes_a_page_of_moderate_size():
+    """512 words of mean local alone: less than a megabyte, and no chart is drawn for nothing."""
+    text = " ".join(f"word{number}" for number in range(512))
+    page = words_page(words_of(text, full=False))
+    assert len(page) < 1_000_000 and page.count("<svg") == 0
+    assert page.count('class="w"') == 512
 
 
 def test_swaps_of_a_word_that_was_not_searched_are_listed_too():
@@ -369,26 +364,22 @@ def test_figures_show_the_numbers_of_the_words(name):
     figure = words_figure(words)
     if not words.words:
         return
-    heat, bars = figure.axes[:2]
-    shown = sorted(ranked(words)[:SHOWN])
+    shown = [words.words[place] for place in sorted(ranked(words)[:SHOWN])]
+    order = [words.tier, *(tier for tier in words.tiers if tier != words.tier)]
+    for axes, tier in zip(figure.axes, order, strict=False):
+        assert [patch.get_width() for patch in axes.patches] == [w.score(tier)[0] for w in shown]
+        assert [text.get_text().strip() for text in axes.texts] == [
+            number(word.score(tier)[0]) for word in shown
+        ]
+        assert TITLES[tier] in axes.get_xlabel()
+    heat = figure.axes[len(order)]
     assert [float(value) for value in heat.collections[0].get_array().ravel()] == [
-        v for place in shown for v in words.words[place].profile
+        value for word in shown for value in word.profile
     ]
-    assert [patch.get_width() for patch in bars.patches] == [
-        words.words[place].sensitivity for place in shown
-    ]
-    assert [text.get_text().strip() for text in bars.texts] == [
-        number(words.words[place].sensitivity) for place in shown
-    ]
-    assert list(bars.lines[0].get_xdata()) == [
-        words.words[place].noise[words.layer] for place in shown
-    ]
-    labels = [label.get_text() for label in heat.get_yticklabels()]
-    assert len(set(labels)) == len(labels) == len(shown) and not any(
-        HARMFUL.search(label) for label in labels
-    )
-    frame = heat.patches[0]
-    assert frame.get_x() + 0.5 == words.layer
+    assert heat.patches[0].get_x() + 0.5 == words.layer
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert len(set(labels)) == len(labels) == len(shown)
+    assert not any(HARMFUL.search(label) for label in labels)
 
 
 def test_characters_that_no_font_has_are_replaced():
@@ -418,14 +409,14 @@ def test_files_are_whole_and_equal_results_give_equal_bytes(tmp_path, kind, name
 
 def test_tables_come_back_as_they_were(tmp_path):
     words = words_of(HOSTILE.replace("\ud800", ""))
-    frame = words.frame().astype({"twin": float})
+    frame = words.frame()
     pandas.testing.assert_frame_equal(
         pandas.read_parquet(save(words, tmp_path / "a.parquet")), frame, check_dtype=False
     )
-    csv = pandas.read_csv(
-        save(words, tmp_path / "a.csv"), keep_default_na=False, na_values={"twin": [""]}
-    )
-    pandas.testing.assert_frame_equal(csv, frame, check_dtype=False)
+    csv = pandas.read_csv(save(words, tmp_path / "a.csv"), keep_default_na=False)
+    assert list(csv.columns) == list(frame.columns) and len(csv) == len(frame)
+    assert csv["real_mean"].tolist() == pytest.approx(frame["real_mean"].tolist())
+    assert csv["word"].tolist() == frame["word"].tolist()
     assert json.loads(
         save(words_of(HOSTILE), tmp_path / "a.json").read_text("utf-8")
     ) == json.loads(words_of(HOSTILE).to_json())

@@ -7,7 +7,7 @@ here fails it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from experiment_examples import (
     sweep_forecast,
     tour,
 )
+from probed import words_of
 from wordsway.audit.background import place_of
 from wordsway.audit.changes import Change
 from wordsway.audit.edits.edit import Edit
@@ -44,7 +45,7 @@ from wordsway.probing.attention import Attention, AttentionMap
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
 from wordsway.probing.differences import word_edits
-from wordsway.probing.results import Swap, Swaps, Words, WordSway
+from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.reading import Token, word_spans
 from wordsway.result import Result
 from wordsway.sensitivity import Sensitivity, WordSensitivity
@@ -96,30 +97,7 @@ def sensitivity(text: str) -> Sensitivity:
 
 
 def words(text: str) -> Words:
-    found = []
-    for index, (start, end) in enumerate(word_spans(text)[:12]):
-        profile = tuple((0.0123 + 0.07 * index) * (1 + layer / 7) for layer in range(5))
-        noise = tuple(value / 3.3 for value in profile)
-        found.append(
-            WordSway(
-                index, text[start:end], start, end, (index + 1,), profile[3], profile, noise, 9.876
-            )
-        )
-    return Words(
-        text=text,
-        words=tuple(found),
-        tokens=("[CLS]", *tokens_of(text), "[SEP]"),
-        layer=3,
-        layers=4,
-        reach=1.0,
-        at="words",
-        model=MODEL,
-        seed=11,
-        seconds=12.5,
-        peak_mb=321.0,
-        status="converged",
-        versions=VERSIONS,
-    )
+    return replace(words_of(text), model=MODEL)
 
 
 def swaps(text: str) -> Swaps:
@@ -363,7 +341,7 @@ class Example:
 
 EXAMPLES: dict[type[Result], Example] = {
     Sensitivity: Example(sensitivity, (0.4321, 0.8765, 0.4198, 0.8531), (0.4321, 0.8765, 0.4198)),
-    Words: Example(words, (0.01757, 0.1176, 0.2176), (0.0123, 0.0823)),
+    Words: Example(words, (0.6217, 1.084, 0.1977), (0.6217, 1.084, 0.1977)),
     Swaps: Example(swaps, (0.5123, 0.4667, 0.8111, 30522), (0.5123, 0.4667, 7)),
     Comparison: Example(comparison, (0.0567, 0.0678), (0.0456, 0.1234)),
     Attention: Example(attention, (1, 6, 12), tuple(matrices(8)[0][0, :2].tolist())),

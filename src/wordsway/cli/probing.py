@@ -5,7 +5,7 @@ the result goes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 
 from wordsway.cli.progress import echo_json
 from wordsway.errors import InputError
+from wordsway.progress import Progress
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def probe_of(
     device: str,
     dtype: str,
     remote_code: bool,
-    say: Callable[[str, int, int], None],
+    say: Progress,
     *,
     eager: bool = False,
 ) -> Probe:

@@ -31,14 +31,19 @@ def swap_command(
     word: Annotated[
         str | None,
         typer.Option(
-            "--word", help="The word to replace, by number or spelling; the last one by default."
+            "--word", help="The word to replace, by its spelling; the last one by default."
         ),
+    ] = None,
+    index: Annotated[
+        int | None, typer.Option("--index", help="The word to replace, by its number, from 0.")
     ] = None,
     model: Model = "minilm",
     target: Annotated[
         str,
         typer.Option(
-            "--target", "--layer", help="A layer's number, last, pooled, or a classifier's logits."
+            "--target",
+            "--layer",
+            help="A layer's number, last, all, pooled, cosine, logits or next-token.",
         ),
     ] = "last",
     top: Annotated[int, typer.Option("--top", help="Words to show.")] = 10,
@@ -57,6 +62,17 @@ def swap_command(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Evaluate every candidate exactly: minutes.")
     ] = False,
+    flip: Annotated[
+        bool,
+        typer.Option("--flip", help="With --target logits: only words that flip the label."),
+    ] = False,
+    plausible: Annotated[
+        bool,
+        typer.Option(
+            "--plausible",
+            help="Only words likely there, by the model's own head or their part of speech.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     memory: Annotated[float, typer.Option("--memory", help="Memory budget, in GiB.")] = 2.0,
     device: Device = "cpu",
@@ -71,24 +87,21 @@ def swap_command(
     Example: wordsway swap "I love her much" --word much
     """
     files = files_of(html, out)
-    sentence, budget = text_of(text), bytes_of(memory)
-    mine = None
-    if among is not None:
-        try:
-            mine = among.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(
-                "a text file with one word per line",
-                f"{among} ({error})",
-                "check the path and its encoding",
-            ) from None
-    with waiting("loading the model") as line:
-        from wordsway.probing.swap import swap
+    sentence = text_of(text)
+    budget = bytes_of(memory)
+    mine = None if among is None else _lines(among)
+    if word is not None and index is not None:
+        raise InputError("a word by --word or by --index", "both", "leave one out")
+    from wordsway.probing.swap import check_request, swap
+    from wordsway.probing.targets import check_target
 
+    check_request(top, kind, mine, flip, target)
+    check_target(target)
+    with waiting("loading the model") as line:
         probe = probe_of(model, device, dtype, remote_code, line)
         result = swap(
             sentence,
-            word,
+            word if index is None else index,
             probe,
             target=target,
             top=top,
@@ -96,8 +109,30 @@ def swap_command(
             keep_case=keep_case,
             among=mine,
             exhaustive=exhaustive,
+            flip=flip,
+            plausible=plausible,
+            same_part=_same_part if plausible else None,
             seed=seed,
             memory=budget,
             progress=line,
         )
     deliver(result, files, result.to_dict() if as_json else None)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            "a text file with one word per line",
+            f"{path} ({error})",
+            "check the path and its encoding",
+        ) from None
+
+
+def _same_part(word: str, other: str) -> bool:
+    """Whether WordNet knows both words in one part of speech."""
+    from wordsway.audit.wordnet import wordnet
+
+    net = wordnet()
+    return bool(net.parts(word.lower()) & net.parts(other.lower()))

@@ -25,6 +25,7 @@ from wordsway.cli.probing import (
 from wordsway.cli.progress import echo_json
 from wordsway.cli.waiting import waiting
 from wordsway.cli.words_batch import refuse, run_batch
+from wordsway.cli.words_request import Request, with_swaps
 from wordsway.errors import InputError
 
 
@@ -38,16 +39,59 @@ def words_command(
     ] = None,
     model: Model = "minilm",
     layer: Annotated[
-        str, typer.Option("--layer", help="The layer that is searched: 0 to L, or last.")
+        str, typer.Option("--layer", help="The layer that is judged: 0 (input) to L, or last.")
     ] = "last",
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            help="What moves: layer (see --layer), all, pooled, cosine, logits or next-token.",
+        ),
+    ] = "layer",
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tier",
+            help="What to measure: mean-local, local, real-words, curve; may be repeated. "
+            "By default the first three on short texts, the first on long ones.",
+        ),
+    ] = None,
+    colour: Annotated[
+        str | None,
+        typer.Option(
+            "--colour", "--color", help="The tier that words are coloured and ordered by."
+        ),
+    ] = None,
     word: Annotated[
         list[str] | None,
-        typer.Option("--word", help="Only this word, by number or spelling; may be repeated."),
+        typer.Option("--word", help="Only this word, by its spelling; may be repeated."),
+    ] = None,
+    index: Annotated[
+        list[int] | None,
+        typer.Option("--index", help="Only this word, by its number, from 0; may be repeated."),
     ] = None,
     reach: Annotated[
-        float,
-        typer.Option("--reach", help="ρ: Δ may be so many times as long as the word's embedding."),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--reach",
+            help="ρ: follow S(ρ) up to a Δ so many times as long as the word's embedding.",
+        ),
+    ] = None,
+    scaling: Annotated[
+        str,
+        typer.Option(
+            "--scaling", help="Rows count by their norm (frobenius) or alike (rows); auto chooses."
+        ),
+    ] = "auto",
+    draws: Annotated[
+        int | None, typer.Option("--draws", help="Real words per place; 32 by default.")
+    ] = None,
+    passes: Annotated[
+        int | None, typer.Option("--passes", help="Backward passes of mean local; 32 by default.")
+    ] = None,
+    cut: Annotated[
+        bool, typer.Option("--cut", help="Keep the beginning of a text that is too long.")
+    ] = False,
     at: Annotated[
         str,
         typer.Option(
@@ -56,20 +100,20 @@ def words_command(
         ),
     ] = "words",
     twin: Annotated[
-        bool, typer.Option("--twin", help="Also search a twin of the model with random weights.")
+        bool, typer.Option("--twin", help="Also look at a twin of the model with random weights.")
     ] = False,
     swaps: Annotated[
-        int, typer.Option("--swaps", help="Also find real words for the so many most moving ones.")
+        int, typer.Option("--swaps", help="Also find the worst real words for so many words.")
     ] = 0,
     effort: Annotated[
         float | None,
-        typer.Option("--effort", help="How long to search; 1 by default, 0.2 with --data."),
+        typer.Option("--effort", help="How long to search S(ρ); 1 by default."),
     ] = None,
     memory: Annotated[
         float | None,
         typer.Option(
             "--memory",
-            help="Memory of the search, in GiB, 2 by default; with --data of all workers together.",
+            help="Memory beside the model, in GiB, 2 by default; with --data of all workers.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
@@ -81,7 +125,8 @@ def words_command(
         Path | None,
         typer.Option(
             "--out",
-            help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a folder.",
+            help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a "
+            "folder.",
         ),
     ] = None,
     deltas: Annotated[
@@ -124,7 +169,7 @@ def words_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Which word of a text moves a pretrained model most, and in which layer? With --data: of many
+    """How far does changing each word of a text move a pretrained model? With --data: of many
     texts, which words in common?
 
     Example: wordsway words "I love her much" --html words.html
@@ -143,6 +188,14 @@ def words_command(
         one = {
             "a TEXT": text,
             "--word": word or None,
+            "--index": index or None,
+            "--colour": colour,
+            "--tier": tier or None,
+            "--target": target if target != "layer" else None,
+            "--scaling": scaling if scaling != "auto" else None,
+            "--draws": draws,
+            "--passes": passes,
+            "--cut": cut,
             "--twin": twin,
             "--swaps": swaps or None,
             "--html": html,
@@ -173,76 +226,51 @@ def words_command(
         )
         return
     refuse(many, "one text", "name many texts with --data, or leave it out")
-    effort, memory = 1.0 if effort is None else effort, 2.0 if memory is None else memory
-    from contextlib import suppress
-    from dataclasses import replace
-    from functools import partial
-
     from wordsway.format import format_bytes, format_seconds
 
     files = files_of(html, out)
     sentence = text_of(text)
-    budget = bytes_of(memory)
+    budget = bytes_of(2.0 if memory is None else memory)
+    request = Request(
+        layer=layer,
+        target=target,
+        tiers=tuple(tier or ()) or None,
+        colour=colour,
+        only=[*(word or ()), *(index or ())] or None,
+        reach=reach,
+        at=at,
+        scaling=scaling,
+        passes=passes,
+        draws=draws,
+        twin=twin,
+        cut=cut,
+        effort=1.0 if effort is None else effort,
+        memory=budget,
+    )
+    request.check()
+    if swaps < 0:
+        raise InputError("swaps ≥ 0", swaps, "leave it out for none")
     with waiting("loading the model") as line:
-        from wordsway.probing.swap import swap
-        from wordsway.probing.words import forecast as forecast_words
-        from wordsway.probing.words import words
-
         probe = probe_of(model, device, dtype, remote_code, line)
         if forecast:
-            cost = forecast_words(
-                sentence,
-                probe,
-                layer=layer,
-                only=word,
-                at=at,
-                twin=twin,
-                swaps=max(0, swaps),
-                effort=effort,
-                memory=budget,
-            )
-            fields = {
+            cost = request.forecast(sentence, probe, swaps)
+        else:
+            result = request.words(sentence, probe, seed, line)
+            result = with_swaps(result, probe, swaps, seed, budget, line)
+    if not forecast:
+        deliver(result, files, result.to_dict(deltas=deltas) if as_json else None)
+        return
+    if as_json:
+        echo_json(
+            {
                 "words": cost.words,
                 "tokens": cost.tokens,
                 "forecast_seconds": cost.seconds,
                 "forecast_peak_mb": cost.bytes / 1e6,
             }
-        else:
-            result = words(
-                sentence,
-                probe,
-                layer=layer,
-                only=word,
-                reach=reach,
-                at=at,
-                twin=twin,
-                seed=seed,
-                effort=effort,
-                memory=budget,
-                progress=line,
-            )
-            most = sorted(result.words, key=lambda one: -one.sensitivity)[: max(0, swaps)]
-            found = []
-            for at_word in (word.index for word in most):
-                with suppress(
-                    InputError
-                ):  # nothing can stand there: a sign that touches a word, for example
-                    how = partial(
-                        swap,
-                        target=result.layer,
-                        worst_case=False,
-                        seed=seed,
-                        memory=budget,
-                        progress=line,
-                    )
-                    found.append(how(sentence, at_word, probe))
-            result = replace(result, swaps=tuple(found))
-    if forecast:
-        if as_json:
-            echo_json(fields)
-        else:
-            typer.echo(
-                f"{cost.words} words, {cost.tokens} tokens: about {format_seconds(cost.seconds)}, {format_bytes(cost.bytes)} beside the model"
-            )
-        return
-    deliver(result, files, result.to_dict(deltas=deltas) if as_json else None)
+        )
+    else:
+        typer.echo(
+            f"{cost.words} words, {cost.tokens} tokens: about {format_seconds(cost.seconds)}, "
+            f"{format_bytes(cost.bytes)} beside the model"
+        )

@@ -18,8 +18,11 @@ from wordsway.experiments.speed import TYPICAL
 from wordsway.maps.registry import Cost
 from wordsway.models.files import locate
 from wordsway.models.probe import EMBEDDING_STAGES, Probe
-from wordsway.probing.search import Effort
-from wordsway.probing.words import DRAWS, check, forecast, words
+from wordsway.probing.forecasting import forecast, passes_per_word
+from wordsway.probing.inputs import check
+from wordsway.probing.local import PASSES
+from wordsway.probing.real_words import DRAWS
+from wordsway.probing.words import chosen_tiers, words
 from wordsway.reading import word_spans
 from wordsway.result import fields_of
 from wordsway.runtime import single_thread
@@ -30,13 +33,14 @@ from wordsway.text.clean import checked
 #: What tells these jobs from cells of a grid.
 KIND = "words"
 #: What a stored text means; raise it when the same content would give other numbers.
-VERSION = 1
+VERSION = 2
 #: Bytes that a search may take beside the model. It decides how words are batched, so it is the
 #: same everywhere.
 MEMORY = 512 * 2**20
-#: Tokens of a text that are read, and the effort of a search: about half a minute of one core per
-#: text for MiniLM.
+#: Tokens of a text that are read, and the effort of a curve S(ρ), where a reach asks for one.
 TOKENS, EFFORT = 64, 0.2
+#: What is measured of every word.
+TIERS = ("mean-local", "local")
 #: Hooks on a model's layers are the process's own: one search at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -52,7 +56,7 @@ class TextCell(Job):
     model: str
     model_sha256: str
     layer: int
-    reach: float = 1.0
+    reach: float | None = None
     at: str = "words"
     effort: float = EFFORT
     tokens: int = TOKENS
@@ -60,7 +64,7 @@ class TextCell(Job):
 
     def __post_init__(self) -> None:
         positive("tokens", self.tokens)
-        check(self.reach, self.effort)
+        check(1.0 if self.reach is None else self.reach, self.effort)
         if self.at not in EMBEDDING_STAGES:
             raise InputError(
                 f"a place among {', '.join(EMBEDDING_STAGES)}",
@@ -82,7 +86,8 @@ class TextCell(Job):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        numbers = {"reach": float(self.reach), "effort": float(self.effort)}
+        reach = None if self.reach is None else float(self.reach)
+        numbers = {"reach": reach, "effort": float(self.effort)}
         about = {"kind": KIND, "sha256": self.sha256, "version": VERSION}
         return fields_of(self) | numbers | about
 
@@ -123,8 +128,15 @@ class TextCell(Job):
         count = max(1, min(len(word_spans(self.text[: 40 * self.tokens])), self.tokens))
         tokens = min(self.tokens, round(1.25 * count) + 2)
         count = min(count, max(1, round(tokens / 1.25)))
-        plan = Effort.of(count, tokens, self.effort)
-        return count * tokens * (plan.passes + 0.4 * (DRAWS + 1))
+        each = passes_per_word(
+            chosen_tiers(TIERS, None, self.reach) or TIERS,
+            count,
+            reach=self.reach or 1.0,
+            effort=self.effort,
+            passes=PASSES,
+            draws=DRAWS,
+        )
+        return count * tokens * each
 
     @property
     def family(self) -> Hashable:
@@ -136,12 +148,16 @@ class TextCell(Job):
         try:
             with single_thread(True):
                 text = probe.cut(self.text, self.tokens)
-                found = forecast(
-                    text, probe, layer=self.layer, at=self.at, effort=self.effort, memory=MEMORY
-                )
+                found = forecast(text, probe, **self._asked)
         except InputError:
             return self.cost().work / TYPICAL
         return found.seconds
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """What the verb is asked for."""
+        how = {"layer": self.layer, "tiers": TIERS, "reach": self.reach, "at": self.at}
+        return how | {"effort": self.effort, "memory": MEMORY}
 
     def run(self) -> dict[str, Any]:
         """The words of the text's first tokens. One thread, so that they are the same for any
@@ -150,21 +166,18 @@ class TextCell(Job):
         with _ONE_AT_A_TIME, single_thread(True):
             probe = probe_of(self.model, self.model_sha256)
             text = probe.cut(self.text, self.tokens)
-            how: dict[str, Any] = {
-                "layer": self.layer,
-                "reach": self.reach,
-                "at": self.at,
-                "effort": self.effort,
-            }
-            found = words(text, probe, **how, seed=self.own_seed, memory=MEMORY)
-        kept = ("index", "word", "start", "end", "sensitivity")
+            found = words(text, probe, **self._asked, seed=self.own_seed)
+        kept = ["index", "word", "start", "end", "pieces", "sensitivity"]
+        kept += ["mean_local", "mean_local_error", "local"]
         rows = [
             {name: getattr(word, name) for name in kept}
-            | {"profile": list(word.profile), "noise": list(word.noise)}
+            | {"profile": list(word.profile or ()), "noise": list(word.noise or ())}
             for word in found.words
         ]
         if not all(
-            math.isfinite(value) for word in found.words for value in (*word.profile, *word.noise)
+            math.isfinite(value)
+            for word in found.words
+            for value in (*(word.profile or ()), *(word.noise or ()))
         ):
             raise WordswayError("the model gives numbers that are not finite for this text")
         about = {

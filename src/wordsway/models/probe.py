@@ -48,23 +48,28 @@ class Prepared:
         return self.reading.words
 
     def radius(self, word: Word) -> float:
-        """‖x_word‖: the Frobenius norm of the word's rows together, since a word of several tokens
-        moves as one block.
-        """
-        return float(self.embeds[list(word.rows)].double().norm())
+        """r_I = ‖x_I‖_F/√|I|: how long one of the word's rows is, as a root mean square.
 
-    def word(self, which: int | str | None) -> Word:
-        """A word by its index or its spelling; the only one of that spelling, or an error that
-        lists the choice.
+        A word of several tokens moves as one block, by no more than a word of one token may: it
+        does not win a comparison because it has more rows.
         """
-        if isinstance(which, int) or (which is not None and re.fullmatch(r"-?[0-9]+", which)):
-            found = [word for word in self.words if word.index == int(which)]
+        return float(self.embeds[list(word.rows)].double().norm()) / len(word.rows) ** 0.5
+
+    def word(self, which: int | str) -> Word:
+        """A word by its index, counted from 0, or its spelling; the only one of that spelling, or
+        an error that lists the choice.
+
+        A spelling that occurs in the text wins: "5" is the word 5 of "Take 5 mg", and the sixth
+        word of a text that has no such word.
+        """
+        if isinstance(which, int):
+            found = [word for word in self.words if word.index == which]
         else:
             found = [word for word in self.words if word.text == which] or [
-                word
-                for word in self.words
-                if which is not None and word.text.lower() == which.lower()
+                word for word in self.words if word.text.lower() == which.lower()
             ]
+            if not found and re.fullmatch(r"[0-9]+", which):
+                found = [word for word in self.words if word.index == int(which)]
         if len(found) == 1:
             return found[0]
         listed = ", ".join(f"{word.index} {word.text}" for word in (found or self.words)[:12])
@@ -183,7 +188,7 @@ class Probe:
             raise InputError(
                 f"a text of at most {self.limit} tokens, the positions of {self.files.name}",
                 f"{tokens.count:,}",
-                "cut it",
+                "cut it (--cut)",
             )
         ids = torch.tensor(tokens.ids[: tokens.count], device=self.layers.device)
         try:

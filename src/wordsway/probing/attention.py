@@ -237,7 +237,8 @@ def _run(layers: Layers, tokens: Tokens) -> list[torch.Tensor]:
     )
     if size > BUDGET:
         raise MemoryBudgetError(
-            f"attention over {n} tokens in all layers takes {format_bytes(size)}, more than {format_bytes(BUDGET)}: shorten the text"
+            f"attention over {n} tokens in all layers takes {format_bytes(size)}, "
+            f"more than {format_bytes(BUDGET)}: shorten the text"
         )
     if not n:
         raise InputError(
@@ -263,11 +264,13 @@ def _run(layers: Layers, tokens: Tokens) -> list[torch.Tensor]:
         ) from None
     if not found or any(one is None for one in found):
         raise WordswayError(
-            "this model shows no attention, even where it is computed in the open: take another one, such as minilm"
+            "this model shows no attention, even where it is computed step by step: "
+            "take another one, such as minilm"
         )
     if any(one.shape[-2:] != (n, n) for one in found):
         raise WordswayError(
-            "this model's attention is not a matrix from every token to every other, so it cannot be shown"
+            "this model's attention is not a matrix from every token to every other, "
+            "so it cannot be shown"
         )
     return list(found)
 

@@ -25,8 +25,9 @@ import torch
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.search import MEMORY
-from wordsway.probing.words import check, profile
+from wordsway.probing.inputs import check_reach, check_text
+from wordsway.probing.memory import MEMORY
+from wordsway.probing.profiles import profiles
 from wordsway.reading import Word
 from wordsway.result import Result, versions
 from wordsway.seeds import generator
@@ -124,7 +125,8 @@ def attract(
     head : one head, counted from 1, or "all" of them
     """
     started = time.perf_counter()
-    check(reach)
+    check_text(text)
+    check_reach(reach)
     probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
     prepared = probe.read(text, "input")
     rows = prepared.word(row).rows if isinstance(row, str) else (row,)
@@ -141,7 +143,7 @@ def attract(
     noise = generator(seed, "attract", rows[0])
     blows = torch.randn(draws, *delta.shape, generator=noise).to(delta)
     blows *= (delta.norm() / blows.flatten(1).norm(dim=1))[:, None, None]
-    changes = profile(probe, prepared, [word] * (1 + draws), [delta, *blows], MEMORY)
+    changes = profiles(probe, prepared, [word] * (1 + draws), [delta, *blows], MEMORY)
     mean = torch.tensor(changes[1:], dtype=torch.float64).mean(0).tolist()
     with torch.no_grad():
         moved = prepared.embeds.clone()

@@ -1,10 +1,11 @@
-"""Two prompts that differ in a word: what a causal language model makes of each (Figure 1, right)."""
+"""Two prompts that differ in a word: what a model makes of each (Figure 1, right)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,8 +180,8 @@ def compare(
         causal.answer(
             prompt,
             tokens,
-            lambda done, total, which=which: say(f"answer {which}, token", done, total),
-        )  # type: ignore[misc]
+            partial(say, f"answer {which}, token"),
+        )
         for which, prompt in zip("ab", prompts, strict=True)
     ]
     logs = [one.logs for one in states]

@@ -31,8 +31,8 @@ class Edit:
 def word_edits(a: str, b: str) -> tuple[Edit, ...]:
     """The words that differ, in the order of the texts; words are those of ``wordsway.reading``.
 
-    >>> [(edit.a, edit.b, edit.a_words) for edit in word_edits("I love her much", "I love her smile")]
-    [('much', 'smile', (3,))]
+    >>> [(edit.a, edit.b, edit.a_words) for edit in word_edits("I love her", "I love him")]
+    [('her', 'him', (2,))]
     """
     spans_a, spans_b = word_spans(a), word_spans(b)
     words_a, words_b = [a[slice(*span)] for span in spans_a], [b[slice(*span)] for span in spans_b]
@@ -101,7 +101,8 @@ def line_up(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 def divergence(p: torch.Tensor, q: torch.Tensor) -> float:
     """KL(p‖q) = Σ p (log p − log q) in nats, from logarithms of probabilities in float64.
 
-    >>> round(divergence(torch.tensor([0.5, 0.5]).double().log(), torch.tensor([0.25, 0.75]).double().log()), 12)  # ½ log 2 + ½ log ⅔
+    >>> p, q = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).double().log()
+    >>> round(divergence(p, q), 12)  # ½ log 2 + ½ log ⅔
     0.143841036226
     """
     # Σ q − p = 0 makes every term p·(r − 1 + e^{−r}), r = log p − log q, which is ≥ 0: near p = q

@@ -10,31 +10,59 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from wordsway.probing.curve import CurvePoint
+from wordsway.probing.real_words import RealWords
 from wordsway.result import SequenceResult, fields_of
 from wordsway.text.clean import STRAY
 
 if TYPE_CHECKING:
     import pandas
 
+#: The tiers, and what each says in plain words: {target} moves when …
+TIERS = {
+    "mean-local": "how strongly {target} responds to small random moves of the word, on average "
+    "over directions (change of {target} per change of the word, both relative)",
+    "local": "how strongly {target} responds to the worst small move of the word "
+    "(change of {target} per change of the word, both relative)",
+    "real-words": "how far {target} moves, relative to its size, when another real word stands "
+    "there: the mean over random words",
+    "curve": "how far {target} can be moved, relative to its size, by a change of the word no "
+    "longer than the reach allows (the largest found)",
+}
+#: A local sensitivity that has converged is known to 1 %: two standard errors.
+LOCAL_ERROR = 0.005
+
 
 @dataclass(frozen=True)
 class Swap:
     """A real word in the place of another: ``change`` is the relative change that it causes,
     evaluated exactly.
+
+    For a classifier ``label`` is the one predicted after the swap, ``probability`` that of the
+    label before, and ``margin`` its logit minus the largest other one: negative where it flips.
+    ``plausibility`` is the model's own probability of the word in that place, where it was asked.
     """
 
     word: str
     change: float
     token: int
+    label: str | None = None
+    probability: float | None = None
+    margin: float | None = None
+    plausibility: float | None = None
 
 
 @dataclass(frozen=True)
 class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached model"):
     """The vocabulary's words in one place of a text, those that move the target most first.
 
-    ``target`` is "layer 6", "pooled" or "logits"; ``worst`` the relative change by the worst Δ
-    found (at most the word's own norm), and ``reached`` the share of it that the best real word
-    gets to. ``candidates`` words were screened and ``evaluated`` of them exactly.
+    ``target`` is "layer 6", "pooled", "cosine", "logits", …; ``worst`` the relative change by the
+    worst Δ found (at most as long as the word's row), and ``reached`` the share of it that the best
+    real word gets to. ``candidates`` words were screened and ``evaluated`` of them exactly; all of
+    them: ``exhaustive``, nothing in the vocabulary does more. For a classifier ``label`` and
+    ``probability`` are those of the text itself, ``flips`` counts the evaluated words that change
+    the label, and words are ranked by the margin that is left, or, where only flips were asked for,
+    by the smallest change. ``refused`` are words of the user's own list that cannot stand there.
     """
 
     text: str
@@ -49,15 +77,27 @@ class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached mode
     seed: int
     seconds: float
     versions: dict[str, str]
+    label: str | None = None
+    probability: float | None = None
+    flips: int | None = None
+    only_flips: bool = False
+    refused: tuple[str, ...] = ()
+    plausible: str | None = None
+
+    @property
+    def exhaustive(self) -> bool:
+        return self.evaluated == self.candidates
 
     @property
     def reached(self) -> float | None:
-        return self.swaps[0].change / self.worst if self.swaps and self.worst else None
+        largest = max((swap.change for swap in self.swaps), default=None)
+        return largest / self.worst if largest is not None and self.worst else None
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self) | {
             "swaps": [fields_of(swap) for swap in self.swaps],
             "reached": self.reached,
+            "exhaustive": self.exhaustive,
         }
 
     def frame(self) -> pandas.DataFrame:
@@ -65,19 +105,23 @@ class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached mode
         import pandas
 
         return pandas.DataFrame(
-            [fields_of(swap) for swap in self.swaps], columns=[one.name for one in fields(Swap)]
+            [fields_of(swap) for swap in self.swaps], columns=[item.name for item in fields(Swap)]
         )
 
 
 @dataclass(frozen=True)
 class WordSway:
-    """One word of the text, ``text[start:end]``, and how far moving its embedding moves the model.
+    """One word of the text, ``text[start:end]``, and how far changing it moves the target.
 
-    ``sensitivity`` is the relative change of the chosen layer's hidden states by ``delta`` (one row
-    per token of the word), whose norm is at most ``radius``; ``profile`` is the change of every
-    layer 0 … L by the same Δ, ``noise`` the same for Gaussian noise of the same norm (mean over
-    draws), and ``twin`` the profile of the worst Δ in a twin of the model with random weights,
-    where that was asked for.
+    Tiers that were not measured are None. ``mean_local`` (± ``mean_local_error``) and ``local`` are
+    responses to small moves (`wordsway.probing.local`), ``real`` is what real words do in its place
+    (`wordsway.probing.real_words`), ``curve`` the largest change found for each reach
+    (`wordsway.probing.curve`), and ``upper`` a ceiling that no Δ of any length exceeds
+    (`wordsway.probing.ceiling`). ``sensitivity`` is the best lower end known at the reach asked
+    for, attained by ``delta`` (one row per token), ``profile`` the change of every layer 0 … L by
+    the same Δ, ``noise`` the same for Gaussian noise as long (mean over draws), ``twin`` the
+    profile in a twin of the model with random weights. ``radius`` is the length that Δ may have.
+    ``unknown``: the tokenizer does not know the word and reads [UNK].
     """
 
     index: int
@@ -85,28 +129,75 @@ class WordSway:
     start: int
     end: int
     rows: tuple[int, ...]
-    sensitivity: float
-    profile: tuple[float, ...]
-    noise: tuple[float, ...]
     radius: float
+    mean_local: float | None = None
+    mean_local_error: float | None = None
+    local: float | None = None
+    local_converged: bool | None = None
+    real: RealWords | None = None
+    curve: tuple[CurvePoint, ...] | None = None
+    upper: float | None = None
+    sensitivity: float | None = None
+    profile: tuple[float, ...] | None = None
+    noise: tuple[float, ...] | None = None
     twin: tuple[float, ...] | None = None
+    unknown: bool = False
     delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
+    direction: torch.Tensor | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def pieces(self) -> int:
+        """Tokens that the word is made of."""
+        return len(self.rows)
+
+    def score(self, tier: str) -> tuple[float, float] | None:
+        """A tier's number and its standard error; None where it was not measured."""
+        if tier == "mean-local" and self.mean_local is not None:
+            return self.mean_local, self.mean_local_error or 0.0
+        if tier == "local" and self.local is not None:
+            return self.local, self.local * (LOCAL_ERROR if self.local_converged else 0.05)
+        if tier == "real-words" and self.real is not None:
+            return self.real.mean, self.real.error
+        if tier == "curve" and self.curve:
+            return self.curve[-1].lower, self.curve[-1].spread / 2
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        real = None if self.real is None else fields_of(self.real)
+        if real is not None:
+            real["changes"], real["words"] = list(real["changes"]), list(real["words"])
+        curve = None if self.curve is None else [fields_of(point) for point in self.curve]
+        plain = {
+            name: value
+            for name, value in fields_of(self).items()
+            if name not in ("delta", "direction")
+        }
+        return plain | {"text": self.word, "pieces": self.pieces, "real": real, "curve": curve}
 
 
 @dataclass(frozen=True)
-class Words(SequenceResult[WordSway], items="words", brief="layer layers reach model"):
-    """Every searched word of a text, in the order of the text, with its profile over the layers.
+class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
+    """Every word of a text that was asked about, in the order of the text.
 
-    ``layer`` of ``layers`` was searched; ``reach`` is ρ, the share of the word's own norm that Δ
-    may have; ``tokens`` are the pieces that the model sees. ``status`` says whether the searches
-    converged.
+    ``target`` is what moves ("layer 6", "pooled", …) and ``layer`` of ``layers`` how deep it lies;
+    ``tier`` is the one that words are coloured and ordered by, ``tiers`` those that were measured,
+    with ``passes`` and ``draws``. ``scaling`` says how rows count: "frobenius" by norm, "rows"
+    alike (`wordsway.probing.targets`). ``reach`` is ρ: how long Δ may be, relative to a row of the
+    word. ``tokens`` are the pieces that the model sees; ``status`` says whether searches converged.
+    For a classifier ``label`` and ``probability`` are those of the text.
     """
 
     text: str
     words: tuple[WordSway, ...]
     tokens: tuple[str, ...]
+    target: str
     layer: int
     layers: int
+    tier: str
+    tiers: tuple[str, ...]
+    scaling: str
+    passes: int
+    draws: int
     reach: float
     at: str
     model: dict[str, Any]
@@ -116,22 +207,22 @@ class Words(SequenceResult[WordSway], items="words", brief="layer layers reach m
     status: str
     versions: dict[str, str]
     swaps: tuple[Swaps, ...] = ()
+    label: str | None = None
+    probability: float | None = None
+    cut: int | None = None
 
     @property
     def top(self) -> WordSway:
-        """The word that moves the layer most."""
-        return max(self.words, key=lambda one: one.sensitivity)
+        """The word with the largest number of the tier; whether it leads, `leaders` says."""
+        return max(self.words, key=lambda word: (word.score(self.tier) or (-1.0, 0.0))[0])
 
     def to_dict(self, *, deltas: bool = False) -> dict[str, Any]:
-        words = [
-            fields_of(word)
-            | {"delta": word.delta.tolist() if deltas and word.delta is not None else None}
-            for word in self.words
-        ]
-        if not deltas:
-            for word in words:
-                word.pop("delta")
-        return fields_of(self) | {"words": words, "swaps": [one.to_dict() for one in self.swaps]}
+        words = [word.to_dict() for word in self.words]
+        if deltas:
+            for entry, word in zip(words, self.words, strict=True):
+                entry["delta"] = None if word.delta is None else word.delta.tolist()
+                entry["direction"] = None if word.direction is None else word.direction.tolist()
+        return fields_of(self) | {"words": words, "swaps": [item.to_dict() for item in self.swaps]}
 
     def to_json(self, *, deltas: bool = False, **options: Any) -> str:
         """One JSON document; ``deltas`` adds the witnesses."""
@@ -140,25 +231,39 @@ class Words(SequenceResult[WordSway], items="words", brief="layer layers reach m
         )
 
     def frame(self) -> pandas.DataFrame:
-        """A data frame with one row per word and layer: change by the worst Δ, by noise, and in the
-        twin.
+        """A data frame with one row per word: every tier that was measured, and the layers' changes
+        (``change_0`` … by the worst Δ, ``noise_0`` … by noise).
         """
         import pandas
 
-        rows = [
-            {
+        rows = []
+        for word in self.words:
+            row: dict[str, Any] = {
                 "index": word.index,
                 "word": STRAY.sub("�", word.word),
                 "start": word.start,
                 "end": word.end,
-                "layer": layer,
-                "change": change,
-                "noise": word.noise[layer],
-                "twin": None if word.twin is None else word.twin[layer],
-                "searched": layer == self.layer,
+                "pieces": word.pieces,
+                "unknown": word.unknown,
+                "mean_local": word.mean_local,
+                "mean_local_error": word.mean_local_error,
+                "local": word.local,
+                "real_mean": word.real.mean if word.real else None,
+                "real_error": word.real.error if word.real else None,
+                "real_q90": word.real.q90 if word.real else None,
+                "real_worst": word.real.worst if word.real else None,
+                "real_worst_word": STRAY.sub("�", word.real.worst_word) if word.real else None,
+                "sensitivity": word.sensitivity,
+                "upper": word.upper,
             }
-            for word in self.words
-            for layer, change in enumerate(word.profile)
-        ]
-        columns = ["index", "word", "start", "end", "layer", "change", "noise", "twin", "searched"]
-        return pandas.DataFrame(rows, columns=columns).astype({"twin": float})
+            for name, values in (
+                ("change", word.profile),
+                ("noise", word.noise),
+                ("twin", word.twin),
+            ):
+                row |= {f"{name}_{layer}": value for layer, value in enumerate(values or ())}
+            rows.append(row)
+        numbers = ["mean_local", "mean_local_error", "local", "real_mean", "real_error"]
+        numbers += ["real_q90", "real_worst", "sensitivity", "upper"]
+        frame = pandas.DataFrame(rows, columns=None if rows else ["index", "word", *numbers])
+        return frame.astype(dict.fromkeys(numbers, float))

@@ -4,23 +4,37 @@ Every candidate is a real text: the sentence with the word replaced, tokenised a
 of a vocabulary takes minutes, so it is screened: words with similar embeddings do similar things,
 and a Gaussian process on the embeddings of those already evaluated says which others are promising.
 Rounds of `ROUND` candidates, each chosen by mean + deviation, are evaluated exactly; only exact
-values are reported.
+values are reported. In a causal model the rows before the word are computed once.
+
+A classifier is judged by the margin of the label that it predicts, its logit minus the largest
+other one: the words that leave the least margin come first, a negative margin is a flipped label.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.models.prefix import Prefix, prefix_of
 from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.goals import Goal, goal
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
+from wordsway.probing.heads import labels_of
+from wordsway.probing.inputs import check_text
+from wordsway.probing.memory import MEMORY, at_once, room_for
+from wordsway.probing.plausible import SamePart
+from wordsway.probing.plausible import plausible as likely
 from wordsway.probing.results import Swap, Swaps
-from wordsway.probing.search import MEMORY, Blocks, Effort, at_once, worst
-from wordsway.reading import Word, word_spans
+from wordsway.probing.search import Effort, worst
+from wordsway.probing.target import Target
+from wordsway.probing.targets import target_of
+from wordsway.probing.vector_targets import LogitsTarget
+from wordsway.progress import Progress, silent
+from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.seeds import generator
 from wordsway.vectors import unit
@@ -32,22 +46,6 @@ TRIED = FIRST + ROUND * ROUNDS
 #: The process: correlation exp((cos − 1)/SCALE) of unit embeddings, and the share of variance that
 #: embeddings do not explain.
 SCALE, NUGGET = 0.5, 0.05
-#: Pieces that begin a word carry one of these marks in vocabularies that mark beginnings, and
-#: pieces inside one these in the others.
-BEGINNING, INSIDE = ("Ġ", "▁"), ("##",)
-KINDS = ("words", "all")
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Real words with the token ids of the changed text."""
-
-    words: list[str]
-    ids: list[list[int]]
-    refused: int = 0
-
-    def __len__(self) -> int:
-        return len(self.words)
 
 
 def swap(
@@ -61,201 +59,220 @@ def swap(
     keep_case: bool = True,
     among: Iterable[str] | None = None,
     exhaustive: bool = False,
+    flip: bool = False,
+    plausible: bool = False,
+    same_part: SamePart | None = None,
     worst_case: bool = True,
+    scaling: str = "auto",
     seed: int = 0,
     memory: int = MEMORY,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Swaps:
     """The vocabulary's words in the place of ``word``, ranked by the relative change that they
     cause.
 
     Parameters
     ----------
-    word : by its number or spelling; the last word by default
-    target : a layer ("last" or a number), "pooled", or "logits" of a classifier
+    word : by its number (from 0) or spelling; the last word by default
+    target : a layer ("last" or a number), "all", "pooled", "cosine", "logits" of a classifier or
+        "next-token" of a causal model
     kind : "words" (whole, alphabetic, two letters or more) or "all" whole pieces of the vocabulary
     keep_case : capitalise as the word in the text is
     among : candidates of your own instead of the vocabulary; words of several tokens are welcome
-    exhaustive : evaluate every candidate exactly, without a screen
+    exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
+    flip : of a classifier, only words that change its label, the smallest change first
+    plausible : only words likely in that place, by the model's own masked or next-token head, else
+        by ``same_part(word, candidate)``
     worst_case : also search the worst Δ, to tell how much of it a real word reaches
     """
     started = time.perf_counter()
-    if top < 1:
-        raise InputError("top ≥ 1", top, "leave it at 10")
+    check_text(text)
+    check_request(top, kind, among, flip, target)
     probe = model if isinstance(model, Probe) else Probe(model)
     prepared = probe.read(text)
     place = _last(prepared) if word is None else prepared.word(word)
-    judged = goal(probe, prepared, place, target)
-    told = progress or (lambda what, done, total: None)
+    judged = target_of(probe, prepared, target, scaling)
     found = candidates(probe, prepared, place, kind=kind, keep_case=keep_case, among=among)
-    values = _screened(
-        probe,
-        prepared,
-        place,
-        judged,
-        found,
-        exhaustive,
-        seed,
-        memory,
-        lambda d, t: told("trying words", d, t),
-    )
-    order = sorted(values, key=lambda at: (-values[at], found.words[at]))[:top]
+    chances: dict[str, float] = {}
+    how = None
+    if plausible:
+        found, chances, how = likely(probe, prepared, place, found, same_part)
+    values = _screened(probe, prepared, place, judged, found, exhaustive, seed, memory, progress)
     limit = None
     if worst_case:
-        blocks, effort = Blocks(prepared, [place], 1.0), Effort()
-        layer = (
-            probe.layers.count
-            if judged.name in ("pooled", "logits")
-            else int(judged.name.split()[1])
-        )
-        _, reached, _ = worst(
+        climbed = worst(
             probe,
-            blocks,
-            layer,
-            effort=effort,
+            Blocks(prepared, [place], 1.0),
+            judged,
+            effort=Effort(),
             seed=seed,
-            memory=memory,
-            progress=lambda _, done, total, note="": told(
-                "searching the worst Δ", int(done), int(total)
-            ),
-            target=judged.change2,
+            room=room_for(probe, prepared.n, judged.layer, memory),
+            progress=progress,
         )
-        limit = float(reached[0])
-    swaps = tuple(Swap(found.words[at], values[at], found.ids[at][place.rows[0]]) for at in order)
-    about = (
-        len(found),
-        len(values),
-        limit,
-        probe.describe(),
-        seed,
-        time.perf_counter() - started,
-        versions(),
+        limit = judged.reported(float(climbed.value[0]) ** 0.5)
+    label, probability = _predicted(judged)
+    row = min(place.rows)
+    return Swaps(
+        text=text,
+        index=place.index,
+        word=place.text,
+        target=judged.name,
+        swaps=tuple(
+            _swap(judged, found.words[at], found.ids[at][row], values[at], chances)
+            for at in _order(found, values, flip)[:top]
+        ),
+        candidates=len(found),
+        evaluated=len(values),
+        worst=limit,
+        model=probe.describe(),
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        versions=versions(),
+        label=label,
+        probability=probability,
+        flips=None if label is None else sum(value.flips for value in values.values()),
+        only_flips=flip,
+        refused=found.refused,
+        plausible=how,
     )
-    return Swaps(text, place.index, place.text, judged.name, swaps, *about)
+
+
+def check_request(
+    top: int, kind: str, among: Iterable[str] | None, flip: bool, target: int | str
+) -> None:
+    """What can be refused before a model is loaded."""
+    if top < 1:
+        raise InputError("top ≥ 1", top, "leave it at 10")
+    check_kind(kind)
+    check_among(among)
+    if flip and target != "logits":
+        raise InputError("a classifier's logits to flip", f"target {target}", "add --target logits")
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What one candidate does: the change as it is reported; for a classifier its logits."""
+
+    change: float
+    logits: torch.Tensor | None = None
+    label: int = 0
+
+    @property
+    def margin(self) -> float | None:
+        """The predicted label's logit minus the largest other one."""
+        if self.logits is None:
+            return None
+        others = self.logits.clone()
+        others[self.label] = -torch.inf
+        return float(self.logits[self.label] - others.max())
+
+    @property
+    def flips(self) -> bool:
+        return self.margin is not None and self.margin < 0
+
+    @property
+    def effect(self) -> float:
+        """Larger is worse: what the screen looks for."""
+        return self.change if self.margin is None else -self.margin
+
+
+def _order(found: Candidates, values: dict[int, _Value], flip: bool) -> list[int]:
+    """The candidates to show, first ones first."""
+    if flip:
+        kept = [at for at, value in values.items() if value.flips]
+        return sorted(kept, key=lambda at: (values[at].change, found.words[at]))
+    return sorted(values, key=lambda at: (-values[at].effect, found.words[at]))
+
+
+def _swap(target: Target, name: str, token: int, value: _Value, chances: dict[str, float]) -> Swap:
+    chance = chances.get(name)
+    if not isinstance(target, LogitsTarget) or value.logits is None:
+        return Swap(name, value.change, token, plausibility=chance)
+    return Swap(
+        name,
+        value.change,
+        token,
+        label=labels_of(target.model)[int(value.logits.argmax())],
+        probability=float(torch.softmax(value.logits, 0)[target.label]),
+        margin=value.margin,
+        plausibility=chance,
+    )
+
+
+def _predicted(target: Target) -> tuple[str | None, float | None]:
+    if not isinstance(target, LogitsTarget):
+        return None, None
+    share = torch.softmax(target.logits, 0)[target.label]
+    return labels_of(target.model)[target.label], float(share)
 
 
 def _last(prepared: Prepared) -> Word:
-    words = [word for word in prepared.words if any(char.isalnum() for char in word.text)] or list(
-        prepared.words
-    )
-    return words[-1]
-
-
-def candidates(
-    probe: Probe,
-    prepared: Prepared,
-    word: Word,
-    *,
-    kind: str = "words",
-    keep_case: bool = True,
-    among: Iterable[str] | None = None,
-) -> Candidates:
-    """Words that can stand in this place, with the token ids of the changed text; the word itself
-    is left out.
-    """
-    if kind not in KINDS:
-        raise InputError(
-            f"a part of the vocabulary among {', '.join(KINDS)}",
-            repr(kind),
-            "words leaves out numbers and signs",
-        )
-    spelled = (
-        _vocabulary(probe, kind) if among is None else [one.strip() for one in among if one.strip()]
-    )
-    if keep_case:
-        spelled = [_cased(one, word.text) for one in spelled]
-    before, after = prepared.text[: word.start], prepared.text[word.end :]
-    alone = {
-        sign: (word.start, word.start + 1) in word_spans(before + sign + after) for sign in "a?"
-    }  # or would it join its neighbours?
-    names = [
-        one
-        for one in dict.fromkeys(spelled)
-        if one not in (word.text, word.text.lower())
-        and len(word_spans(one)) == 1
-        and alone["a" if one[0].isalnum() else "?"]
-    ]
-    texts = [before + one + after for one in names]
-    encoded = [tokens.ids for tokens in probe.reader(texts)]
-    front, behind = (
-        list(prepared.ids[: min(word.rows)].tolist()),
-        list(prepared.ids[max(word.rows) + 1 :].tolist()),
-    )
-    kept_words, kept_ids = [], []
-    for name, ids in zip(names, encoded, strict=True):
-        middle = len(ids) - len(front) - len(behind)
-        whole = (
-            list(ids[: len(front)]) == front
-            and middle >= 1
-            and list(ids[len(ids) - len(behind) :]) == behind
-        )
-        if whole and (middle == 1 or among is not None):
-            kept_words.append(name)
-            kept_ids.append(list(ids))
-    if not kept_words:
-        got = f"none for {word.text!r}" + ("" if alone["a"] else ", which touches another word")
-        raise InputError(
-            "words that can stand in that place",
-            got,
-            "choose another word, or kind='all' (--kind all)",
-        )
-    return Candidates(kept_words, kept_ids, len(names) - len(kept_words))
-
-
-def _vocabulary(probe: Probe, kind: str) -> list[str]:
-    """Whole words of the vocabulary, as they are written."""
-    pieces = sorted(probe.reader.tokenizer.get_vocab(with_added_tokens=False))
-    marked = any(piece.startswith(BEGINNING) for piece in pieces)
-    found = []
-    for piece in pieces:
-        if marked:
-            if not piece.startswith(BEGINNING):
-                continue
-            piece = piece[1:]
-        elif piece.startswith(INSIDE):
-            continue
-        if kind == "all" or (piece.isalpha() and len(piece) > 1):
-            found.append(piece)
-    return [piece for piece in found if piece]
-
-
-def _cased(word: str, like: str) -> str:
-    if len(like) > 1 and like.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+    words = [word for word in prepared.words if any(char.isalnum() for char in word.text)]
+    return (words or list(prepared.words))[-1]
 
 
 def _screened(
     probe: Probe,
     prepared: Prepared,
     place: Word,
-    judged: Goal,
+    judged: Target,
     found: Candidates,
     exhaustive: bool,
     seed: int,
     memory: int,
-    meter: Callable[[int, int], None],
-) -> dict[int, float]:
+    progress: Progress,
+) -> dict[int, _Value]:
     """Exact values of the candidates that were tried, by their number."""
     size = at_once(probe, prepared.n, probe.layers.count, memory)
-    values: dict[int, float] = {}
-    if exhaustive or len(found) <= TRIED:
-        _evaluate(
-            judged, found, range(len(found)), size, values, lambda done: meter(done, len(found))
-        )
+    model = judged.prefix_model
+    prefix = None if model is None else prefix_of(probe, prepared, place, model)
+    values: dict[int, _Value] = {}
+    total = len(found) if exhaustive or len(found) <= TRIED else TRIED
+
+    def evaluate(which: Sequence[int]) -> None:
+        for batch in _batches(found, which, size):
+            ids = torch.tensor([found.ids[at] for at in batch])
+            values.update(zip(batch, _values(judged, ids, place, prefix), strict=True))
+            progress("trying words", len(values), total)
+
+    if total == len(found):
+        evaluate(range(len(found)))
         return values
     row = place.rows[0]
-    ids = torch.tensor([one[row] for one in found.ids], device=probe.layers.device)
+    ids = torch.tensor([tokens[row] for tokens in found.ids], device=probe.layers.device)
     with torch.no_grad():
         weight = probe.layers.model.get_input_embeddings().weight
         features = unit((weight[ids] - weight.mean(0)).float()).cpu()
-    first = torch.randperm(len(found), generator=generator(seed, "swap"))[:FIRST].tolist()
-    _evaluate(judged, found, first, size, values, lambda done: meter(done, TRIED))
+    evaluate(torch.randperm(len(found), generator=generator(seed, "swap"))[:FIRST].tolist())
     for _ in range(ROUNDS):
-        score = _promise(features, values)
-        chosen = [at for at in score.argsort(descending=True).tolist() if at not in values][:ROUND]
-        _evaluate(judged, found, chosen, size, values, lambda done: meter(done, TRIED))
+        score = _promise(features, {at: value.effect for at, value in values.items()})
+        order = score.argsort(descending=True).tolist()
+        evaluate([at for at in order if at not in values][:ROUND])
     return values
+
+
+def _batches(found: Candidates, which: Sequence[int], size: int) -> list[list[int]]:
+    """Candidates whose texts have equal lengths, ``size`` at a time."""
+    by_length: dict[int, list[int]] = {}
+    for at in which:
+        by_length.setdefault(len(found.ids[at]), []).append(at)
+    return [
+        same[start : start + size]
+        for same in by_length.values()
+        for start in range(0, len(same), size)
+    ]
+
+
+def _values(judged: Target, ids: torch.Tensor, place: Word, prefix: Prefix | None) -> list[_Value]:
+    if isinstance(judged, LogitsTarget):
+        logits = judged.logits_for(ids).cpu()
+        changes = (logits - judged.logits.cpu()).norm(dim=1) * judged.scale
+        return [
+            _Value(change, row, judged.label)
+            for change, row in zip(changes.tolist(), logits, strict=True)
+        ]
+    changes = judged.change(ids, place, prefix)
+    return [_Value(judged.reported(change)) for change in changes.tolist()]
 
 
 def _promise(features: torch.Tensor, values: dict[int, float]) -> torch.Tensor:
@@ -268,24 +285,5 @@ def _promise(features: torch.Tensor, values: dict[int, float]) -> torch.Tensor:
     across = torch.exp((features[seen] @ features.T - 1) / SCALE)
     half = torch.linalg.solve_triangular(factor, across, upper=False)
     mean = half.T @ torch.linalg.solve_triangular(factor, scaled[:, None], upper=False)[:, 0]
-    return mean + (1 - (half * half).sum(0)).clamp_min(0).sqrt()
-
-
-def _evaluate(
-    judged: Goal,
-    found: Candidates,
-    which: Sequence[int],
-    size: int,
-    values: dict[int, float],
-    done: Callable[[int], None],
-) -> None:
-    """Exact values, in batches of texts of equal length."""
-    by_length: dict[int, list[int]] = {}
-    for at in which:
-        by_length.setdefault(len(found.ids[at]), []).append(at)
-    for some in by_length.values():
-        for start in range(0, len(some), size):
-            batch = some[start : start + size]
-            changes = judged.change(torch.tensor([found.ids[at] for at in batch]))
-            values |= dict(zip(batch, changes.tolist(), strict=True))
-            done(len(values))
+    score: torch.Tensor = mean + (1 - (half * half).sum(0)).clamp_min(0).sqrt()
+    return score

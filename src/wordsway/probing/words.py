@@ -1,38 +1,33 @@
-"""The verb: which word of a text moves a pretrained model, and in which layer."""
+"""The verb: which word of a text moves a pretrained model, and how far.
+
+Numbers come in tiers, from the quickest: mean local, local, real words, the curve S(ρ); each is the
+same from another seed, or comes with its error. Every word gets the same plan, whatever the length
+of the text and the words beside it.
+"""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import torch
 
-from wordsway.errors import InputError, WordswayError
-from wordsway.format import format_bytes
+from wordsway.errors import InputError, positive
 from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.results import Words, WordSway
-from wordsway.probing.search import (
-    MEMORY,
-    Blocks,
-    Effort,
-    Target,
-    affordable,
-    at_once,
-    row_bytes,
-    weight_of,
-    worst,
-)
-from wordsway.probing.swap import TRIED
-from wordsway.progress import Progress
+from wordsway.probing.heads import labels_of
+from wordsway.probing.inputs import check, check_text
+from wordsway.probing.local import PASSES
+from wordsway.probing.measuring import Plan, measure, with_twin
+from wordsway.probing.memory import MEMORY
+from wordsway.probing.real_words import DRAWS
+from wordsway.probing.results import TIERS, Words, WordSway
+from wordsway.probing.target import Target
+from wordsway.probing.targets import target_of
+from wordsway.probing.vector_targets import LogitsTarget
+from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.result import versions
 from wordsway.runtime import peak_bytes
-from wordsway.seeds import generator
-
-#: Draws of noise that a profile is compared with.
-DRAWS = 4
 
 
 def words(
@@ -40,256 +35,140 @@ def words(
     model: str | Probe = "minilm",
     *,
     layer: int | str = "last",
+    target: str = "layer",
+    tiers: Sequence[str] | None = None,
+    colour: str | None = None,
     only: Sequence[int | str] | None = None,
-    reach: float = 1.0,
+    reach: float | None = None,
     at: str = "words",
+    scaling: str = "auto",
+    passes: int = PASSES,
+    draws: int = DRAWS,
     twin: bool = False,
+    cut: bool = False,
     seed: int = 0,
     effort: float = 1.0,
     memory: int = MEMORY,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Words:
-    """How far each word of a text can move a layer of a pretrained model.
+    """How far changing each word of a text moves a pretrained model.
 
     Parameters
     ----------
-    layer : the layer whose hidden states are searched: 0 … L, "input" or "last"; profiles tell all
-        of them
-    only : words to search, by number or spelling; all of them by default
-    reach : ρ, Δ may be ρ times as long as the word's own embedding
+    layer : the layer whose hidden states are judged: 0 … L, "input" or "last"
+    target : "layer", or "all" layers, "pooled", "cosine", "logits", "next-token"
+        (`wordsway.probing.targets`)
+    tiers : what to measure among "mean-local", "local", "real-words", "curve"; by default the first
+        three on short texts, and on long ones the first, with real words for as many words as take
+        a few seconds
+    colour : the tier that words are coloured and ordered by; by default real words where all have
+        them, else mean local
+    only : words to ask about, by number (from 0) or spelling; all of them by default
+    reach : ρ, Δ may be ρ times as long as a row of the word's embedding; asking for one measures
+        the curve up to it. Without, ``sensitivity`` is what the worst small direction attains at
+        ρ = 1, where `local` was measured
     at : "words" moves rows of the embedding matrix (`inputs_embeds`), "input" rows of
         hidden_states[0]
-    twin : also search a twin of the model with random weights
-    memory : bytes that the search may take beside the model
+    scaling : how rows count: "frobenius" by their norm, "rows" alike, "auto" alike where a few rows
+        hold most of the norm
+    passes, draws : backward passes of mean local, and real words per place
+    twin : also look at a twin of the model with random weights
+    cut : keep the beginning of a text that is longer than the model can read
+    effort : how long to search the curve
+    memory : bytes that the work may take beside the model
     """
     started = time.perf_counter()
-    check(reach, effort, memory)
+    check_text(text)
+    check(1.0 if reach is None else reach, effort, memory)
+    wanted = chosen_tiers(tiers, colour, reach)
+    positive("passes", passes)
+    positive("draws", draws)
     probe = model if isinstance(model, Probe) else Probe(model)
+    whole = len(text)
+    if cut and probe.limit is not None:
+        text = probe.cut(text, probe.limit)
     prepared = probe.read(text, at)
-    chosen = _chosen(prepared, only)
-    number = probe.layers.number(layer)
-    if number == 0 and at == "input":
-        raise InputError(
-            "a layer behind the one that moves",
-            "layer 0",
-            "take layer 1 or later, or move the words",
-        )
-    plan = Effort.of(len(chosen), prepared.n, effort, weight_of(probe, number))
-    told = progress or (lambda what, done, total: None)
-    blocks = Blocks(prepared, chosen, reach)
-    deltas, _, rested = worst(
-        probe,
-        blocks,
-        number,
-        effort=plan,
-        seed=seed,
-        memory=memory,
-        progress=lambda _, done, total, note="": told("searching", int(done), int(total)),
-    )
-    profiles = profile(probe, prepared, chosen, deltas, memory)
-    noise = noise_profile(probe, blocks, seed, memory)
-    other: list[tuple[float, ...] | None] = [None] * len(chosen)
+    judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
+    plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
+    measured = measure(probe, prepared, judged, chosen_words(prepared, only), plan, progress)
     if twin:
-        other = list(
-            _twin(
-                probe,
-                prepared,
-                chosen,
-                number,
-                reach,
-                plan,
-                seed,
-                memory,
-                lambda _, done, total, note="": told(
-                    "searching the twin", int(done), int(total)
-                ),
-            )
-        )
-    if not all(math.isfinite(value) for row in profiles for value in row):
-        raise WordswayError(
-            "hidden states are not numbers any more under the Δ found: take a smaller reach, or a wider dtype"
-        )
-    found = tuple(
-        WordSway(
-            word.index,
-            word.text,
-            word.start,
-            word.end,
-            word.rows,
-            profiles[row][number],
-            profiles[row],
-            noise[row],
-            float(blocks.radius[row]),
-            other[row],
-            deltas[row],
-        )
-        for row, word in enumerate(chosen)
-    )
+        measured = with_twin(measured, probe, prepared, judged, plan, progress)
+    found = tuple(measured)
+    done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
+    label, probability = _prediction(judged)
     return Words(
-        text,
-        found,
-        tuple(token.piece for token in prepared.reading.tokens),
-        number,
-        probe.layers.count,
-        reach,
-        at,
-        probe.describe(),
-        seed,
-        time.perf_counter() - started,
-        peak_bytes() / 1e6,
-        "at rest"
-        if rested
-        else f"best of {plan.passes} looks per word; a larger effort may find more",
-        versions(),
+        text=text,
+        words=found,
+        tokens=tuple(token.piece for token in prepared.reading.tokens),
+        target=judged.name,
+        layer=judged.layer,
+        layers=probe.layers.count,
+        tier=colour or _colour(found, done),
+        tiers=done,
+        scaling=judged.scaling,
+        passes=passes,
+        draws=draws,
+        reach=1.0 if reach is None else reach,
+        at=at,
+        model=probe.describe(),
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        peak_mb=peak_bytes() / 1e6,
+        status=_status(found, done),
+        versions=versions(),
+        label=label,
+        probability=probability,
+        cut=whole if whole > len(text) else None,
     )
 
 
-def profile(
-    probe: Probe,
-    prepared: Prepared,
-    chosen: Sequence[Word],
-    deltas: Sequence[torch.Tensor],
-    memory: int,
-) -> list[tuple[float, ...]]:
-    """The relative change of every layer 0 … L, one row per word and its Δ; sums in float64."""
-    size = at_once(probe, prepared.n, probe.layers.count, memory)
-    rows: list[tuple[float, ...]] = []
-    with torch.no_grad():
-        base = [
-            state[0].double() for state in probe.layers.every(prepared.embeds[None], prepared.at)
-        ]
-        for start in range(0, len(chosen), size):
-            embeds = prepared.embeds.repeat(len(chosen[start : start + size]), 1, 1)
-            for at, (word, delta) in enumerate(
-                zip(chosen[start : start + size], deltas[start : start + size], strict=True)
-            ):
-                embeds[at, list(word.rows)] += delta.to(embeds)
-            states = probe.layers.every(embeds, prepared.at)
-            change = torch.stack(
-                [
-                    (s.double() - b).flatten(1).norm(dim=1) / b.norm()
-                    for s, b in zip(states, base, strict=True)
-                ],
-                1,
-            )
-            rows += [tuple(one) for one in change.tolist()]
-    return rows
-
-
-def noise_profile(
-    probe: Probe, blocks: Blocks, seed: int, memory: int, draws: int = DRAWS
-) -> list[tuple[float, ...]]:
-    """The same for Gaussian noise of the same norm, the mean over draws."""
-    prepared, rows = blocks.prepared, []
-    for at, word in enumerate(blocks.words):
-        noise = generator(seed, "noise", word.index)
-        block = torch.randn(draws, len(word.rows), prepared.embeds.shape[1], generator=noise).to(
-            prepared.embeds
-        )
-        block *= (blocks.radius[at] / block.flatten(1).norm(dim=1))[:, None, None]
-        found = torch.tensor(
-            profile(probe, prepared, [word] * draws, list(block), memory), dtype=torch.float64
-        )
-        rows.append(tuple(found.mean(0).tolist()))
-    return rows
-
-
-def _twin(
-    probe: Probe,
-    prepared: Prepared,
-    chosen: Sequence[Word],
-    layer: int,
-    reach: float,
-    plan: Effort,
-    seed: int,
-    memory: int,
-    progress: Progress,
-) -> list[tuple[float, ...]]:
-    """Profiles of the worst Δ in the model's twin with random weights, on the same tokens."""
-    other = Probe(
-        probe.source,
-        device=probe.options.device,
-        dtype=probe.options.dtype,
-        twin=seed,
-        trust_remote_code=probe.options.remote_code,
-    )
-    text = other.read(prepared.text, prepared.at)
-    again = [text.word(word.index) for word in chosen]
-    deltas, _, _ = worst(
-        other, Blocks(text, again, reach), layer, effort=plan, seed=seed, memory=memory, progress=progress
-    )
-    return profile(other, text, again, deltas, memory)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a search will take: seconds, and bytes beside the model."""
-
-    words: int
-    tokens: int
-    seconds: float
-    bytes: float
-
-
-def forecast(
-    text: str,
-    model: str | Probe = "minilm",
-    *,
-    layer: int | str = "last",
-    only: Sequence[int | str] | None = None,
-    at: str = "words",
-    twin: bool = False,
-    swaps: int = 0,
-    effort: float = 1.0,
-    memory: int = MEMORY,
-) -> Cost:
-    """Time and memory of `words`, with real words for ``swaps`` of them, on this machine: one batch
-    is timed, forwards and backwards.
+def chosen_tiers(
+    tiers: Sequence[str] | None, colour: str | None = None, reach: float | None = None
+) -> tuple[str, ...] | None:
+    """The tiers that were asked for, in their order; a reach asks for the curve, a colour for its
+    tier.
     """
-    check(1.0, effort, memory)
-    probe = model if isinstance(model, Probe) else Probe(model)
-    prepared = probe.read(text, at)
-    number = probe.layers.number(layer)
-    chosen = _chosen(prepared, only)
-    plan = Effort.of(len(chosen), prepared.n, effort, weight_of(probe, number))
-    size = affordable(probe, prepared.n, number, memory)
-    blocks, target = Blocks(prepared, chosen, 1.0), Target(probe, prepared, number)
-    rows = min(size, len(chosen) * plan.starts)
-    which = torch.arange(rows) % len(chosen)
-    times = []
-    for _ in range(2):  # the first one warms up
-        started = time.perf_counter()
-        delta = (1e-3 * torch.randn(rows, blocks.size)).to(prepared.embeds).requires_grad_(True)
-        torch.autograd.grad(target.change2(blocks.moved(which, delta)).sum(), delta)
-        times.append(time.perf_counter() - started)
-    looks = (
-        len(chosen) * ((plan.passes + 0.4) * (2 if twin else 1) + DRAWS * 0.4) + 0.4 * TRIED * swaps
-    )  # forwards alone takes two fifths
-    return Cost(
-        len(chosen),
-        prepared.n,
-        times[-1] / rows * looks,
-        rows * row_bytes(probe, prepared.n, number),
-    )
+    asked = [tiers] if isinstance(tiers, str) else list(tiers or ())
+    for tier in [*asked, *([colour] if colour else [])]:
+        if tier not in TIERS:
+            raise InputError(
+                f"a tier among {', '.join(TIERS)}", repr(tier), "leave it out for the default"
+            )
+    if not asked and reach is None and colour in (None, "mean-local"):
+        return None
+    wanted = {*asked, *([colour] if colour else []), *(["curve"] if reach is not None else [])}
+    if "curve" in wanted:
+        wanted.add("local")  # where its branches start
+    return tuple(tier for tier in TIERS if tier in wanted)
 
 
-def _chosen(prepared: Prepared, only: Sequence[int | str] | None) -> list[Word]:
-    return (
-        list(prepared.words)
-        if only is None
-        else list(dict.fromkeys(prepared.word(one) for one in only))
-    )
+def chosen_words(prepared: Prepared, only: Sequence[int | str] | None) -> list[Word]:
+    """The words that were asked about, each once."""
+    if only is None:
+        return list(prepared.words)
+    named = [only] if isinstance(only, str) else only
+    return list(dict.fromkeys(prepared.word(which) for which in named))
 
 
-def check(reach: float, effort: float = 1.0, memory: int = MEMORY) -> None:
-    """Refuse what no search can do."""
-    if not 1e-6 <= reach <= 1e6:
-        raise InputError(
-            "a reach ρ between 1e-6 and 1e6", reach, "1 is the word's own norm, as in the paper"
-        )
-    if not (effort > 0 and math.isfinite(effort)):
-        raise InputError("an effort > 0", effort, "1 is the default")
-    if memory < 2**20:
-        raise InputError(
-            "a memory budget of at least 1 MiB", format_bytes(memory), "leave it at 2 GiB"
-        )
+def _prediction(target: Target) -> tuple[str | None, float | None]:
+    if not isinstance(target, LogitsTarget):
+        return None, None
+    names = labels_of(target.model)
+    return names[target.label], float(torch.softmax(target.logits, 0)[target.label])
+
+
+def _colour(found: Sequence[WordSway], done: Sequence[str]) -> str:
+    """Real words where all that could have them do, else the first tier that all words have."""
+    order = ("real-words", "mean-local", "curve", "local")
+    for tier in order:
+        if tier in done and all(word.score(tier) for word in found):
+            return tier
+    return max(done, key=lambda tier: sum(word.score(tier) is not None for word in found))
+
+
+def _status(found: Sequence[WordSway], done: Sequence[str]) -> str:
+    loose = [word.word for word in found if word.local_converged is False]
+    parts = [f"local not converged for {len(loose)} of {len(found)} words"] if loose else []
+    if "curve" in done:
+        parts.append("S(ρ) is a lower end: a larger effort may find more")
+    return "; ".join(parts) or "converged"

@@ -9,7 +9,26 @@ from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import page_around
 from wordsway.render.numbers import largest, number, share
 from wordsway.render.wording.provenance import model_name, provenance
-from wordsway.render.wording.swaps import counts, in_place, reached
+from wordsway.render.wording.swaps import (
+    counts,
+    in_place,
+    label_cells,
+    prediction,
+    reached,
+    refusals,
+)
+
+_PLAIN = (("word", elements.WORD), ("change", elements.RIGHT), ("", elements.BARS))
+#: Columns of a table, and of a classifier's.
+HEADS = {
+    False: _PLAIN,
+    True: (
+        *_PLAIN,
+        ("label after", elements.LEFT),
+        ("probability of the label before", elements.RIGHT),
+        ("margin", elements.RIGHT),
+    ),
+}
 
 
 @fragments.register(Swaps)
@@ -24,8 +43,7 @@ def swaps_fragment(swaps: Swaps) -> str:
         elements.flow(elements.marked(before + word + after, place)),
     ]
     if swaps.swaps:
-        heads = (("word", elements.WORD), ("change", elements.RIGHT), ("", elements.BARS))
-        parts.append(elements.table(heads, swap_rows(swaps)))
+        parts.append(elements.table(HEADS[swaps.label is not None], swap_rows(swaps)))
     parts.append(elements.paragraph(f"{html_line(summary(swaps))}."))
     about = f"{model_name(swaps.model)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     return elements.frame([*parts, elements.source(about)])
@@ -45,20 +63,25 @@ def title(swaps: Swaps) -> str:
     return f"Real words for {place}, by the change of <b>{html_line(swaps.target)}</b>"
 
 
-def swap_rows(swaps: Swaps) -> list[tuple[str, str, str]]:
-    """Name, change and bar of every real word, and of the worst Δ, in HTML."""
+def swap_rows(swaps: Swaps) -> list[tuple[str, ...]]:
+    """Cells of every real word, and of the worst Δ, in HTML."""
     top = max(swaps.worst or 0.0, largest([swap.change for swap in swaps.swaps]))
-    lines = [(html_name(swap.word), swap.change, elements.ORANGE) for swap in swaps.swaps]
+    rows: list[tuple[str, ...]] = []
+    for swap in swaps.swaps:
+        cells = label_cells(swap) if swaps.label is not None else ()
+        drawn = elements.bar(share(swap.change, top))
+        label = tuple(html_line(cell) for cell in cells)
+        rows.append((html_name(swap.word), number(swap.change), drawn, *label))
     if swaps.worst is not None:
-        lines.append(("<i>worst Δ</i>", swaps.worst, elements.GREY))
-    return [
-        (name, number(change), elements.bar(share(change, top), colour))
-        for name, change, colour in lines
-    ]
+        grey = elements.bar(share(swaps.worst, top), elements.GREY)
+        empty = ("", "", "") if swaps.label is not None else ()
+        rows.append(("<i>worst Δ</i>", number(swaps.worst), grey, *empty))
+    return rows
 
 
 def summary(swaps: Swaps) -> str:
     """How far the best word comes, and how many were tried."""
-    if swaps.reached is None:
-        return counts(swaps)
-    return f"The best {reached(swaps)}. {counts(swaps)}"
+    best = f"The best {reached(swaps)}" if swaps.reached is not None else ""
+    return ". ".join(
+        part for part in (prediction(swaps), best, counts(swaps), refusals(swaps)) if part
+    )

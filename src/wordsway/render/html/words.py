@@ -5,55 +5,72 @@ no script to be read.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from wordsway.escape import html_line, html_name, html_text
 from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Swaps, Words, WordSway
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import asset, document, facts_list
-from wordsway.render.html.swaps import summary, swap_rows
-from wordsway.render.html.words_chart import chart, spark
-from wordsway.render.numbers import largest, number, share, times
+from wordsway.render.html.swaps import HEADS, summary, swap_rows, title
+from wordsway.render.html.words_chart import curve_chart, profile_chart, real_chart
+from wordsway.render.numbers import number
 from wordsway.render.wording.provenance import model_name
 from wordsway.render.wording.words import (
+    TITLES,
+    bar_end,
     facts,
     headline,
-    over_noise,
+    interval,
+    meaning,
+    notes,
     pieces,
     ranked,
-    top_of,
-    worst_layer,
+    ranks,
+    scale,
+    score,
+    shades,
+    target_name,
+    tier_numbers,
+    tip,
 )
 
 #: Rows of the fragment's table; the page lists every word.
 SHOWN = 15
 #: Characters from which a text fills a column of its own, with the chosen word beside it.
 LONG = 900
+#: The faintest colour of a word, so that the smallest number is a number, too.
+FAINTEST = 0.06
 
 
 @fragments.register(Words)
 def words_fragment(words: Words) -> str:
-    """The coloured text, its scale and the words that sway most: inline styles only, no script, no
-    name that could clash.
+    """The coloured text, its scale and the words with the largest numbers: inline styles only, no
+    script, no name that could clash.
     """
 
     def coloured(place: int, text: str) -> str:
-        return f'<span title="{_tip(words, words.words[place])}" style="{_heat(words, place)};border-radius:.25em">{text}</span>'
+        look = f"{heat[place]};border-radius:.25em"
+        return f'<span title="{_tip(words, place)}" style="{look}">{text}</span>'
 
-    parts = [f"<div>{_lead(words)}</div>", elements.flow(_run(words, coloured))]
+    heat = _heat(words)
+    parts = [elements.paragraph(_lead(words)), elements.flow(_run(words, coloured))]
     if words.words:
-        ramp = f"display:inline-block;width:9em;height:.75em;border-radius:.25em;vertical-align:-.05em;margin:0 .4em;{elements.ramp()}"
-        low, high = (
-            f'<span style="{elements.SOFT}">{end}</span>'
-            for end in (f"S at layer {words.layer}: 0", number(top_of(words)))
+        look = (
+            "display:inline-block;width:9em;height:.75em;border-radius:.25em;"
+            f"vertical-align:-.05em;margin:0 .4em;{elements.ramp()}"
         )
-        parts += [f'<div>{low}<span style="{ramp}"></span>{high}</div>', _fragment_table(words)]
-    told = f"{model_name(words.model)} · layer {words.layer} of {words.layers} · ρ = {words.reach:g} · seed {words.seed}"
-    told += (
-        f" · {format_seconds(words.seconds)} · {format_bytes(words.peak_mb * 1e6)} · {words.status}"
+        low, high = (number(end) for end in scale(words))
+        legend = f'{TITLES[words.tier]}: {low}<span style="{look}"></span>{high}'
+        parts.append(f'<div style="{elements.SOFT}">{legend}</div>')
+        parts.append(_fragment_table(words))
+        parts.append(elements.soft(meaning(words)))
+    parts += [elements.paragraph(f"<b>{html_line(note)}</b>") for note in notes(words)]
+    how = (
+        f"{model_name(words.model)} · {target_name(words)} · seed {words.seed} · "
+        f"{format_seconds(words.seconds)} · {format_bytes(words.peak_mb * 1e6)} · {words.status}"
     )
-    return elements.frame([*parts, elements.source(told)])
+    return elements.frame([*parts, elements.source(how)])
 
 
 @pages.register(Words)
@@ -61,24 +78,22 @@ def words_page(words: Words) -> str:
     """One HTML document without any reference to another place. Without its script, every word's
     numbers unfold below the text.
     """
-    title = "Word sensitivity"
-    body = [
-        f"<h1>{title}</h1>",
-        f'<p class="lead">{_lead(words)}</p>',
+    name = "Word sensitivity"
+    body = [f"<h1>{name}</h1>", f'<p class="lead">{_lead(words)}</p>']
+    body += [f'<p class="note">{html_line(note)}</p>' for note in notes(words)]
+    body += [
         f'<div class="stage{" long" if len(words.text) > LONG else ""}">',
         _text(words),
-    ]
-    body += [
         '<section id="chosen" aria-label="the chosen word" aria-live="polite" hidden></section>',
         "</div>",
     ]
     if words.words:
         body += [f"<h2>{_count(words)}</h2>", _list(words)]
     known = {word.index for word in words.words}
-    body += [_swaps(one, heading=True) for one in words.swaps if one.index not in known]
+    body += [_swaps(swaps, "h2") for swaps in words.swaps if swaps.index not in known]
     body += ["<h2>Where these numbers come from</h2>", facts_list(facts(words))]
     return document(
-        f"{title} · {model_name(words.model)}",
+        f"{name} · {model_name(words.model)}",
         body,
         style=asset("words.css"),
         data=words.to_dict(),
@@ -87,67 +102,92 @@ def words_page(words: Words) -> str:
 
 
 def _lead(words: Words) -> str:
-    if not words.words:
-        return html_line(headline(words))
-    top = words.top
-    place = f"(word {top.index}) moves layer {words.layer} of {words.layers} most"
-    return f"“<b>{html_name(top.word)}</b>” {place}: <b>{html_line(headline(words))}</b>"
+    found = headline(words)
+    names = ", ".join(f"“<b>{html_name(name)}</b>” (word {index})" for name, index in found.names)
+    gap = "" if found.text.startswith(":") or not found.names else " "
+    return f"{names}{gap}{html_line(found.text)}"
 
 
-def _tip(words: Words, word: WordSway) -> str:
-    against = over_noise(word, words.layer)
-    beyond = "" if against is None else f" · {times(against)} noise"
-    return html.escape(
-        f"word {word.index} · S = {number(word.sensitivity)}{beyond} · worst layer {worst_layer(word)}"
-    )
+def _tip(words: Words, place: int) -> str:
+    return html.escape(tip(words, words.words[place]))
 
 
-def _heat(words: Words, place: int) -> str:
-    return elements.tint(share(words.words[place].sensitivity, top_of(words)))
+def _heat(words: Words) -> list[str]:
+    """The style of every word's ground."""
+    return [
+        elements.tint(FAINTEST + (1 - FAINTEST) * shade) if score(words, word) else ""
+        for shade, word in zip(shades(words), words.words, strict=True)
+    ]
+
+
+def _others(words: Words) -> list[str]:
+    return [tier for tier in words.tiers if tier != words.tier]
+
+
+def _bar(words: Words, word: WordSway) -> str:
+    """Up to two standard errors below the number in full colour, to two above in a light one."""
+    pair = score(words, word)
+    if pair is None:
+        return ""
+    value, error = pair
+    return elements.interval_bar(value - 2 * error, value + 2 * error, bar_end(words))
+
+
+def _named(word: WordSway) -> str:
+    unknown = ' <span style="opacity:.7">[UNK]</span>' if word.unknown else ""
+    return html_name(word.word) + unknown
 
 
 def _fragment_table(words: Words) -> str:
-    order, top = ranked(words), top_of(words)
-    heads = (
+    order = ranked(words)
+    rank = ranks(words)
+    heads = [
+        ("rank", elements.RIGHT),
         ("#", elements.RIGHT),
-        ("word", f"{elements.LEFT};max-width:16em;overflow-wrap:anywhere"),
-        ("S", elements.RIGHT),
+        ("word", elements.WORD),
+        (TITLES[words.tier], elements.RIGHT),
         ("", f"{elements.LEFT};width:9em"),
-        ("times noise", elements.RIGHT),
-        ("worst layer", elements.RIGHT),
-        (f"layers 0…{words.layers}", elements.LEFT),
-    )
-    rows = [
-        (
-            str(word.index),
-            html_name(word.word),
-            number(word.sensitivity),
-            elements.bar(share(word.sensitivity, top)),
-            times(over_noise(word, words.layer)),
-            str(worst_layer(word)),
-            spark(word, words.layer, style="vertical-align:middle"),
-        )
-        for word in (words.words[place] for place in order[:SHOWN])
+        *((TITLES[tier], elements.RIGHT) for tier in _others(words)),
+        ("pieces", elements.RIGHT),
     ]
+    rows: list[Sequence[str]] = []
+    for place in order[:SHOWN]:
+        word = words.words[place]
+        others = [number((word.score(tier) or (None,))[0]) for tier in _others(words)]
+        value = interval(score(words, word))
+        rows.append(
+            [
+                rank[place],
+                str(word.index),
+                _named(word),
+                value,
+                _bar(words, word),
+                *others,
+                str(word.pieces),
+            ]
+        )
     more = len(order) - SHOWN
-    least = number(words.words[order[min(SHOWN, len(order)) - 1]].sensitivity)
-    rest = (
-        f'<div style="opacity:.7">… and {more} more, none above {least}</div>' if more > 0 else ""
-    )
-    return elements.folded("The words that sway most", elements.table(heads, rows) + rest)
+    least = (score(words, words.words[order[min(SHOWN, len(order)) - 1]]) or (0.0, 0.0))[0]
+    rest = elements.soft(f"… and {more} more, none above {number(least)}") if more > 0 else ""
+    return elements.folded("The largest numbers", elements.table(heads, rows) + rest)
 
 
 def _text(words: Words) -> str:
-    def linked(place: int, text: str) -> str:
-        return f'<a class="w" href="#w{place}" style="{_heat(words, place)}" title="{_tip(words, words.words[place])}">{text}</a>'
+    heat = _heat(words)
 
-    scale = (
-        f'<p class="scale">S at layer {words.layer}: <span>0</span><i style="{elements.ramp()}"></i><span>{number(top_of(words))}</span></p>'
-        if words.words
-        else ""
-    )
-    label = "the text, each word in the colour of its sensitivity"
-    return f'<section class="text" aria-label="{label}"><p class="flow" dir="auto">{_run(words, linked)}</p>{scale}</section>'
+    def linked(place: int, text: str) -> str:
+        look = f'style="{heat[place]}" title="{_tip(words, place)}"'
+        return f'<a class="w" href="#w{place}" {look}>{text}</a>'
+
+    legend = ""
+    if words.words:
+        low, high = (number(end) for end in scale(words))
+        ramp = f'<span>{low}</span><i style="{elements.ramp()}"></i><span>{high}</span>'
+        legend = f'<p class="scale">{TITLES[words.tier]}: {ramp}</p>'
+        legend += f'<p class="scale">{html_line(meaning(words))}</p>'
+    label = f"the text, each word in the colour of its {TITLES[words.tier]} number"
+    run = f'<p class="flow" dir="auto">{_run(words, linked)}</p>'
+    return f'<section class="text" aria-label="{label}">{run}{legend}</section>'
 
 
 def _run(words: Words, dressed: Callable[[int, str], str]) -> str:
@@ -159,26 +199,32 @@ def _run(words: Words, dressed: Callable[[int, str], str]) -> str:
 
 
 def _count(words: Words) -> str:
-    return f"{len(words.words)} words, the largest S first" if len(words.words) > 1 else "The word"
+    count = len(words.words)
+    return f"{count} words, the largest number first" if count > 1 else "The word"
 
 
 def _list(words: Words) -> str:
-    top = top_of(words)
-    heads = ("#", "word", "S", "", "× noise", "worst", f"layers 0…{words.layers}")
-    rows = [
-        f'<div class="row heads" aria-hidden="true">{"".join(f"<span>{head}</span>" for head in heads)}</div>'
-    ]
-    for rank, place in enumerate(ranked(words)):
+    others = _others(words)[:2]
+    heads = ["rank", "#", "word", TITLES[words.tier], "", *(TITLES[tier] for tier in others)]
+    heads += [""] * (2 - len(others)) + ["pieces"]
+    spans = "".join(f"<span>{head}</span>" for head in heads)
+    rows = [f'<div class="row heads" aria-hidden="true">{spans}</div>']
+    rank = ranks(words)
+    for position, place in enumerate(ranked(words)):
         word = words.words[place]
+        numbers = [number((word.score(tier) or (None,))[0]) for tier in others]
+        numbers += [""] * (2 - len(others)) + [str(word.pieces)]
         cells = (
-            f'<span class="no">{word.index}</span><span class="name">{html_name(word.word)}</span>',
-            f'<span class="num">{number(word.sensitivity)}</span><span class="bar">{elements.bar(share(word.sensitivity, top))}</span>',
-            f'<span class="num">{times(over_noise(word, words.layer))}</span><span class="num">layer {worst_layer(word)}</span>',
-            spark(word, words.layer),
+            f'<span class="no">{rank[place]}</span><span class="no index">{word.index}</span>'
+            f'<span class="name">{_named(word)}</span>'
+            f'<span class="num">{interval(score(words, word))}</span>'
+            f'<span class="bar">{_bar(words, word)}</span>'
+            + "".join(f'<span class="num">{value}</span>' for value in numbers)
         )
-        opened = " open" if rank == 0 else ""
+        opened = " open" if position == 0 else ""
         rows.append(
-            f'<details class="word"{opened}><summary class="row">{"".join(cells)}</summary>{_card(words, place)}</details>'
+            f'<details class="word"{opened}><summary class="row">{cells}</summary>'
+            f"{_card(words, place)}</details>"
         )
     return f'<div class="list">{"".join(rows)}</div>'
 
@@ -188,30 +234,35 @@ def _card(words: Words, place: int) -> str:
     script.
     """
     word = words.words[place]
-    pieces_of = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
-    numbers = {
-        "S": f"{number(word.sensitivity)} at layer {words.layer}",
-        "noise": f"{number(word.noise[words.layer])}; S is {times(over_noise(word, words.layer))} that",
-        "worst layer": f"{worst_layer(word)}, changed by {number(largest(word.profile))}",
-        "‖Δ‖ ≤": number(word.radius),
-        "tokens": pieces_of or "–",
-    }
-    if word.twin is not None:
-        numbers["random twin"] = f"{number(word.twin[words.layer])} at layer {words.layer}"
     listed = "".join(
-        f"<dt>{name}</dt><dd><bdi>{html_line(value)}</bdi></dd>" for name, value in numbers.items()
+        f"<dt>{name}</dt><dd><bdi>{html_line(value)}</bdi></dd>"
+        for name, value in tier_numbers(words, word).items()
     )
-    swaps = "".join(_swaps(one) for one in words.swaps if one.index == word.index)
-    return f'<div class="card" id="w{place}">{chart(word, words.layer)}<dl>{listed}</dl>{_layers(words, word)}{swaps}</div>'
+    charts = []
+    if word.real is not None and word.real.changes:
+        charts.append(_figure(f"{word.real.draws} real words", real_chart(word.real)))
+    if word.curve is not None:
+        charts.append(_figure("how far it can move", curve_chart(word.curve, word.upper)))
+    if word.profile is not None:
+        charts.append(_figure("through the layers", profile_chart(word, words.layer)))
+    table = _layers(words, word) if word.profile is not None else ""
+    swaps = "".join(_swaps(swaps, "h3") for swaps in words.swaps if swaps.index == word.index)
+    return (
+        f'<div class="card" id="w{place}"><dl>{listed}</dl>'
+        f'<div class="charts">{"".join(charts)}</div>{table}{swaps}</div>'
+    )
+
+
+def _figure(caption: str, drawn: str) -> str:
+    return f'<div class="figure"><div class="soft">{caption}</div>{drawn}</div>'
 
 
 def _layers(words: Words, word: WordSway) -> str:
+    profile = word.profile or ()
     heads = "".join(
-        f'<th scope="col"{_marked(words, layer)}>{layer}</th>' for layer in range(len(word.profile))
+        f'<th scope="col"{_marked(words, layer)}>{layer}</th>' for layer in range(len(profile))
     )
-    lines = [("worst Δ", word.profile), ("noise", word.noise)] + (
-        [("twin", word.twin)] if word.twin is not None else []
-    )
+    lines = [("worst Δ", profile), ("noise", word.noise or ()), ("twin", word.twin or ())]
     rows = "".join(
         f'<tr><th scope="row">{name}</th>'
         + "".join(
@@ -219,21 +270,19 @@ def _layers(words: Words, word: WordSway) -> str:
         )
         + "</tr>"
         for name, values in lines
+        if values
     )
-    return f'<div class="scroll layers"><table><thead><tr><th scope="row">layer</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    head = f'<thead><tr><th scope="row">layer</th>{heads}</tr></thead>'
+    return f'<div class="scroll layers"><table>{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _marked(words: Words, layer: int) -> str:
     return ' class="at"' if layer == words.layer else ""
 
 
-def _swaps(swaps: Swaps, *, heading: bool = False) -> str:
+def _swaps(swaps: Swaps, heading: str) -> str:
     """The real words that move the target most, beside the worst Δ."""
-    rows = "".join(
-        f'<tr><td class="name">{name}</td><td class="num">{change}</td><td class="bar">{part}</td></tr>'
-        for name, change, part in swap_rows(swaps)
-    )
-    kind = "h2" if heading else "h3"
-    title = f"Real words for “{html_name(swaps.word)}” (word {swaps.index}), by the change of {html_line(swaps.target)}"
+    table = elements.table(HEADS[swaps.label is not None], swap_rows(swaps))
     told = html_line(summary(swaps))
-    return f'<div class="swaps"><{kind}>{title}</{kind}><table><tbody>{rows}</tbody></table><p class="soft">{told}.</p></div>'
+    named = f"<{heading}>{title(swaps)}</{heading}>"
+    return f'<div class="swaps">{named}{table}<p class="soft">{told}.</p></div>'

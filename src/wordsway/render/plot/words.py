@@ -1,8 +1,10 @@
-"""Words × layers as a picture for a paper: a heat map of the profiles, and S beside it with noise
-and the random twin.
+"""Words of a text as a picture for a paper: a column of bars for each tier, with errors, and the
+layers' changes as a heat map where they were measured.
 """
 
 from __future__ import annotations
+
+import textwrap
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,14 +14,14 @@ from matplotlib.patches import Rectangle
 
 from wordsway.escape import runs_right_to_left
 from wordsway.probing.results import Words, WordSway
-from wordsway.render.numbers import largest, number, share
+from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, INK, ORANGE
 from wordsway.render.wording.provenance import model_name
-from wordsway.render.wording.words import ranked
+from wordsway.render.wording.words import TITLES, meaning, ranked, target_name
 
-#: Words drawn: those that sway most, in the order of the text.
+#: Words drawn: those with the largest numbers, in the order of the text.
 SHOWN = 40
 LETTERS = 24
 HEAT = LinearSegmentedColormap.from_list(
@@ -29,51 +31,44 @@ HEAT = LinearSegmentedColormap.from_list(
 
 @figures.register(Words)
 def words_figure(words: Words, kind: str = "png") -> Figure:
-    """A figure of the words: the change of every layer 0 … L by each word's worst Δ, the searched
-    layer framed; S beside it.
+    """A figure of the words: bars of every tier that was measured, the one that orders them first;
+    then the change of every layer 0 … L by each word's worst Δ, the target's layer framed.
 
     Characters that no installed font has become □, except in an SVG, whose reader brings the fonts.
     """
-    chosen = sorted(ranked(words)[:SHOWN])
-    shown = [words.words[place] for place in chosen]
-    rows, columns = max(1, len(shown)), words.layers + 1
-    wide = min(7.0, max(2.6, 0.26 * columns))
-    figure = Figure(figsize=(wide + 4.6, 1.55 + 0.23 * rows), layout="constrained")
-    figure.suptitle(_title(words, len(shown), kind), fontsize=10.5)
-    if shown:
-        grid = figure.add_gridspec(
-            2, 2, width_ratios=[wide, 2.8], height_ratios=[0.23 * rows, 0.11]
-        )
-        heat = figure.add_subplot(grid[0, 0])
-        bars = figure.add_subplot(grid[0, 1], sharey=heat)
-        heat.set_yticks(range(rows), [_label(word, kind) for word in shown], fontsize=9)
-        _profiles(figure, heat, figure.add_subplot(grid[1, 0]), words, shown)
-        _sensitivities(bars, words, shown)
-        key = figure.add_subplot(grid[1, 1])
-        key.axis("off")
-        handles = sorted(
-            zip(*bars.get_legend_handles_labels(), strict=True),
-            key=lambda one: not one[1].startswith("S "),
-        )
-        key.legend(
-            *zip(*handles, strict=True),
-            loc="upper center",
-            fontsize=8,
-            ncols=3,
-            handlelength=1.2,
-            columnspacing=1,
-            borderpad=0,
-        )
-        heat.set_ylim(rows - 0.5, -0.5)
+    shown = [words.words[place] for place in sorted(ranked(words)[:SHOWN])]
+    tiers = [words.tier, *(tier for tier in words.tiers if tier != words.tier)] if shown else []
+    layers = bool(shown) and all(word.profile for word in shown)
+    rows = max(1, len(shown))
+    widths = [2.3] * len(tiers) + (
+        [min(6.0, max(2.2, 0.25 * (words.layers + 1)))] if layers else []
+    )
+    width = sum(widths) + 2.4 if widths else 5.0
+    figure = Figure(figsize=(width, 1.75 + 0.23 * rows), layout="constrained")
+    figure.suptitle(_title(words, len(shown), kind, width), fontsize=10.5)
+    if not shown:
+        return figure
+    grid = figure.add_gridspec(1, len(widths), width_ratios=widths)
+    first = figure.add_subplot(grid[0, 0])
+    for column, tier in enumerate(tiers):
+        axes = first if column == 0 else figure.add_subplot(grid[0, column], sharey=first)
+        _bars(axes, shown, tier, ORANGE if column == 0 else "#c9b8a8")
+        axes.tick_params(axis="y", length=0, labelleft=column == 0)
+    if layers:
+        heat = figure.add_subplot(grid[0, len(tiers)], sharey=first)
+        _profiles(figure, heat, words, shown)
+    first.set_yticks(range(rows), [_label(word, kind) for word in shown], fontsize=9)
+    first.set_ylim(rows - 0.5, -0.5)
+    note = spelled(textwrap.fill(meaning(words), max(50, int(13 * width))), kind)
+    figure.supxlabel(note, fontsize=7.5, color="#5b6675", x=0.02, ha="left")
     return figure
 
 
-def _title(words: Words, count: int, kind: str) -> str:
-    some = (
-        "" if count == len(words.words) else f" · the {count} largest of {len(words.words)} words"
-    )
+def _title(words: Words, count: int, kind: str, width: float) -> str:
+    total = len(words.words)
+    some = "" if count == total else f" · the {count} largest of {total} words"
     name = spelled(model_name(words.model), kind)
-    return f"{name} · layer {words.layer} of {words.layers} searched, ρ = {words.reach:g}{some}"
+    return textwrap.fill(f"{name} · {target_name(words)}{some}", max(30, int(9 * width)))
 
 
 def _label(word: WordSway, kind: str) -> str:
@@ -84,15 +79,42 @@ def _label(word: WordSway, kind: str) -> str:
     return f"{first}{name}{first} ({word.index})"
 
 
-def _profiles(
-    figure: Figure, axes: Axes, beneath: Axes, words: Words, shown: list[WordSway]
-) -> None:
+def _bars(axes: Axes, shown: list[WordSway], tier: str, colour: str) -> None:
+    """A bar of twice its standard error for each word; for real words also the largest change, for
+    S(ρ) the ceiling.
+    """
+    scores = [(row, word.score(tier)) for row, word in enumerate(shown)]
+    known = [(row, pair) for row, pair in scores if pair is not None]
+    rows = [row for row, _ in known]
+    values = [value for _, (value, _) in known]
+    errors = [2 * error for _, (_, error) in known]
+    axes.barh(
+        rows, values, xerr=errors, height=0.68, color=colour, ecolor=INK, error_kw={"lw": 0.9}
+    )
+    beyond: list[tuple[float, int]] = []
+    if tier == "real-words":
+        beyond = [(word.real.worst, row) for row, word in enumerate(shown) if word.real]
+    elif tier == "curve":
+        beyond = [(word.upper, row) for row, word in enumerate(shown) if word.upper is not None]
+    if beyond:
+        across, down = zip(*beyond, strict=True)
+        axes.plot(across, down, "|", color=BLUE, markersize=8, linestyle="none")
+    for row, (value, error) in known:
+        axes.text(value + 2 * error, row, f" {number(value)}", va="center", fontsize=7.5)
+    top = largest([*(v + e for v, e in zip(values, errors, strict=True))]) or 1.0
+    axes.set_xlim(0, max(1.34 * top, 1.06 * largest([value for value, _ in beyond])))
+    extra = {"real-words": "\n| the worst of them", "curve": "\n| certified ceiling"}
+    axes.set_xlabel(TITLES[tier] + (extra.get(tier, "") if beyond else ""), fontsize=9)
+    axes.spines["left"].set_visible(False)
+
+
+def _profiles(figure: Figure, axes: Axes, words: Words, shown: list[WordSway]) -> None:
     values = np.array([word.profile for word in shown], dtype=float)
     rows, columns = values.shape
-    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    top = largest(values.ravel().tolist()) or 1.0
+    across, down = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    low, high = float(values[:, 1:].min()), largest(values.ravel().tolist()) or 1.0
     mesh = axes.pcolormesh(
-        *edges, values, cmap=HEAT, vmin=0.0, vmax=top, edgecolors="white", linewidth=0.4
+        across, down, values, cmap=HEAT, vmin=low, vmax=high, edgecolors="white", linewidth=0.4
     )
     axes.add_patch(
         Rectangle(
@@ -106,61 +128,10 @@ def _profiles(
             zorder=3,
         )
     )
-    step = max(1, -(-columns // 14))
-    axes.set_xticks(range(0, columns, step))
-    axes.set_xlabel("layer")
+    axes.set_xticks(range(0, columns, max(1, -(-columns // 14))))
+    axes.set_xlabel("layer", fontsize=9)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    scale = figure.colorbar(
-        mesh, cax=beneath, orientation="horizontal", label="relative change by the worst Δ"
-    )
-    scale.outline.set_visible(False)
-
-
-def _sensitivities(axes: Axes, words: Words, shown: list[WordSway]) -> None:
-    at = np.arange(len(shown))
-    top = largest([word.sensitivity for word in shown]) or 1.0
-    axes.barh(
-        at,
-        [word.sensitivity for word in shown],
-        height=0.68,
-        color=ORANGE,
-        label=f"S at layer {words.layer}",
-    )
-    noise = [word.noise[words.layer] for word in shown]
-    axes.plot(
-        noise,
-        at,
-        "|",
-        color=INK,
-        markersize=8,
-        markeredgewidth=1.6,
-        linestyle="none",
-        label="noise",
-    )
-    twins = [
-        (word.twin[words.layer], row) for row, word in enumerate(shown) if word.twin is not None
-    ]
-    if twins:
-        axes.plot(
-            *zip(*twins, strict=True),
-            "D",
-            color=BLUE,
-            markerfacecolor="white",
-            markersize=4,
-            linestyle="none",
-            label="random twin",
-        )
-    for row, word in enumerate(shown):
-        axes.text(
-            max(share(word.sensitivity, top), share(noise[row], top)) * top,
-            row,
-            f" {number(word.sensitivity)}",
-            va="center",
-            fontsize=7.5,
-        )
-    axes.set_xlim(0, 1.22 * max(top, largest(noise), largest([value for value, _ in twins])))
-    axes.set_xlabel("word sensitivity S")
-    axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, labelleft=False)
+    scale = figure.colorbar(mesh, ax=axes, label="change by the worst Δ", fraction=0.08)
+    scale.outline.set_visible(False)

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from wordsway.escape import one_line, readable
 from wordsway.format import format_bytes, format_seconds
-from wordsway.probing.results import Words
-from wordsway.render.numbers import largest, number, share, times
+from wordsway.probing.results import Words, WordSway
+from wordsway.render.numbers import number
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Fitted, bar, text_cell
+from wordsway.render.terminal.swaps import swaps_panel
+from wordsway.render.terminal.tables import Column, Fitted, bar, table, text_cell
 from wordsway.render.wording.provenance import model_name
 from wordsway.render.wording.words import (
+    TITLES,
     headline,
-    over_noise,
+    meaning,
+    notes,
     pieces,
     ranked,
-    top_of,
-    worst_layer,
+    ranks,
+    scale,
+    score,
+    shades,
+    target_name,
 )
 
 #: Rows of a table; what is left is counted.
@@ -39,66 +41,61 @@ HEAT = (
 )
 #: The same steps without colour, behind the word.
 MARKS = ("", "¹", "²", "³", "⁴", "⁵")
-BLOCKS = "▁▂▃▄▅▆▇█"
+#: Columns below which heads are short; spaces between two columns.
+NARROW, GAP = 60, 2
 
 
 @panels.register(Words)
 def words_panel(words: Words) -> RenderableType:
-    """The text in the colours of its words' S, the words that sway most with their profiles, and
-    where the numbers come from.
+    """The text in the colours of its words, the words with the largest numbers, what they mean, and
+    where they come from.
     """
     return Fitted(lambda width, colours: _words(words, width, colours))
 
 
-def level(value: float, top: float) -> int:
-    """The step 0 … 5 of the scale nearest to value / top.
+def level(shade: float) -> int:
+    """The step 0 … 5 of the scale nearest to a share of it.
 
-    >>> [level(s, 1.0) for s in (0.0, 0.09, 0.11, 0.5, 1.0)]
+    >>> [level(shade) for shade in (0.0, 0.09, 0.11, 0.5, 1.0)]
     [0, 0, 1, 2, 5]
     """
-    return round(share(value, top) * (len(HEAT) - 1))
-
-
-def sparkline(values: Sequence[float], width: int) -> str:
-    """A profile in blocks, scaled to its own largest value; neighbours share a block, by their
-    maximum, where the width is short.
-
-    >>> sparkline([0.0, 0.5, 1.0, 0.25], 4)
-    '▁▅█▃'
-    """
-    if not values:
-        return ""
-    count, top = min(width, len(values)), largest(values)
-    edges = [round(at * len(values) / count) for at in range(count + 1)]
-    pooled = [largest(values[start:end]) for start, end in pairwise(edges)]
-    return "".join(BLOCKS[min(7, int(share(value, top) * 8))] for value in pooled)
+    return round(shade * (len(HEAT) - 1))
 
 
 def _words(words: Words, width: int, colours: bool) -> RenderableType:
     parts: list[RenderableType] = [_head(words), Text(), _text(words, colours), Text()]
     if words.words:
-        parts += [_scale(words, colours), Text(), *_table(words, width)]
-    seconds, memory = format_seconds(words.seconds), format_bytes(words.peak_mb * 1e6)
-    layer = (
-        f"layer {words.layer} of {words.layers} · ρ = {words.reach:g} · Δ at {one_line(words.at)}"
-    )
-    tail = f"{one_line(model_name(words.model))} · {layer} · seed {words.seed} · {seconds} · {memory} · {one_line(words.status)}"
-    return Group(*parts, Text(tail, style="dim"))
+        parts += [_scale(words, colours), Text(), *_table(words, width), Text()]
+        parts.append(Text(one_line(meaning(words)), style="dim"))
+    parts += [Text(one_line(note), style="bold") for note in notes(words)]
+    for swaps in words.swaps:
+        parts += [Text(), swaps_panel(swaps)]
+    how = [
+        one_line(model_name(words.model)),
+        target_name(words),
+        f"seed {words.seed}",
+        format_seconds(words.seconds),
+        format_bytes(words.peak_mb * 1e6),
+        one_line(words.status),
+    ]
+    return Group(*parts, Text(" · ".join(how), style="dim"))
 
 
 def _head(words: Words) -> Text:
-    if not words.words:
-        return Text(headline(words), style="bold")
-    where = f" (word {words.top.index}) moves layer {words.layer} of {words.layers} most: "
-    return Text.assemble(
-        "“", (text_cell(words.top.word).plain, "bold"), "”", where, (headline(words), "bold")
-    )
+    found = headline(words)
+    shown = Text()
+    for place, (name, index) in enumerate(found.names):
+        shown.append(", " if place else "")
+        shown.append_text(Text.assemble("“", (text_cell(name).plain, "bold"), f"” (word {index})"))
+    shown.append(("" if found.text.startswith(":") or not found.names else " ") + found.text)
+    return shown
 
 
 def _text(words: Words, colours: bool) -> Text:
-    top, shown = top_of(words), Text(overflow="fold")
+    shade = shades(words)
+    shown = Text(overflow="fold")
     for piece, place in pieces(words):
-        step = 0 if place is None else level(words.words[place].sensitivity, top)
+        step = 0 if place is None else level(shade[place])
         shown.append(readable(piece), style=HEAT[step] if colours else "")
         if not colours:
             shown.append(MARKS[step])
@@ -107,12 +104,13 @@ def _text(words: Words, colours: bool) -> Text:
 
 def _scale(words: Words, colours: bool) -> Text:
     """The legend: the value in the middle of every step."""
-    top, last = top_of(words), len(HEAT) - 1
-    shown = Text(f"S at layer {words.layer}  ", style="dim", overflow="fold")
-    for step in range(1, last + 1):
-        value = f"{top * step / last:.2g}"
+    low, high = scale(words)
+    last = len(HEAT) - 1
+    shown = Text(f"{TITLES[words.tier]}  ", style="dim", overflow="fold")
+    for step in range(last + 1):
+        value = f"{low + (high - low) * step / last:.2g}"
         shown.append(
-            f" {value} " if colours else f"{MARKS[step]} {value}",
+            f" {value} " if colours else f"{MARKS[step]} {value}".strip(),
             style=f"not dim {HEAT[step]}" if colours else "",
         )
         shown.append("" if colours else "  ")
@@ -120,48 +118,66 @@ def _scale(words: Words, colours: bool) -> Text:
 
 
 def _table(words: Words, width: int) -> list[RenderableType]:
-    order, gap, top = ranked(words), 2 if width >= 64 else 1, top_of(words)
+    """Words with the largest numbers; columns that do not fit are left out, the last ones first."""
+    order = ranked(words)
     shown = [words.words[place] for place in order[:SHOWN]]
-    twins = any(word.twin is not None for word in shown) and width >= 64
-    rows = [
-        (
-            str(word.index),
-            number(word.sensitivity),
-            str(worst_layer(word)),
-            times(over_noise(word, words.layer)),
-        )
-        + ((number(None if word.twin is None else word.twin[words.layer]),) if twins else ())
-        for word in shown
+    labels = ranks(words)
+    columns: list[tuple[str, list[str]]] = [
+        ("rank", [labels[place] for place in order[:SHOWN]]),
+        ("#", [str(word.index) for word in shown]),
+        (_short(words.tier, width), [number((score(words, word) or (None,))[0]) for word in shown]),
     ]
-    heads = ["\n#", "\nS", "worst\nlayer", "times\nnoise", "random\ntwin"]
-    sizes = [
-        max(len(part) for part in [*head.split("\n"), *column])
-        for head, column in zip(heads, zip(*rows, strict=True), strict=False)
+    errors = [(score(words, word) or (0.0, 0.0))[1] for word in shown]
+    more: list[tuple[str, list[str]]] = [
+        ("±", [f"{error:.1g}" if error else "" for error in errors])
     ]
-    room = max(15, width - sum(sizes) - gap * (len(sizes) + 2))
-    name = min(max(Text(one_line(word.word)).cell_len for word in shown), max(6, room * 2 // 5))
-    profile = min(words.layers + 1, max(6, room * 2 // 5))
-    bars = min(20, room - name - profile)
-    table = Table(
-        box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0), collapse_padding=True
-    )
-    table.add_column("\n#", justify="right", style="dim", no_wrap=True)
-    table.add_column(
-        "\nword", min_width=max(4, name), max_width=max(4, name), no_wrap=True, overflow="ellipsis"
-    )
-    table.add_column("\nS", justify="right", no_wrap=True)
-    if bars >= 3:
-        table.add_column("", min_width=bars, no_wrap=True)
-    for head in heads[2 : len(sizes)]:
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column(
-        f"layers\n0…{words.layers}", min_width=profile, no_wrap=True, overflow="ellipsis"
-    )
-    for word, (index, value, *others) in zip(shown, rows, strict=True):
-        line: list[RenderableType] = [index, text_cell(word.word), value]
+    if any(word.pieces > 1 for word in shown):
+        more.append(("pieces", [str(word.pieces) for word in shown]))
+    for tier in words.tiers:
+        if tier != words.tier:
+            values = [number((word.score(tier) or (None,))[0]) for word in shown]
+            more.append((_short(tier, width), values))
+    room = width - sum(_wide(column) + GAP for column in columns)
+    widest = max(Text(_spelled(word)).cell_len for word in shown)
+    name = max(6, min(widest, room // 2))
+    room -= name + GAP + 8  # and some for bars
+    while more and sum(_wide(column) + GAP for column in more) > room:
+        more.pop()
+    bars = min(20, room + 8 - sum(_wide(column) + GAP for column in more) - GAP)
+    drawn = [
+        *(Column(head, style="dim") for head, _ in columns[:2]),
+        Column("word", "left", width=name, least=name),
+        Column(columns[2][0]),
+        *([Column("", "left", least=bars)] if bars >= 3 else []),
+        *(Column(head, style="dim" if head in ("±", "pieces") else "") for head, _ in more),
+    ]
+    top = scale(words)[1]
+    rows: list[list[object]] = []
+    for row, word in enumerate(shown):
+        cells: list[object] = [cells[row] for _, cells in columns[:2]]
+        cells += [text_cell(_spelled(word)), columns[2][1][row]]
         if bars >= 3:
-            line.append(Text(bar(word.sensitivity, top, bars), style="dark_orange3"))
-        table.add_row(*line, *others, Text(sparkline(word.profile, profile), style="cyan"))
-    more = len(order) - len(shown)
-    rest = f"… and {more} more word{'s' if more > 1 else ''}, none above {number(shown[-1].sensitivity)}"
-    return [table, *([Text(rest, style="dim")] if more else [])]
+            value = (score(words, word) or (0.0, 0.0))[0]
+            cells.append(Text(bar(value, top, bars), style="dark_orange3"))
+        rows.append([*cells, *(values[row] for _, values in more)])
+    left = len(order) - len(shown)
+    least = (score(words, shown[-1]) or (0.0, 0.0))[0]
+    rest = f"… and {left} more word{'s' if left > 1 else ''}, none above {number(least)}"
+    return [table(drawn, rows), *([Text(rest, style="dim")] if left else [])]
+
+
+def _short(tier: str, width: int) -> str:
+    return (
+        TITLES[tier]
+        if width >= NARROW
+        else {"mean-local": "mean", "real-words": "real"}.get(tier, TITLES[tier].split()[0])
+    )
+
+
+def _wide(column: tuple[str, list[str]]) -> int:
+    head, cells = column
+    return max(len(text) for text in (head, *cells))
+
+
+def _spelled(word: WordSway) -> str:
+    return one_line(word.word) + (" [UNK]" if word.unknown else "")

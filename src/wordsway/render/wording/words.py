@@ -1,33 +1,104 @@
-"""What every medium says of the words of a text: its pieces, its headline, its facts."""
+"""What every medium says of the words of a text: pieces, headline, what its numbers mean."""
 
 from __future__ import annotations
 
-from wordsway.probing.results import Words, WordSway
-from wordsway.render.numbers import largest, number, times
+from dataclasses import dataclass
+
+from wordsway.probing.ranking import leaders, rank_ranges
+from wordsway.probing.results import TIERS, Words, WordSway
+from wordsway.render.numbers import largest, number
 from wordsway.render.wording.provenance import provenance
 
+#: Names of the tiers, for a column and for a sentence.
+TITLES = {
+    "mean-local": "mean local",
+    "local": "local",
+    "real-words": "real words",
+    "curve": "S at reach",
+}
+#: Words named in a tie.
+NAMED = 3
+ROWS = {
+    "frobenius": "",
+    "rows": " A few rows hold most of the norm here (an attention sink), so every row counts "
+    "alike: the root mean square over rows of each row's own relative change.",
+}
 
-def top_of(words: Words) -> float:
-    """The end of the colour scale: the largest S of the text."""
-    return largest([word.sensitivity for word in words.words])
+
+@dataclass(frozen=True)
+class Headline:
+    """One sentence: the words it is about, quoted by the medium, and what it says of them."""
+
+    names: tuple[tuple[str, int], ...]
+    text: str
 
 
-def over_noise(word: WordSway, layer: int) -> float | None:
-    """S over the mean change by Gaussian noise of the same norm, at the searched layer."""
-    noise = word.noise[layer] if 0 <= layer < len(word.noise) else 0.0
-    return word.sensitivity / noise if noise > 0 else None
+def target_name(words: Words) -> str:
+    """What moves.
+
+    A layer says of how many.
+    """
+    names = {
+        "all": "the average layer",
+        "pooled": "the text's embedding",
+        "cosine": "the text's embedding (cosine distance)",
+        "logits": "the classifier's logits",
+        "next-token": "the next token's distribution",
+    }
+    return names.get(words.target, f"layer {words.layer} of {words.layers}")
 
 
-def worst_layer(word: WordSway) -> int:
-    """The layer that the word's Δ moves most (the first one, if several)."""
-    return max(range(len(word.profile)), key=lambda layer: word.profile[layer], default=0)
+def score(words: Words, word: WordSway) -> tuple[float, float] | None:
+    """The number that words are coloured by, and its standard error."""
+    return word.score(words.tier)
 
 
 def ranked(words: Words) -> list[int]:
-    """The places of the words in ``words.words``, the largest S first; equal ones in the order of
-    the text.
+    """The places of the words in ``words.words``, the largest number first; equal ones, and those
+    without one, in the order of the text.
     """
-    return sorted(range(len(words.words)), key=lambda place: -words.words[place].sensitivity)
+    scores = [score(words, word) for word in words.words]
+    return sorted(range(len(scores)), key=lambda place: -(scores[place] or (float("-inf"), 0.0))[0])
+
+
+def ranks(words: Words) -> list[str]:
+    """For each word the ranks that it may have: "2", or "3–7" where it ties with others."""
+    scores = [score(words, word) for word in words.words]
+    known = [pair for pair in scores if pair is not None]
+    ranges = iter(rank_ranges([v for v, _ in known], [e for _, e in known]))
+    return ["–" if pair is None else _spelled(*next(ranges)) for pair in scores]
+
+
+def _spelled(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def stands_out(words: Words) -> bool:
+    """Whether any two words can be told apart."""
+    scores = [pair for pair in (score(words, word) for word in words.words) if pair is not None]
+    ranges = rank_ranges([value for value, _ in scores], [error for _, error in scores])
+    return any((first, last) != (1, len(scores)) for first, last in ranges)
+
+
+def scale(words: Words) -> tuple[float, float]:
+    """The ends of the colour scale: the smallest and the largest number of the text."""
+    values = [pair[0] for pair in (score(words, word) for word in words.words) if pair is not None]
+    return (min(values), max(values)) if values else (0.0, 0.0)
+
+
+def bar_end(words: Words) -> float:
+    """The end of a scale for bars with errors."""
+    pairs = [pair for pair in (score(words, word) for word in words.words) if pair is not None]
+    return largest(value + 2 * error for value, error in pairs)
+
+
+def shades(words: Words) -> list[float]:
+    """For each word where it lies on the scale, 0 to 1; all in its middle where none stands out."""
+    low, high = scale(words)
+    if high <= low or not stands_out(words):
+        return [0.5 if score(words, word) else 0.0 for word in words.words]
+    pairs = [score(words, word) for word in words.words]
+    return [0.0 if pair is None else (pair[0] - low) / (high - low) for pair in pairs]
 
 
 def pieces(words: Words) -> list[tuple[str, int | None]]:
@@ -35,36 +106,128 @@ def pieces(words: Words) -> list[tuple[str, int | None]]:
     between the words.
     """
     found: list[tuple[str, int | None]] = []
-    at = 0
+    done = 0
     for place in sorted(range(len(words.words)), key=lambda place: words.words[place].start):
         word = words.words[place]
-        if word.start < at or word.end <= word.start:
+        if word.start < done or word.end <= word.start:
             continue
-        found += [(words.text[at : word.start], None), (words.text[word.start : word.end], place)]
-        at = word.end
-    return [(text, place) for text, place in [*found, (words.text[at:], None)] if text]
+        found += [(words.text[done : word.start], None), (words.text[word.start : word.end], place)]
+        done = word.end
+    return [(text, place) for text, place in [*found, (words.text[done:], None)] if text]
 
 
-def headline(words: Words) -> str:
-    """What was found, in one sentence, without the word itself."""
-    if not words.words:
-        return f"no word was searched at layer {words.layer} of {words.layers}"
-    top = words.top
-    against = over_noise(top, words.layer)
-    return f"S = {number(top.sensitivity)}" + (
-        f", {times(against)} noise" if against is not None else ""
-    )
+def headline(words: Words) -> Headline:
+    """What was found; "most" only where it holds."""
+    scored = [word for word in words.words if score(words, word) is not None]
+    where = target_name(words)
+    if not scored:
+        return Headline((), f"no word was measured at {where}")
+    pairs = [word.score(words.tier) or (0.0, 0.0) for word in scored]
+    first = leaders([value for value, _ in pairs], [error for _, error in pairs])
+    names = tuple((scored[at].word, scored[at].index) for at in first[:NAMED])
+    if len(scored) == 1:
+        return Headline(names, f": {TITLES[words.tier]} {interval(pairs[0])} at {where}")
+    if len(first) == len(scored):
+        return Headline((), f"no word stands out at {where}: their numbers overlap")
+    if len(first) == 1:
+        return Headline(
+            names, f"moves {where} most: {TITLES[words.tier]} {interval(pairs[first[0]])}"
+        )
+    more = f" (and {len(first) - NAMED} more)" if len(first) > NAMED else ""
+    return Headline(names, f"{more} move {where} most, and cannot be told apart".strip())
+
+
+def interval(pair: tuple[float, float] | None) -> str:
+    """A number with its standard error.
+
+    >>> interval((0.52341, 0.0201)), interval((0.5, 0.0)), interval(None)
+    ('0.5234 ± 0.020', '0.5000', '–')
+    """
+    if pair is None:
+        return "–"
+    value, error = pair
+    return number(value) + (f" ± {error:#.2g}" if error else "")
+
+
+def meaning(words: Words) -> str:
+    """What the numbers mean, for a reader who has not read the paper."""
+    text = TIERS[words.tier].format(target=target_name(words))
+    text = text[0].upper() + text[1:]
+    if words.tier == "real-words":
+        text += f" ({words.draws} words per place)"
+    elif words.tier == "curve":
+        text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
+    errors = " ± is one standard error; ranks such as 2–4 are ties."
+    return f"{text}.{errors}{ROWS[words.scaling]}"
+
+
+def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
+    """Everything that is known about one word, a line for each tier."""
+    lines: dict[str, str] = {}
+    real = word.real
+    if real is not None:
+        lines["real words"] = (
+            f"{interval((real.mean, real.error))} on average over {real.draws} words; "
+            f"one in ten beyond {number(real.q90)}; most by “{real.worst_word}”: "
+            f"{number(real.worst)}"
+        )
+        if real.flips is not None:
+            lines["label flips"] = f"{real.flips} of {real.draws} random words flip the label" + (
+                f", such as “{real.flip}”" if real.flip else ""
+            )
+    if word.mean_local is not None:
+        lines["mean local"] = interval(word.score("mean-local"))
+    if word.local is not None:
+        loose = "" if word.local_converged else ", not converged"
+        lines["local"] = f"{number(word.local)}, the worst small move{loose}"
+    if word.sensitivity is not None:
+        how = "found" if word.curve else "along the worst small move"
+        lines[f"at reach {words.reach:g}"] = f"at least {number(word.sensitivity)} ({how})"
+    if word.upper is not None:
+        lines["at any reach"] = f"at most {number(word.upper)} (certified)"
+    pieces_of = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
+    lines["pieces"] = f"{word.pieces}: {pieces_of}" if pieces_of else str(word.pieces)
+    if word.unknown:
+        lines["unknown"] = "the tokenizer does not know this word: the model reads [UNK]"
+    return lines
+
+
+def tip(words: Words, word: WordSway) -> str:
+    """What a word says when one points at it."""
+    said = [f"word {word.index}", f"{TITLES[words.tier]} {interval(score(words, word))}"]
+    if word.pieces > 1:
+        said.append(f"{word.pieces} pieces")
+    return " · ".join([*said, *(["[UNK]"] if word.unknown else [])])
+
+
+def notes(words: Words) -> list[str]:
+    """What a reader should know before reading the numbers."""
+    found = []
+    if words.label is not None and words.probability is not None:
+        found.append(f"predicted label: {words.label}, probability {words.probability:.3f}")
+    unknown = [word.word for word in words.words if word.unknown]
+    if unknown:
+        found.append(f"[UNK], not known to the tokenizer: {', '.join(unknown[:8])}")
+    if words.cut is not None:
+        found.append(f"the text was cut from {words.cut:,} to {len(words.text):,} characters")
+    if any(word.local_converged is False for word in words.words):
+        found.append(words.status)
+    return found
 
 
 def facts(words: Words) -> dict[str, str]:
     """Where the numbers come from: everything needed to get them again."""
+    rows = {"frobenius": "by their norm (‖·‖_F)", "rows": "alike, each relative to itself"}
     return provenance(
         words,
         {
-            "layer searched": f"{words.layer} of {words.layers}",
-            "reach": f"ρ = {words.reach:g} of the word's own norm",
+            "target": target_name(words),
+            "tiers": ", ".join(TITLES[tier] for tier in words.tiers),
+            "passes and draws": f"{words.passes} backward passes, {words.draws} real words a place",
+            "rows count": rows[words.scaling],
+            "reach": f"ρ = {words.reach:g} of the root mean square length of the word's rows",
             "Δ is added to": words.at,
-            "words searched": f"{len(words.words)}, in {len(words.tokens)} tokens",
+            "words": f"{len(words.words)}, in {len(words.tokens)} tokens",
             "status": words.status,
         },
     )

@@ -4,7 +4,7 @@
     const card = document.querySelector(word.hash).cloneNode(true), row = document.querySelector(word.hash).closest("details");
     card.removeAttribute("id");
     const title = document.createElement("h2");
-    title.append("“", row.querySelector(".name").firstChild.cloneNode(true), "”, word " + row.querySelector(".no").textContent);
+    title.append("“", row.querySelector(".name").firstChild.cloneNode(true), "”, word " + row.querySelector(".index").textContent);
     panel.replaceChildren(title, card);
     panel.hidden = false;
     for (const one of words) one.setAttribute("aria-pressed", one === word);

@@ -1,0 +1,108 @@
+"""The rows before a changed word, computed once: in a causal model they cannot change.
+
+Keys and values of the prefix are kept, and every text with another word in that place is run from
+there on. Whether a model is causal is asked of the model itself: two texts that differ in their
+last token must have the same rows before it; and the cached pass must give what the whole one does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from wordsway.models.probe import Prepared, Probe
+from wordsway.reading import Word
+
+#: Largest relative difference between the cached pass and the whole one.
+TOLERANCE = 1e-4
+_CAUSAL: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
+_CACHED: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
+
+
+class Prefix:
+    """Keys and values of a text's first ``length`` tokens in a causal model.
+
+    ``model`` gives hidden states, with or without a head on it.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: Any, ids: torch.Tensor) -> None:
+        self.model, self.length = model, len(ids)
+        self.device = next(model.parameters()).device
+        out = model(input_ids=ids[None].to(self.device), use_cache=True)
+        self.kept = [(layer.keys, layer.values) for layer in out.past_key_values.layers]
+
+    def _run(self, ids: torch.Tensor, **options: Any) -> Any:
+        from transformers import DynamicCache
+
+        B, new = ids.shape
+        cache = DynamicCache()
+        for number, (keys, values) in enumerate(self.kept):
+            cache.update(keys.expand(B, -1, -1, -1), values.expand(B, -1, -1, -1), number)
+        mask = torch.ones(B, self.length + new, dtype=torch.long, device=self.device)
+        return self.model(
+            input_ids=ids.to(self.device),
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            **options,
+        )
+
+    @torch.no_grad()
+    def states(self, ids: torch.Tensor, layers: tuple[int, ...]) -> list[torch.Tensor]:
+        """hidden_states of these layers (B, s, d) for texts that go on with ids (B, s)."""
+        hidden = self._run(ids, output_hidden_states=True).hidden_states
+        return [hidden[layer] for layer in layers]
+
+    @torch.no_grad()
+    def logits(self, ids: torch.Tensor) -> torch.Tensor:
+        """Logits (B, s, vocabulary) of texts that go on with ids (B, s)."""
+        logits: torch.Tensor = self._run(ids).logits
+        return logits
+
+
+def prefix_of(probe: Probe, prepared: Prepared, word: Word, model: Any) -> Prefix | None:
+    """The rows before a word in ``model``; None at the beginning, and where they may change."""
+    length = min(word.rows)
+    if length == 0 or prepared.at != "words" or not can_reuse(probe):
+        return None
+    return Prefix(model, prepared.ids[:length])
+
+
+def is_causal(probe: Probe) -> bool:
+    """Whether rows never see the tokens behind them."""
+    if probe not in _CAUSAL:
+        ids = _two_texts(probe)
+        states = probe.layers.hidden(probe.layers.count, ids, torch.ones_like(ids)).double()
+        before = (states[0, :-1] - states[1, :-1]).norm() <= TOLERANCE * states[0, :-1].norm()
+        after = (states[0, -1] - states[1, -1]).norm() > TOLERANCE * states[0, -1].norm()
+        _CAUSAL[probe] = bool(before and after)
+    return _CAUSAL[probe]
+
+
+def can_reuse(probe: Probe) -> bool:
+    """Whether the model is causal, and a pass from kept keys and values gives the same states."""
+    if probe not in _CACHED:
+        _CACHED[probe] = is_causal(probe) and _gives_the_same(probe)
+    return _CACHED[probe]
+
+
+def _gives_the_same(probe: Probe) -> bool:
+    ids, last = _two_texts(probe), probe.layers.count
+    whole = probe.layers.hidden(last, ids, torch.ones_like(ids))[:, 3:].double()
+    try:
+        (cached,) = Prefix(probe.layers.model, ids[0, :3]).states(ids[:, 3:], (last,))
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # no such cache in this model
+        return False
+    if cached.shape != whole.shape:
+        return False
+    return bool((cached.double() - whole).norm() <= TOLERANCE * whole.norm())
+
+
+def _two_texts(probe: Probe) -> torch.Tensor:
+    """Two texts of six tokens that differ in the last."""
+    ids = torch.arange(5, 11, device=probe.layers.device).repeat(2, 1)
+    ids[1, -1] = 4
+    return ids

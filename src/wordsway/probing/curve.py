@@ -1,0 +1,165 @@
+"""S(ρ): how far a word can move the target, from small moves to its own length.
+
+For small ρ the worst Δ is the top right singular vector of the Jacobian, times ρ·r_I, up to its
+sign. Each branch starts there (± the first and the second direction) and is followed as ρ grows:
+the point at one ρ, made longer, is where the climb at the next one starts. At ρ = 1 and beyond
+fresh starts join, and the best point goes on alone. Every value is attained by a Δ of that length,
+and S is not smaller at a larger ρ, so the curve never falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from wordsway.models.probe import Probe
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.local import Local
+from wordsway.probing.search import Climbed, Effort, Room, climb, worst
+from wordsway.probing.target import Target
+from wordsway.progress import Progress, part_of, silent
+
+#: Reaches of a curve, branches per word, and steps per branch and reach.
+REACHES = (0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+BRANCHES, STEPS = 4, 6
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """``lower``: the largest change attained with ‖Δ‖ ≤ reach·r; ``spread``: how much less the
+    weakest branch reached.
+    """
+
+    reach: float
+    lower: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A word's S(ρ), and for each point the Δ (m, d) that attains it."""
+
+    points: tuple[CurvePoint, ...]
+    deltas: tuple[torch.Tensor, ...]
+    rested: bool
+
+
+def reaches_up_to(reach: float) -> tuple[float, ...]:
+    """The curve's reaches, with the one that was asked for as its last.
+
+    >>> reaches_up_to(0.25), reaches_up_to(3.0)[-2:]
+    ((0.03, 0.06, 0.1, 0.2, 0.25), (2.0, 3.0))
+    """
+    grid = list(REACHES)
+    while grid[-1] < reach:
+        grid.append(2 * grid[-1])
+    return (*(value for value in grid if value < reach * (1 - 1e-9)), reach)
+
+
+def curves(
+    probe: Probe,
+    target: Target,
+    blocks: Blocks,
+    found: Sequence[Local],
+    *,
+    reaches: Sequence[float] = REACHES,
+    effort: float = 1.0,
+    seed: int = 0,
+    room: Room,
+    progress: Progress = silent,
+) -> list[Curve]:
+    """The curve of every word, from its singular directions."""
+    steps = max(1, round(effort * STEPS))
+    path = _follow(target, blocks, found, reaches, steps, room, progress)
+    last = _finish(probe, target, blocks, path[-1], reaches[-1], effort, seed, room, progress)
+    return [_curve(target, blocks, [*path, last], reaches, word) for word in range(len(blocks))]
+
+
+def _follow(
+    target: Target,
+    blocks: Blocks,
+    found: Sequence[Local],
+    reaches: Sequence[float],
+    steps: int,
+    room: Room,
+    progress: Progress,
+) -> list[Climbed]:
+    """For each reach the points of all branches, (words × BRANCHES) of them."""
+    owners = torch.arange(len(blocks), device=blocks.rows.device).repeat_interleave(BRANCHES)
+    points = torch.cat([_directions(blocks, one) for one in found])
+    path: list[Climbed] = []
+    for number, reach in enumerate(reaches):
+        here = blocks.at_reach(reach)
+        longer = points * (here.radius[owners] / points.norm(dim=1).clamp_min(1e-30))[:, None]
+        part = part_of(progress, "following S(ρ)", number, len(reaches) + 1)
+        path.append(climb(target, here, owners, longer, steps, room, part))
+        points = path[-1].delta
+    return path
+
+
+def _directions(blocks: Blocks, found: Local) -> torch.Tensor:
+    """± the first and the second singular direction, padded to the blocks' size."""
+    second = found.directions[0] if found.directions else found.direction
+    rows = torch.stack([found.direction, -found.direction, second, -second]).flatten(1)
+    padded = rows.new_zeros(BRANCHES, blocks.size)
+    padded[:, : rows.shape[1]] = rows
+    return padded
+
+
+def _finish(
+    probe: Probe,
+    target: Target,
+    blocks: Blocks,
+    last: Climbed,
+    reach: float,
+    effort: float,
+    seed: int,
+    room: Room,
+    progress: Progress,
+) -> Climbed:
+    """The best point at the last reach goes on; where the reach is large, fresh starts try, too."""
+    here = blocks.at_reach(reach)
+    plan = Effort.of(effort)
+    owners = torch.arange(len(blocks), device=blocks.rows.device)
+    best = last.best_of(BRANCHES)
+    ends = climb(target, here, owners, best.delta, plan.late, room)
+    if reach < 1:
+        return ends
+    part = part_of(progress, "following S(ρ)", 1, 2)
+    other = worst(probe, here, target, effort=plan, seed=seed, room=room, progress=part)
+    better = other.value > ends.value
+    return Climbed(
+        torch.where(better[:, None], other.delta, ends.delta),
+        torch.where(better, other.value, ends.value),
+        ends.rested & other.rested,
+    )
+
+
+def _curve(
+    target: Target,
+    blocks: Blocks,
+    path: list[Climbed],
+    reaches: Sequence[float],
+    word: int,
+) -> Curve:
+    points: list[CurvePoint] = []
+    deltas: list[torch.Tensor] = []
+    branch = slice(word * BRANCHES, (word + 1) * BRANCHES)
+    for at, reach in enumerate(reaches):
+        values = path[at].value[branch].double().sqrt()
+        top = int(values.argmax())
+        lower = float(values[top])
+        delta = path[at].delta[branch][top]
+        if at == len(reaches) - 1 and float(path[-1].value[word]) ** 0.5 > lower:
+            lower = float(path[-1].value[word]) ** 0.5
+            delta = path[-1].delta[word]
+        spread = target.reported(lower) - target.reported(float(values.min()))
+        if points and target.reported(lower) < points[-1].lower:  # a smaller Δ did better
+            points.append(CurvePoint(reach, points[-1].lower, spread))
+            deltas.append(deltas[-1])
+            continue
+        points.append(CurvePoint(reach, target.reported(lower), spread))
+        deltas.append(blocks.at_reach(reach).delta(word, delta))
+    return Curve(tuple(points), tuple(deltas), bool(path[-1].rested[word]))

@@ -1,0 +1,88 @@
+"""The heads that a model was saved with: a classifier's logits, a language model's next token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.models.files import ModelFiles
+from wordsway.models.load import Kind, Loading, load
+from wordsway.models.probe import Probe
+from wordsway.models.startup import quiet
+
+
+def classifier_of(probe: Probe) -> Any:
+    """The model with its classifier."""
+    if not saved_with(probe, "SequenceClassification"):
+        raise InputError(
+            "a model saved with a classifier",
+            probe.files.name,
+            "judge by a layer or by the pooled embedding",
+        )
+    model = _loaded(probe, "classifier")
+    if model.config.pad_token_id is None:  # texts of a batch have one length: nothing is padded
+        model.config.pad_token_id = -1
+    return model
+
+
+def next_token_model(probe: Probe) -> Any:
+    """The model with its head for the next token."""
+    if not saved_with(probe, "CausalLM", "LMHeadModel"):
+        raise InputError(
+            "a causal language model saved with its head",
+            probe.files.name,
+            "take smollm2, or judge by a layer",
+        )
+    return _loaded(probe, "causal")
+
+
+def masked_model(probe: Probe) -> Any:
+    """The model with its head for masked tokens."""
+    return _loaded(probe, "masked")
+
+
+def logits_of(model: Any, **inputs: torch.Tensor) -> torch.Tensor:
+    """Logits of texts given as ``input_ids`` (B, n) or ``inputs_embeds`` (B, n, d)."""
+    (given,) = inputs.values()
+    mask = torch.ones(given.shape[:2], dtype=torch.long, device=given.device)
+    try:
+        with quiet():
+            logits: torch.Tensor = model(
+                **inputs, attention_mask=mask, **_without_cache(model)
+            ).logits
+    except (NotImplementedError, ValueError, TypeError) as error:
+        raise WordswayError(
+            f"this model's head cannot be asked that way ({first_line(error, 120)}): "
+            "judge by a layer"
+        ) from None
+    return logits
+
+
+def labels_of(model: Any) -> list[str]:
+    """The names of a classifier's classes."""
+    names = getattr(model.config, "id2label", None) or {}
+    count = int(model.config.num_labels)
+    return [str(names.get(number, f"LABEL_{number}")) for number in range(count)]
+
+
+def _without_cache(model: Any) -> dict[str, bool]:
+    return {"use_cache": False} if getattr(model.config, "use_cache", None) is not None else {}
+
+
+def saved_with(probe: Probe, *heads: str) -> bool:
+    """Whether the model was saved with one of these heads."""
+    named = probe.files.config().get("architectures") or ()
+    return any(head in str(name) for name in named for head in heads)
+
+
+def _loaded(probe: Probe, kind: Kind) -> Any:
+    return _load_once(probe.files, replace(probe.options, kind=kind))
+
+
+@lru_cache(maxsize=2)
+def _load_once(files: ModelFiles, options: Loading) -> Any:
+    return load(files, options)

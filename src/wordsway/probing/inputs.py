@@ -1,0 +1,42 @@
+"""Requests that no verb on a model's text can answer, refused at the door."""
+
+from __future__ import annotations
+
+import math
+
+from wordsway.errors import InputError
+from wordsway.format import format_bytes
+from wordsway.probing.memory import MEMORY
+
+
+def check_text(text: object) -> str:
+    """One text."""
+    if isinstance(text, (list, tuple)):
+        raise InputError(
+            "one text",
+            f"a {type(text).__name__} of {len(text)}",
+            "ask about each: [ws.words(text, probe) for text in texts], with one ws.Probe for all",
+        )
+    if not isinstance(text, str):
+        raise InputError("a text", f"a {type(text).__name__}", "pass a string")
+    return text
+
+
+def check_reach(reach: float) -> None:
+    if not 1e-6 <= reach <= 1e6:
+        raise InputError(
+            "a reach ρ between 1e-6 and 1e6",
+            reach,
+            "1 lets Δ be as long as the word's own embedding",
+        )
+
+
+def check(reach: float, effort: float = 1.0, memory: int = MEMORY) -> None:
+    """Refuse what no search can do."""
+    check_reach(reach)
+    if not (effort > 0 and math.isfinite(effort)):
+        raise InputError("an effort > 0", effort, "1 is the default")
+    if memory < 2**20:
+        raise InputError(
+            "a memory budget of at least 1 MiB", format_bytes(memory), "leave it at 2 GiB"
+        )

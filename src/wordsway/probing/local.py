@@ -1,0 +1,233 @@
+"""What small moves of a word do: a singular value, and its mean over directions.
+
+Let J_I be the Jacobian of the target g (scaled so that ‖g(text)‖ = 1) in the rows I of one word,
+m = |I| of them with d coordinates each. A word of several tokens is compared with one of one token
+on equal terms: Δ may be as long as *one* of its rows is on average,
+
+    r_I = ‖x_I‖_F/√m,
+
+so that a word does not win because it has more rows to move. Then, per unit of relative length ρ,
+
+    local       = σ_max(J_I) · r_I                 the worst direction: S(ρ)/ρ as ρ → 0
+    mean local  = ‖J_I‖_F · r_I / √(m·d)           root mean square over random directions
+
+since a random Δ of length r has E‖J_IΔ‖² = r²‖J_I‖_F²/(m·d). For cotangents G ~ N(0, 1) of g's
+shape E‖J_IᵀG‖² = ‖J_I‖_F²: K backward passes estimate it for all words at once. σ_max comes from
+Lanczos on J_IᵀJ_I, each word on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from wordsway.models.probe import Prepared
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.target import Target
+from wordsway.progress import Progress, silent
+from wordsway.reading import Word
+from wordsway.seeds import generator
+from wordsway.vectors import unit
+
+#: Backward passes of mean local; tokens of a batch that they share.
+PASSES, BATCH_TOKENS = 32, 512
+#: Lanczos: fewest and most steps, and the residual |JᵀJv − σ²v|/σ² at which it ends.
+FEWEST, STEPS, TOLERANCE = 4, 40, 0.002
+
+
+@dataclass(frozen=True)
+class MeanLocal:
+    """Root mean square response to small random moves, and its standard error over the passes."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Local:
+    """The largest response to small moves; ``direction`` (m, d) has norm one and attains it.
+
+    ``directions`` are further ones, weaker and orthogonal; ``residual`` bounds |σ² − found²|/found²
+    for some singular value σ.
+    """
+
+    value: float
+    residual: float
+    direction: torch.Tensor
+    directions: tuple[torch.Tensor, ...] = ()
+
+    @property
+    def converged(self) -> bool:
+        return self.residual <= TOLERANCE
+
+
+def sketch_of(
+    target: Target,
+    prepared: Prepared,
+    *,
+    passes: int = PASSES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> torch.Tensor:
+    """JᵀG (K, n, d) for K Gaussian cotangents G: a backward pass each, for all words at once."""
+    shape = tuple(target.base.shape)
+    copies = max(1, min(passes, BATCH_TOKENS // prepared.n))
+    embeds = prepared.embeds.repeat(copies, 1, 1).requires_grad_(True)
+    with torch.enable_grad():
+        features = target.features(embeds)
+    parts = []
+    for start in range(0, passes, copies):
+        draws = [
+            torch.randn(shape, generator=generator(seed, "mean local", number))
+            for number in range(start, start + copies)
+        ]
+        last = start + copies >= passes
+        (found,) = torch.autograd.grad(
+            features, embeds, torch.stack(draws).to(features), retain_graph=not last
+        )
+        parts.append(found.to(torch.promote_types(found.dtype, torch.float32)))
+        progress("small random moves", min(start + copies, passes), passes)
+    return torch.cat(parts)[:passes]
+
+
+def mean_local(sketch: torch.Tensor, prepared: Prepared, words: Sequence[Word]) -> list[MeanLocal]:
+    """Mean local sensitivity of every word, from the sketch of all of them."""
+    by_row = sketch.double().square().sum(2).cpu()
+    d = sketch.shape[2]
+    return [_mean_local(by_row, word, prepared.radius(word), d) for word in words]
+
+
+def _mean_local(by_row: torch.Tensor, word: Word, radius: float, d: int) -> MeanLocal:
+    squares = by_row[:, list(word.rows)].sum(1)
+    scale = radius / (len(word.rows) * d) ** 0.5
+    value = float(squares.mean().sqrt())
+    if value == 0.0:
+        return MeanLocal(0.0, 0.0)
+    spread = float(squares.std()) / len(squares) ** 0.5 if len(squares) > 1 else 0.0
+    return MeanLocal(scale * value, scale * spread / (2 * value))
+
+
+def local(
+    target: Target,
+    blocks: Blocks,
+    sketch: torch.Tensor,
+    *,
+    size: int,
+    progress: Progress = silent,
+) -> list[Local]:
+    """σ_max(J_I)·r_I of every word, in batches of ``size`` words.
+
+    Lanczos starts from the top direction of the word's part of the sketch: a random vector may
+    miss the top direction and settle on the next one, K of them together do not.
+    """
+    found: list[Local] = []
+    for start in range(0, len(blocks), size):
+        which = torch.arange(start, min(start + size, len(blocks)), device=blocks.radius.device)
+        found += _lanczos(target, blocks, which, sketch)
+        progress("worst small moves", len(found), len(blocks))
+    return found
+
+
+def _lanczos(
+    target: Target, blocks: Blocks, which: torch.Tensor, sketch: torch.Tensor
+) -> list[Local]:
+    """Lanczos with full reorthogonalisation for JᵀJ of each word, side by side.
+
+    A word's answer is that of the step at which it converged, whatever the others still need.
+    """
+    basis = [unit(_starts(blocks, which, sketch))]
+    alphas: list[torch.Tensor] = []
+    betas: list[torch.Tensor] = []
+    found: dict[int, Local] = {}
+    products = _Products(target, blocks, which)
+    steps = min(STEPS, blocks.size)
+    for step in range(1, steps + 1):
+        w = products.square(basis[-1])
+        alphas.append((w * basis[-1]).sum(1).double())
+        for _ in range(2):  # twice is enough
+            for q in basis:
+                w = w - (w * q).sum(1, keepdim=True) * q
+        beta = w.norm(dim=1).double()
+        values, vectors = _ritz(alphas, betas)
+        top = values[:, -1].clamp_min(torch.finfo(torch.float64).tiny)
+        residual = beta * vectors[:, -1, -1].abs() / top
+        for row, number in enumerate(which.tolist()):
+            settled = step >= FEWEST and float(residual[row]) <= TOLERANCE
+            if row not in found and (settled or step == steps):
+                spanned = torch.stack([q[row] for q in basis])
+                found[row] = _found(
+                    blocks, number, float(top[row]), float(residual[row]), spanned, vectors[row]
+                )
+        if len(found) == len(which):
+            break
+        betas.append(beta)
+        basis.append(unit(w))
+    return [found[row] for row in range(len(which))]
+
+
+def _ritz(
+    alphas: list[torch.Tensor], betas: list[torch.Tensor]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eigenvalues (ascending) and vectors of the tridiagonal matrices."""
+    T = torch.diag_embed(torch.stack(alphas, 1))
+    if betas:
+        off = torch.stack(betas, 1)
+        T = T + torch.diag_embed(off, 1) + torch.diag_embed(off, -1)
+    values, vectors = torch.linalg.eigh(T)
+    return values, vectors
+
+
+def _found(
+    blocks: Blocks,
+    number: int,
+    top: float,
+    residual: float,
+    basis: torch.Tensor,
+    vectors: torch.Tensor,
+) -> Local:
+    """The Ritz vectors of one word, strongest first, as blocks of its rows."""
+    m, d = len(blocks.words[number].rows), blocks.prepared.embeds.shape[1]
+    count = min(3, vectors.shape[1])
+    directions = [
+        unit(vectors[:, -1 - at].to(basis) @ basis)[: m * d].reshape(m, d) for at in range(count)
+    ]
+    scale = float(blocks.radius[number]) / blocks.reach
+    return Local(max(top, 0.0) ** 0.5 * scale, residual, directions[0], tuple(directions[1:]))
+
+
+def _starts(blocks: Blocks, which: torch.Tensor, sketch: torch.Tensor) -> torch.Tensor:
+    """For each word the direction that its part of the sketch (K, m·d) responds to most."""
+    starts = torch.zeros(len(which), blocks.size).to(blocks.mask)
+    for row, number in enumerate(which.tolist()):
+        part = sketch[:, list(blocks.words[number].rows)].flatten(1).double()
+        _, vectors = torch.linalg.eigh(part @ part.T)
+        direction = vectors[:, -1] @ part
+        starts[row, : part.shape[1]] = direction.to(starts)
+    return starts
+
+
+class _Products:
+    """JᵀJv for a batch of words, through two graphs that are kept.
+
+    Jᵀu is a backward pass. It is linear in u, so Jv is a backward pass through *it*: a third of the
+    cost of forward mode, which multiplies by every weight twice more.
+    """
+
+    def __init__(self, target: Target, blocks: Blocks, which: torch.Tensor) -> None:
+        zero = torch.zeros(len(which), blocks.size).to(blocks.mask)
+        self.point = zero.requires_grad_(True)
+        with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # fused attention has no second one
+            self.features = target.features(blocks.moved(which, self.point))
+            self.u = torch.zeros_like(self.features).requires_grad_(True)
+            (self.pulled,) = torch.autograd.grad(
+                self.features, self.point, self.u, create_graph=True
+            )
+
+    def square(self, v: torch.Tensor) -> torch.Tensor:
+        """JᵀJv (B, p) for v (B, p)."""
+        (u,) = torch.autograd.grad(self.pulled, self.u, v, retain_graph=True)
+        (w,) = torch.autograd.grad(self.features, self.point, u, retain_graph=True)
+        return w

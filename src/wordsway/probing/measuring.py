@@ -1,0 +1,241 @@
+"""Every tier that a plan asks for, measured for words of one text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from wordsway.errors import WordswayError
+from wordsway.models.probe import Prepared, Probe
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.ceiling import ceilings
+from wordsway.probing.curve import CurvePoint, curves, reaches_up_to
+from wordsway.probing.local import Local, local, mean_local, sketch_of
+from wordsway.probing.memory import affordable, at_once, room_for, weight_of
+from wordsway.probing.profiles import noise_blocks, noise_profiles, profiles
+from wordsway.probing.real_words import real_words
+from wordsway.probing.results import WordSway
+from wordsway.probing.target import Target
+from wordsway.probing.targets import target_of
+from wordsway.progress import Progress
+from wordsway.reading import Word
+
+#: Words × tokens, in units of MiniLM's cost per token, up to which a text is short: all words get
+#: the first three tiers.
+SHORT = 1500
+#: Tokens, in the same units, that real words may take by default in a long text: its words with the
+#: largest mean local come first.
+REAL_TOKENS = 16_000
+#: A graph that is differentiated twice takes so many times the memory of one that is once.
+TWICE = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure of every word; ``tiers`` None: as the length of the text allows."""
+
+    tiers: tuple[str, ...] | None
+    passes: int
+    draws: int
+    reach: float | None
+    effort: float
+    seed: int
+    memory: int
+
+
+def default_tiers(probe: Probe, target: Target, words: int, tokens: int) -> tuple[str, ...]:
+    """All but the curve for a short text; the first for a long one."""
+    units = words * tokens * weight_of(probe, target.layer)
+    return ("mean-local", "local", "real-words") if units <= SHORT else ("mean-local",)
+
+
+def places_in_time(probe: Probe, target: Target, tokens: int, draws: int) -> int:
+    """How many words of a long text get real words by default."""
+    return int(REAL_TOKENS / (draws * tokens * weight_of(probe, target.layer)))
+
+
+def measure(
+    probe: Probe,
+    prepared: Prepared,
+    target: Target,
+    chosen: list[Word],
+    plan: Plan,
+    progress: Progress,
+) -> list[WordSway]:
+    """The words with every tier of the plan."""
+    tiers = plan.tiers or default_tiers(probe, target, len(chosen), prepared.n)
+    size = affordable(probe, prepared.n, target.layer, plan.memory)
+    blocks = Blocks(prepared, chosen, 1.0)
+    found = [
+        WordSway(
+            word.index,
+            word.text,
+            word.start,
+            word.end,
+            word.rows,
+            prepared.radius(word) * (plan.reach or 1.0),
+            upper=upper,
+            unknown=prepared.reading.is_unknown(word),
+        )
+        for word, upper in zip(chosen, ceilings(probe, prepared, target, chosen), strict=True)
+    ]
+    sketch = torch.empty(0)
+    if "mean-local" in tiers or "local" in tiers:
+        sketch = sketch_of(target, prepared, passes=plan.passes, seed=plan.seed, progress=progress)
+    if "mean-local" in tiers:
+        means = mean_local(sketch, prepared, chosen)
+        found = [
+            replace(word, mean_local=mean.value, mean_local_error=mean.error)
+            for word, mean in zip(found, means, strict=True)
+        ]
+    if "local" in tiers:
+        small = local(target, blocks, sketch, size=max(1, size // TWICE), progress=progress)
+        found = [
+            replace(word, local=one.value, local_converged=one.converged, direction=one.direction)
+            for word, one in zip(found, small, strict=True)
+        ]
+        found = _lower_ends(probe, target, blocks, found, small, tiers, plan, size, progress)
+    if "real-words" in tiers or plan.tiers is None:
+        places = list(range(len(found)))
+        if "real-words" not in tiers:
+            places.sort(key=lambda place: -(found[place].mean_local or 0.0))
+            places = places[: places_in_time(probe, target, prepared.n, plan.draws)]
+        some = real_words(
+            probe,
+            prepared,
+            target,
+            [chosen[place] for place in places],
+            draws=plan.draws,
+            seed=plan.seed,
+            size=at_once(probe, prepared.n, target.layer, plan.memory),
+            progress=progress,
+        )
+        for place, real in zip(places, some, strict=True):
+            found[place] = replace(found[place], real=real)
+    return _finite(found)
+
+
+def _lower_ends(
+    probe: Probe,
+    target: Target,
+    blocks: Blocks,
+    found: list[WordSway],
+    small: list[Local],
+    tiers: Sequence[str],
+    plan: Plan,
+    size: int,
+    progress: Progress,
+) -> list[WordSway]:
+    """What is attained: by the curve's last Δ, else along ± the worst small direction, or by noise
+    where that does more.
+    """
+    reach = plan.reach or 1.0
+    here = blocks.at_reach(reach)
+    noise = noise_blocks(here, plan.seed)
+    points: list[tuple[CurvePoint, ...] | None] = [None] * len(found)
+    if "curve" in tiers:
+        lines = curves(
+            probe,
+            target,
+            blocks,
+            small,
+            reaches=reaches_up_to(reach),
+            effort=plan.effort,
+            seed=plan.seed,
+            room=room_for(probe, blocks.prepared.n, target.layer, plan.memory),
+            progress=progress,
+        )
+        points = [line.points for line in lines]
+        candidates = [[line.deltas[-1]] for line in lines]
+    else:
+        ways = [here.radius[place] * one.direction for place, one in enumerate(small)]
+        candidates = [[way, -way, *some] for way, some in zip(ways, noise, strict=True)]
+    deltas, reached = _best(target, here, candidates, size)
+    changes = profiles(probe, blocks.prepared, blocks.words, deltas, plan.memory)
+    noises = noise_profiles(probe, here, noise, plan.memory)
+    return [
+        replace(
+            word,
+            curve=points[place],
+            sensitivity=reached[place],
+            profile=changes[place],
+            noise=noises[place],
+            delta=deltas[place],
+        )
+        for place, word in enumerate(found)
+    ]
+
+
+def _best(
+    target: Target, blocks: Blocks, candidates: Sequence[Sequence[torch.Tensor]], size: int
+) -> tuple[list[torch.Tensor], list[float]]:
+    """Of each word's candidates the Δ that changes the target most, and that change."""
+    which = torch.tensor(
+        [place for place, some in enumerate(candidates) for _ in some], device=blocks.rows.device
+    )
+    inside = [
+        blocks.delta(place, delta.flatten().to(blocks.mask))
+        for place, some in enumerate(candidates)
+        for delta in some
+    ]
+    flat = torch.stack([_padded(blocks, delta) for delta in inside])
+    with torch.no_grad():
+        squares = torch.cat(
+            [
+                target.change2(blocks.moved(some, part))
+                for some, part in zip(which.split(size), flat.split(size), strict=True)
+            ]
+        )
+    deltas: list[torch.Tensor] = []
+    values: list[float] = []
+    start = 0
+    for some in candidates:
+        top = start + int(squares[start : start + len(some)].argmax())
+        deltas.append(inside[top])
+        values.append(target.reported(float(squares[top].double().sqrt())))
+        start += len(some)
+    return deltas, values
+
+
+def _padded(blocks: Blocks, delta: torch.Tensor) -> torch.Tensor:
+    flat = torch.zeros(blocks.size).to(blocks.mask)
+    flat[: delta.numel()] = delta.flatten().to(flat)
+    return flat
+
+
+def _finite(found: list[WordSway]) -> list[WordSway]:
+    for word in found:
+        numbers = [word.mean_local, word.local, word.sensitivity, *(word.profile or ())]
+        if not all(value is None or math.isfinite(value) for value in numbers):
+            raise WordswayError(
+                "hidden states are not numbers any more under the Δ found: "
+                "take a smaller reach, or a wider dtype"
+            )
+    return found
+
+
+def with_twin(
+    found: list[WordSway],
+    probe: Probe,
+    prepared: Prepared,
+    target: Target,
+    plan: Plan,
+    progress: Progress,
+) -> list[WordSway]:
+    """The profiles that the same tiers find in the model's twin with random weights."""
+    other = Probe(
+        probe.source,
+        device=probe.options.device,
+        dtype=probe.options.dtype,
+        twin=plan.seed,
+        trust_remote_code=probe.options.remote_code,
+    )
+    text = other.read(prepared.text, prepared.at)
+    same = target_of(other, text, target.name, target.scaling)
+    tiers = ("local", "curve") if plan.tiers and "curve" in plan.tiers else ("local",)
+    again = [text.word(word.index) for word in found]
+    twins = measure(other, text, same, again, replace(plan, tiers=tiers), progress)
+    return [replace(word, twin=twin.profile) for word, twin in zip(found, twins, strict=True)]

@@ -1,0 +1,73 @@
+"""The relative change of every layer by a given Δ, and by noise of the same length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from wordsway.models.probe import Prepared, Probe
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.memory import at_once
+from wordsway.reading import Word
+from wordsway.seeds import generator
+
+#: Draws of noise that a profile is compared with.
+NOISE_DRAWS = 4
+
+
+def profiles(
+    probe: Probe,
+    prepared: Prepared,
+    words: Sequence[Word],
+    deltas: Sequence[torch.Tensor],
+    memory: int,
+) -> list[tuple[float, ...]]:
+    """‖H_l′ − H_l‖_F/‖H_l‖_F of every layer 0 … L, one row per word and its Δ; sums in float64."""
+    size = at_once(probe, prepared.n, probe.layers.count, memory)
+    rows: list[tuple[float, ...]] = []
+    with torch.no_grad():
+        base = [
+            state[0].double() for state in probe.layers.every(prepared.embeds[None], prepared.at)
+        ]
+        for start in range(0, len(words), size):
+            some = words[start : start + size]
+            embeds = prepared.embeds.repeat(len(some), 1, 1)
+            for row, (word, delta) in enumerate(
+                zip(some, deltas[start : start + size], strict=True)
+            ):
+                embeds[row, list(word.rows)] += delta.to(embeds)
+            states = probe.layers.every(embeds, prepared.at)
+            changes = torch.stack(
+                [
+                    (state.double() - before).flatten(1).norm(dim=1) / before.norm()
+                    for state, before in zip(states, base, strict=True)
+                ],
+                1,
+            )
+            rows += [tuple(values) for values in changes.tolist()]
+    return rows
+
+
+def noise_blocks(blocks: Blocks, seed: int, draws: int = NOISE_DRAWS) -> list[list[torch.Tensor]]:
+    """For each word Gaussian blocks (m, d) as long as Δ may be."""
+    embeds = blocks.prepared.embeds
+    found = []
+    for place, word in enumerate(blocks.words):
+        noise = generator(seed, "noise", word.index)
+        block = torch.randn(draws, len(word.rows), embeds.shape[1], generator=noise).to(embeds)
+        block *= (blocks.radius[place] / block.flatten(1).norm(dim=1))[:, None, None]
+        found.append(list(block))
+    return found
+
+
+def noise_profiles(
+    probe: Probe, blocks: Blocks, noise: Sequence[Sequence[torch.Tensor]], memory: int
+) -> list[tuple[float, ...]]:
+    """The profiles of each word's blocks of noise, their mean."""
+    words = [word for word, some in zip(blocks.words, noise, strict=True) for _ in some]
+    deltas = [block for some in noise for block in some]
+    rows = profiles(probe, blocks.prepared, words, deltas, memory)
+    found = torch.tensor(rows, dtype=torch.float64)
+    parts = found.split([len(some) for some in noise])
+    return [tuple(part.mean(0).tolist()) for part in parts]

@@ -1,0 +1,200 @@
+"""Real words in a word's place: the mean change over random whole words, evaluated exactly.
+
+M words are drawn from the vocabulary, put in the place of each word, and the changed sentences go
+through the model; the mean, the 90 % quantile and the largest change are reported with the standard
+error of the mean. The draws are the same for every place that they fit (one random order of the
+vocabulary), so that differences between words are not differences between draws. Punctuation marks
+are replaced by others: a word there would join its neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from wordsway.models.prefix import Prefix, can_reuse, prefix_of
+from wordsway.models.probe import Prepared, Probe
+from wordsway.probing.candidates import Candidates, Place, cased, signs, vocabulary
+from wordsway.probing.target import Target
+from wordsway.probing.vector_targets import LogitsTarget
+from wordsway.progress import Progress, silent
+from wordsway.reading import Word
+from wordsway.seeds import generator
+
+#: Words put in each place.
+DRAWS = 32
+#: Spellings that are tokenised at a time while draws are missing.
+CHUNK = 48
+
+
+@dataclass(frozen=True)
+class RealWords:
+    """Changes by ``draws`` random real words in one place: their mean with its standard ``error``,
+    90 % quantile, and the largest one with its word.
+
+    ``flips`` counts those after which a classifier predicts another label, and ``flip`` is one of
+    them; None for other targets.
+    """
+
+    mean: float
+    error: float
+    q90: float
+    worst: float
+    worst_word: str
+    draws: int
+    flips: int | None = None
+    flip: str | None = None
+    changes: tuple[float, ...] = field(default=(), repr=False, compare=False)
+    words: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+
+def real_words(
+    probe: Probe,
+    prepared: Prepared,
+    target: Target,
+    words: Sequence[Word],
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    size: int,
+    progress: Progress = silent,
+) -> list[RealWords | None]:
+    """For each word the changes by random real words; None where nothing else can stand."""
+    order = _Order(probe, seed)
+    places = [order.draw(Place(probe, prepared, word), draws) for word in words]
+    if target.prefix_model is not None and can_reuse(probe):
+        values = _one_by_one(probe, prepared, target, words, places, size, progress)
+    else:
+        values = _together(target, prepared.n, words, places, size, progress)
+    return [
+        summarised(target, found.words, changes) if found.words else None
+        for found, changes in zip(places, values, strict=True)
+    ]
+
+
+class _Order:
+    """One random order of the vocabulary's whole words, and one of its signs."""
+
+    def __init__(self, probe: Probe, seed: int) -> None:
+        self.words = _shuffled(vocabulary(probe, "words"), seed, "real words")
+        self.signs = _shuffled(signs(probe), seed, "real signs")
+
+    def draw(self, place: Place, count: int) -> Candidates:
+        """The first ``count`` of the order that can stand in this place."""
+        like = place.word.text
+        letters = any(char.isalnum() for char in like)
+        order = [cased(name, like) for name in self.words] if letters else self.signs
+        found = Candidates([], [])
+        for start in range(0, len(order), CHUNK):
+            fitting = [name for name in order[start : start + CHUNK] if place.takes(name)]
+            more = place.encode(list(dict.fromkeys(fitting)))
+            found = Candidates(found.words + more.words, found.ids + more.ids)
+            if len(found) >= count:
+                break
+        return Candidates(found.words[:count], found.ids[:count])
+
+
+def _shuffled(items: list[str], seed: int, name: str) -> list[str]:
+    return [
+        items[at] for at in torch.randperm(len(items), generator=generator(seed, name)).tolist()
+    ]
+
+
+@dataclass
+class _Changes:
+    """What real words in one place do: changes, and the label after each for a classifier."""
+
+    values: list[float]
+    labels: list[int]
+
+
+def _together(
+    target: Target,
+    n: int,
+    words: Sequence[Word],
+    places: Sequence[Candidates],
+    size: int,
+    progress: Progress,
+) -> list[_Changes]:
+    """All places side by side, in batches of texts of equal length."""
+    groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for row, found in enumerate(places):
+        for draw, ids in enumerate(found.ids):
+            # Rows of texts with as many tokens as before line up, whichever word was replaced.
+            whose = -1 if len(ids) == n else row
+            groups.setdefault((len(ids), whose), []).append((row, draw))
+    values = [_Changes([0.0] * len(found), [0] * len(found)) for found in places]
+    total, done = sum(len(found) for found in places), 0
+    for _, members in sorted(groups.items()):
+        for start in range(0, len(members), size):
+            batch = members[start : start + size]
+            texts = torch.tensor([places[row].ids[draw] for row, draw in batch])
+            changes, labels = evaluate(target, texts, words[batch[0][0]], None)
+            for (row, draw), change, label in zip(batch, changes, labels, strict=True):
+                values[row].values[draw] = change
+                values[row].labels[draw] = label
+            done += len(batch)
+            progress("trying real words", done, total)
+    return values
+
+
+def _one_by_one(
+    probe: Probe,
+    prepared: Prepared,
+    target: Target,
+    words: Sequence[Word],
+    places: Sequence[Candidates],
+    size: int,
+    progress: Progress,
+) -> list[_Changes]:
+    """Place by place, the rows before each computed once."""
+    values = []
+    for row, (word, found) in enumerate(zip(words, places, strict=True)):
+        prefix = prefix_of(probe, prepared, word, target.prefix_model)
+        changes = _Changes([], [])
+        for start in range(0, len(found), size):
+            ids = torch.tensor(found.ids[start : start + size])
+            some, labels = evaluate(target, ids, word, prefix)
+            changes.values += some
+            changes.labels += labels
+        values.append(changes)
+        progress("trying real words", row + 1, len(words))
+    return values
+
+
+def evaluate(
+    target: Target, ids: torch.Tensor, word: Word, prefix: Prefix | None
+) -> tuple[list[float], list[int]]:
+    """Changes as they are reported, and the labels that a classifier gives (0 elsewhere)."""
+    if isinstance(target, LogitsTarget):
+        logits = target.logits_for(ids)
+        changes = (logits - target.logits).norm(dim=1) * target.scale
+        return changes.tolist(), logits.argmax(1).tolist()
+    changes = target.change(ids, word, prefix)
+    return [target.reported(change) for change in changes.tolist()], [0] * len(ids)
+
+
+def summarised(target: Target, names: Sequence[str], found: _Changes) -> RealWords:
+    """Mean, standard error, quantile and the largest of the changes."""
+    values = torch.tensor(found.values, dtype=torch.float64)
+    count = len(values)
+    top = int(values.argmax())
+    flips: list[str] | None = None
+    if isinstance(target, LogitsTarget):
+        flips = [
+            name for name, label in zip(names, found.labels, strict=True) if label != target.label
+        ]
+    return RealWords(
+        mean=float(values.mean()),
+        error=float(values.std()) / count**0.5 if count > 1 else float(values[0]),
+        q90=float(values.quantile(0.9)),
+        worst=float(values[top]),
+        worst_word=names[top],
+        draws=count,
+        flips=None if flips is None else len(flips),
+        flip=flips[0] if flips else None,
+        changes=tuple(found.values),
+        words=tuple(names),
+    )

@@ -1,0 +1,354 @@
+"""The tiers of `words` against their definitions: dense Jacobians, transformers alone, random Δ."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tiny
+from wordsway.errors import InputError
+from wordsway.models.norms import Norm
+from wordsway.models.prefix import can_reuse, is_causal, prefix_of
+from wordsway.models.probe import Probe
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.ceiling import ceilings, largest_moves
+from wordsway.probing.curve import REACHES
+from wordsway.probing.local import local, mean_local, sketch_of
+from wordsway.probing.ranking import leaders, rank_ranges
+from wordsway.probing.real_words import real_words
+from wordsway.probing.targets import target_of
+from wordsway.probing.words import words
+from wordsway.vectors import unit
+
+TEXT = "the film was good , films and the plot"
+CAUSAL = {"gpt2", "llama"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: tiny.save(tmp_path_factory.mktemp(name), name) for name in tiny.ARCHITECTURES}
+
+
+@pytest.fixture(scope="module")
+def probes(folders: dict[str, Path]) -> dict[str, Probe]:
+    return {name: Probe(folder) for name, folder in folders.items()}
+
+
+def jacobian(target: Any, prepared: Any) -> torch.Tensor:
+    """∂g/∂X as one dense array (features, n, d)."""
+    found: torch.Tensor = torch.autograd.functional.jacobian(
+        lambda embeds: target.features(embeds[None])[0].flatten(), prepared.embeds
+    )
+    return found.double()
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+def test_local_tiers_are_the_dense_jacobians(probes: dict[str, Probe], name: str) -> None:
+    """σ_max to 1 % and its direction; ‖J‖_F within four standard errors, most within two."""
+    probe = probes[name]
+    prepared = probe.read(TEXT)
+    chosen = list(prepared.words)
+    for which in (1, "last"):
+        target = target_of(probe, prepared, which)
+        J = jacobian(target, prepared)
+        sketch = sketch_of(target, prepared, passes=64, seed=3)
+        means = mean_local(sketch, prepared, chosen)
+        worst = local(target, Blocks(prepared, chosen, 1.0), sketch, size=5)
+        near = 0
+        for word, mean, one in zip(chosen, means, worst, strict=True):
+            rows = list(word.rows)
+            block = J[:, rows].flatten(1)
+            radius = float(prepared.embeds[rows].double().norm()) / len(rows) ** 0.5
+            assert one.converged
+            true = float(torch.linalg.matrix_norm(block, 2)) * radius
+            assert one.value == pytest.approx(true, rel=0.01)
+            assert float(one.direction.norm()) == pytest.approx(1, abs=1e-5)
+            along = float((block @ one.direction.double().flatten()).norm()) * radius
+            assert along == pytest.approx(one.value, rel=0.01), "the direction is the witness"
+            exact = float(block.norm()) * radius / block.shape[1] ** 0.5
+            assert abs(mean.value - exact) < 4 * mean.error
+            near += abs(mean.value - exact) < 2 * mean.error
+        assert near >= 6, "of nine words: the standard error is one"
+
+
+def test_mean_local_is_the_response_to_small_random_moves(probes: dict[str, Probe]) -> None:
+    """Its definition, by brute force: the root mean square over random Δ of relative length ρ."""
+    probe = probes["bert"]
+    prepared = probe.read(TEXT)
+    target = target_of(probe, prepared, "last")
+    word = prepared.word("films")
+    assert len(word.rows) == 2
+    (mean,) = mean_local(sketch_of(target, prepared, passes=256), prepared, [word])
+    blocks = Blocks(prepared, [word], 1e-3)
+    torch.manual_seed(0)
+    delta = blocks.radius[0] * unit(torch.randn(2000, blocks.size))
+    with torch.no_grad():
+        squares = target.change2(blocks.moved(torch.zeros(2000, dtype=torch.long), delta))
+    assert float(squares.mean().sqrt()) / 1e-3 == pytest.approx(mean.value, rel=0.05)
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+def test_no_random_change_breaks_a_ceiling(probes: dict[str, Probe], name: str) -> None:
+    """All layers, random Δ up to reach 100, some of them along the directions that do most."""
+    probe = probes[name]
+    prepared = probe.read(TEXT)
+    chosen = list(prepared.words)
+    torch.manual_seed(1)
+    proved = 0
+    for layer in range(probe.layers.count + 1):
+        target = target_of(probe, prepared, layer)
+        uppers = ceilings(probe, prepared, target, chosen)
+        if uppers[0] is None:
+            assert probe.layers.norm_after(layer) is None
+            continue
+        proved += 1
+        for reach in (0.3, 1.0, 10.0, 100.0):
+            blocks = Blocks(prepared, chosen, reach)
+            which = torch.arange(len(chosen)).repeat_interleave(12)
+            noise = unit(torch.randn(len(which), blocks.size))
+            with torch.no_grad():
+                moved = blocks.moved(which, blocks.inside(which, noise))
+                changes = target.change2(moved).sqrt()
+            for word, change in zip(which.tolist(), changes.tolist(), strict=True):
+                assert change <= (uppers[word] or 0.0)
+    assert proved >= 1
+
+
+def test_the_ceiling_is_attained() -> None:
+    """Against a grid of the ball: LayerNorm and RMSNorm with unequal gains, d = 3."""
+    gain = torch.tensor([0.5, 1.0, 2.0]).double()
+    bias = torch.tensor([0.3, -0.1, 0.2]).double()
+    torch.manual_seed(0)
+    ball = 3**0.5 * unit(torch.randn(200_000, 3).double())
+    for centred in (True, False):
+        norm = Norm(centred, gain, bias, 0.0)
+        reachable = ball - ball.mean(1, keepdim=True) if centred else ball
+        reachable = 3**0.5 * unit(reachable)
+        here = norm(torch.tensor([[1.0, 2.0, -1.0], [0.1, -3.0, 0.4]]).double())
+        bounds = largest_moves(norm, here)
+        for row, bound in zip(here, bounds.tolist(), strict=True):
+            attained = float(((reachable * gain + bias - row) ** 2).sum(1).max())
+            assert attained <= bound * (1 + 1e-9)
+            assert attained >= 0.999 * bound, "the dual has no gap"
+
+
+def test_a_pooled_embedding_and_distributions_have_ceilings(probes: dict[str, Probe]) -> None:
+    probe = probes["bert"]
+    prepared = probe.read(TEXT)
+    chosen = list(prepared.words)
+    torch.manual_seed(2)
+    for name, most in (("pooled", None), ("cosine", 2.0), ("all", None)):
+        target = target_of(probe, prepared, name)
+        upper = ceilings(probe, prepared, target, chosen)[0]
+        assert upper is not None and (most is None or upper == pytest.approx(most, rel=1e-3))
+        blocks = Blocks(prepared, chosen, 50.0)
+        which = torch.arange(9).repeat_interleave(20)
+        noise = unit(torch.randn(len(which), blocks.size))
+        with torch.no_grad():
+            square = target.change2(blocks.moved(which, blocks.inside(which, noise))).max()
+        assert target.reported(float(square) ** 0.5) <= upper
+
+
+@pytest.mark.parametrize("name", ["bert", "albert", "llama"])
+def test_the_curve_begins_linearly_and_never_falls(probes: dict[str, Probe], name: str) -> None:
+    result = words(TEXT, probes[name], tiers=("local", "curve"), only=[1, 5], seed=4)
+    for word in result.words:
+        assert word.curve is not None and word.local is not None
+        assert [point.reach for point in word.curve] == list(REACHES)
+        assert word.curve[0].lower >= 0.95 * 0.03 * word.local
+        lows = [point.lower for point in word.curve]
+        assert lows == sorted(lows) and all(point.spread >= 0 for point in word.curve)
+        assert word.sensitivity == pytest.approx(lows[-1], rel=1e-4)
+        assert word.upper is not None and lows[-1] <= word.upper
+        assert word.delta is not None and float(word.delta.norm()) <= word.radius
+
+
+def test_real_words_are_real_texts(folders: dict[str, Path], probes: dict[str, Probe]) -> None:
+    """Every draw recomputed with transformers alone, in an encoder and in a causal model."""
+    import transformers as tf
+
+    encode = tiny.tokenizer().encode
+    text = "the film was good"
+    for name in ("bert", "mpnet", "llama", "gpt2"):
+        probe = probes[name]
+        result = words(text, probe, tiers=("real-words",), draws=6, seed=1)
+        model: Any = tf.AutoModel.from_pretrained(folders[name]).eval()
+
+        def states(sentence: str, model: Any = model) -> torch.Tensor:
+            with torch.no_grad():
+                out = model(torch.tensor([encode(sentence).ids]), output_hidden_states=True)
+            found: torch.Tensor = out.hidden_states[-1][0].double()
+            return found
+
+        base = states(text)
+        for word in result.words:
+            assert word.real is not None and word.real.draws == 6
+            for other, change in zip(word.real.words, word.real.changes, strict=True):
+                changed = text[: word.start] + other + text[word.end :]
+                true = float((states(changed) - base).norm() / base.norm())
+                assert change == pytest.approx(true, rel=1e-4)
+            values = torch.tensor(word.real.changes).double()
+            assert word.real.mean == pytest.approx(float(values.mean()))
+            assert word.real.error == pytest.approx(float(values.std()) / 6**0.5)
+            assert word.real.worst == max(word.real.changes)
+
+
+def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Probe]) -> None:
+    result = words(TEXT, probes["bert"], tiers=("real-words",), draws=8)
+    comma = result.words[4]
+    assert comma.word == "," and comma.real is not None and comma.real.words == (".",)
+    first, second = result.words[1].real, result.words[3].real
+    assert first is not None and second is not None
+    assert len(set(first.words) & set(second.words)) >= 6
+    alone = words(TEXT, probes["bert"], tiers=("real-words",), draws=8, only=[3]).words[0]
+    assert alone.real == second, "whatever the company"
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name: str) -> None:
+    probe = probes[name]
+    assert is_causal(probe) == (name in CAUSAL) == can_reuse(probe)
+    prepared = probe.read(TEXT)
+    word = prepared.word("plot")
+    target = target_of(probe, prepared, "last")
+    prefix = prefix_of(probe, prepared, word, target.prefix_model)
+    assert (prefix is not None) == (name in CAUSAL)
+    if prefix is not None:
+        ids = prepared.ids.repeat(3, 1)
+        ids[:, word.rows[0]] = torch.tensor([5, 7, 9])
+        for which in ("last", 2, "all", "pooled", "cosine"):
+            judged = target_of(probe, prepared, which)
+            whole = judged.change(ids, word)
+            torch.testing.assert_close(judged.change(ids, word, prefix), whole, rtol=1e-5, atol=0)
+
+
+def test_a_sink_row_does_not_decide(probes: dict[str, Probe], monkeypatch: Any) -> None:
+    """With one row a hundred times longer, rows count alike by default, and it is said."""
+    probe = probes["llama"]
+    inner = probe.layers.layer
+
+    def with_sink(layer: int, embeds: torch.Tensor, at: str = "words") -> torch.Tensor:
+        states = inner(layer, embeds, at)
+        scale = torch.ones(states.shape[1], 1)
+        scale[0] = 1e3
+        return states * scale
+
+    plain = words(TEXT, probe, tiers=("mean-local",))
+    monkeypatch.setattr(probe.layers, "layer", with_sink)
+    sunk = words(TEXT, probe, tiers=("mean-local",))
+    by_norm = words(TEXT, probe, tiers=("mean-local",), scaling="frobenius")
+    assert (plain.scaling, sunk.scaling) == ("frobenius", "rows")
+    for before, after, drowned in zip(plain.words, sunk.words, by_norm.words, strict=True):
+        assert after.mean_local == pytest.approx(before.mean_local, rel=0.3)
+        assert (drowned.mean_local or 0) < 0.05 * (before.mean_local or 0)
+
+
+def test_a_word_of_several_tokens_has_no_larger_ball(probes: dict[str, Probe]) -> None:
+    """Two rows of equal length: Δ may be as long as one of them."""
+    prepared = probes["bert"].read("films film")
+    pair, single = prepared.words
+    assert len(pair.rows) == 2
+    norms = prepared.embeds[list(pair.rows)].double().norm(dim=1)
+    expected = float(norms.square().mean().sqrt())
+    assert prepared.radius(pair) == pytest.approx(expected)
+    assert prepared.radius(single) == pytest.approx(float(prepared.embeds[3].double().norm()))
+    blocks = Blocks(prepared, [pair], 1.0)
+    assert float(blocks.radius[0]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_numbers_do_not_depend_on_company_or_batches(folders: dict[str, Path]) -> None:
+    probe = Probe(folders["bert"], dtype="float64")
+    tiers = ("mean-local", "local", "curve")
+    together = words(TEXT, probe, tiers=tiers, effort=0.2)
+    for index in (1, 5):
+        alone = words(TEXT, probe, tiers=tiers, effort=0.2, only=[index]).words[0]
+        other = together.words[index]
+        for name in ("mean_local", "local", "sensitivity"):
+            assert getattr(alone, name) == pytest.approx(getattr(other, name), rel=1e-6), name
+    tight = words(TEXT, probe, tiers=tiers, effort=0.2, memory=2**20)
+    for a, b in zip(tight.words, together.words, strict=True):
+        assert a.sensitivity == pytest.approx(b.sensitivity, rel=1e-6)
+
+
+def test_default_tiers_follow_the_length(probes: dict[str, Probe], monkeypatch: Any) -> None:
+    short = words(TEXT, probes["bert"])
+    assert short.tiers == ("mean-local", "local", "real-words") and short.tier == "real-words"
+    monkeypatch.setattr("wordsway.probing.measuring.SHORT", 1)
+    monkeypatch.setattr("wordsway.probing.measuring.REAL_TOKENS", 32 * 12 * 0.1 * 2)
+    long = words(TEXT, probes["bert"])
+    assert long.tier == "mean-local" and long.words[0].local is None
+    measured = [word for word in long.words if word.real is not None]
+    best = sorted(long.words, key=lambda word: -(word.mean_local or 0))[:2]
+    assert {word.index for word in measured} == {word.index for word in best}
+    assert [word.mean_local for word in long.words] == [word.mean_local for word in short.words]
+
+
+def test_ties_are_ties() -> None:
+    assert rank_ranges([1.0, 1.0], [0.0, 0.0]) == [(1, 2), (1, 2)]
+    assert rank_ranges([2.0, 1.0], [0.1, 0.1]) == [(1, 1), (2, 2)]
+    assert rank_ranges([2.0, 1.0], [0.5, 0.5]) == [(1, 2), (1, 2)]
+    assert leaders([0.1, 0.3, 0.29], [0.01, 0.01, 0.01]) == [1, 2]
+
+
+def test_unknown_words_are_flagged_and_long_texts_cut(probes: dict[str, Probe]) -> None:
+    result = words("the zebra was good", probes["bert"])
+    assert [word.unknown for word in result.words] == [False, True, False, False]
+    long = "film " * 200
+    with pytest.raises(InputError, match="--cut"):
+        words(long, probes["bert"])
+    cut = words(long, probes["bert"], cut=True, tiers=("mean-local",))
+    assert len(cut.tokens) == 64 and cut.cut == len(long)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tiers": ("worst",)}, "a tier among"),
+        ({"colour": "red"}, "a tier among"),
+        ({"scaling": "max"}, "a scaling among"),
+        ({"target": "mood"}, "a layer"),
+        ({"passes": 0}, "passes"),
+        ({"draws": -1}, "draws"),
+        ({"target": "logits"}, "saved with a classifier"),
+        ({"target": "next-token"}, "saved with its head"),
+    ],
+)
+def test_bad_requests(probes: dict[str, Probe], options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        words(TEXT, probes["bert"], **options)
+
+
+def test_a_list_of_texts_gets_the_right_remedy(probes: dict[str, Probe]) -> None:
+    with pytest.raises(InputError, match=r"for text in texts"):
+        words(["the film", "the plot"], probes["bert"])  # type: ignore[arg-type]
+
+
+def test_json_has_the_contract_fields(probes: dict[str, Probe]) -> None:
+    result = words(TEXT, probes["bert"], tiers=("mean-local", "local", "real-words", "curve"))
+    document = json.loads(result.to_json())
+    for name in ("model", "layer", "target", "seed", "words"):
+        assert name in document
+    for word in document["words"]:
+        for name in ("index", "text", "start", "end", "mean_local", "mean_local_error", "local"):
+            assert word[name] is not None
+        real = {"mean", "error", "q90", "worst", "worst_word", "draws"}
+        assert real <= set(word["real"])
+        assert {"reach", "lower", "spread"} <= set(word["curve"][0])
+        assert word["upper"] > word["sensitivity"] > 0
+        assert len(word["profile"]) == len(word["noise"]) == 4
+    assert len(result.frame()) == 9
+
+
+def test_real_words_stay_within_memory(probes: dict[str, Probe]) -> None:
+    probe = probes["bert"]
+    prepared = probe.read(TEXT)
+    target = target_of(probe, prepared, "last")
+    chosen = list(prepared.words)
+    many = real_words(probe, prepared, target, chosen, draws=5, size=64)
+    few = real_words(probe, prepared, target, chosen, draws=5, size=2)
+    for a, b in zip(many, few, strict=True):
+        assert a is not None and b is not None and a.mean == pytest.approx(b.mean, rel=1e-5)
