@@ -431,7 +431,7 @@ def test_svg_is_text_and_harmless(tmp_path):
         element.text or ""
         for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
     ]
-    assert "$ (1)" in said and any("你好" in text for text in said), (
+    assert "$ (1)" in said and any("你" in text for text in said), (
         "letters stay letters: the reader brings the font"
     )
     assert "<script" not in svg
