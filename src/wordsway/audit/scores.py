@@ -182,8 +182,8 @@ class BlindSpot:
 
 
 def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpot, ...]:
-    """The turning edits that lose most clearly against a keeping edit of their text; one per
-    replaced word, so that one word does not fill the list.
+    """The turning edits that lose most clearly against a keeping edit of their text; one per text
+    and per pair of words, so that neither fills the list.
     """
     found = []
     for text in measured:
@@ -197,7 +197,11 @@ def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpo
                 beside = (other.kind, other.before, other.after, most.value)
                 found.append(BlindSpot(*about, change.value, change.percentile, *beside))
     found.sort(key=lambda spot: (-spot.ratio, spot.text))
-    chosen: dict[tuple[str, str], BlindSpot] = {}
+    chosen: list[BlindSpot] = []
+    seen: set[object] = set()
     for spot in found:
-        chosen.setdefault((spot.before.lower(), spot.after.lower()), spot)
-    return tuple(chosen.values())[:count]
+        words = (spot.before.lower(), spot.after.lower())
+        if spot.text not in seen and words not in seen:
+            chosen.append(spot)
+        seen |= {spot.text, words}
+    return tuple(chosen[:count])

@@ -17,13 +17,14 @@ from wordsway.render.wording.audit import (
     change,
     heading,
     interval,
-    layers,
+    layers_short,
     percent,
     spot,
 )
 
 #: Blind spots that are shown per model, rows that were refused, and columns of a bar.
 SPOTS, REFUSED, BARS = 3, 5, 12
+SHORT = "Layers: from the first to the last one that tells turning from keeping edits."
 
 
 @panels.register(Audit)
@@ -36,7 +37,7 @@ def _audit(audit: Audit, width: int) -> RenderableType:
     parts: list[RenderableType] = [Text(one_line(heading(audit))), Text()]
     if len(audit.models) > 1:
         parts += [_league(audit), Text()]
-    parts += [_kinds(audit), Text(f"{AUC} {BLIND}", style="dim"), Text()]
+    parts += [_kinds(audit), Text(f"{AUC} {BLIND} {SHORT}", style="dim"), Text()]
     for model in audit.models:
         parts += _spots(model, width)
     parts += _ranks(audit)
@@ -65,13 +66,13 @@ def _league(audit: Audit) -> RenderableType:
 
 def _kinds(audit: Audit) -> RenderableType:
     columns = (
-        Column("kind", "left", width=13),
+        Column("kind", "left", width=12, least=12),
         Column("model", "left", width=14),
         Column("AUC", least=17),
-        "turning",
-        "keeping",
-        "blind",
-        Column("heard", "left", width=22, style="dim"),
+        Column("turning", least=7),
+        Column("keeping", least=7),
+        Column("blind", least=5),
+        Column("layers", "left", width=6, style="dim"),
     )
     rows = []
     for kind in audit.kinds:
@@ -81,7 +82,7 @@ def _kinds(audit: Audit) -> RenderableType:
             if score is not None:
                 turning, keeping = small(score.median_turning), small(score.median_keeping)
                 blind = percent(score.blind)
-                about = (model.name, interval(score), turning, keeping, blind, layers(score))
+                about = (model.name, interval(score), turning, keeping, blind, layers_short(score))
                 rows.append((name, *about))
                 name = ""
     return table(columns, rows)

@@ -67,6 +67,13 @@ def layers(score: KindScore) -> str:
     return f"from layer {score.heard}{lost}"
 
 
+def layers_short(score: KindScore) -> str:
+    """The same for a narrow column: the first layer that hears, to the last."""
+    if score.heard is None:
+        return "no"
+    return f"{score.heard}–{len(score.layers) - 1 if score.lost is None else score.lost - 1}"
+
+
 def spot(found: BlindSpot) -> str:
     """What a blind spot is, in numbers."""
     return (
