@@ -111,6 +111,7 @@ def test_python_shown_runs(page):
         exec(compile(example, page.name, "exec"), scope)
 
 
+@pytest.mark.slow
 def test_the_readme_example_prints_what_it_says():
     example = python_examples(ROOT / "README.md")[0]
     shown = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)[0]
@@ -127,6 +128,7 @@ def test_the_readme_example_prints_what_it_says():
         )
 
 
+@pytest.mark.slow
 def test_commands_shown_run():
     from wordsway.cli.app import run
 
@@ -138,6 +140,7 @@ def test_commands_shown_run():
         assert run([*line.split(), "--forecast"] if "--forecast" not in line else line.split()) == 0
 
 
+@pytest.mark.slow
 def test_commands_on_models_shown_run(tmp_path, monkeypatch):
     import shlex
 

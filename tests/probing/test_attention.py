@@ -182,6 +182,7 @@ def shown(found, width=80):
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts(bert, text, tmp_path):
     """The numbers are there, the terminal is not driven, and the SVG is well-formed and runs
@@ -222,6 +223,7 @@ def test_the_view_fits_eighty_columns(bert):
     assert "second − first" in shown(pair) and "good→dull" in shown(pair)
 
 
+@pytest.mark.slow
 def test_files(bert, tmp_path):
     found = attention(A, "the plot was bad", model=bert)
     heads = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml", ".PNG": b"\x89PNG"}

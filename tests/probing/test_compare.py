@@ -130,7 +130,7 @@ def test_numbers_equal_the_models_own(models, architecture, chat, b):
     assert (list(found.a.ids), list(found.b.ids), found.chat) == (ids_a, ids_b, chat)
     assert (found.a.answer, found.b.answer) == (said_a, said_b)
     assert found.kl_ab == pytest.approx(naive_divergence(logits_a, logits_b), rel=1e-5)
-    assert found.kl_ba == pytest.approx(naive_divergence(logits_b, logits_a), rel=1e-6)
+    assert found.kl_ba == pytest.approx(naive_divergence(logits_b, logits_a), rel=1e-5)
     pairs = range(len(ids_a))
     if len(ids_a) == len(ids_b):
         rows = [(i, i) for i in pairs]
@@ -156,6 +156,7 @@ def test_numbers_equal_the_models_own(models, architecture, chat, b):
         )
 
 
+@pytest.mark.slow
 def test_smollm2_answers_and_equals_its_own():
     """The real one, in a chat template, briefly."""
     if not data.present("smollm2"):

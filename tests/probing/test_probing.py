@@ -262,6 +262,7 @@ def test_swaps_are_real_texts_evaluated_exactly(folders):
     )
 
 
+@pytest.mark.slow
 def test_screening_finds_what_an_exhaustive_search_finds(minilm, monkeypatch):
     """2,600 candidates: the best of 325 evaluated ones is within 2 % of the best of all, which one
     in eight drawn blindly seldom is.
@@ -382,6 +383,7 @@ def test_attraction_attracts(folders, name):
     assert found.profile[0] == pytest.approx(found.noise[0], rel=1e-4), "the same norm"
 
 
+@pytest.mark.slow
 def test_attraction_beats_noise_in_minilm():
     """On a text of about 200 tokens every one of the first layers moves at least three times as far
     as by noise.

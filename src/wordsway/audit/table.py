@@ -100,12 +100,14 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
 
 
 def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str]]:
-    csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # lines are judged, not refused
+    before = csv.field_size_limit(2**31 - 1)  # lines are judged, not refused
     with opened(path, encoding) as file:
         try:
             yield from (cells for cells in csv.reader(file, delimiter=separator) if cells)
         except csv.Error as error:
             raise InputError(f"a table in {path.name}", error, "check its quotes") from None
+        finally:
+            csv.field_size_limit(before)
 
 
 def _find(header: Sequence[str], names: Sequence[str]) -> int | None:

@@ -86,7 +86,7 @@ def _text_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[
 
 def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator[Row]]:
     def read(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
-        csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+        before = csv.field_size_limit(LONGEST)
         with opened(path, encoding) as file:
             table = csv.reader(lines(file, path.name), delimiter=separator)
             try:
@@ -113,6 +113,8 @@ def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator
                     f"{error} near line {table.line_num}",
                     "check its quotes",
                 ) from None
+            finally:
+                csv.field_size_limit(before)
 
     return read
 
