@@ -7,10 +7,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-
-import numpy as np
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 

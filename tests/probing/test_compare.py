@@ -1,4 +1,4 @@
-"""Two prompts, one causal model: numbers equal transformers' own; hostile prompts; exit statuses."""
+"""Two prompts, one causal model: numbers equal transformers' own; hostile prompts; exit codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from wordsway.probing.compare import compare
 from wordsway.probing.differences import divergence, line_up, word_edits
 
 A, B = "the film was good and fine", "the film was dull and fine"
-TEMPLATE = "{% for turn in messages %}she {{ turn['content'] }}{% endfor %}{% if add_generation_prompt %} and he{% endif %}"
+TEMPLATE = (
+    "{% for turn in messages %}she {{ turn['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %} and he{% endif %}"
+)
 HOSTILE = [
     "\x1b[2Jthe film\x00",
     "<script>alert(1)</script>",

@@ -389,9 +389,9 @@ def test_attraction_beats_noise_in_minilm():
     as by noise.
     """
     text = (
-        "When the committee met again in the spring, nobody expected the old bridge to be the first item on the list. "
-        * 9
-    )
+        "When the committee met again in the spring, nobody expected the old bridge "
+        "to be the first item on the list. "
+    ) * 9
     found = attract(text, 42, "minilm", draws=4)
     assert 190 < len(found.tokens) < 230
     assert all(factor > 3 for factor in found.factors[1:4]), found.factors
