@@ -305,9 +305,7 @@ def test_two_workers_give_the_same_bytes(finished, reviews, model, tmp_path, cap
     assert [row["layer"] for row in told["by_layer"]] == [0, 1, 2, 3] and [
         row["fifth"] for row in told["by_place"]
     ] == [1, 2, 3, 4, 5]
-    assert told["by_word"][0]["mean_sensitivity"] == max(
-        row["mean_sensitivity"] for row in told["by_word"]
-    )
+    assert told["by_word"][0]["mean_local"] == max(row["mean_local"] for row in told["by_word"])
 
 
 @pytest.mark.slow
@@ -441,6 +439,10 @@ def made_up(folder: Path) -> tuple[Store, list[TextCell]]:
                 "word": noise.choice(spellings),
                 "start": index,
                 "end": index + 1,
+                "pieces": 1 + index % 2,
+                "mean_local": noise.choice([0.25, noise.random()]),
+                "mean_local_error": 0.01,
+                "local": 1.5,
                 "sensitivity": profile[3],
             }
             rows.append(
@@ -478,32 +480,34 @@ def test_aggregates_are_what_plain_python_computes(tmp_path):
     by_word: dict[str, list[tuple]] = {}
     by_fifth: dict[int, list[tuple]] = {}
     for number, some in enumerate(texts):
-        values = [word["sensitivity"] for word in some]
+        values = [word["mean_local"] for word in some]
         for place, word in enumerate(some):
-            S, noise = word["sensitivity"], word["noise"][3]
-            below, equal = sum(value < S for value in values), sum(value == S for value in values)
+            small, noise = word["mean_local"], word["noise"][3]
+            below = sum(value < small for value in values)
+            equal = sum(value == small for value in values)
+            over = word["sensitivity"] / noise if noise else None
             by_word.setdefault(word["word"].casefold(), []).append(
-                (number, S, (below + equal / 2) / len(values), S / noise if noise else None)
+                (number, small, (below + equal / 2) / len(values), over)
             )
             by_fifth.setdefault(int(5 * place / len(some)) + 1, []).append(
-                (number, S, S / mean(values))
+                (number, small, small / mean(values))
             )
     assert set(found["by_word"]["word"]) == set(by_word) == {"good", "strasse", "na", ",", "film"}
     for row in found["by_word"].to_dict("records"):
         own = by_word[row["word"]]
         assert (row["texts"], row["occurrences"]) == (len({one[0] for one in own}), len(own))
-        assert row["mean_sensitivity"] == pytest.approx(mean([one[1] for one in own]), rel=1e-12)
-        assert row["max_sensitivity"] == max(one[1] for one in own)
+        assert row["mean_local"] == pytest.approx(mean([one[1] for one in own]), rel=1e-12)
+        assert row["max_local"] == max(one[1] for one in own)
         assert row["mean_rank_share"] == pytest.approx(mean([one[2] for one in own]), rel=1e-12)
         assert row["mean_over_noise"] == pytest.approx(
             mean([one[3] for one in own if one[3] is not None]), rel=1e-12
         )
-    order = list(found["by_word"]["mean_sensitivity"])
+    order = list(found["by_word"]["mean_local"])
     assert order == sorted(order, reverse=True)
     for row in found["by_place"].to_dict("records"):
         own = by_fifth[row["fifth"]]
         assert (row["texts"], row["words"]) == (len({one[0] for one in own}), len(own))
-        assert row["mean_sensitivity"] == pytest.approx(mean([one[1] for one in own]), rel=1e-12)
+        assert row["mean_local"] == pytest.approx(mean([one[1] for one in own]), rel=1e-12)
         assert row["mean_relative"] == pytest.approx(mean([one[2] for one in own]), rel=1e-12)
     for row in found["by_layer"].to_dict("records"):
         layer, every = row["layer"], [word for words in texts for word in words]
@@ -538,4 +542,4 @@ def test_nothing_done_yet_has_tables_too(tmp_path):
         and list(found["by_place"]["words"]) == [0, 0, 0, 0, 0]
         and found["by_layer"].empty
     )
-    assert {"mean_sensitivity", "mean_rank_share", "texts"} <= set(found["by_word"].columns)
+    assert {"mean_local", "mean_rank_share", "texts"} <= set(found["by_word"].columns)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 #: Columns of the table of words, before the layers'.
 TEXT = ("key", "text_id", "text_sha256", "tokens", "layer", "layers", "status", "seed")
-WORD = ("index", "word", "start", "end", "sensitivity")
+WORD = (
+    *("index", "word", "start", "end", "pieces"),
+    *("mean_local", "mean_local_error", "local", "sensitivity"),
+)
 #: Parts of a text, by the order of its words.
 PARTS = 5
 
@@ -31,7 +34,8 @@ def words_frame(
     in the order of the text.
 
     ``change_0 … change_L`` is the relative change of every layer by the word's worst Δ, ``noise_0 …
-    noise_L`` by noise of the same norm; ``sensitivity`` is the change of the searched ``layer``.
+    noise_L`` by noise of the same norm; ``mean_local`` and ``local`` are the word's tiers at
+    ``layer``, ``sensitivity`` the change of it by the Δ.
     Without ``facts`` the frame is the same for every run.
     """
     import numpy
@@ -89,19 +93,20 @@ def _column(values: Sequence[Any]) -> numpy.ndarray[Any, Any]:
 def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
     """What the words of a corpus have in common, from `words_frame`.
 
-    by_word : per spelling (case folded) the texts and occurrences, mean and largest S, the mean
-        rank share and the mean ratio of S to
-        noise. A word's rank share is the share of its text's words that move the model less; itself
-        and ties count half, so 0.5 is average.
-    by_place : per fifth of the text (by the order of its words) the mean S, and the mean of S over
-        the mean S of its text.
+    by_word : per spelling (case folded) the texts and occurrences, its pieces, mean and largest
+        mean local, the mean rank share and the mean ratio of the change by the worst small Δ to
+        that by noise. A word's rank share is the share of its text's words with a smaller mean
+        local; itself and ties count half, so 0.5 is average.
+    by_place : per fifth of the text (by the order of its words) the mean of mean local, and of it
+        over the mean of its text.
     by_layer : per layer the mean change by the words' worst Δ, and by noise.
     """
     import numpy
     import pandas
 
-    texts, S = frame.groupby("key", sort=False), frame["sensitivity"].astype(float)
-    count = texts["sensitivity"].transform("size").astype(float)
+    texts = frame.groupby("key", sort=False)
+    small = frame["mean_local"].astype(float)
+    count = texts["mean_local"].transform("size").astype(float)
     searched = numpy.full(len(frame), numpy.nan)
     for layer in frame["layer"].unique():
         here = (frame["layer"] == layer).to_numpy()
@@ -111,13 +116,13 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
             "key": frame["key"],
             "word": frame["word"].astype(object).map(lambda word: str(word).casefold()),
             "fifth": (PARTS * texts.cumcount() // count.clip(lower=1)).astype(int) + 1,
-            "S": S,
-            "rank_share": (texts["sensitivity"].rank(method="average").astype(float) - 0.5) / count,
-            "over_noise": (S / pandas.Series(searched, frame.index).where(searched > 0)),
-            "relative": (
-                S
-                / texts["sensitivity"].transform("mean").astype(float).where(lambda mean: mean > 0)
-            ),
+            "small": small,
+            "pieces": frame["pieces"],
+            "rank_share": (texts["mean_local"].rank(method="average").astype(float) - 0.5) / count,
+            "over_noise": frame["sensitivity"].astype(float)
+            / pandas.Series(searched, frame.index).where(searched > 0),
+            "relative": small
+            / texts["mean_local"].transform("mean").astype(float).where(lambda mean: mean > 0),
         }
     )
     by_word = (
@@ -125,14 +130,15 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
         .agg(
             texts=("key", "nunique"),
             occurrences=("key", "size"),
-            mean_sensitivity=("S", "mean"),
-            max_sensitivity=("S", "max"),
+            pieces=("pieces", "max"),
+            mean_local=("small", "mean"),
+            max_local=("small", "max"),
             mean_rank_share=("rank_share", "mean"),
             mean_over_noise=("over_noise", "mean"),
         )
         .reset_index()
         .sort_values(
-            ["mean_sensitivity", "word"], ascending=[False, True], kind="stable", ignore_index=True
+            ["mean_local", "word"], ascending=[False, True], kind="stable", ignore_index=True
         )
     )
     by_place = (
@@ -140,7 +146,7 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
         .agg(
             texts=("key", "nunique"),
             words=("key", "size"),
-            mean_sensitivity=("S", "mean"),
+            mean_local=("small", "mean"),
             mean_relative=("relative", "mean"),
         )
         .reindex(pandas.RangeIndex(1, PARTS + 1, name="fifth"))

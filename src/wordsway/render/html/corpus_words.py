@@ -24,7 +24,9 @@ def corpus_words_fragment(result: CorpusWords) -> str:
             elements.paragraph(f"<b>{head}</b>"),
             elements.heading("words that move the layer most"),
             _words(result),
-            elements.heading("by fifth of the text; relative: S over the mean S of its text"),
+            elements.heading(
+                "by fifth of the text; relative: mean local over the mean of its text"
+            ),
             frame_table(result.aggregates["by_place"]),
             elements.heading("by layer: mean change by the words’ worst Δ, and by noise"),
             frame_table(result.aggregates["by_layer"]),
@@ -36,8 +38,8 @@ def corpus_words_fragment(result: CorpusWords) -> str:
 
 def _words(result: CorpusWords) -> str:
     table = result.aggregates["by_word"].head(SHOWN)
-    top = largest(float(value) for value in table["mean_sensitivity"])
-    names = ("in texts", "uses", "mean S", "largest S", "rank share", "times noise")
+    top = largest(float(value) for value in table["mean_local"])
+    names = ("in texts", "uses", "pieces", "mean local", "largest", "rank share", "times noise")
     heads = [("word", elements.WORD), *((name, elements.RIGHT) for name in names)]
     rows = []
     for row in table.to_dict("records"):
@@ -47,11 +49,12 @@ def _words(result: CorpusWords) -> str:
                 html_name(row["word"]),
                 f"{row['texts']:,}",
                 f"{row['occurrences']:,}",
-                number(row["mean_sensitivity"]),
-                number(row["max_sensitivity"]),
+                str(row["pieces"]),
+                number(row["mean_local"]),
+                number(row["max_local"]),
                 f"{row['mean_rank_share']:.2f}",
                 html_line(times(None if noise != noise else noise)),
-                elements.bar(share(row["mean_sensitivity"], top)),
+                elements.bar(share(row["mean_local"], top)),
             ]
         )
     return elements.table([*heads, ("", elements.BARS)], rows)

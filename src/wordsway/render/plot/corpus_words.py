@@ -19,7 +19,7 @@ SHOWN = 25
 @figures.register(CorpusWords)
 def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     table = result.aggregates["by_word"].head(SHOWN)
-    values = [float(value) for value in table["mean_sensitivity"]]
+    values = [float(value) for value in table["mean_local"]]
     rows = max(6, len(values))
     figure = Figure(figsize=(10.5, 1.3 + 0.24 * rows), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
@@ -33,7 +33,7 @@ def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     left.spines["left"].set_visible(False)
     left.tick_params(axis="y", length=0)
     job = result.jobs[0]
-    left.set_xlabel(f"mean word sensitivity S at layer {job.layer}")
+    left.set_xlabel(f"mean local sensitivity at layer {job.layer}")
     layers = result.aggregates["by_layer"]
     right.plot(layers["layer"], layers["mean_change"], marker="o", color=ORANGE, label="worst Δ")
     right.plot(

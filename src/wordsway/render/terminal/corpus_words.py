@@ -49,7 +49,7 @@ def _aggregates(result: CorpusWords) -> list[RenderableType]:
         Text(),
         *_words(found["by_word"], job.layer, result.probed),
         Text(),
-        Text("by fifth of the text; relative: S over the mean S of its text"),
+        Text("by fifth of the text; relative: mean local over the mean of its text"),
         _places(found["by_place"]),
         Text(),
         Text("by layer: mean change by the words' worst Δ, and by noise of the same norm"),
@@ -72,10 +72,18 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[Renderable
     some = by_word[by_word["texts"] >= least]
     shown = some.head(SHOWN)
     only = f", of those in at least {least} texts" if least > 1 else ""
-    top = largest(float(value) for value in shown["mean_sensitivity"])
+    top = largest(float(value) for value in shown["mean_local"])
     columns: list[Column | str] = [
         Column("\nword", "left", width=20),
-        *("in\ntexts", "\nuses", "mean\nS", "largest\nS", "rank\nshare", "times\nnoise"),
+        *(
+            "in\ntexts",
+            "\nuses",
+            "\npieces",
+            "mean\nlocal",
+            "\nlargest",
+            "rank\nshare",
+            "times\nnoise",
+        ),
         Column("", "left"),
     ]
     rows = []
@@ -86,11 +94,12 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[Renderable
                 row["word"],
                 f"{row['texts']:,}",
                 f"{row['occurrences']:,}",
-                number(row["mean_sensitivity"]),
-                number(row["max_sensitivity"]),
+                str(row["pieces"]),
+                number(row["mean_local"]),
+                number(row["max_local"]),
                 f"{row['mean_rank_share']:.2f}",
                 times(None if noise != noise else noise),
-                IntervalBar(row["mean_sensitivity"], None, top, 20),
+                IntervalBar(row["mean_local"], None, top, 20),
             )
         )
     parts: list[RenderableType] = [
@@ -99,7 +108,7 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[Renderable
     ]
     more = len(some) - len(shown)
     if more:
-        below = number(shown["mean_sensitivity"].iloc[-1])
+        below = number(shown["mean_local"].iloc[-1])
         parts.append(Text(f"… and {count(more, 'more spelling')}, none above {below}", style="dim"))
     legend = "rank share: of its text's words, the share that moves the layer less; itself is half"
     return [*parts, Text(legend, style="dim")]
@@ -111,11 +120,11 @@ def _places(by_place: pandas.DataFrame) -> RenderableType:
     for row in by_place.to_dict("records"):
         if row["words"]:
             relative = row["mean_relative"]
-            values = (number(row["mean_sensitivity"]), f"{relative:.3f}")
+            values = (number(row["mean_local"]), f"{relative:.3f}")
             rows.append((row["fifth"], row["words"], *values, IntervalBar(relative, None, top, 20)))
         else:
             rows.append((row["fifth"], 0, "–", "–", ""))
-    return table(["fifth", "words", "mean S", "relative", Column("", "left")], rows)
+    return table(["fifth", "words", "mean local", "relative", Column("", "left")], rows)
 
 
 def _layers(by_layer: pandas.DataFrame, layer: int) -> RenderableType:
