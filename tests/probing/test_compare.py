@@ -15,9 +15,11 @@ from rich.console import Console
 
 import pages
 import tiny
+from pages import printed
 from wordsway import data
 from wordsway.cli.app import run
 from wordsway.errors import InputError, WordswayError
+from wordsway.models.probe import Probe
 from wordsway.probing.compare import compare
 from wordsway.probing.differences import divergence, line_up, word_edits
 
@@ -326,13 +328,37 @@ def test_wrong_requests(llama, a, b, options, message):
         compare(a, b, llama, **options)
 
 
-def test_only_causal_models_with_a_head(tmp_path):
-    """Encoders, encoder-decoders, decoders saved without their head, and an encoder under a
-    language head.
+def test_models_without_a_head_are_compared_by_layers_and_embeddings(tmp_path):
+    """Encoders, the encoder of an encoder-decoder, decoders saved without their head: layers and
+    the cosine distance with transformers alone; no answers, no next token; a probe will do.
     """
+    import transformers as tf
+
+    encode = tiny.tokenizer().encode
     for name in ("bert", "t5", "gpt2"):
-        with pytest.raises(InputError, match=r"a causal language model .* take smollm2"):
-            compare(A, B, tiny.save(tmp_path / name, name))
+        folder = tiny.save(tmp_path / name, name)
+        found = compare(A, B, Probe(folder) if name == "bert" else folder)
+        model = tf.AutoModel.from_pretrained(folder).eval()
+        model = model.get_encoder() if model.config.is_encoder_decoder else model
+        states = []
+        for text in (A, B):
+            with torch.no_grad():
+                ids = torch.tensor([encode(text).ids])
+                states.append(model(input_ids=ids, output_hidden_states=True).hidden_states)
+        for layer, first, second in zip(found.layers, *states, strict=True):
+            true = float((first - second).norm() / first.norm())
+            assert layer.change == pytest.approx(true, rel=1e-4)
+        vectors = [hidden[-1][0].mean(0) for hidden in states]
+        cosine = 1 - float(torch.nn.functional.cosine_similarity(*vectors, dim=0))
+        assert found.cosine == pytest.approx(cosine, rel=1e-2, abs=1e-6)
+        assert found.kl_ab is None and found.a.answer == "" and found.a.next == ()
+        shown = printed(found, 80)
+        assert "cosine distance" in shown and "next after" not in shown
+        found.save(tmp_path / f"{name}.html")
+        found.save(tmp_path / f"{name}.svg")
+
+
+def test_an_encoder_under_a_language_head_is_refused(tmp_path):
     import transformers as tf
 
     tiny.save(tmp_path / "both", "bert")

@@ -193,20 +193,23 @@ class _Counter:
         """Nothing is left to do."""
 
 
-def _refuse_others(files: ModelFiles, options: Loading) -> None:
-    """Only a model that was saved with a head for the next token: another one would get a head of
+def predicts_next(files: ModelFiles, options: Loading) -> bool:
+    """Whether a model was saved with a head for the next token: another one would get a head of
     random numbers.
     """
     import_transformers()
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as HEADS
 
     config = files.config()
-    saved = [str(name) for name in config.get("architectures") or ()]
     own = options.remote_code and "AutoModelForCausalLM" in (config.get("auto_map") or {})
-    if config.get("is_encoder_decoder") or not (
-        own or HEADS.get(str(config.get("model_type"))) in saved
-    ):
-        raise _not_causal(files, ", ".join(saved) or "a folder that names no architecture")
+    saved = HEADS.get(str(config.get("model_type"))) in (config.get("architectures") or ())
+    return not config.get("is_encoder_decoder") and bool(own or saved)
+
+
+def _refuse_others(files: ModelFiles, options: Loading) -> None:
+    if not predicts_next(files, options):
+        saved = ", ".join(map(str, files.config().get("architectures") or ()))
+        raise _not_causal(files, saved or "a folder that names no architecture")
 
 
 def _not_causal(files: ModelFiles, what: str) -> InputError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from wordsway.errors import InputError, positive
-from wordsway.models.causal import Causal, Prompt, States
+from wordsway.models.causal import Causal, Prompt, States, predicts_next
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
+from wordsway.models.pooling import pool
+from wordsway.models.probe import Probe
 from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
+from wordsway.progress import Progress, silent
 from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import peak_bytes
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     import pandas
-
-#: Called with what is being done, how much of it is done, and of how much (0: not known).
-Stage = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
     without seeing the difference: its rows change by 0.
 
     ``kl_ab`` is KL(p_a‖p_b) = Σ p_a log(p_a/p_b) over the next token, in nats; ``kl_ba`` the other
-    way round.
+    way round. An encoder says nothing and predicts no next token: there both are None, and
+    ``cosine`` is the cosine distance of the two texts' embeddings.
     """
 
     a: Side
@@ -91,13 +92,14 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
     aligned: int
     prefix: int
     suffix: int
-    kl_ab: float
-    kl_ba: float
+    kl_ab: float | None
+    kl_ba: float | None
     chat: bool
     model: dict[str, Any]
     seconds: float
     peak_mb: float
     versions: dict[str, str]
+    cosine: float | None = None
 
     @property
     def same_tokens(self) -> bool:
@@ -128,7 +130,7 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
 def compare(
     a: str,
     b: str,
-    model: str | Path = "smollm2",
+    model: str | Path | Probe = "smollm2",
     *,
     tokens: int = 48,
     top: int = 10,
@@ -136,15 +138,15 @@ def compare(
     device: str = "cpu",
     dtype: str = "float32",
     trust_remote_code: bool = False,
-    progress: Stage | None = None,
+    progress: Progress = silent,
 ) -> Comparison:
     """Answers, layers and next token of a causal language model on two prompts that differ in a
     word.
 
     Parameters
     ----------
-    model : a name of the catalogue, a hub id, or a folder that `save_pretrained` wrote, with a head
-        for the next token
+    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, or a probe;
+        one without a head for the next token is compared layer by layer, and by its embeddings
     tokens : the most that an answer may have; decoding is greedy, so that it is the same on every
         run
     top : likeliest next tokens to list of each prompt
@@ -152,7 +154,6 @@ def compare(
     trust_remote_code : run Python that comes with the model
     """
     began = time.perf_counter()
-    say = progress or (lambda what, done, total: None)
     tokens, top = positive("tokens", tokens), positive("top", top)
     for name, text in (("first", a), ("second", b)):
         _check(name, text)
@@ -160,10 +161,17 @@ def compare(
         raise InputError(
             "two prompts that differ in a word", "the same prompt twice", "change a word of one"
         )
-    how = Loading(kind="causal", device=device, dtype=dtype, remote_code=trust_remote_code)
-    say("checking the model's files", 0, 0)
-    files = locate(model, lambda done, total: say(f"fetching {model}", done, total))
-    say(f"loading {files.name}", 0, 0)
+    if isinstance(model, Probe):
+        how = replace(model.options, kind="causal")
+        files = model.files
+    else:
+        how = Loading(kind="causal", device=device, dtype=dtype, remote_code=trust_remote_code)
+        progress("checking the model's files", 0, 0)
+        files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
+    progress(f"loading {files.name}", 0, 0)
+    if not predicts_next(files, how):
+        probe = model if isinstance(model, Probe) else _probe(model, how)
+        return _encoded(a, b, probe, began)
     causal = Causal(files, how, chat=chat)
     prompts = causal.read(a), causal.read(b)
     for prompt in prompts:
@@ -174,13 +182,13 @@ def compare(
                 f"{len(prompt.ids)} + {tokens}",
                 "shorten the prompt, or ask for fewer --tokens",
             )
-    say("reading both prompts", 0, 0)
+    progress("reading both prompts", 0, 0)
     states = causal.states(prompts[0]), causal.states(prompts[1])
     said = [
         causal.answer(
             prompt,
             tokens,
-            partial(say, f"answer {which}, token"),
+            partial(progress, f"answer {which}, token"),
         )
         for which, prompt in zip("ab", prompts, strict=True)
     ]
@@ -213,6 +221,46 @@ def compare(
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
         versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
+    )
+
+
+def _probe(model: str | Path, how: Loading) -> Probe:
+    return Probe(model, device=how.device, dtype=how.dtype, trust_remote_code=how.remote_code)
+
+
+def _encoded(a: str, b: str, probe: Probe, began: float) -> Comparison:
+    """Two texts in a model without a head: its layers, and its embeddings."""
+    read = probe.read(a), probe.read(b)
+    states = []
+    for text in read:
+        with torch.no_grad():
+            every = probe.layers.every(text.embeds[None])
+        states.append([state[0].double().cpu() for state in every])
+    ids = [tuple(text.ids.tolist()) for text in read]
+    sides = [
+        Side(text.text, tuple(t.piece for t in text.reading.tokens), tokens, "", 0, False, ())
+        for text, tokens in zip(read, ids, strict=True)
+    ]
+    rows, prefix = line_up(*ids), common(*ids)
+    vectors = [pool(hidden[-1], probe.pooling) for hidden in states]
+    cosine = float(torch.nn.functional.cosine_similarity(vectors[0], vectors[1], dim=0))
+    empty = torch.zeros(0, dtype=torch.float64)
+    return Comparison(
+        a=sides[0],
+        b=sides[1],
+        edits=word_edits(a, b),
+        layers=_changes(States(states[0], empty), States(states[1], empty), rows, prefix),
+        aligned=len(rows),
+        prefix=prefix,
+        suffix=common_end(*ids),
+        kl_ab=None,
+        kl_ba=None,
+        chat=False,
+        model=probe.describe(),
+        seconds=time.perf_counter() - began,
+        peak_mb=peak_bytes() / 1e6,
+        versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
+        cosine=1.0 - cosine,
     )
 
 

@@ -104,7 +104,7 @@ class BlockChange(Objective):
 
 @dataclass(frozen=True)
 class Climbed:
-    """Points Δ (B, p) in their balls, the S² that they reach, and whether they all came to rest."""
+    """Points Δ (B, p) in their balls and the S² there; ``rested``: no step helped more."""
 
     delta: torch.Tensor
     value: torch.Tensor

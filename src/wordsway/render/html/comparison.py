@@ -30,7 +30,7 @@ def comparison_fragment(result: Comparison) -> str:
         elements.paragraph(f"<b>{name}</b> on two prompts; {html_line(differences(result))}"),
         _side(result, "a", result.a),
         _side(result, "b", result.b),
-        elements.folded(f"Next token: {html_line(divergences(result))}", _next_tokens(result)),
+        _summary(result),
         elements.folded("Relative change of every layer, ‖H(a) − H(b)‖/‖H(a)‖", _layers(result)),
     ]
     return elements.frame([*parts, *(elements.source(note) for note in notes(result))])
@@ -42,11 +42,20 @@ def comparison_page(result: Comparison) -> str:
     return page_around("Two prompts", comparison_fragment(result), facts, result.to_dict())
 
 
+def _summary(result: Comparison) -> str:
+    said = html_line(divergences(result))
+    if result.kl_ab is None:
+        return elements.paragraph(said[:1].upper() + said[1:])
+    return elements.folded(f"Next token: {said}", _next_tokens(result))
+
+
 def _side(result: Comparison, name: str, side: Side) -> str:
     spans = [edit.a_span if name == "a" else edit.b_span for edit in result.edits]
     colour = COLOURS[name]
     letter = f'<span style="{elements.tint(0.6, colour)};padding:.05em .45em;border-radius:.25em">'
     prompt = f"{letter}<b>{name.upper()}</b></span> {elements.marked(side.prompt, spans, colour)}"
+    if result.kl_ab is None:
+        return elements.flow(prompt)
     answer = html_text(side.answer.strip()) or "(says nothing)"
     ended = f'<span style="opacity:.7">{html_line(ending(side))}</span>'
     look = f"margin-left:1.4em;padding-left:.8em;border-left:3px solid rgba({colour},.5)"

@@ -56,7 +56,9 @@ def comparison_figure(result: Comparison, kind: str) -> Figure:
     right.set_xlabel("layer (0 is the input)")
     right.set_ylabel("relative change, ‖H(a) − H(b)‖/‖H(a)‖")
     right.set_ylim(bottom=0)
-    right.set_title(f"next token: {divergences(result)}", fontsize=10)
+    right.set_title(
+        ("next token: " if result.kl_ab is not None else "") + divergences(result), fontsize=10
+    )
     right.legend(fontsize=9)
     return figure
 

@@ -37,7 +37,9 @@ def comparison_panel(result: Comparison) -> RenderableType:
         spans = [edit.a_span if name == "a" else edit.b_span for edit in result.edits]
         parts.append(_labelled(name, _marked(side.prompt, spans, COLOURS[name])))
     parts += [Text(differences(result), style="dim"), Text("")]
-    parts += [_labelled(name, _answer(side)) for name, side in (("a", result.a), ("b", result.b))]
+    if result.kl_ab is not None:
+        sides = (("a", result.a), ("b", result.b))
+        parts += [_labelled(name, _answer(side)) for name, side in sides]
     return Group(
         *parts,
         Text(""),
@@ -93,6 +95,8 @@ def _layers(result: Comparison) -> RenderableType:
 
 
 def _next(result: Comparison) -> list[RenderableType]:
+    if result.kl_ab is None:
+        return [Text(divergences(result), style="bold")]
     first = (Column("next after A", "left", width=18), "p", "p after B")
     second = (Column("next after B", "left", width=18), "p", "p after A")
     rows = [

@@ -42,6 +42,8 @@ def rows_name(result: Comparison) -> str:
 
 
 def divergences(result: Comparison) -> str:
+    if result.kl_ab is None:
+        return f"cosine distance of the embeddings {small(result.cosine)}"
     return f"KL(a‖b) = {small(result.kl_ab)} nats · KL(b‖a) = {small(result.kl_ba)} nats"
 
 
@@ -58,7 +60,5 @@ def notes(result: Comparison) -> tuple[str, str]:
     tokens = f"{' and '.join(map(str, lengths))} tokens{chat}"
     before = "" if result.prefix >= result.aligned else f", {result.prefix} before the difference"
     how = f"{result.model.get('dtype', '')} · {format_seconds(result.seconds)}"
-    return (
-        f"{tokens} · {result.aligned} rows line up{before}",
-        f"answers are greedy: the same on every run · {how}",
-    )
+    greedy = "" if result.kl_ab is None else "answers are greedy: the same on every run · "
+    return f"{tokens} · {result.aligned} rows line up{before}", f"{greedy}{how}"
