@@ -8,15 +8,22 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from wordsway.models.probe import Probe
+from wordsway.models.probe import Prepared, Probe
 from wordsway.paper.long_text import LONG_TEXT
-from wordsway.probing.search import Blocks, Effort, row_bytes, worst
+from wordsway.probing.blocks import Blocks
+from wordsway.probing.forecasting import forecast
+from wordsway.probing.memory import room_for, row_bytes
+from wordsway.probing.search import Climbed, Effort, worst
 from wordsway.probing.swap import swap
-from wordsway.probing.words import forecast, words
+from wordsway.probing.targets import target_of
+from wordsway.probing.words import words
+from wordsway.reading import Word
 from wordsway.runtime import peak_bytes
 
+#: The last layer of MiniLM.
+LAYER = 6
 TWELVE = "The film was not at all bad although its plot remained dull"
 RUNS = 9
 SENTENCES = (
@@ -65,49 +72,43 @@ def _command(text: str) -> list[float]:
 
 
 def _batching(probe: Probe) -> dict[str, Any]:
-    """Twelve words of a sentence, the last layer: side by side, and one by one."""
+    """Twelve words of a sentence, the last layer: side by side, one by one, and without any batch:
+    every start and word a pass of its own.
+    """
     prepared = probe.read(TWELVE)
-    chosen, effort = list(prepared.words), Effort()
-    together, alone = [], []
-    for _ in range(2):  # the first one warms up
-        started = time.perf_counter()
-        _, found, _ = worst(
-            probe, Blocks(prepared, chosen, 1.0), 6, effort=effort, seed=0, memory=2**31
-        )
-        together.append(time.perf_counter() - started)
-        started = time.perf_counter()
-        single = [
-            float(
-                worst(probe, Blocks(prepared, [one], 1.0), 6, effort=effort, seed=0, memory=2**31)[
-                    1
-                ]
-            )
-            for one in chosen
-        ]
-        alone.append(time.perf_counter() - started)
-    off = max(abs(a - float(b)) / a for a, b in zip(single, found, strict=True))
-    one_row = _one_row(probe, chosen, prepared)
+    chosen = list(prepared.words)
+    together = _timed(probe, prepared, [chosen])  # the first one warms up
+    together = _timed(probe, prepared, [chosen])
+    alone = _timed(probe, prepared, [[word] for word in chosen])
+    one_row = _timed(probe, prepared, [chosen], row_bytes(probe, prepared.n, LAYER))
+    pairs = zip(alone.values, together.values, strict=True)
     return {
         "words": len(chosen),
-        "together": together[-1],
-        "alone": alone[-1],
-        "row": one_row,
-        "off": off,
+        "together": together.seconds,
+        "alone": alone.seconds,
+        "row": one_row.seconds,
+        "off": max(abs(single - found) / single for single, found in pairs),
     }
 
 
-def _one_row(probe: Probe, chosen: list[Any], prepared: Any) -> float:
-    """The same search without any batch: every start and word a pass of its own."""
+class _Timed(NamedTuple):
+    values: list[float]
+    seconds: float
+
+
+def _timed(
+    probe: Probe, prepared: Prepared, groups: list[list[Word]], memory: int = 2**31
+) -> _Timed:
+    """The worst change of each word, words of one group side by side."""
+    target = target_of(probe, prepared, LAYER)
+    room = room_for(probe, prepared.n, LAYER, memory)
     started = time.perf_counter()
-    worst(
-        probe,
-        Blocks(prepared, chosen, 1.0),
-        6,
-        effort=Effort(),
-        seed=0,
-        memory=row_bytes(probe, prepared.n, 6),
-    )
-    return time.perf_counter() - started
+    found: list[Climbed] = [
+        worst(probe, Blocks(prepared, group, 1.0), target, effort=Effort(), seed=0, room=room)
+        for group in groups
+    ]
+    seconds = time.perf_counter() - started
+    return _Timed([float(value) ** 0.5 for some in found for value in some.value], seconds)
 
 
 def _long(probe: Probe) -> dict[str, Any]:
@@ -124,7 +125,7 @@ def _long(probe: Probe) -> dict[str, Any]:
         "bytes": cost.bytes,
         "grown": peak_bytes() - before,
         "peak_mb": peak_bytes() / 1e6,
-        "median": statistics.median(one.sensitivity for one in result.words),
+        "median": statistics.median(word.mean_local or 0.0 for word in result.words),
     }
 
 

@@ -177,9 +177,9 @@ def test_positions_that_a_model_keeps_for_itself(folders, monkeypatch):
 
 
 def shown(found, width=80):
-    console = Console(file=io.StringIO(), width=width)
-    console.print(found)
-    return console.file.getvalue()
+    file = io.StringIO()
+    Console(file=file, width=width).print(found)
+    return file.getvalue()
 
 
 @pytest.mark.slow

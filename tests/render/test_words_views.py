@@ -8,6 +8,7 @@ import json
 import re
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import pandas
 import pytest
@@ -316,8 +317,8 @@ def test_html_says_the_results_numbers():
     fragment = words_fragment(words)
     for word in words.words:
         assert number(word.real.mean) in fragment and number(word.local) in fragment
-    for said in ("0123abcd" * 8, "ρ = 1", "4 of 6", "12.5 s", "torch 2.4", "63.2 %", "30,522"):
-        assert said in document
+    for fact in ("0123abcd" * 8, "ρ = 1", "4 of 6", "12.5 s", "torch 2.4", "63.2 %", "30,522"):
+        assert fact in document
 
 
 def test_the_charts_draw_to_scale():
@@ -361,7 +362,7 @@ def test_swaps_of_a_word_that_was_not_searched_are_listed_too():
 @pytest.mark.parametrize("name", TEXTS)
 def test_figures_show_the_numbers_of_the_words(name):
     words = words_of(TEXTS[name], twin=True)
-    figure = words_figure(words)
+    figure: Any = words_figure(words, "png")
     if not words.words:
         return
     shown = [words.words[place] for place in sorted(ranked(words)[:SHOWN])]
