@@ -155,9 +155,9 @@ def test_numbers_equal_the_models_own(models, architecture, chat, b):
     assert [one.probability for one in found.b.next] == sorted(
         (one.probability for one in found.b.next), reverse=True
     )
-    for one in found.a.next:
-        assert (one.probability, one.other) == pytest.approx(
-            (float(p_a[one.token]), float(p_b[one.token])), rel=1e-5
+    for likely in found.a.next:
+        assert (likely.probability, likely.other) == pytest.approx(
+            (float(p_a[likely.token]), float(p_b[likely.token])), rel=1e-5
         )
 
 
@@ -286,9 +286,9 @@ def test_prompts_that_the_model_reads_alike(llama):
 
 
 def shown(found):
-    console = Console(file=io.StringIO(), width=80)
-    console.print(found)
-    return console.file.getvalue()
+    file = io.StringIO()
+    Console(file=file, width=80).print(found)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -348,8 +348,8 @@ def test_models_without_a_head_are_compared_by_layers_and_embeddings(tmp_path):
         for layer, first, second in zip(found.layers, *states, strict=True):
             true = float((first - second).norm() / first.norm())
             assert layer.change == pytest.approx(true, rel=1e-4)
-        vectors = [hidden[-1][0].mean(0) for hidden in states]
-        cosine = 1 - float(torch.nn.functional.cosine_similarity(*vectors, dim=0))
+        a, b = (hidden[-1][0].mean(0) for hidden in states)
+        cosine = 1 - float(torch.nn.functional.cosine_similarity(a, b, dim=0))
         assert found.cosine == pytest.approx(cosine, rel=1e-2, abs=1e-6)
         assert found.kl_ab is None and found.a.answer == "" and found.a.next == ()
         shown = printed(found, 80)

@@ -350,7 +350,7 @@ def test_a_classifier_is_judged_by_its_logits(tmp_path):
     )
     assert found.target == "logits" and found.worst is not None and found.worst > 0
     with pytest.raises(InputError, match="saved with a classifier"):
-        swap("the film was good", "good", tiny.save(tmp_path / "plain"), target="logits")
+        swap("the film was good", "good", str(tiny.save(tmp_path / "plain")), target="logits")
 
 
 # Attraction
