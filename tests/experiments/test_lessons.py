@@ -129,7 +129,8 @@ def test_lessons_on_gaussian_texts_and_reviews(capsys):
     assert fields <= set(result["trials"][0])
     assert result["trials"][0]["text"]["id"] != result["trials"][1]["text"]["id"]
     assert run(line[:-1]) == 0
-    assert "training texts (imdb)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "10 training texts" in shown and "(imdb)" in shown
 
 
 @pytest.mark.parametrize(
