@@ -277,10 +277,8 @@ def learned() -> str:
 
 def probed() -> str:
     """Pretrained models, each measurement in a fresh process."""
-    command, batching, long, *swaps = (
-        fresh(case, "ours", "probe") for case in ("command", "batching", "long", "0", "1", "2")
-    )
-    return probing.page(command, batching, long, swaps)
+    names = ("command", "long", "determined", "curve", "ceiling", "prefix", "fair", "swaps")
+    return probing.page({name: fresh(name, "ours", "probe") for name in names})
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {

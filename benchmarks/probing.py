@@ -1,195 +1,341 @@
-"""Pretrained models: all words at once against one by one, long texts against their forecast,
-screened swaps against exhaustive ones.
+"""Pretrained models: are the tiers determined, right, fast and fair; swaps; peers.
+
+`python -m benchmarks probing` measures all cases into docs/performance.md, each in a fresh process;
+`python -m benchmarks.probing CASE [TEXTS]` prints one of them as JSON. The case ``peers`` needs
+Captum, which nothing else does: ``pip install --target DIR captum``, then PYTHONPATH=DIR.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import subprocess
 import sys
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
-from wordsway.models.probe import Prepared, Probe
+import torch
+
+from wordsway.models.prefix import prefix_of
+from wordsway.models.probe import Probe
 from wordsway.paper.long_text import LONG_TEXT
 from wordsway.probing.blocks import Blocks
-from wordsway.probing.forecasting import forecast
-from wordsway.probing.memory import room_for, row_bytes
-from wordsway.probing.search import Climbed, Effort, worst
+from wordsway.probing.candidates import candidates
+from wordsway.probing.memory import MEMORY, room_for
+from wordsway.probing.results import WordSway
+from wordsway.probing.search import Effort, worst
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
-from wordsway.reading import Word
-from wordsway.runtime import peak_bytes
+from wordsway.text import corpus, draw
 
-#: The last layer of MiniLM.
-LAYER = 6
 TWELVE = "The film was not at all bad although its plot remained dull"
-RUNS = 9
-SENTENCES = (
-    (
-        "The film was not at all bad although the plot remained rather dull and the cast never "
-        "seemed to care much",
-        "bad",
-    ),
+TWENTY = (
+    "The film was not at all bad although the plot remained rather dull and the cast never seemed "
+    "to care much"
+)
+#: Runs of a whole command; tokens of a review and of a sentence; texts by default.
+RUNS, REVIEW, SENTENCE, TEXTS = 3, 64, 24, 20
+SWAPPED = (
+    (TWENTY, "bad"),
     (
         "She bought a cheap phone from the shop and it broke after only two days of very light "
         "use at home",
         "broke",
     ),
-    (
-        "When the bridge was closed in spring nobody in the village expected that it would ever "
-        "be opened again before winter came",
-        "village",
-    ),
 )
+TIERS: dict[str, Callable[[Any], float]] = {
+    "mean-local": lambda word: float(word.mean_local),
+    "local": lambda word: float(word.local),
+    "real-words": lambda word: float(word.real.mean),
+}
 
 
-def run(case: str) -> dict[str, Any]:
+def run(case: str, count: int = TEXTS) -> dict[str, Any]:
     """One measurement in this process."""
-    if case == "command":
-        return {"short": _command("I love her much"), "twelve": _command(TWELVE)}
-    probe = Probe("minilm")
-    if case == "batching":
-        return _batching(probe)
-    if case == "long":
-        return _long(probe)
-    return _swaps(probe, int(case))
+    if case in ("command", "long", "swaps"):
+        return {"command": _commands, "long": _long, "swaps": _swaps}[case]()
+    return {
+        "determined": _determined,
+        "curve": _curve,
+        "ceiling": _ceiling,
+        "prefix": _prefix,
+        "fair": _fair,
+        "peers": _peers,
+    }[case](count)
 
 
-def _command(text: str) -> list[float]:
-    """Seconds of the whole command, start to end, its model cached; one run to warm the disk, then
-    `RUNS`.
-    """
+def texts_of(probe: Probe, count: int, tokens: int, seed: int = 0) -> list[str]:
+    """The beginnings of IMDb reviews."""
+    return [probe.cut(text.text, tokens) for text in draw(corpus("imdb"), count, seed)]
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """Spearman's: the correlation of average ranks."""
+
+    def ranks(values: Sequence[float]) -> torch.Tensor:
+        x = torch.tensor(list(values), dtype=torch.float64)
+        below = (x[None] < x[:, None]).sum(1) + ((x[None] == x[:, None]).sum(1) - 1) / 2
+        return below - below.mean()
+
+    first, second = ranks(a), ranks(b)
+    return float((first @ second) / (first.norm() * second.norm()))
+
+
+def _commands() -> dict[str, Any]:
+    """Seconds of the whole command, its model cached; the first run warms the disk."""
+    return {"short": _command("I love her much"), "twenty": _command(TWENTY)}
+
+
+def _command(*arguments: str) -> list[float]:
     times = []
     for _ in range(1 + RUNS):
         started = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "wordsway", "words", text], capture_output=True, check=True
+            [sys.executable, "-m", "wordsway", "words", *arguments],
+            capture_output=True,
+            check=True,
         )
         times.append(time.perf_counter() - started)
     return times[1:]
 
 
-def _batching(probe: Probe) -> dict[str, Any]:
-    """Twelve words of a sentence, the last layer: side by side, one by one, and without any batch:
-    every start and word a pass of its own.
-    """
-    prepared = probe.read(TWELVE)
-    chosen = list(prepared.words)
-    together = _timed(probe, prepared, [chosen])  # the first one warms up
-    together = _timed(probe, prepared, [chosen])
-    alone = _timed(probe, prepared, [[word] for word in chosen])
-    one_row = _timed(probe, prepared, [chosen], row_bytes(probe, prepared.n, LAYER))
-    pairs = zip(alone.values, together.values, strict=True)
-    return {
-        "words": len(chosen),
-        "together": together.seconds,
-        "alone": alone.seconds,
-        "row": one_row.seconds,
-        "off": max(abs(single - found) / single for single, found in pairs),
-    }
-
-
-class _Timed(NamedTuple):
-    values: list[float]
-    seconds: float
-
-
-def _timed(
-    probe: Probe, prepared: Prepared, groups: list[list[Word]], memory: int = 2**31
-) -> _Timed:
-    """The worst change of each word, words of one group side by side."""
-    target = target_of(probe, prepared, LAYER)
-    room = room_for(probe, prepared.n, LAYER, memory)
-    started = time.perf_counter()
-    found: list[Climbed] = [
-        worst(probe, Blocks(prepared, group, 1.0), target, effort=Effort(), seed=0, room=room)
-        for group in groups
-    ]
-    seconds = time.perf_counter() - started
-    return _Timed([float(value) ** 0.5 for some in found for value in some.value], seconds)
-
-
-def _long(probe: Probe) -> dict[str, Any]:
-    """All words of a text of about 400 tokens."""
+def _long() -> dict[str, Any]:
+    """All words of a text of about 400 tokens, mean local: the verb and the whole command."""
     text = f"{LONG_TEXT} {LONG_TEXT}"
-    cost, before = forecast(text, probe), peak_bytes()
+    probe = Probe("minilm")
+    words("a warm up", probe, tiers=("mean-local",))
     started = time.perf_counter()
-    result = words(text, probe)
+    result = words(text, probe, tiers=("mean-local",))
+    seconds = time.perf_counter() - started
+    other = words(text, probe, tiers=("mean-local",), seed=1)
+    pairs = zip(result.words, other.words, strict=True)
+    first, second = zip(*((a.mean_local, b.mean_local) for a, b in pairs), strict=True)
     return {
         "tokens": len(result.tokens),
         "words": len(result.words),
-        "seconds": time.perf_counter() - started,
-        "forecast": cost.seconds,
-        "bytes": cost.bytes,
-        "grown": peak_bytes() - before,
-        "peak_mb": peak_bytes() / 1e6,
-        "median": statistics.median(word.mean_local or 0.0 for word in result.words),
-    }
-
-
-def _swaps(probe: Probe, which: int) -> dict[str, Any]:
-    text, word = SENTENCES[which]
-    started = time.perf_counter()
-    found = swap(text, word, probe)
-    seconds = time.perf_counter() - started
-    started = time.perf_counter()
-    truth = swap(text, word, probe, exhaustive=True, worst_case=False)
-    return {
-        "candidates": found.candidates,
         "seconds": seconds,
-        "best": found.swaps[0].change,
-        "word": found.swaps[0].word,
-        "true": truth.swaps[0].change,
-        "true_word": truth.swaps[0].word,
-        "exhaustive": time.perf_counter() - started,
-        "worst": found.worst,
+        "correlation": rank_correlation(first, second),
+        "command": _command(text, "--tier", "mean-local"),
     }
 
 
-def page(
-    command: dict[str, Any],
-    batching: dict[str, Any],
-    long: dict[str, Any],
-    swaps: list[dict[str, Any]],
-) -> str:
+def _determined(count: int) -> dict[str, Any]:
+    """Rank correlation over words between two seeds, and seconds, for each tier."""
+    probe = Probe("minilm")
+    found: dict[str, Any] = {}
+    for name, tokens in (("reviews", REVIEW), ("sentences", SENTENCE)):
+        for tier, value in TIERS.items():
+            rows, seconds = [], []
+            for text in texts_of(probe, count, tokens):
+                started = time.perf_counter()
+                pair = [words(text, probe, tiers=(tier,), seed=seed).words for seed in (0, 1)]
+                seconds.append((time.perf_counter() - started) / 2)
+                kept = [
+                    (value(a), value(b))
+                    for a, b in zip(*pair, strict=True)
+                    if a.score(tier) and b.score(tier)
+                ]
+                first, second = zip(*kept, strict=True)
+                rows.append(rank_correlation(first, second))
+            found[f"{name} {tier}"] = {
+                "mean": statistics.mean(rows),
+                "least": min(rows),
+                "seconds": statistics.median(seconds),
+                "texts": len(rows),
+            }
+    return found
+
+
+def _curve(count: int) -> dict[str, Any]:
+    """S(0.03) over 0.03·local, and S(1) over what the 58 passes of 0.1.0 find in the same ball."""
+    probe = Probe("minilm")
+    small, large = [], []
+    for text in texts_of(probe, count, SENTENCE):
+        prepared = probe.read(text)
+        chosen = list(prepared.words)[:3]
+        found = words(text, probe, tiers=("curve",), only=[word.index for word in chosen])
+        target = target_of(probe, prepared, "last")
+        room = room_for(probe, prepared.n, target.layer, MEMORY)
+        blocks = Blocks(prepared, chosen, 1.0)
+        old = worst(probe, blocks, target, effort=Effort(), seed=0, room=room)
+        for word, square in zip(found.words, old.value.tolist(), strict=True):
+            assert word.curve is not None and word.local is not None
+            small.append(word.curve[0].lower / (word.curve[0].reach * word.local))
+            large.append(word.curve[-1].lower / square**0.5)
+    return {
+        "words": len(small),
+        "small": min(small),
+        "large": min(large),
+        "median": statistics.median(large),
+    }
+
+
+def _ceiling(count: int) -> dict[str, Any]:
+    """The ceiling over what the curve attains at reach 1, last layer."""
+    found: dict[str, Any] = {}
+    for name in ("minilm", "mpnet", "smollm2"):
+        probe = Probe(name)
+        ratios = []
+        for text in texts_of(probe, count, SENTENCE)[: count if name == "minilm" else 2]:
+            some = words(text, probe, tiers=("curve",), only=[2, 4])
+            ratios += [(word.upper or 0.0) / (word.sensitivity or 1.0) for word in some.words]
+        found[name] = {"median": statistics.median(ratios), "words": len(ratios)}
+    return found
+
+
+def _prefix(count: int) -> dict[str, Any]:
+    """Swaps in the last third of a 300-token prompt, with the rows before them kept and without."""
+    probe = Probe("smollm2")
+    text = probe.cut(f"{LONG_TEXT} {LONG_TEXT}", 300)
+    prepared = probe.read(text)
+    target = target_of(probe, prepared, "last")
+    spread = [word for word in prepared.words if min(word.rows) > 2 * prepared.n / 3]
+    spread = [word for word in spread if len(word.rows) == 1 and word.text.isalpha()]
+    kept, whole, off = 0.0, 0.0, 0.0
+    for word in spread[:: max(1, len(spread) // 4)][:4]:
+        ids = torch.tensor(candidates(probe, prepared, word).ids[:8])
+        target.change(ids[:1], word)  # warms up
+        started = time.perf_counter()
+        prefix = prefix_of(probe, prepared, word, target.prefix_model)
+        fast = target.change(ids, word, prefix)
+        kept += time.perf_counter() - started
+        started = time.perf_counter()
+        slow = target.change(ids, word)
+        whole += time.perf_counter() - started
+        off = max(off, float(((fast - slow).abs() / slow).max()))
+    return {"tokens": prepared.n, "ratio": whole / kept, "off": off}
+
+
+def _fair(count: int) -> dict[str, Any]:
+    """Words of several tokens among the 30 with the largest mean local over reviews, against what
+    chance allows: P(X ≥ found) for X ~ Binomial(30, share of such words).
+    """
+    probe = Probe("minilm")
+    rows = []
+    for text in texts_of(probe, count, REVIEW):
+        found = words(text, probe, tiers=("mean-local",)).words
+        rows += [(word.mean_local or 0.0, word.pieces > 1) for word in found if word.word.isalpha()]
+    rows.sort(reverse=True)
+    share = statistics.mean(several for _, several in rows)
+    top = sum(several for _, several in rows[:30])
+    chance = torch.distributions.Binomial(30, torch.tensor(share).double())
+    tail = float(chance.log_prob(torch.arange(top, 31).double()).exp().sum())
+    return {"words": len(rows), "share": share, "top": top, "p": tail, "texts": count}
+
+
+def _swaps() -> dict[str, Any]:
+    """Screened swaps against exhaustive ones."""
+    probe = Probe("minilm")
+    found = []
+    for text, word in SWAPPED:
+        started = time.perf_counter()
+        screened = swap(text, word, probe)
+        seconds = time.perf_counter() - started
+        started = time.perf_counter()
+        truth = swap(text, word, probe, exhaustive=True, worst_case=False)
+        found.append(
+            {
+                "sentence": text[:24],
+                "word": word,
+                "candidates": screened.candidates,
+                "seconds": seconds,
+                "best": screened.swaps[0].change,
+                "true": truth.swaps[0].change,
+                "exhaustive": time.perf_counter() - started,
+            }
+        )
+    return {"swaps": found}
+
+
+def _peers(count: int) -> dict[str, Any]:
+    """Attributions by others and our tiers: seconds per text, and rank correlation with real words
+    (the mean over 256 draws), on sentences.
+    """
+    probe = Probe("minilm", eager=True)
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for text in texts_of(probe, count, SENTENCE):
+        many = words(text, probe, tiers=("real-words",), draws=256, seed=9).words
+        chosen = [word for word in many if word.real is not None]
+        truth = [word.real.mean for word in chosen if word.real is not None]
+        for name, method in _methods(text, probe, chosen).items():
+            started = time.perf_counter()
+            values = method()
+            spent = time.perf_counter() - started
+            rows.setdefault(name, []).append((spent, rank_correlation(values, truth)))
+    return {
+        name: {
+            "seconds": statistics.median(spent for spent, _ in some),
+            "correlation": statistics.mean(value for _, value in some),
+            "error": statistics.stdev(v for _, v in some) / len(some) ** 0.5,
+        }
+        for name, some in rows.items()
+    }
+
+
+def _methods(
+    text: str, probe: Probe, chosen: Sequence[WordSway]
+) -> dict[str, Callable[[], list[float]]]:
+    """Ways to give every word of a text a number. What attributions explain is the last layer's
+    product with itself, ⟨H(x), H⟩: its squared norm at the text.
+    """
+    from captum.attr import IntegratedGradients
+
+    embeds = probe.read(text).embeds
+    base = probe.layers.layer(6, embeds[None]).detach()
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        return (probe.layers.layer(6, x) * base).flatten(1).sum(1)
+
+    def per_word(by_row: torch.Tensor) -> list[float]:
+        return [float(by_row[list(word.rows)].sum().abs()) for word in chosen]
+
+    def integrated() -> list[float]:
+        return per_word(IntegratedGradients(product).attribute(embeds[None], n_steps=50)[0].sum(1))
+
+    def gradient() -> list[float]:
+        x = embeds[None].clone().requires_grad_(True)
+        (found,) = torch.autograd.grad(product(x).sum(), x)
+        return per_word((found * x)[0].sum(1).detach())
+
+    def occlusion() -> list[float]:
+        hidden = embeds.repeat(len(chosen), 1, 1)
+        for row, word in enumerate(chosen):
+            hidden[row, list(word.rows)] = 0
+        with torch.no_grad():
+            moved = probe.layers.layer(6, hidden) - base
+        return [float(value) for value in moved.flatten(1).norm(dim=1)]
+
+    def attention() -> list[float]:
+        with torch.no_grad():
+            return per_word(probe.layers.attentions(embeds[None])[-1][0].mean(0).mean(0))
+
+    def tier(name: str) -> list[float]:
+        found = {word.index: word for word in words(text, probe, tiers=(name,)).words}
+        return [TIERS[name](found[word.index]) for word in chosen]
+
+    return {
+        "integrated gradients (50 steps)": integrated,
+        "gradient × input": gradient,
+        "occlusion": occlusion,
+        "attention of the last layer": attention,
+        **{f"wordsway {name}": partial(tier, name) for name in TIERS},
+    }
+
+
+def page(cases: dict[str, dict[str, Any]]) -> str:
     """The section of docs/performance.md."""
-    short, twelve = (
-        f"{min(some):.1f} to {max(some):.1f} s, median {statistics.median(some):.1f} s"
-        for some in command.values()
-    )
-    side, alone, row = (batching[name] for name in ("together", "alone", "row"))
-    lines = [
-        f"**The whole command**, libraries and model loaded anew, {RUNS} runs: "
-        f'`wordsway words "I love her much"` {short}; twelve words {twelve}.',
-        "",
-        f"**All words at once**: {batching['words']} words of a sentence, last layer, the "
-        f"default search: {side:.1f} s side by side, "
-        f"{alone:.1f} s one by one ({alone / side:.1f} times), {row:.1f} s without any batch "
-        f"({row / side:.1f} times); "
-        f"largest relative difference of the values {batching['off']:.1g}.",
-        "",
-        f"**A long text**: {long['tokens']} tokens, all {long['words']} words, 2 GiB budget: "
-        f"{long['seconds']:.0f} s, "
-        f"forecast {long['forecast']:.0f} s; {long['grown'] / 1e6:.0f} MB beside the model, "
-        f"forecast {long['bytes'] / 1e6:.0f} MB; "
-        f"peak {long['peak_mb']:.0f} MB with model and libraries.",
-        "",
-        "**Swaps**: all whole words of the vocabulary in one place, screened with the worst Δ "
-        "searched too, against evaluating every one:",
-        "",
-        "| sentence | candidates | screened: best, time | exhaustive: best, time | share reached "
-        "| of the worst Δ |",
-        "|---|---|---|---|---|---|",
-    ]
-    for (text, word), one in zip(SENTENCES, swaps, strict=True):
-        found, true = (
-            f"{one['word']} {one['best']:.4f}, {one['seconds']:.1f} s",
-            f"{one['true_word']} {one['true']:.4f}, {one['exhaustive']:.0f} s",
-        )
-        shares = f"{one['best'] / one['true']:.4f} | {one['best'] / one['worst']:.2f}"
-        lines.append(
-            f"| “{text[:24]}…”, {word} | {one['candidates']:,} | {found} | {true} | {shares} |"
-        )
-    return "\n".join(["MiniLM; but for the command, loading the model is not counted.", "", *lines])
+    lines = ["MiniLM unless named; but for commands, loading the model is not counted.", ""]
+    lines += ["| what | figure |", "|---|---|"]
+    for name, found in cases.items():
+        for key, value in found.items():
+            told = json.dumps(value) if isinstance(value, (dict, list)) else f"{value:.4g}"
+            lines.append(f"| {name}: {key} | {told} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    size = int(sys.argv[2]) if len(sys.argv) > 2 else TEXTS
+    print(json.dumps(run(sys.argv[1], size), indent=1))
