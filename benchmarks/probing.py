@@ -22,7 +22,7 @@ from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
 from wordsway.paper.long_text import LONG_TEXT
 from wordsway.probing.blocks import Blocks
-from wordsway.probing.candidates import candidates
+from wordsway.probing.candidates import candidates, vocabulary
 from wordsway.probing.memory import MEMORY, room_for
 from wordsway.probing.results import WordSway
 from wordsway.probing.search import Effort, worst
@@ -31,7 +31,6 @@ from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
 from wordsway.text import corpus, draw
 
-TWELVE = "The film was not at all bad although its plot remained dull"
 TWENTY = (
     "The film was not at all bad although the plot remained rather dull and the cast never seemed "
     "to care much"
@@ -196,7 +195,9 @@ def _prefix(count: int) -> dict[str, Any]:
     spread = [word for word in spread if len(word.rows) == 1 and word.text.isalpha()]
     kept, whole, off = 0.0, 0.0, 0.0
     for word in spread[:: max(1, len(spread) // 4)][:4]:
-        ids = torch.tensor(candidates(probe, prepared, word).ids[:8])
+        some = vocabulary(probe, "words")[::400]
+        tried = candidates(probe, prepared, word, among=some).ids
+        ids = torch.tensor([row for row in tried if len(row) == prepared.n][:8])
         target.change(ids[:1], word)  # warms up
         started = time.perf_counter()
         prefix = prefix_of(probe, prepared, word, target.prefix_model)
@@ -281,7 +282,7 @@ def _methods(
     """Ways to give every word of a text a number. What attributions explain is the last layer's
     product with itself, ⟨H(x), H⟩: its squared norm at the text.
     """
-    from captum.attr import IntegratedGradients
+    from captum.attr import IntegratedGradients  # type: ignore[import-not-found]
 
     embeds = probe.read(text).embeds
     base = probe.layers.layer(6, embeds[None]).detach()
