@@ -19,7 +19,7 @@ from wordsway.cli.probing import (
     probe_of,
     text_of,
 )
-from wordsway.cli.waiting import waiting
+from wordsway.cli.progress import progress_line
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def attention_command(
             "one text and layer 1 with --attract", f"two texts, or layer {layer}", "leave them out"
         )
     text_a, text_b = text_of(text_a), None if text_b is None else text_of(text_b)
-    with waiting("loading the model") as say:
+    with progress_line("loading the model") as say:
         probe = probe_of(model, device, dtype, remote_code, say, eager=True)
         if attract is None:
             from wordsway.probing.attention import attention

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.probing import AsJson, Device, Dtype, Html, Out, RemoteCode, deliver, files_of
-from wordsway.cli.waiting import waiting
+from wordsway.cli.progress import progress_line
 
 
 def compare_command(
@@ -43,7 +43,7 @@ def compare_command(
     Example: wordsway compare "The capital of France is" "The capital of Italy is"
     """
     files = files_of(html, out)
-    with waiting("loading libraries") as say:
+    with progress_line("loading libraries") as say:
         from wordsway.probing.compare import compare
 
         result = compare(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.probing import AsJson, Html, Out, deliver, files_of
-from wordsway.cli.waiting import waiting
+from wordsway.cli.progress import progress_line
 from wordsway.errors import InputError
 
 Models = Annotated[
@@ -50,7 +50,7 @@ def pairs_command(
         raise InputError(
             "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
         )
-    with waiting("loading the model") as line:
+    with progress_line("loading the model") as line:
         from wordsway.audit.pairs import pairs
 
         result = pairs(

@@ -22,7 +22,7 @@ from wordsway.cli.probing import (
     probe_of,
     text_of,
 )
-from wordsway.cli.waiting import waiting
+from wordsway.cli.progress import progress_line
 from wordsway.errors import InputError
 
 
@@ -97,7 +97,7 @@ def swap_command(
 
     check_request(top, kind, mine, flip, target)
     check_target(target)
-    with waiting("loading the model") as line:
+    with progress_line("loading the model") as line:
         probe = probe_of(model, device, dtype, remote_code, line)
         result = swap(
             sentence,

@@ -22,8 +22,7 @@ from wordsway.cli.probing import (
     probe_of,
     text_of,
 )
-from wordsway.cli.progress import echo_json
-from wordsway.cli.waiting import waiting
+from wordsway.cli.progress import echo_json, progress_line
 from wordsway.cli.words_batch import refuse, run_batch
 from wordsway.cli.words_request import Request, with_swaps
 from wordsway.errors import InputError
@@ -250,7 +249,7 @@ def words_command(
     request.check()
     if swaps < 0:
         raise InputError("swaps ≥ 0", swaps, "leave it out for none")
-    with waiting("loading the model") as line:
+    with progress_line("loading the model") as line:
         probe = probe_of(model, device, dtype, remote_code, line)
         if forecast:
             cost = request.forecast(sentence, probe, swaps)
