@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# One test per core, each with one thread: threads of several tests would wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test first-half second-half lint types fast bench picture data clean
+.PHONY: help run check test lint types fast bench picture data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -15,15 +17,8 @@ run: data        ## the paper's figures, a quick subset, into out/reproduce/inde
 check: data      ## style, types and the fast tests, side by side: under two minutes on two cores
 	@$(MAKE) --no-print-directory --jobs=2 types fast lint
 
-test: data       ## every test, doctests included, in two halves side by side: under fifteen minutes on two cores
-	@$(MAKE) --no-print-directory --jobs=2 first-half second-half
-
-# About equally long; one thread each, since two that share two cores wait for each other.
-FIRST := tests/experiments tests/paper tests/cli tests/learning tests/probing $(wildcard tests/test_*.py)
-first-half: data
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(FIRST)
-second-half: data
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -p no:cacheprovider $(addprefix --ignore=,$(FIRST))
+test: data       ## every test, doctests included: under fifteen minutes on two cores
+	$(PYTEST)
 
 lint: $(STAMP)   ## style alone (Ruff)
 	$(BIN)/ruff check .
@@ -33,7 +28,7 @@ types: $(STAMP)  ## types alone (mypy: source, benchmarks, tools and tests)
 	$(BIN)/mypy
 
 fast: data       ## the tests that take less than two seconds each
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (about fifty minutes)
 	$(BIN)/python -m benchmarks

@@ -37,6 +37,7 @@ def without_time(found: ws.Audit) -> dict[str, Any]:
     return found.to_dict() | {"seconds": 0, "files": []}
 
 
+@pytest.mark.slow
 def test_a_league(model: str, tmp_path: Path) -> None:
     found = ws.audit([model, f"{model}:random=1"], TEXTS, draws=3, out=tmp_path, workers=1)
     document = json.loads(found.to_json())

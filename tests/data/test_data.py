@@ -185,6 +185,7 @@ def race_command() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_two_processes_fetch_once(room):
     shelf.fake_npm(room / "bin", room / "small-data-1.0.0.tgz", seconds=1.5)
     both = [

@@ -87,6 +87,7 @@ def silent_port() -> Iterator[int]:
             connection.close()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -223,6 +223,7 @@ def test_saturated_neurons_and_zero_rows_are_bounded_too():
             assert grid_search(phi, empty, word, disc(math.sqrt(2), 61)) <= s.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radius", [1e-7, 1e-4, 1e3])
 def test_intervals_are_never_inverted_at_odd_radii(radius):
     for seed in range(5):

@@ -142,6 +142,7 @@ def test_the_search_is_as_good_as_plain_ascent(folders):
         assert one.sensitivity >= 0.98 * best
 
 
+@pytest.mark.slow
 def test_minilm_equals_transformers_and_its_twin_differs(minilm):
     result = words("I love her much", minilm, twin=True, tiers=("local",))
     assert result.layers == 6 and result.layer == 6 and result.model["name"] == "minilm"

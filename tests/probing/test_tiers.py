@@ -260,6 +260,7 @@ def test_a_word_of_several_tokens_has_no_larger_ball(probes: dict[str, Probe]) -
     assert float(blocks.radius[0]) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_company_or_batches(folders: dict[str, Path]) -> None:
     probe = Probe(folders["bert"], dtype="float64")
     tiers = ("mean-local", "local", "curve")

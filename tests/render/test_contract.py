@@ -201,6 +201,7 @@ def _is_number(cell: str) -> bool:
 # Files
 
 
+@pytest.mark.slow
 @KINDS
 @ENDINGS
 def test_files_are_whole_and_equal_results_give_equal_bytes(

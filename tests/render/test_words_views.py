@@ -389,6 +389,7 @@ def test_characters_that_no_font_has_are_replaced():
     assert drawable("a\U000e0001\U00012345") == "a�□"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("name", TEXTS)
 def test_files_are_whole_and_equal_results_give_equal_bytes(tmp_path, kind, name):

@@ -186,6 +186,7 @@ print(len(drawn), (peak_bytes() - before) / 1e6)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "txt"])
 def test_a_large_file_is_read_in_bounded_memory(tmp_path, kind):
     """60 MB of texts cost less than 25 MB to draw from."""
