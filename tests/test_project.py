@@ -47,6 +47,7 @@ print(json.dumps(stages))
 """
 
 
+@pytest.mark.slow
 def test_import_is_light():
     """`import wordsway`, the command line and `data get` of what is here load nothing heavy; the
     verb loads torch and NumPy, and no plotting, data frames or transformers.
@@ -100,6 +101,7 @@ def python_examples(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))],
@@ -197,6 +199,7 @@ def test_no_path_of_a_machine_is_left_in_the_project():
             assert str(ROOT) + "/" not in path.read_text(), name
 
 
+@pytest.mark.slow
 def test_benchmark_cases_are_what_they_say():
     """The naive procedure and ours see the same weights and text: at a small size the naive value
     is inside our interval.

@@ -66,6 +66,7 @@ def test_tables_are_the_same_for_any_number_of_workers(model: str, tmp_path: Pat
     pandas.testing.assert_frame_equal(one.frame(), two.frame())
 
 
+@pytest.mark.slow
 def test_a_job_is_its_content(model: str) -> None:
     cases = collect(TEXTS).cases
     (job,) = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 2, 0)

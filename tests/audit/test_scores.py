@@ -117,6 +117,7 @@ def test_cases_are_drawn_by_the_seed() -> None:
         assert len({one.kind for one in case.edits}) == len(case.edits)
 
 
+@pytest.mark.slow
 def test_cases_of_reviews_are_sentences() -> None:
     found = collect("imdb", kinds=["negation", "antonyms"], texts=5)
     assert found.source == "imdb" and len(found.cases) >= 5

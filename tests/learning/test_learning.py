@@ -187,6 +187,7 @@ def test_readouts_equal_the_definition(name):
         torch.testing.assert_close(gradient[:, :, axis], slope, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["fine-tune", "retrain"])
 @pytest.mark.parametrize("name", MAPS)
 def test_what_is_reported_is_what_happens(name, update):

@@ -66,6 +66,7 @@ def test_tiny_cases_grid_search_stays_in_the_interval(name):
             assert best <= row.upper * (1 + 1e-9), (name, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTENTION)
 @pytest.mark.parametrize(
     "scale",
@@ -252,6 +253,7 @@ def test_norm_above_is_above_and_close():
     assert norm_above(torch.zeros(3, 0)) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["relu", "leaky-relu", "tanh", "gelu"])
 def test_the_convex_majorant_and_its_mean(name):
     """E F of the Gaussian comparison, by Monte Carlo on the true change: never above the closed

@@ -86,6 +86,7 @@ def test_changes_and_gradients_of_sharp_views_equal_the_definition(kind: str, sc
             assert float((gradients[row] - slope).norm()) <= 1e-9 * (1 + float(slope.norm()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("update", ["fine-tune", "retrain"])
 @pytest.mark.parametrize("loss", ["align", "direct", "penalised"])

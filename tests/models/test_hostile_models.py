@@ -221,6 +221,7 @@ def test_a_broken_index_is_one_line(tmp_path: Path, document: str) -> None:
         locate(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "a.txt"])
 @pytest.mark.parametrize("kind", ["fifo", "device", "nowhere"])
 def test_files_that_never_end_are_not_opened(tmp_path: Path, name: str, kind: str) -> None:

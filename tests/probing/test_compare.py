@@ -122,6 +122,7 @@ def naive_change(a, b, rows):
     return math.sqrt(moved / sum(x**2 for i, _ in rows for x in a[i].tolist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])
 @pytest.mark.parametrize("chat", [False, True])
 @pytest.mark.parametrize("b", [B, "the film was not very dull and fine", "the cast was bad"])

@@ -85,6 +85,7 @@ def test_states_and_attentions_equal_the_models_own(folders, name):
 # Words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_words_are_what_their_witnesses_do(folders, name):
     """On every architecture: profile and noise from 0 to L, Δ within the ball, and the change

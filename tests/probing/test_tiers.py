@@ -46,6 +46,7 @@ def jacobian(target: Any, prepared: Any) -> torch.Tensor:
     return found.double()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_local_tiers_are_the_dense_jacobians(probes: dict[str, Probe], name: str) -> None:
     """σ_max to 1 % and its direction; ‖J‖_F within four standard errors, most within two."""
@@ -153,6 +154,7 @@ def test_a_pooled_embedding_and_distributions_have_ceilings(probes: dict[str, Pr
         assert target.reported(float(square) ** 0.5) <= upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "albert", "llama"])
 def test_the_curve_begins_linearly_and_never_falls(probes: dict[str, Probe], name: str) -> None:
     result = words(TEXT, probes[name], tiers=("local", "curve"), only=[1, 5], seed=4)

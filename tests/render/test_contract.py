@@ -154,6 +154,7 @@ def test_markup_is_text(kind: type[Result]) -> None:
         assert "[/b]" in "".join(Page(document).read)
 
 
+@pytest.mark.slow
 @KINDS
 @EACH_TEXT
 def test_html_is_well_formed_and_harmless(kind: type[Result], name: str) -> None:
