@@ -34,7 +34,21 @@ if TYPE_CHECKING:
     from wordsway.experiments.tour import Tour, tour
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
     from wordsway.learning.learn import Learned, Learning, learn
-    from wordsway.maps import DRF, RAF, RF, Activation, FeatureMap, ReluRAF, View, activation
+    from wordsway.maps import (
+        DRF,
+        RAF,
+        RF,
+        Activation,
+        FeatureMap,
+        ReluRAF,
+        View,
+        activation,
+        layer_norm,
+        read_out,
+        residual,
+        rms_norm,
+        transformer_block,
+    )
     from wordsway.models import Embedder
     from wordsway.models.probe import Probe
     from wordsway.optimize.plan import Plan
@@ -68,6 +82,11 @@ _MODULES = {
         "ReluRAF",
         "View",
         "activation",
+        "layer_norm",
+        "read_out",
+        "residual",
+        "rms_norm",
+        "transformer_block",
     ),
     "models": ("Embedder",),
     "optimize.plan": ("Plan",),
@@ -144,16 +163,21 @@ __all__ = [
     "corpus",
     "draw",
     "forecast",
+    "layer_norm",
     "learn",
     "learning_trials",
     "measure",
     "pairs",
     "paper_samples",
+    "read_out",
     "reproduce",
+    "residual",
+    "rms_norm",
     "sensitivity",
     "swap",
     "sweep",
     "tour",
+    "transformer_block",
     "words",
 ]
 

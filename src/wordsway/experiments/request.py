@@ -185,7 +185,11 @@ class Request:
     @property
     def sizes(self) -> dict[str, Any]:
         """Map, n, d, k, depth and what else the map has, as results record them."""
-        more = {name: value for name, value in self.settings.items() if name not in ("k", "depth")}
+        more = {
+            name: value
+            for name, value in self.settings.items()
+            if name not in ("k", "depth") and value is not None
+        }
         sizes = {"map": self.map, "n": self.n, "d": self.d, "k": self.features}
         return sizes | {"depth": self.settings.get("depth")} | more
 

@@ -7,6 +7,10 @@ from wordsway.maps.attention.softmax import RAF
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.callable import CallableMap
 from wordsway.maps.dense.definition import DRF, RF, FullyConnected
+from wordsway.maps.wrappers.block import transformer_block
+from wordsway.maps.wrappers.norm import layer_norm, rms_norm
+from wordsway.maps.wrappers.read_out import read_out
+from wordsway.maps.wrappers.residual import residual
 from wordsway.optimize.plan import Plan
 
 __all__ = [
@@ -22,4 +26,9 @@ __all__ = [
     "ReluRAF",
     "View",
     "activation",
+    "layer_norm",
+    "read_out",
+    "residual",
+    "rms_norm",
+    "transformer_block",
 ]

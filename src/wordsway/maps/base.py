@@ -93,6 +93,8 @@ class FeatureMap(ABC):
     """φ: texts (…, n, d) → features. A concrete map is final: variations are arguments."""
 
     name: ClassVar[str]
+    #: Whether the features have one row for each row of the text: wrappers go around such maps.
+    has_rows: ClassVar[bool] = False
     dtype: torch.dtype
     device: torch.device
 

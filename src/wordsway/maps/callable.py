@@ -9,6 +9,7 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.maps.rows import DenseRows, Moving, RowView
 from wordsway.optimize.plan import Plan
 from wordsway.runtime import checked_device
 from wordsway.sample import Sample
@@ -21,6 +22,7 @@ class CallableMap(FeatureMap):
     """φ = ``function``, from (…, n, d) to (…, features)."""
 
     name = "callable"
+    has_rows = True  # where its features have them; the wrapper's view looks
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class CallableMap(FeatureMap):
 
 
 @final
-class CallableView(View):
+class CallableView(RowView):
     """The change by a full forward pass of the changed texts, its gradient by autograd."""
 
     plan = Plan(starts=24, keep=6, children=8)
@@ -104,7 +106,9 @@ class CallableView(View):
         self.X = X
         with torch.no_grad():
             # A copy, too: a function may return the same buffer every time.
-            self._features = phi.features(X[None], X.dtype).flatten(1).clone()
+            features = phi.features(X[None], X.dtype).clone()
+        self._features = features.flatten(1)
+        self.rows_before = features[0]
         self._norm2 = nonzero_norm(float(self._features.norm()), phi.name) ** 2
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -129,6 +133,13 @@ class CallableView(View):
     def _forward(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         change = self.moved(rows, delta) - self._features
         return (change * change).sum(1) / self._norm2
+
+    def moving(self, bases: torch.Tensor) -> Moving:
+        def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
+            changes = (self.moved(rows, delta) - self._features).reshape(-1, *bases.shape[1:])
+            return DenseRows(rows, changes, bases)
+
+        return moved
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return CallableReadout(self, thetas)

@@ -26,9 +26,14 @@ class Option:
     help: str
     least: int | None = None
     most: int | None = None
+    choices: tuple[str, ...] = ()
 
     def check(self, value: Any) -> None:
-        """Refuse a value below the least one, or above the most."""
+        """Refuse a value below the least one, above the most, or not among the choices."""
+        if self.choices and value is not None and value not in self.choices:
+            raise InputError(
+                f"{self.name} among {', '.join(self.choices)}", repr(value), "choose one of them"
+            )
         if self.least is not None and value is not None and value < self.least:
             raise InputError(f"{self.name} ≥ {self.least}", value, f"pass a positive {self.name}")
         if self.most is not None and value is not None and value > self.most:

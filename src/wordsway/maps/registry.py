@@ -9,8 +9,29 @@ from wordsway.errors import InputError
 from wordsway.maps.attention.relu import RELU_RAF_KIND
 from wordsway.maps.attention.sigmoid import SIGMOID_KIND
 from wordsway.maps.attention.softmax import RAF_KIND
+from wordsway.maps.attention.view import plan_for
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
 from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style
+from wordsway.maps.wrappers.kind import block_kind, with_wrappers
+
+GPT_BLOCK_KIND = block_kind(
+    "gpt-block",
+    RAF_KIND,
+    plan_for,
+    title="GPT block",
+    about="A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with softmax attention φ.",
+    style=Style("#E69F00", "P"),
+    order="pre",
+)
+BERT_BLOCK_KIND = block_kind(
+    "bert-block",
+    RAF_KIND,
+    plan_for,
+    title="BERT block",
+    about="A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with softmax attention φ.",
+    style=Style("#4D4D4D", "X"),
+    order="post",
+)
 
 #: In the order in which they are listed and drawn.
 MAPS: dict[str, MapKind] = {
@@ -18,9 +39,11 @@ MAPS: dict[str, MapKind] = {
     for kind in (
         RF_KIND,
         DRF_KIND,
-        RAF_KIND,
-        RELU_RAF_KIND,
-        SIGMOID_KIND,
+        with_wrappers(RAF_KIND),
+        with_wrappers(RELU_RAF_KIND),
+        with_wrappers(SIGMOID_KIND),
+        GPT_BLOCK_KIND,
+        BERT_BLOCK_KIND,
     )
 }
 
@@ -52,7 +75,7 @@ def all_options() -> dict[str, Option]:
     """The options of all maps by name, for a command line that serves every one of them.
 
     >>> list(all_options())
-    ['k', 'depth']
+    ['k', 'depth', 'residual', 'norm', 'read_out', 'hidden']
     """
     return {option.name: option for kind in MAPS.values() for option in kind.options}
 

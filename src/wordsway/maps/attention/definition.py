@@ -33,6 +33,7 @@ LARGE_SCORE = 30.0
 class Attention(FeatureMap):
     """φ(X) = P(XWXᵀ/√d) X with shares P between 0 and 1."""
 
+    has_rows = True
     #: Whether the map is smooth: then single precision finds the same places at half the cost.
     smooth: ClassVar[bool] = False
     scores: ClassVar[Scores]

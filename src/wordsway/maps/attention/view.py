@@ -17,8 +17,10 @@ from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.certificate import certify
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.readout import AttentionReadout
-from wordsway.maps.base import Readout, View
+from wordsway.maps.attention.rows import AttentionMoving
+from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
+from wordsway.maps.rows import Moving, RowView
 from wordsway.optimize.plan import Plan
 from wordsway.progress import Progress, silent
 
@@ -44,12 +46,13 @@ def bytes_per_point(n: int, d: int, itemsize: int) -> int:
 
 
 @final
-class AttentionView(View):
+class AttentionView(RowView):
     """The view of every kind of attention. Shapes: B pairs (i, Δ), n rows, d dimensions."""
 
     def __init__(self, layer: Layer, bounds: RowBounds, suggest: Suggest) -> None:
         self.X = layer.X
         self.layer = layer
+        self.rows_before = layer.phi
         self.bounds = bounds
         self._suggest = suggest
         self.small = is_small(*layer.X.shape)
@@ -112,6 +115,9 @@ class AttentionView(View):
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return AttentionReadout(self.layer, thetas)
+
+    def moving(self, bases: torch.Tensor) -> Moving:
+        return AttentionMoving(self.layer, bases)
 
     @property
     def bytes_per_point(self) -> int:

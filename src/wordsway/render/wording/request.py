@@ -10,6 +10,8 @@ def request_line(request: Request) -> str:
     sizes = f"n={request.n} d={request.d}"
     for name, value in request.settings.items():
         shown = request.features if name == "k" else value
+        if shown is None:
+            continue
         letter = "L" if name == "depth" else name
         sizes += f" {letter}={shown:,}" if isinstance(shown, int) else f" {letter}={shown}"
     if isinstance(request.positions, str):

@@ -1,0 +1,89 @@
+"""Maps that keep the rows of a text: what happened to each row of φ after one row of X moved.
+
+A wrapper (a residual stream, a norm, a read-out) acts on rows one by one. With
+w_j = φ_j(X^i(Δ)) − φ_j(X) it needs of its inner map ‖w_j‖², the products b_j·w_j with a few fixed
+vectors, row i itself and weighted sums of rows: numbers that attention has without ever writing
+down the n×d changes. `RowView.moving` is that contract. Everything it returns is differentiable in
+Δ by autograd, so a wrapper only says what it does forwards.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import final
+
+import torch
+
+from wordsway.maps.base import View
+
+
+class MovedRows(ABC):
+    """The changes w_j (D numbers each, n rows) for B pairs (i, Δ), seen with m fixed bases b."""
+
+    #: w_i, (B, D): the row whose word moved.
+    own: torch.Tensor
+    #: ‖w_j‖², (B, n), and b_j·w_j for every base, (B, m, n).
+    squares: torch.Tensor
+    products: torch.Tensor
+
+    @abstractmethod
+    def total(self, weights: torch.Tensor) -> torch.Tensor:
+        """Σ_j weights_j w_j: (B, n) → (B, D)."""
+
+    @abstractmethod
+    def dense(self) -> torch.Tensor:
+        """All the w_j, (B, n, D)."""
+
+
+#: moving(rows (B,), delta (B, d)) → the rows of φ after each move.
+Moving = Callable[[torch.Tensor, torch.Tensor], MovedRows]
+
+
+class RowView(View):
+    """A view of a map whose features have one row for each row of the text."""
+
+    #: φ(X), (n, D).
+    rows_before: torch.Tensor
+
+    @abstractmethod
+    def moving(self, bases: torch.Tensor) -> Moving:
+        """The rows after any move, with their products with ``bases`` (m, n, D)."""
+
+
+@final
+class DenseRows(MovedRows):
+    """Changes written down in full.
+
+    >>> w = torch.ones(1, 2, 3)
+    >>> moved = DenseRows(torch.tensor([1]), w, torch.zeros(0, 2, 3))
+    >>> moved.squares.tolist(), moved.total(torch.tensor([[1.0, 2.0]])).tolist()
+    ([[3.0, 3.0]], [[3.0, 3.0, 3.0]])
+    """
+
+    def __init__(self, rows: torch.Tensor, changes: torch.Tensor, bases: torch.Tensor) -> None:
+        self._rows, self._changes, self._bases = rows, changes, bases
+
+    @cached_property
+    def own(self) -> torch.Tensor:  # type: ignore[override]
+        return self._changes[torch.arange(len(self._rows), device=self._rows.device), self._rows]
+
+    @cached_property
+    def squares(self) -> torch.Tensor:  # type: ignore[override]
+        return (self._changes * self._changes).sum(-1)
+
+    @cached_property
+    def products(self) -> torch.Tensor:  # type: ignore[override]
+        return torch.einsum("bjd,mjd->bmj", self._changes, self._bases)
+
+    def total(self, weights: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("bj,bjd->bd", weights, self._changes)
+
+    def dense(self) -> torch.Tensor:
+        return self._changes
+
+
+def at_rows(rows: torch.Tensor, n: int) -> torch.Tensor:
+    """A mask (B, n) of each point's own row."""
+    return rows[:, None] == torch.arange(n, device=rows.device)

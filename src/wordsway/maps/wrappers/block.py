@@ -1,0 +1,180 @@
+"""A whole transformer block around any attention map: norms, residual streams and an MLP.
+
+    pre-norm  (GPT, Llama):  H = X + φ(N(X)),     out = H + MLP(N(H))
+    post-norm (BERT):        H = N(X + φ(X)),     out = N(H + MLP(H))
+
+with MLP(u) = V₂ GELU(V₁u), V₁ ∈ ℝ^{h×d} ~ N(0, 1/d), V₂ ∈ ℝ^{d×h} ~ N(0, 1/h). Attention is
+incremental, the MLP sees every row in full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, final
+
+import torch
+
+from wordsway.errors import InputError, positive
+from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView
+from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
+from wordsway.maps.wrappers.residual import Residual
+from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper, rows_of_view
+from wordsway.sample import Sample
+from wordsway.seeds import generator
+
+
+@final
+class NormedText(Wrapper):
+    """φ′(X) = φ(N(X)): a norm in front of the map.
+
+    Row i of N(X) moves by N(x_i + Δ) − N(x_i), and the inner view knows what follows.
+    """
+
+    name = "normed-text"
+
+    def __init__(self, inner: FeatureMap, norm: Norm) -> None:
+        super().__init__(inner)
+        self.norm = norm
+
+    def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return self.inner.features(self.norm(X.to(dtype)), dtype)
+
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
+        return self._view(sample, self.inner.view(self._normed(sample), dtype))
+
+    def search_view(self, sample: Sample) -> View:
+        return self._view(sample, self.inner.search_view(self._normed(sample)))
+
+    def _normed(self, sample: Sample) -> Sample:
+        return Sample(self.norm(sample.X), rescale=False)
+
+    def _view(self, sample: Sample, inner: View) -> NormedTextView:
+        rows = rows_of_view(inner, self.inner)
+        return NormedTextView(rows, sample.X.to(rows.X), self.norm, self.name)
+
+    def around(self, inner: RowView) -> View:
+        raise NotImplementedError  # the inner view is of another text; see `_view`
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"norm": self.norm.kind, "epsilon": self.norm.epsilon}
+
+
+@final
+class NormedTextView(WrappedView):
+    """The inner view at N(X); ``X`` is the text itself."""
+
+    def __init__(self, inner: RowView, X: torch.Tensor, kind: Norm, name: str) -> None:
+        super().__init__(inner, inner.rows_before, name)
+        self.X, self.kind = X, kind
+
+    def moving(self, bases: torch.Tensor) -> Moving:
+        inner = self.inner.moving(bases)
+
+        def moved(rows: torch.Tensor, delta: torch.Tensor) -> MovedRows:
+            return inner(rows, self.kind(self.X[rows] + delta) - self.inner.X[rows])
+
+        return moved
+
+
+@final
+class FeedForward:
+    """u ↦ u + MLP(N(u)) ("pre") or N(u + MLP(u)) ("post"), row by row."""
+
+    def __init__(
+        self, d: int, hidden: int, seed: int, norm: Norm, order: str, like: FeatureMap
+    ) -> None:
+        noise = generator(seed, "mlp", d, hidden, device=like.device)
+        kind: dict[str, Any] = {"dtype": like.dtype, "device": like.device, "generator": noise}
+        self.first = torch.randn(hidden, d, **kind) / math.sqrt(d)
+        self.second = torch.randn(d, hidden, **kind) / math.sqrt(hidden)
+        self.norm, self.order, self.hidden, self.seed = norm, order, hidden, seed
+
+    def __call__(self, u: torch.Tensor) -> torch.Tensor:
+        seen = self.norm(u) if self.order == "pre" else u
+        inside = torch.nn.functional.gelu(seen @ self.first.to(u.dtype).T)
+        out = u + inside @ self.second.to(u.dtype).T
+        return out if self.order == "pre" else self.norm(out)
+
+
+class Block(Wrapper):
+    """φ′(X)_j = f(φ(X)_j): each row of the attention's stream through its MLP."""
+
+    def __init__(self, inner: FeatureMap, function: FeedForward) -> None:
+        super().__init__(inner)
+        self.function = function
+
+    def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return self.function(self.inner.features(X, dtype))
+
+    def around(self, inner: RowView) -> BlockView:
+        return BlockView(inner, self.function, self.name)
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"hidden": self.function.hidden, "seed": self.function.seed}
+
+
+@final
+class PreNormBlock(Block):
+    """H = X + φ(N(X)), out = H + MLP(N(H))."""
+
+    name = "gpt-block"
+
+
+@final
+class PostNormBlock(Block):
+    """H = N(X + φ(X)), out = N(H + MLP(H))."""
+
+    name = "bert-block"
+
+
+@final
+class BlockView(WrappedView):
+    """The inner view's rows in full, each through f."""
+
+    def __init__(self, inner: RowView, function: FeedForward, name: str) -> None:
+        super().__init__(inner, function(inner.rows_before), name)
+        self.function: Callable[[torch.Tensor], torch.Tensor] = function
+        self._hidden = function.hidden
+
+    def moving(self, bases: torch.Tensor) -> Moving:
+        inner = self.inner.moving(self.rows_before.new_zeros(0, *self.inner.rows_before.shape))
+
+        def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
+            after = self.function(self.inner.rows_before + inner(rows, delta).dense())
+            return DenseRows(rows, after - self.rows_before, bases)
+
+        return moved
+
+    @property
+    def bytes_per_point(self) -> int:
+        n, width = self.rows_before.shape
+        return super().bytes_per_point + 4 * n * (3 * width + self._hidden) * self.X.itemsize
+
+
+def transformer_block(
+    attention: FeatureMap,
+    d: int,
+    *,
+    order: str = "pre",
+    norm: str = "layer",
+    hidden: int | None = None,
+    seed: int = 0,
+    epsilon: float = EPSILON,
+) -> FeatureMap:
+    """A block around ``attention``: "pre"-norm (GPT) or "post"-norm (BERT); ``hidden`` is 4d.
+
+    >>> import wordsway as ws
+    >>> block = transformer_block(ws.RAF(d=8, seed=0), 8, order="post", seed=1)
+    >>> block(ws.Sample.gaussian(n=3, d=8, seed=0)).shape
+    torch.Size([3, 8])
+    """
+    if order not in ("pre", "post"):
+        raise InputError("an order among pre, post", repr(order), "choose one of them")
+    by = Norm(norm, epsilon)
+    hidden = positive("hidden", 4 * d if hidden is None else hidden)
+    forward = FeedForward(d, hidden, seed, by, order, attention)
+    if order == "pre":
+        return PreNormBlock(Residual(NormedText(attention, by)), forward)
+    return PostNormBlock(NormedMap(Residual(attention), by), forward)

@@ -1,0 +1,143 @@
+"""Wrappers as options of every map with rows, and the blocks as maps of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from wordsway.maps.base import FeatureMap
+from wordsway.maps.cost import evaluations, searches
+from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style, falling
+from wordsway.maps.wrappers.block import transformer_block
+from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
+from wordsway.maps.wrappers.read_out import read_out as read
+from wordsway.maps.wrappers.residual import Residual
+from wordsway.optimize.plan import Plan
+
+RESIDUAL = Option("residual", bool, None, "add the text itself, X + φ(X).")
+NORM = Option("norm", str, None, "normalise each row, after the residual.", choices=NORMS)
+READ_OUT = Option("read_out", str, None, "what is read: all rows, mean, last, or a row's number.")
+
+
+def wrapped(
+    phi: FeatureMap,
+    *,
+    residual: bool | None = None,
+    norm: str | None = None,
+    read_out: str | int | None = None,
+) -> FeatureMap:
+    """φ with a residual stream, then a norm, then a read-out, where they are asked for.
+
+    >>> import wordsway as ws
+    >>> wrapped(ws.RAF(d=4, seed=0), residual=True, norm="layer").describe()["map"]
+    'normed'
+    """
+    if residual:
+        phi = Residual(phi)
+    if norm is not None:
+        phi = NormedMap(phi, Norm(norm))
+    return phi if read_out is None else read(phi, read_out)
+
+
+def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
+    """The kind of map with wrappers among its options: by default all of them."""
+    own = {option.name for option in options or (RESIDUAL, NORM, READ_OUT)}
+
+    def make(n: int, d: int, seed: int, **given: Any) -> FeatureMap:
+        around = {name: given.pop(name) for name in own}
+        return wrapped(kind.make(n, d, seed, **given), **around)
+
+    def count(n: int, d: int, **given: Any) -> int:
+        around = {name: given.pop(name) for name in own}
+        features = kind.count(n, d, **given)
+        return features if around["read_out"] in (None, "all") else features // n
+
+    def cost(n: int, d: int, rows: int, **given: Any) -> Cost:
+        around = {name: given.pop(name) for name in own}
+        found = kind.search_cost(n, d, rows, **given)
+        # Autograd goes back through the same products.
+        return Cost(2 * found.bytes, 2 * found.work) if any(around.values()) else found
+
+    def references(d: int, **given: Any) -> list[Reference]:
+        around = {name: given.pop(name, None) for name in own}
+        return [falling()] if around.get("residual") else kind.references(d, **given)
+
+    return replace(
+        kind,
+        make=make,
+        count=count,
+        search_cost=cost,
+        references=references,
+        options=(*kind.options, *(options or (RESIDUAL, NORM, READ_OUT))),
+    )
+
+
+HIDDEN = Option("hidden", int, None, "width of the MLP, 4d by default.", least=1)
+
+
+def block_cost(attention: MapKind, plan_for: Callable[[int, int], Plan]) -> Callable[..., Cost]:
+    """The cost of a block: its attention, and every row of every point through the MLP."""
+
+    def cost(
+        n: int,
+        d: int,
+        rows: int,
+        *,
+        hidden: int | None,
+        plan: Plan | None = None,
+        effort: float = 1.0,
+        certificate: bool = True,
+        memory: int = 2**31,
+        **more: Any,
+    ) -> Cost:
+        how: dict[str, Any] = {
+            "plan": plan,
+            "effort": effort,
+            "certificate": False,
+            "memory": memory,
+        }
+        inner = attention.cost(n, d, rows, **how, **more)
+        width = 4 * d if hidden is None else hidden
+        found = [
+            (evaluations(stage, d), count)
+            for stage, count in searches(plan_for(n, d), plan, effort, rows)
+        ]
+        points = sum(count * some.total for some, count in found)
+        at_once = max(count * some.at_once for some, count in found)
+        held = min(memory, at_once * 16 * n * (3 * d + width))
+        return Cost(inner.bytes + held + 16 * d * width, inner.work + 12 * points * n * d * width)
+
+    return cost
+
+
+def block_kind(
+    name: str,
+    attention: MapKind,
+    plan_for: Callable[[int, int], Plan],
+    *,
+    title: str,
+    about: str,
+    style: Style,
+    order: str,
+    norm: str = "layer",
+    **choices: Any,
+) -> MapKind:
+    """A block around a kind of attention with some of its options chosen."""
+
+    def make(n: int, d: int, seed: int, hidden: int | None) -> FeatureMap:
+        inner = attention.build(n, d, seed, **choices)
+        return transformer_block(inner, d, order=order, norm=norm, hidden=hidden, seed=seed)
+
+    kind = MapKind(
+        name=name,
+        title=title,
+        about=about,
+        make=make,
+        count=lambda n, d, hidden: n * d,
+        search_cost=block_cost(attention, plan_for),
+        style=style,
+        references=lambda d, **options: [falling()],
+        options=(HIDDEN,),
+    )
+    return with_wrappers(kind, READ_OUT)

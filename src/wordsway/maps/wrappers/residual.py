@@ -1,0 +1,86 @@
+"""The residual stream, X + φ(X).
+
+Only row i notices: w_i becomes w_i + Δ, the others stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap
+from wordsway.maps.rows import MovedRows, Moving, RowView, at_rows
+from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
+
+
+@final
+class Residual(Wrapper):
+    """φ′(X) = X + φ(X).
+
+    >>> import wordsway as ws
+    >>> phi = Residual(ws.RAF(d=4, seed=0))
+    >>> X = ws.Sample.gaussian(n=3, d=4, seed=0)
+    >>> bool((phi(X) == X.X + phi.inner(X)).all())
+    True
+    """
+
+    name = "residual"
+
+    def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        rows = self.inner.features(X, dtype)
+        if rows.shape != X.shape:
+            raise InputError(
+                f"features as wide as the text, (…, {X.shape[1]}, {X.shape[2]})",
+                f"shape {tuple(rows.shape[1:])}",
+                "add a residual stream to a map from d to d dimensions",
+            )
+        return X.to(dtype) + rows
+
+    def around(self, inner: RowView) -> ResidualView:
+        return ResidualView(inner, inner.X + inner.rows_before, self.name)
+
+
+@final
+class ResidualView(WrappedView):
+    """The inner view with Δ added to row i."""
+
+    def moving(self, bases: torch.Tensor) -> Moving:
+        inner = self.inner.moving(bases)
+        return lambda rows, delta: ResidualRows(inner(rows, delta), bases, rows, delta)
+
+
+@final
+class ResidualRows(MovedRows):
+    """w_j, and w_i + Δ."""
+
+    def __init__(
+        self, inner: MovedRows, bases: torch.Tensor, rows: torch.Tensor, delta: torch.Tensor
+    ) -> None:
+        self._inner, self._delta = inner, delta
+        self._mine = at_rows(rows, inner.squares.shape[1])
+        self.own = inner.own + delta
+        own2 = (self.own * self.own).sum(1, keepdim=True)
+        self.squares = torch.where(self._mine, own2, inner.squares)
+        products = torch.einsum("bd,mbd->bm", self.own, bases[:, rows])
+        self.products = torch.where(self._mine[:, None], products[:, :, None], inner.products)
+
+    def total(self, weights: torch.Tensor) -> torch.Tensor:
+        own = (weights * self._mine).sum(1, keepdim=True)
+        return self._inner.total(weights) + own * self._delta
+
+    def dense(self) -> torch.Tensor:
+        return self._inner.dense() + self._mine[..., None] * self._delta[:, None]
+
+
+def residual(phi: FeatureMap) -> Residual:
+    """X + φ(X), for any map φ from d to d dimensions that keeps the rows.
+
+    >>> import wordsway as ws
+    >>> X = ws.Sample.gaussian(n=8, d=16, seed=0)
+    >>> s = ws.sensitivity(residual(ws.RAF(d=16, seed=1)), X, positions=0)
+    >>> s.lower < ws.sensitivity(ws.RAF(d=16, seed=1), X, positions=0).lower
+    True
+    """
+    return Residual(phi)

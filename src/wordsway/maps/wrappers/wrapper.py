@@ -1,0 +1,137 @@
+"""What all wrappers share: a map around a map with rows, and its view around the inner view."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, final
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.maps.rows import Moving, RowView
+from wordsway.sample import Sample
+
+#: Tensors of one row's size that a wrapper holds for each point of a batch.
+HELD = 6
+
+
+class Wrapper(FeatureMap):
+    """A map made of ``inner``, which has one row of features for each row of the text."""
+
+    has_rows = True
+
+    def __init__(self, inner: FeatureMap) -> None:
+        self.inner = with_rows(inner, self.name)
+        self.dtype, self.device = inner.dtype, inner.device
+
+    def check(self, n: int, d: int) -> None:
+        self.inner.check(n, d)
+
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
+        return self.around(rows_of_view(self.inner.view(sample, dtype), self.inner))
+
+    def search_view(self, sample: Sample) -> View:
+        return self.around(rows_of_view(self.inner.search_view(sample), self.inner))
+
+    @abstractmethod
+    def around(self, inner: RowView) -> View:
+        """This map's view, made of the inner map's."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"map": self.name, "inner": self.inner.describe()}
+
+
+class WrappedView(RowView):
+    """A view that asks the inner one what happened to its rows; gradients by autograd of that."""
+
+    def __init__(self, inner: RowView, before: torch.Tensor, name: str) -> None:
+        self.inner = inner
+        self.X, self.plan, self.small = inner.X, inner.plan, inner.small
+        self.rows_before = before
+        self.norm = nonzero_norm(float(before.norm()), name)
+
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return self.square(rows, delta)
+
+    def change_and_gradient(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().requires_grad_(True)
+            value = self.square(rows, delta)
+            (gradient,) = torch.autograd.grad(value.sum(), delta)
+        return value.detach(), gradient
+
+    def square(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """S²(i, Δ), differentiable in Δ."""
+        return self._without_bases(rows, delta).squares.sum(1) / self.norm**2
+
+    @property
+    def _without_bases(self) -> Moving:
+        if not hasattr(self, "_moving"):
+            self._moving = self.moving(self.rows_before.new_zeros(0, *self.rows_before.shape))
+        return self._moving
+
+    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+        return self.inner.suggest(row, count, radius, noise)
+
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        return RowReadout(self, thetas)
+
+    @property
+    def bytes_per_point(self) -> int:
+        n, width = self.rows_before.shape
+        return self.inner.bytes_per_point + HELD * (4 * n + width) * self.X.itemsize
+
+
+@final
+class RowReadout:
+    """φ(X^i(Δ))·θ = φ(X)·θ + Σ_j θ_j·w_j for each row θ of ``thetas`` (T, n·D); one backward pass
+    per θ.
+    """
+
+    def __init__(self, view: RowView, thetas: torch.Tensor) -> None:
+        theta = thetas.to(view.rows_before).reshape(-1, *view.rows_before.shape)
+        self._moving = view.moving(theta)
+        self._before = torch.einsum("tjd,jd->t", theta, view.rows_before)
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().requires_grad_(True)
+            value = self._before + self._moving(rows, delta).products.sum(2)
+            slopes = [
+                torch.autograd.grad(one.sum(), delta, retain_graph=True)[0]
+                for one in value.unbind(1)
+            ]
+        return value.detach(), torch.stack(slopes, 1)
+
+
+def with_rows(inner: Any, wrapper: str) -> FeatureMap:
+    """The inner map of a wrapper, refused where it has no rows."""
+    if not isinstance(inner, FeatureMap):
+        raise InputError(
+            f"a map inside {wrapper}", type(inner).__name__, "wrap a callable by FeatureMap.of"
+        )
+    if not inner.has_rows:
+        raise InputError(
+            f"a map with one row of features per row of the text inside {wrapper}",
+            f"{inner.name}, which has none",
+            "use attention, a wrapper of it, or FeatureMap.of a callable to (…, n, D)",
+        )
+    return inner
+
+
+def rows_of_view(view: View, phi: FeatureMap) -> RowView:
+    """The view of a map with rows."""
+    shape = view.rows_before.shape if isinstance(view, RowView) else ()
+    if not isinstance(view, RowView) or len(shape) != 2 or shape[0] != len(view.X):
+        raise InputError(
+            f"features of shape (…, {len(view.X)}, D), one row per row of the text",
+            f"shape {tuple(shape)} of {phi.name}",
+            "leave the wrapper out, or let the callable keep the rows",
+        )
+    return view
