@@ -23,7 +23,7 @@ from wordsway.models.probe import Probe
 from wordsway.paper.long_text import LONG_TEXT
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.candidates import candidates, vocabulary
-from wordsway.probing.memory import MEMORY, room_for
+from wordsway.probing.memory import MEMORY, at_once, room_for
 from wordsway.probing.results import WordSway
 from wordsway.probing.search import Effort, worst
 from wordsway.probing.swap import swap
@@ -186,7 +186,9 @@ def _ceiling(count: int) -> dict[str, Any]:
 
 
 def _prefix(count: int) -> dict[str, Any]:
-    """Swaps in the last third of a 300-token prompt, with the rows before them kept and without."""
+    """Swaps at the beginning, in the middle and at the end of the last third of a 300-token prompt,
+    with the rows before them kept and without; the prefix's own pass is counted.
+    """
     probe = Probe("smollm2")
     text = probe.cut(f"{LONG_TEXT} {LONG_TEXT}", 300)
     prepared = probe.read(text)
@@ -194,20 +196,28 @@ def _prefix(count: int) -> dict[str, Any]:
     spread = [word for word in prepared.words if min(word.rows) > 2 * prepared.n / 3]
     spread = [word for word in spread if len(word.rows) == 1 and word.text.isalpha()]
     kept, whole, off = 0.0, 0.0, 0.0
-    for word in spread[:: max(1, len(spread) // 4)][:4]:
-        some = vocabulary(probe, "words")[::400]
+    places = [spread[round(at * (len(spread) - 1))] for at in (0.0, 0.5, 1.0)]
+    for word in places:
+        some = vocabulary(probe, "words")[:: 20_000 // (2 * count)]
         tried = candidates(probe, prepared, word, among=some).ids
-        ids = torch.tensor([row for row in tried if len(row) == prepared.n][:8])
+        ids = torch.tensor([row for row in tried if len(row) == prepared.n][:count])
+        assert len(ids) == count
         target.change(ids[:1], word)  # warms up
         started = time.perf_counter()
         prefix = prefix_of(probe, prepared, word, target.prefix_model)
-        fast = target.change(ids, word, prefix)
+        assert prefix is not None
+        rows = prepared.n - prefix.length
+        size = at_once(probe, rows, target.layer, MEMORY)
+        fast = torch.cat([target.change(part, word, prefix) for part in ids.split(size)])
         kept += time.perf_counter() - started
         started = time.perf_counter()
-        slow = target.change(ids, word)
+        size = at_once(probe, prepared.n, target.layer, MEMORY)
+        slow = torch.cat([target.change(part, word) for part in ids.split(size)])
         whole += time.perf_counter() - started
         off = max(off, float(((fast - slow).abs() / slow).max()))
-    return {"tokens": prepared.n, "ratio": whole / kept, "off": off}
+    rows_of = [min(word.rows) for word in places]
+    sizes = {"tokens": prepared.n, "rows": rows_of, "candidates": count}
+    return sizes | {"seconds": kept, "whole": whole, "ratio": whole / kept, "off": off}
 
 
 def _fair(count: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from wordsway.audit.edits.kinds import KEEPING, RULES, TURNING
 from wordsway.audit.edits.word_pairs import SURE_OPPOSITES, SURE_SYNONYMS
 from wordsway.audit.forms import singular, verb_forms
 from wordsway.audit.sentences import PACKAGED, packaged, readable, sentences
-from wordsway.audit.wordnet import PARTS, wordnet
+from wordsway.text.wordnet import PARTS, wordnet
 
 EXPECTED = [
     ("negation", "The film is good.", ["The film is not good."]),

@@ -108,6 +108,24 @@ def test_the_same_seed_gives_the_same_numbers_and_a_trial_can_be_made_again(caps
     assert again.lower == trial["lower"]
 
 
+def test_real_text_moves_its_first_word(tmp_path, capsys):
+    """Row 0 of a real text is [CLS]: by default its first word moves, and the row is told."""
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text,label\nthe film was good and long,1\na dull plot and a bad cast,-1\n")
+    corpus = ["--data", str(texts), "--n", "6", "--d", "8"]
+    arguments = ["measure", "--map", "raf", *corpus]
+    assert run([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["positions"] == ["word:0"]
+    assert told["trials"][0]["position"] == 1 and told["trials"][0]["word"] in ("the", "a")
+    assert run(arguments) == 0
+    assert "word 0" in capsys.readouterr().out
+    assert run([*arguments, "--positions", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trials"][0]["position"] == 0
+    assert run([*SMALL, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["positions"] == [0]
+
+
 def test_positions(capsys):
     assert run([*SMALL, "--positions", "all", "--json"]) == 0
     every = json.loads(capsys.readouterr().out)

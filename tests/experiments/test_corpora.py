@@ -223,6 +223,36 @@ def test_a_cell_gives_what_words_gives(probe, model, at):
         json.dumps(outputs, allow_nan=False)
 
 
+def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsys):
+    """--tier, --target, --draws and --passes reach every text; mean local is always there."""
+    how = ["--tier", "real-words", "--target", "cosine", "--draws", "3", "--passes", "4"]
+    arguments = command(reviews, model, tmp_path / "some", *how, "--limit", "2", "--json")
+    assert run(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["target"] == "cosine" and told["measured"] == ["mean-local", "real-words"]
+    assert all(row["mean_local"] is not None for row in told["by_word"])
+    assert any(row["mean_real"] is not None for row in told["by_word"])
+    store = Store(tmp_path / "some" / "store")
+    for _, record in store.records(None):
+        cell = TextCell.of(record.content)
+        with single_thread(True):
+            true = words(
+                probe.cut(cell.text, cell.tokens),
+                probe,
+                target="cosine",
+                tiers=("mean-local", "real-words"),
+                draws=3,
+                passes=4,
+                seed=cell.own_seed,
+                memory=MEMORY,
+            )
+        for row, word in zip(record.outputs["words"], true.words, strict=True):
+            assert row["mean_local"] == word.mean_local
+            assert row.get("real_mean") == (word.real.mean if word.real else None)
+    frame = words_frame(store)
+    assert {"real_mean", "real_worst_word", "real_draws"} <= set(frame.columns)
+
+
 def test_texts_that_cannot_be_probed_fail_with_their_error(probe, model):
     digest = probe.files.digest
     for text, said in (
@@ -400,6 +430,9 @@ def test_a_limit_draws_by_seed(reviews):
         (["--data", "TEXTS", "--twin"], "got also --twin"),
         (["--data", "TEXTS", "--model", "no-such-model"], "'no-such-model'"),
         (["--data", "TEXTS", "--layer", "9"], "0 to 3"),
+        (["--data", "TEXTS", "--tier", "best"], "a tier among"),
+        (["--data", "TEXTS", "--target", "logits"], "saved with a classifier"),
+        (["--data", "TEXTS", "--draws", "0"], "draws"),
         (["--data", "TEXTS", "--tokens", "0"], "tokens ≥ 1"),
         (["--data", "TEXTS", "--tokens", "65"], "at most 64 tokens"),
         (["--data", "TEXTS", "--effort", "0"], "effort > 0"),

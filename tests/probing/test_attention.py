@@ -82,10 +82,10 @@ def test_numbers_equal_the_models_own(folders, name):
     """
     true, words = own(folders[name], A)
     layers, heads, n, _ = true.shape
-    found = attention(A, model=folders[name], layer=2, head=2, special=True)
+    found = attention(A, model=folders[name], layer=2, head=1, special=True)
     np.testing.assert_allclose(found.texts[0].matrix, true[1, 1], rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.texts[0].matrix.sum(axis=1), 1, atol=1e-5)
-    assert (found.layer, found.layers, found.head, found.heads) == (2, layers, "2", heads)
+    assert (found.layer, found.layers, found.head, found.heads) == (2, layers, "1", heads)
     cut = attention(A, model=folders[name], layer="last")
     np.testing.assert_allclose(
         cut.texts[0].matrix, true[-1].mean(axis=0)[np.ix_(words, words)], rtol=0, atol=1e-6
@@ -131,17 +131,17 @@ def test_the_difference_needs_as_many_tokens(bert):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layer": 0}, r"a layer, 1 to 3 or last, got 0: layers count from 1"),
+        ({"layer": 0}, r"a layer, 1 to 3 or last, got 0: layer 0 is the input"),
         ({"layer": 4}, "1 to 3 or last, got 4"),
         ({"layer": -1}, "1 to 3"),
         ({"layer": "first"}, "got 'first'"),
         ({"layer": 1.5}, "1 to 3"),
         ({"layer": True}, "1 to 3"),
         ({"layer": "mean"}, "1 to 3"),
-        ({"head": 0}, "a head, 1 to 2 or mean, got 0: heads count from 1"),
-        ({"head": 3}, "1 to 2 or mean"),
-        ({"head": "last"}, "1 to 2 or mean"),
-        ({"head": None}, "1 to 2 or mean"),
+        ({"head": -1}, "a head, 0 to 1 or mean, got -1: heads count from 0"),
+        ({"head": 2}, "0 to 1 or mean"),
+        ({"head": "last"}, "0 to 1 or mean"),
+        ({"head": None}, "0 to 1 or mean"),
         ({"dtype": "int4"}, "a dtype among"),
     ],
 )

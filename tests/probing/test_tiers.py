@@ -15,6 +15,7 @@ from wordsway.models.norms import Norm
 from wordsway.models.prefix import can_reuse, is_causal, prefix_of
 from wordsway.models.probe import Probe
 from wordsway.probing.blocks import Blocks
+from wordsway.probing.candidates import Candidates, Place, vocabulary
 from wordsway.probing.ceiling import ceilings, largest_moves
 from wordsway.probing.curve import REACHES
 from wordsway.probing.local import local, mean_local, sketch_of
@@ -197,6 +198,90 @@ def test_real_words_are_real_texts(folders: dict[str, Path], probes: dict[str, P
             assert word.real.mean == pytest.approx(float(values.mean()))
             assert word.real.error == pytest.approx(float(values.std()) / 6**0.5)
             assert word.real.worst == max(word.real.changes)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "t5", "llama"])
+def test_a_word_of_several_tokens_is_replaced_by_such(
+    folders: dict[str, Path], probes: dict[str, Probe], name: str, monkeypatch: Any
+) -> None:
+    """No later word moves to another position, and its own rows count as one; every draw recomputed
+    with transformers alone.
+    """
+    import transformers as tf
+
+    known = ("plots", "film", "casts", "goods", "zebras", "was", "fines")
+    monkeypatch.setattr("wordsway.probing.real_words.known_words", lambda progress: known)
+    encode = tiny.tokenizer().encode
+    found = words(TEXT, probes[name], tiers=("real-words",), draws=4)
+    (word,) = [word for word in found.words if word.pieces == 2]
+    assert word.real is not None and set(word.real.words) == {"plots", "casts", "goods", "fines"}
+    model: Any = tf.AutoModel.from_pretrained(folders[name]).eval()
+    model = model.get_encoder() if name == "t5" else model
+
+    def states(sentence: str) -> torch.Tensor:
+        with torch.no_grad():
+            out = model(torch.tensor([encode(sentence).ids]), output_hidden_states=True)
+        rows: torch.Tensor = out.hidden_states[-1][0].double()
+        return rows
+
+    base = states(TEXT)
+    weight = torch.ones(len(base)).double()
+    weight[list(word.rows)] = 1 / 2
+    size = (weight * base.square().sum(1)).sum()
+    for other, change in zip(word.real.words, word.real.changes, strict=True):
+        moved = states(TEXT[: word.start] + other + TEXT[word.end :])
+        assert len(moved) == len(base), "as many tokens"
+        true = ((weight * (moved - base).square().sum(1)).sum() / size).sqrt()
+        assert change == pytest.approx(float(true), rel=1e-4)
+    single = [one.real.mean for one in found.words if one.pieces == 1 and one.real is not None]
+    assert word.real.mean < 1.5 * max(single), "it does not lead by its length"
+
+
+def test_words_of_several_tokens_come_from_wordnet(monkeypatch: Any) -> None:
+    probe = Probe("minilm")
+    text = "The disinterested hero mumbled through it"
+    found = words(text, probe, tiers=("real-words",))
+    encode = probe.reader.ids
+    for word in found.words:
+        assert word.real is not None and word.real.draws == 32
+        texts = [text[: word.start] + other + text[word.end :] for other in word.real.words]
+        assert {len(ids) for ids in encode(texts)} == {len(found.tokens)}
+    assert max(word.pieces for word in found.words) >= 2
+    monkeypatch.setattr("wordsway.probing.real_words.known_words", lambda progress: ())
+    without = words(text, probe, tiers=("real-words",))
+    assert without.tier == "real-words" and "data get wordnet" in without.status
+    for a, b in zip(found.words, without.words, strict=True):
+        assert b.real == (a.real if a.pieces == 1 else None)
+
+
+def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
+    """The same candidates with the same ids; where a tokenizer disagrees, whole texts are read."""
+    probe = Probe("minilm")
+    text = "the film was good and the plot was dull , " * 20
+    prepared = probe.read(text)
+    word = prepared.words[90]
+    near, names = Place(probe, prepared, word), ["zebra", "unfairness", "movie", "dully"]
+    read: list[int] = []
+    inner = probe.reader.ids
+
+    def counted(texts: list[str]) -> list[list[int]]:
+        read.extend(map(len, texts))
+        return inner(texts)
+
+    monkeypatch.setattr(probe.reader, "ids", counted)
+    many = vocabulary(probe, "words")[:3000]
+    found = near.encode(many)
+    assert sum(read) < 0.15 * len(text) * len(many)
+    some = near.encode(names, pieces=None)
+    whole = Place(probe, prepared, word)
+    whole.near = whole.whole
+    assert whole.encode(many) == found and whole.encode(names, pieces=None) == some
+    monkeypatch.setattr(
+        probe.reader,
+        "ids",
+        lambda texts: [ids if len(ids) > 99 else [9, *ids[1:]] for ids in inner(texts)],
+    )
+    assert near.encode(names, pieces=None) == Candidates([], []), "another reading: no candidate"
 
 
 def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Probe]) -> None:

@@ -11,8 +11,8 @@ from importlib.resources import files
 
 from wordsway.audit.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
 from wordsway.audit.forms import singular, verb_forms
-from wordsway.audit.wordnet import PARTS, wordnet
 from wordsway.reading import word_spans
+from wordsway.text.wordnet import PARTS, wordnet
 
 #: Words of a sentence, punctuation not counted.
 SHORTEST, LONGEST = 8, 30

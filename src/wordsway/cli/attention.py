@@ -32,8 +32,8 @@ def attention_command(
         str | None, typer.Argument(metavar="TEXT_B", help="Another one, which differs in a word.")
     ] = None,
     model: Model = "minilm",
-    layer: Annotated[str, typer.Option("--layer", help="Counted from 1, or last.")] = "1",
-    head: Annotated[str, typer.Option("--head", help="Counted from 1, or mean.")] = "mean",
+    layer: Annotated[str, typer.Option("--layer", help="1 to L, or last; 0 is the input.")] = "1",
+    head: Annotated[str, typer.Option("--head", help="Counted from 0, or mean.")] = "mean",
     special: Annotated[
         bool,
         typer.Option(

@@ -56,7 +56,7 @@ def learn_command(
         n=n,
         d=d,
         options=opt.map_options(ctx),
-        positions=opt.parse_positions(positions),
+        positions=opt.parse_positions(positions, data),
         trials=trials,
         seed=seed,
         data=data,

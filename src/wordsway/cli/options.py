@@ -22,11 +22,12 @@ Map = Annotated[str, typer.Option("--map", help="The map's name.")]
 Tokens = Annotated[int, typer.Option("--n", help="Tokens per text.")]
 Dimension = Annotated[int, typer.Option("--d", help="Embedding dimension.")]
 Positions = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--positions",
         help="Rows that may change: all, words (no special tokens, no padding), numbers like 0,3, "
-        "or words of the text like word:3. The paper uses the first row.",
+        "or words of the text like word:3. By default the first row, the paper's; measure on real "
+        "text takes the first word, since row 0 is a special token there.",
     ),
 ]
 Radius = Annotated[
@@ -150,12 +151,16 @@ def map_options(ctx: typer.Context) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def parse_positions(text: str) -> str | tuple[int | str, ...]:
-    """Rows as a request holds them.
+def parse_positions(text: str | None, data: str) -> str | tuple[int | str, ...]:
+    """Rows as a request holds them; where none are named, the first row or word.
 
-    >>> parse_positions("all"), parse_positions("0, word:3")
+    >>> parse_positions("all", "imdb"), parse_positions("0, word:3", "gaussian")
     ('all', (0, 'word:3'))
     """
+    if text is None:
+        from wordsway.experiments.request import first_row
+
+        return first_row(data)
     if text.strip() in ("all", "words"):
         return text.strip()
     parts = [part.strip() for part in text.split(",")]

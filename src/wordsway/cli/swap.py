@@ -111,7 +111,6 @@ def swap_command(
             exhaustive=exhaustive,
             flip=flip,
             plausible=plausible,
-            same_part=_same_part if plausible else None,
             seed=seed,
             memory=budget,
             progress=line,
@@ -128,11 +127,3 @@ def _lines(path: Path) -> list[str]:
             f"{path} ({error})",
             "check the path and its encoding",
         ) from None
-
-
-def _same_part(word: str, other: str) -> bool:
-    """Whether WordNet knows both words in one part of speech."""
-    from wordsway.audit.wordnet import wordnet
-
-    net = wordnet()
-    return bool(net.parts(word.lower()) & net.parts(other.lower()))

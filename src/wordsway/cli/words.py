@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -189,11 +189,6 @@ def words_command(
             "--word": word or None,
             "--index": index or None,
             "--colour": colour,
-            "--tier": tier or None,
-            "--target": target if target != "layer" else None,
-            "--scaling": scaling if scaling != "auto" else None,
-            "--draws": draws,
-            "--passes": passes,
             "--cut": cut,
             "--twin": twin,
             "--swaps": swaps or None,
@@ -208,7 +203,9 @@ def words_command(
         refuse(one, "many texts, by --data", "leave it out, or ask about one text")
         from wordsway.experiments.texts import TextOptions
 
-        search = {"layer": layer, "reach": reach, "at": at, "effort": effort, "tokens": tokens}
+        search: dict[str, Any] = {"layer": layer, "target": target, "tiers": tuple(tier or ())}
+        search |= {"reach": reach, "at": at, "effort": effort, "tokens": tokens}
+        search |= {"scaling": scaling, "passes": passes, "draws": draws}
         run_batch(
             data,
             model,

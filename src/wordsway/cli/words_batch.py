@@ -41,7 +41,7 @@ def run_batch(
     forecast: bool,
     as_json: bool,
 ) -> None:
-    """Probe what the store does not have yet; ``how`` is layer, reach, at, effort, tokens, seed
+    """Probe what the store does not have yet; ``how`` is layer, target, tiers and so on
     (None leaves a choice to its default).
     """
     from wordsway.experiments.corpus_words import (

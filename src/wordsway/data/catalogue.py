@@ -166,7 +166,7 @@ CATALOGUE = {
         Entry(
             "wordnet",
             "dictionary",
-            "WordNet 3.1: antonyms, synonyms and parts of speech of English words, for the audit",
+            "WordNet 3.1: English words, their parts of speech, synonyms and antonyms",
             "WordNet licence (kept beside the files)",
             35_402_815,
             (

@@ -23,6 +23,8 @@ WORD = (
     *("index", "word", "start", "end", "pieces"),
     *("mean_local", "mean_local_error", "local", "sensitivity"),
 )
+#: Columns of real words, where they were measured.
+REAL = ("real_mean", "real_error", "real_q90", "real_worst", "real_worst_word", "real_draws")
 #: Parts of a text, by the order of its words.
 PARTS = 5
 
@@ -62,14 +64,17 @@ def words_frame(
     }
     for name in WORD:
         columns[name] = [word[name] for _, record in texts for word in record.outputs["words"]]
+    for name in REAL:
+        found_real = [word.get(name) for _, record in texts for word in record.outputs["words"]]
+        if any(value is not None for value in found_real):
+            columns[name] = found_real
     depth = max((record.outputs["layers"] for _, record in texts), default=-1) + 1
     for name, part in (("change", "profile"), ("noise", "noise")):
         values = numpy.full((sum(counts), depth), numpy.nan)
         at = 0
         for (_, record), count in zip(texts, counts, strict=True):
-            values[at : at + count, : record.outputs["layers"] + 1] = [
-                word[part] for word in record.outputs["words"]
-            ]
+            for row, word in enumerate(record.outputs["words"], at):
+                values[row, : len(word[part])] = word[part]
             at += count
         columns |= {f"{name}_{layer}": values[:, layer] for layer in range(depth)}
     if facts:
@@ -96,7 +101,8 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
     by_word : per spelling (case folded) the texts and occurrences, its pieces, mean and largest
         mean local, the mean rank share and the mean ratio of the change by the worst small Δ to
         that by noise. A word's rank share is the share of its text's words with a smaller mean
-        local; itself and ties count half, so 0.5 is average.
+        local; itself and ties count half, so 0.5 is average. ``mean_real``: the mean change by
+        real words, where those were measured.
     by_place : per fifth of the text (by the order of its words) the mean of mean local, and of it
         over the mean of its text.
     by_layer : per layer the mean change by the words' worst Δ, and by noise.
@@ -125,6 +131,10 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
             / texts["mean_local"].transform("mean").astype(float).where(lambda mean: mean > 0),
         }
     )
+    more = {}
+    if "real_mean" in frame:
+        table["real"] = frame["real_mean"].astype(float)
+        more["mean_real"] = ("real", "mean")
     by_word = (
         table.groupby("word", sort=True)
         .agg(
@@ -135,6 +145,7 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
             max_local=("small", "max"),
             mean_rank_share=("rank_share", "mean"),
             mean_over_noise=("over_noise", "mean"),
+            **more,
         )
         .reset_index()
         .sort_values(

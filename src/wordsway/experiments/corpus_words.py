@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 OUT = Path("out/words")
 #: Which fields of a job say how all texts were searched.
-HOW = ("model", "model_sha256", "layer", "reach", "at", "effort", "tokens", "seed")
+HOW = (
+    *("model", "model_sha256", "layer", "target", "measured", "scaling"),
+    *("reach", "at", "effort", "tokens", "seed"),
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ def corpus_texts(
 def corpus_jobs(
     texts: list[Text], model: str, *, progress: Progress = silent, **how: Any
 ) -> list[TextCell]:
-    """The jobs of these texts; ``how`` is layer, reach, at, effort, tokens, seed. The model is
+    """The jobs of these texts; ``how`` is layer, target, tiers, scaling, passes, draws, reach, at,
+    effort, tokens, seed. The model is
     loaded here, so that a wrong request is refused before any work, and put away again.
     """
     progress("loading the model", 0, 0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.experiments.corpus_texts import CorpusTexts
 from wordsway.experiments.cost import check_memory
-from wordsway.experiments.request import Request, as_rows
+from wordsway.experiments.request import Request, as_rows, first_row
 from wordsway.experiments.texts import GaussianTexts, Source, TextOptions
 from wordsway.progress import Progress, part_of, silent
 from wordsway.result import SequenceResult, fields_of, versions
@@ -132,7 +132,7 @@ def measure(
     n: int,
     d: int,
     *,
-    positions: str | int | Sequence[int | str] = 0,
+    positions: str | int | Sequence[int | str] | None = None,
     radius: float | None = None,
     trials: int = 1,
     seed: int = 0,
@@ -150,7 +150,8 @@ def measure(
     ----------
     map : a name of the registry (rf, drf, raf …); ``options`` are its own (k, depth)
     n, d : tokens per text, embedding dimension
-    positions, radius, effort, certificate, memory : as in `sensitivity`; the first row by default
+    positions, radius, effort, certificate, memory : as in `sensitivity`; by default the first
+        row, of real text the first word
     data : "gaussian", "imdb", "imdb:MODEL" or a file; ``texts`` says how it is read and embedded
 
     >>> result = measure("raf", n=5, d=4, trials=2)
@@ -162,7 +163,7 @@ def measure(
         n=n,
         d=d,
         options=options,
-        positions=as_rows(positions),
+        positions=first_row(data) if positions is None else as_rows(positions),
         radius=radius,
         trials=trials,
         seed=seed,

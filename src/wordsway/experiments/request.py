@@ -233,6 +233,16 @@ def as_rows(positions: str | int | Sequence[int | str]) -> Rows:
     return (positions,) if isinstance(positions, int) else tuple(positions)
 
 
+def first_row(data: str) -> Rows:
+    """What moves where nobody says: the paper's first row; of real text the first word, since its
+    row 0 may be a special token such as [CLS]. Figures name row 0 themselves.
+
+    >>> first_row("gaussian"), first_row("imdb")
+    ((0,), ('word:0',))
+    """
+    return (0,) if data == "gaussian" else ("word:0",)
+
+
 #: Names of a content that are not options of a map.
 _FIELDS = ("map", "n", "d", "positions", "data", "seed", "certificate", "effort")
 _LATER = ("radius", "memory")

@@ -22,6 +22,8 @@ from wordsway.probing.forecasting import forecast, passes_per_word
 from wordsway.probing.inputs import check
 from wordsway.probing.local import PASSES
 from wordsway.probing.real_words import DRAWS
+from wordsway.probing.results import WordSway
+from wordsway.probing.targets import check_target, target_of
 from wordsway.probing.words import chosen_tiers, words
 from wordsway.reading import word_spans
 from wordsway.result import fields_of
@@ -39,8 +41,10 @@ VERSION = 2
 MEMORY = 512 * 2**20
 #: Tokens of a text that are read, and the effort of a curve S(ρ), where a reach asks for one.
 TOKENS, EFFORT = 64, 0.2
-#: What is measured of every word.
+#: What is measured of every word where nothing else is asked for; mean local always is.
 TIERS = ("mean-local", "local")
+#: What came later: it stands in a stored content only where it is not at its default.
+_LATER = {"target": "layer", "tiers": (), "scaling": "auto", "passes": None, "draws": None}
 #: Hooks on a model's layers are the process's own: one search at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -61,10 +65,20 @@ class TextCell(Job):
     effort: float = EFFORT
     tokens: int = TOKENS
     seed: int = 0
+    target: str = "layer"
+    tiers: tuple[str, ...] = ()
+    scaling: str = "auto"
+    passes: int | None = None
+    draws: int | None = None
 
     def __post_init__(self) -> None:
         positive("tokens", self.tokens)
         check(1.0 if self.reach is None else self.reach, self.effort)
+        check_target(self.layer if self.target == "layer" else self.target, self.scaling)
+        chosen_tiers(self.tiers)
+        for name in ("passes", "draws"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
         if self.at not in EMBEDDING_STAGES:
             raise InputError(
                 f"a place among {', '.join(EMBEDDING_STAGES)}",
@@ -89,7 +103,11 @@ class TextCell(Job):
         reach = None if self.reach is None else float(self.reach)
         numbers = {"reach": reach, "effort": float(self.effort)}
         about = {"kind": KIND, "sha256": self.sha256, "version": VERSION}
-        return fields_of(self) | numbers | about
+        later = {name for name, value in _LATER.items() if getattr(self, name) == value}
+        plain = {name: value for name, value in fields_of(self).items() if name not in later}
+        if self.tiers:
+            plain["tiers"] = list(self.tiers)
+        return plain | numbers | about
 
     @cached_property
     def own_seed(self) -> int:
@@ -106,22 +124,29 @@ class TextCell(Job):
     @classmethod
     def of(cls, content: dict[str, Any]) -> TextCell:
         """The cell of a stored content."""
-        return cls(
-            **{
-                name: value
-                for name, value in content.items()
-                if name not in ("kind", "sha256", "version")
-            }
+        plain = {
+            name: value
+            for name, value in content.items()
+            if name not in ("kind", "sha256", "version", "tiers")
+        }
+        return cls(**plain, tiers=tuple(content.get("tiers", ())))
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The tiers that are measured."""
+        return (
+            chosen_tiers((*self.tiers, "mean-local") if self.tiers else TIERS, None, self.reach)
+            or TIERS
         )
 
     def cost(self) -> Cost:
         """Weights in float32 and the search's budget; tokens through the model and back."""
         parameters = parameters_of(self.model, self.model_sha256)
         held = PROCESS_WITH_MODEL + 4 * parameters + MEMORY
-        return Cost(held, 6.0 * parameters * self.passes)
+        return Cost(held, 6.0 * parameters * self.work)
 
     @cached_property
-    def passes(self) -> float:
+    def work(self) -> float:
         """Tokens through the model and back, from the characters of the text: words are counted,
         their tokens guessed.
         """
@@ -129,26 +154,28 @@ class TextCell(Job):
         tokens = min(self.tokens, round(1.25 * count) + 2)
         count = min(count, max(1, round(tokens / 1.25)))
         each = passes_per_word(
-            chosen_tiers(TIERS, None, self.reach) or TIERS,
+            self.measured,
             count,
             reach=self.reach or 1.0,
             effort=self.effort,
-            passes=PASSES,
-            draws=DRAWS,
+            passes=self.passes or PASSES,
+            draws=self.draws or DRAWS,
         )
         return count * tokens * each
 
     @property
     def family(self) -> Hashable:
-        return (KIND, self.model, self.model_sha256, self.layer, self.at)
+        what = (self.layer, self.at, self.target, self.measured)
+        return (KIND, self.model, self.model_sha256, *what)
 
     def estimate(self) -> float:
         """One batch of the search is timed; a text that will fail counts as a typical one."""
+        asked = {name: value for name, value in self._asked.items() if name != "scaling"}
         probe = probe_of(self.model, self.model_sha256)
         try:
             with single_thread(True):
                 text = probe.cut(self.text, self.tokens)
-                found = forecast(text, probe, **self._asked)
+                found = forecast(text, probe, **asked)
         except InputError:
             return self.cost().work / TYPICAL
         return found.seconds
@@ -156,7 +183,10 @@ class TextCell(Job):
     @property
     def _asked(self) -> dict[str, Any]:
         """What the verb is asked for."""
-        how = {"layer": self.layer, "tiers": TIERS, "reach": self.reach, "at": self.at}
+        how: dict[str, Any] = {"layer": self.layer, "target": self.target, "tiers": self.measured}
+        how |= {"reach": self.reach, "at": self.at, "scaling": self.scaling}
+        counts = {"passes": self.passes, "draws": self.draws}
+        how |= {name: value for name, value in counts.items() if value is not None}
         return how | {"effort": self.effort, "memory": MEMORY}
 
     def run(self) -> dict[str, Any]:
@@ -172,6 +202,7 @@ class TextCell(Job):
         rows = [
             {name: getattr(word, name) for name in kept}
             | {"profile": list(word.profile or ()), "noise": list(word.noise or ())}
+            | _real(word)
             for word in found.words
         ]
         if not all(
@@ -189,6 +220,14 @@ class TextCell(Job):
         return {"words": rows, **about, "characters": len(text), "seed": self.own_seed}
 
 
+def _real(word: WordSway) -> dict[str, Any]:
+    """What real words do in the word's place, where that was measured."""
+    names = ("mean", "error", "q90", "worst", "worst_word", "draws", "flips")
+    if word.real is None:
+        return {}
+    return {f"real_{name}": getattr(word.real, name) for name in names}
+
+
 def text_cells(
     texts: Iterable[Text],
     probe: Probe,
@@ -199,7 +238,7 @@ def text_cells(
     **how: Any,
 ) -> list[TextCell]:
     """Cells of these texts, each text once (by its characters), in their order; ``how`` is reach,
-    at, effort, seed.
+    at, effort, seed, target, tiers, scaling, passes, draws.
 
     ``model`` is the name by which a worker finds the model that ``probe`` holds.
     """
@@ -210,6 +249,8 @@ def text_cells(
             f"{tokens:,}",
             "take fewer --tokens",
         )
+    if how.get("target", "layer") != "layer":  # a model without that head is refused here
+        target_of(probe, probe.read("a", how.get("at", "words")), how["target"])
     once: dict[str, Text] = {}
     for text in texts:
         once.setdefault(text.sha256, text)

@@ -39,8 +39,7 @@ class Prefix:
 
         B, new = ids.shape
         cache = DynamicCache()
-        for number, (keys, values) in enumerate(self.kept):
-            cache.update(keys.expand(B, -1, -1, -1), values.expand(B, -1, -1, -1), number)
+        cache.layers = [_kept_layer(keys, values) for keys, values in self.kept]
         mask = torch.ones(B, self.length + new, dtype=torch.long, device=self.device)
         return self.model(
             input_ids=ids.to(self.device),
@@ -61,6 +60,28 @@ class Prefix:
         """Logits (B, s, vocabulary) of texts that go on with ids (B, s)."""
         logits: torch.Tensor = self._run(ids).logits
         return logits
+
+
+def _kept_layer(keys: torch.Tensor, values: torch.Tensor) -> Any:
+    """A layer of a cache that always begins with these (1, heads, length, ·) and keeps nothing.
+
+    New keys and values are put behind the kept ones, expanded to the batch, when the layer asks
+    for them: one copy, gone with the layer, instead of one per text for the whole pass.
+    """
+    from transformers.cache_utils import DynamicLayer
+
+    def update(k: torch.Tensor, v: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, ...]:
+        B = len(k)
+        return (
+            torch.cat([keys.expand(B, -1, -1, -1), k], dim=-2),
+            torch.cat([values.expand(B, -1, -1, -1), v], dim=-2),
+        )
+
+    layer = DynamicLayer()
+    layer.lazy_initialization(keys, values)
+    layer.keys, layer.values = keys, values
+    layer.update = update
+    return layer
 
 
 def prefix_of(probe: Probe, prepared: Prepared, word: Word, model: Any) -> Prefix | None:

@@ -72,6 +72,10 @@ class Reader:
             for text, encoding in zip(texts, encodings, strict=True)
         ]
 
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids alone, special tokens included."""
+        return [encoding.ids for encoding in self._encoded(list(texts))]
+
     def _encoded(self, texts: list[str]) -> list[Any]:
         """The library's own encodings; those of tokenizers with regular expressions in time."""
         if not self._has_expressions:

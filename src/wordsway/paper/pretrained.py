@@ -199,15 +199,15 @@ class AttractedAttention(ModelFigure[Attracted]):
     """Figure 3.4."""
 
     name: str = "3.4"
-    title: str = "Figure 3.4: attention of layer 1, head 1 before and after"
+    title: str = "Figure 3.4: attention of layer 1, head 0 before and after"
     verb: str = "attract"
     text: str = "The old bridge over the brown river"
     row: int = 6
-    head: int = 1
+    head: int = 0
 
     @property
     def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
-        return "attracted", (self.text,), self.row, self.head
+        return "attracted", (self.text,), self.row, self.head + 1
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text": self.text, "row": self.row, "head": self.head, "seed": seed}

@@ -157,8 +157,8 @@ def attention(
     Parameters
     ----------
     model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, or a Probe
-    layer : counted from 1, or "last"
-    head : counted from 1, or "mean" over all heads
+    layer : 1 … L or "last", the numbers of `words`: layer 0 is the input and has no attention
+    head : counted from 0, as words and rows are, or "mean" over all heads
     special : keep the rows and columns of special tokens; without them rows sum to less than 1
     trust_remote_code : run Python that comes with the model
     """
@@ -186,15 +186,16 @@ def attention(
     for tokens in probe.reader(texts):
         say("running the model", 0, 0)
         every = _run(probe.layers, tokens)
-        number = _counted("layer", layer, len(every))
+        number = _counted("layer", layer, 1, len(every))
         one = every[number - 1][0].double().cpu()
-        rows = one.mean(dim=0) if str(head) == "mean" else one[_counted("head", head, len(one)) - 1]
+        which = None if str(head) == "mean" else _counted("head", head, 0, len(one) - 1)
+        rows = one.mean(dim=0) if which is None else one[which]
         found.append(_map(tokens, rows.numpy(), special))
     return Attention(
         texts=tuple(found),
         layer=number,
         layers=len(every),
-        head="mean" if str(head) == "mean" else str(_counted("head", head, len(one))),
+        head="mean" if which is None else str(which),
         heads=len(one),
         special=special,
         model=probe.describe(),
@@ -204,16 +205,17 @@ def attention(
     )
 
 
-def _counted(what: str, value: int | str, count: int) -> int:
-    """A layer or a head as its number, 1 to ``count``."""
+def _counted(what: str, value: int | str, first: int, last: int) -> int:
+    """A layer or a head as its number, ``first`` to ``last``."""
     other = "last" if what == "layer" else "mean"
     try:
-        number = count if value == "last" == other else int(value)
-        whole = not isinstance(value, bool) and float(value if value != "last" else count) == number
+        number = last if value == "last" == other else int(value)
+        whole = not isinstance(value, bool) and float(value if value != "last" else last) == number
     except (TypeError, ValueError):
         whole, number = False, 0
-    if not whole or not 1 <= number <= count:
-        raise InputError(f"a {what}, 1 to {count} or {other}", repr(value), f"{what}s count from 1")
+    if not whole or not first <= number <= last:
+        remedy = "layer 0 is the input" if what == "layer" else "heads count from 0"
+        raise InputError(f"a {what}, {first} to {last} or {other}", repr(value), remedy)
     return number
 
 

@@ -122,7 +122,7 @@ def attract(
     """Move token ``row`` (counted from 0 with special tokens), or a word by its spelling or number
     in a string, so that the first layer looks at it.
 
-    head : one head, counted from 1, or "all" of them
+    head : one head, counted from 0, or "all" of them
     """
     started = time.perf_counter()
     check_text(text)
@@ -199,6 +199,6 @@ def _heads(probe: Probe, prepared: Prepared, head: int | str) -> list[int]:
         count = probe.layers.attentions(prepared.embeds[None], "input")[0].shape[1]
     if head == "all":
         return list(range(count))
-    if not re.fullmatch("[0-9]{1,9}", str(head)) or not 1 <= int(head) <= count:
-        raise InputError(f"a head between 1 and {count}, or all", repr(head), "count heads from 1")
-    return [int(head) - 1]
+    if not re.fullmatch("[0-9]{1,9}", str(head)) or int(head) >= count:
+        raise InputError(f"a head, 0 to {count - 1} or all", repr(head), "heads count from 0")
+    return [int(head)]

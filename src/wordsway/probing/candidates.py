@@ -14,6 +14,8 @@ from wordsway.reading import Word, word_spans
 #: pieces inside one these in the others.
 BEGINNING, INSIDE = ("Ġ", "▁"), ("##",)
 KINDS = ("words", "all")
+#: Characters around a word that are tokenised with it, and words for which the whole text is.
+AROUND, ASKED = 35, 8
 
 
 @dataclass(frozen=True)
@@ -31,20 +33,42 @@ class Candidates:
 
 
 class Place:
-    """One word's place in a text: what stands before and behind it, in letters and in tokens."""
+    """One word's place in a text: what stands before and behind it, in letters and in tokens.
+
+    A changed text is tokenised near the word only; that the rest keeps its tokens is asked of the
+    tokenizer itself, with some of the words found, and where it does not, whole texts are read.
+    """
 
     def __init__(self, probe: Probe, prepared: Prepared, word: Word) -> None:
         self.probe, self.word = probe, word
-        self.before = prepared.text[: word.start]
-        self.after = prepared.text[word.end :]
+        self.text = prepared.text
         ids = prepared.ids.tolist()
-        self.front = ids[: min(word.rows)]
-        self.back = ids[max(word.rows) + 1 :]
+        self.whole = _Window(0, len(self.text), ids[: min(word.rows)], ids[max(word.rows) + 1 :])
+        self.near = self._nearby(ids[min(word.rows) : max(word.rows) + 1])
         #: Whether a letter, and a sign, stand alone here or would join their neighbours.
         self.alone = {
-            sign: (word.start, word.start + 1) in word_spans(self.before + sign + self.after)
+            sign: (word.start, word.start + 1) in word_spans(self._changed(sign, self.whole))
             for sign in "a?"
         }
+
+    def _changed(self, spelling: str, window: _Window) -> str:
+        """The window of the text with another word in this place."""
+        before = self.text[window.start : self.word.start]
+        return before + spelling + self.text[self.word.end : window.end]
+
+    def _nearby(self, own: list[int]) -> _Window:
+        """The word with some others around it, where the tokenizer reads it as in the text."""
+        start, end = near(self.text, self.word.start, self.word.end)
+        if (start, end) == (0, len(self.text)):
+            return self.whole
+        (tokens,) = self.probe.reader([self.text[start:end]])
+        place = self.word.start - start
+        words = tokens.reading(tokens.count).words
+        rows = next((word.rows for word in words if word.start == place), ())
+        if not rows or list(tokens.ids[min(rows) : max(rows) + 1]) != own:
+            return self.whole
+        ids = list(tokens.ids)
+        return _Window(start, end, ids[: min(rows)], ids[max(rows) + 1 :])
 
     def takes(self, spelling: str) -> bool:
         """Whether this would be one word of the changed text, and another one than now."""
@@ -54,23 +78,60 @@ class Place:
             and self.alone["a" if spelling[0].isalnum() else "?"]
         )
 
-    def encode(self, spellings: Sequence[str], *, one_token: bool = True) -> Candidates:
-        """Those that leave the tokens before and behind as they are, with the ids of the text."""
-        texts = [self.before + spelling + self.after for spelling in spellings]
+    def encode(self, spellings: Sequence[str], *, pieces: int | None = 1) -> Candidates:
+        """Those that leave the tokens before and behind as they are, with the ids of the text; of
+        ``pieces`` tokens, or of any number (None).
+        """
+        found = self._read(spellings, self.near, pieces)
+        if self.near is not self.whole and len(found):
+            step = max(1, len(found) // ASKED)
+            some = self._read(found.words[::step], self.whole, pieces)
+            if some.words != found.words[::step] or some.ids != found.ids[::step]:
+                self.near = self.whole
+                return self._read(spellings, self.whole, pieces)
+        return found
+
+    def _read(self, spellings: Sequence[str], window: _Window, pieces: int | None) -> Candidates:
         words: list[str] = []
         found: list[list[int]] = []
-        for spelling, tokens in zip(spellings, self.probe.reader(texts), strict=True):
-            ids = list(tokens.ids)
-            middle = len(ids) - len(self.front) - len(self.back)
-            whole = (
-                middle >= 1
-                and ids[: len(self.front)] == self.front
-                and ids[len(ids) - len(self.back) :] == self.back
-            )
-            if whole and (middle == 1 or not one_token):
+        texts = [self._changed(spelling, window) for spelling in spellings]
+        for spelling, ids in zip(spellings, self.probe.reader.ids(texts), strict=True):
+            own = window.own(ids)
+            if own and len(own) == (pieces or len(own)):
                 words.append(spelling)
-                found.append(ids)
+                found.append([*self.whole.front, *own, *self.whole.back])
         return Candidates(words, found)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A part of the text around a word, and its tokens before and behind the word."""
+
+    start: int
+    end: int
+    front: list[int]
+    back: list[int]
+
+    def own(self, ids: list[int]) -> list[int]:
+        """The word's own tokens, where those around it are as they were; none otherwise."""
+        last = len(ids) - len(self.back)
+        if ids[: len(self.front)] != self.front or ids[last:] != self.back:
+            return []
+        return ids[len(self.front) : last]
+
+
+def near(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where a window around text[start:end] begins and ends: at white space, at least `AROUND`
+    characters away.
+
+    >>> text = "a " * 40 + "word" + " b" * 40
+    >>> near(text, 80, 84), near("a short text", 2, 7)
+    ((44, 120), (0, 12))
+    """
+    first = max(text.rfind(space, 0, max(0, start - AROUND)) for space in " \n\t")
+    spaces = [text.find(space, end + AROUND) for space in " \n\t"]
+    last = min((at for at in spaces if at >= 0), default=len(text))
+    return first + 1, last
 
 
 def candidates(
@@ -92,7 +153,9 @@ def candidates(
     spelled = vocabulary(probe, kind) if named is None else named
     place = Place(probe, prepared, word)
     names = list(dict.fromkeys(cased(name, word.text) if keep_case else name for name in spelled))
-    found = place.encode([name for name in names if place.takes(name)], one_token=named is None)
+    found = place.encode(
+        [name for name in names if place.takes(name)], pieces=1 if named is None else None
+    )
     refused: tuple[str, ...] = ()
     if named is not None:
         kept = set(found.words) | {word.text, word.text.lower()}

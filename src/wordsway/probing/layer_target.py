@@ -28,7 +28,7 @@ class LayerTarget(Target):
 
     A swapped word may have fewer or more tokens than the word it replaces. Rows before and behind
     it are compared one to one, and of the word itself the first row; where both have as many
-    tokens, the common case, all rows.
+    tokens, the common case, all rows, those of the word itself counting together as one.
     """
 
     def __init__(
@@ -94,14 +94,16 @@ class LayerTarget(Target):
         word: Word,
         start: int,
     ) -> torch.Tensor:
-        """Σ_j w_j²‖h′_j − h_j‖² over the rows that both have, relative to those rows alone.
+        """Σ_j w_j²‖h′_j − h_j‖² over the rows that both have, relative to those rows alone; of the
+        word's own rows the mean.
 
         ``states`` are the changed text's rows from ``start`` on; rows before it do not change.
         """
         old, new = (
             rows.to(base.device) for rows in shared_rows(self.n, states.shape[1] + start, word)
         )
-        w2 = weight.double()[old].square()
+        own = torch.isin(old, torch.tensor(word.rows, device=base.device))
+        w2 = weight.double()[old].square() / torch.where(own, own.sum(), 1)
         share = float((w2 * base[old].square().sum(1)).sum()) * len(self.layers)
         moved = new >= start
         difference = states[:, new[moved] - start] - base[old[moved]]

@@ -85,9 +85,9 @@ def sketch_of(
             for number in range(start, start + copies)
         ]
         last = start + copies >= passes
-        (found,) = torch.autograd.grad(
-            features, embeds, torch.stack(draws).to(features), retain_graph=not last
-        )
+        with torch.enable_grad():
+            product = (features * torch.stack(draws).to(features)).sum()
+        (found,) = torch.autograd.grad(product, embeds, retain_graph=not last)
         parts.append(found.to(torch.promote_types(found.dtype, torch.float32)))
         progress("small random moves", min(start + copies, passes), passes)
     return torch.cat(parts)[:passes]
@@ -213,7 +213,8 @@ class _Products:
     """JᵀJv for a batch of words, through two graphs that are kept.
 
     Jᵀu is a backward pass. It is linear in u, so Jv is a backward pass through *it*: a third of the
-    cost of forward mode, which multiplies by every weight twice more.
+    cost of forward mode, which multiplies by every weight twice more. Gradients are those of the
+    scalar ⟨g, u⟩: given u beside g, torch would import sympy to compare their shapes.
     """
 
     def __init__(self, target: Target, blocks: Blocks, which: torch.Tensor) -> None:
@@ -223,11 +224,13 @@ class _Products:
             self.features = target.features(blocks.moved(which, self.point))
             self.u = torch.zeros_like(self.features).requires_grad_(True)
             (self.pulled,) = torch.autograd.grad(
-                self.features, self.point, self.u, create_graph=True
+                (self.features * self.u).sum(), self.point, create_graph=True
             )
 
     def square(self, v: torch.Tensor) -> torch.Tensor:
         """JᵀJv (B, p) for v (B, p)."""
-        (u,) = torch.autograd.grad(self.pulled, self.u, v, retain_graph=True)
-        (w,) = torch.autograd.grad(self.features, self.point, u, retain_graph=True)
+        with torch.enable_grad():
+            (u,) = torch.autograd.grad((self.pulled * v).sum(), self.u, retain_graph=True)
+            product = (self.features * u).sum()
+        (w,) = torch.autograd.grad(product, self.point, retain_graph=True)
         return w

@@ -1,4 +1,5 @@
-"""Which real words are likely in a place: by the model's own head, or by their part of speech.
+"""Which real words are likely in a place: by the model's own head, or by their part of speech in
+WordNet.
 
 A model with a masked-language head is asked with the word masked, a causal one with the text up to
 the word. Words are kept from the likeliest on until they hold `NUCLEUS` of the candidates'
@@ -17,6 +18,7 @@ from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.candidates import Candidates
 from wordsway.probing.heads import logits_of, masked_model, next_token_model, saved_with
 from wordsway.reading import Word
+from wordsway.text.wordnet import wordnet
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
 NUCLEUS, FEWEST = 0.95, 20
@@ -32,12 +34,7 @@ def plausible(
         return _likely(found, *_masked(probe, prepared, word), "masked-token probability")
     if saved_with(probe, "CausalLM", "LMHeadModel"):
         return _likely(found, *_next(probe, prepared, word), "next-token probability")
-    if same_part is None:
-        raise InputError(
-            "a model with a masked or next-token head, or same_part",
-            probe.files.name,
-            "pass same_part=, a function of two words (WordNet's, for example)",
-        )
+    same_part = same_part or share_a_part
     kept = [place for place, name in enumerate(found.words) if same_part(word.text, name)]
     if not kept:
         raise InputError(
@@ -46,6 +43,16 @@ def plausible(
             "leave --plausible out, or choose another word",
         )
     return _only(found, kept), {}, "part of speech"
+
+
+def share_a_part(word: str, other: str) -> bool:
+    """Whether WordNet knows both words in one part of speech.
+
+    >>> share_a_part("good", "dull"), share_a_part("good", "and")
+    (True, False)
+    """
+    net = wordnet()
+    return bool(net.parts(word.lower()) & net.parts(other.lower()))
 
 
 def _masked(probe: Probe, prepared: Prepared, word: Word) -> tuple[torch.Tensor, int]:

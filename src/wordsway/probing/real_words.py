@@ -1,19 +1,27 @@
 """Real words in a word's place: the mean change over random whole words, evaluated exactly.
 
-M words are drawn from the vocabulary, put in the place of each word, and the changed sentences go
-through the model; the mean, the 90 % quantile and the largest change are reported with the standard
-error of the mean. The draws are the same for every place that they fit (one random order of the
-vocabulary), so that differences between words are not differences between draws. Punctuation marks
-are replaced by others: a word there would join its neighbour.
+M words are drawn, put in the place of each word, and the changed sentences go through the model;
+the mean, the 90 % quantile and the largest change are reported with the standard error of the mean.
+
+A word is replaced by words of *as many tokens as it has*: with fewer, all later words would move to
+other positions, and that, not the word, would decide. Words of one token are the vocabulary's own,
+words of several those of WordNet (met in its tagged texts) that the tokenizer cuts into as many.
+Draws are the same for every place with as many tokens that they fit (one random order), so that
+differences between words are not differences between draws. Hidden states of the word's own rows
+count as those of one row, by their mean square: a word does not win because it has more of them.
+Punctuation marks are replaced by others: a word there would join its neighbour.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import torch
 
+from wordsway import data
+from wordsway.errors import WordswayError
 from wordsway.models.prefix import Prefix, can_reuse, prefix_of
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.candidates import Candidates, Place, cased, signs, vocabulary
@@ -22,11 +30,12 @@ from wordsway.probing.vector_targets import LogitsTarget
 from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.seeds import generator
+from wordsway.text.wordnet import wordnet
 
 #: Words put in each place.
 DRAWS = 32
-#: Spellings that are tokenised at a time while draws are missing.
-CHUNK = 48
+#: Spellings that are tokenised first, and most at a time, while draws are missing.
+CHUNK, MOST = 48, 2048
 
 
 @dataclass(frozen=True)
@@ -62,10 +71,10 @@ def real_words(
     progress: Progress = silent,
 ) -> list[RealWords | None]:
     """For each word the changes by random real words; None where nothing else can stand."""
-    order = _Order(probe, seed)
+    order = _Order(probe, seed, progress)
     places = [order.draw(Place(probe, prepared, word), draws) for word in words]
     if target.prefix_model is not None and can_reuse(probe):
-        values = _one_by_one(probe, prepared, target, words, places, size, progress)
+        values = _one_by_one(probe, prepared, target, words, places, size * prepared.n, progress)
     else:
         values = _together(target, prepared.n, words, places, size, progress)
     return [
@@ -75,25 +84,51 @@ def real_words(
 
 
 class _Order:
-    """One random order of the vocabulary's whole words, and one of its signs."""
+    """One random order of the vocabulary's whole words, one of known words of several tokens, and
+    one of signs.
+    """
 
-    def __init__(self, probe: Probe, seed: int) -> None:
-        self.words = _shuffled(vocabulary(probe, "words"), seed, "real words")
-        self.signs = _shuffled(signs(probe), seed, "real signs")
+    def __init__(self, probe: Probe, seed: int, progress: Progress) -> None:
+        self.probe, self.seed, self.progress = probe, seed, progress
+
+    @cached_property
+    def words(self) -> list[str]:
+        return _shuffled(vocabulary(self.probe, "words"), self.seed, "real words")
+
+    @cached_property
+    def known(self) -> list[str]:
+        return _shuffled(list(known_words(self.progress)), self.seed, "known words")
+
+    @cached_property
+    def signs(self) -> list[str]:
+        return _shuffled(signs(self.probe), self.seed, "real signs")
 
     def draw(self, place: Place, count: int) -> Candidates:
-        """The first ``count`` of the order that can stand in this place."""
-        like = place.word.text
-        letters = any(char.isalnum() for char in like)
-        order = [cased(name, like) for name in self.words] if letters else self.signs
+        """The first ``count`` of the order that can stand in this place, with as many tokens."""
+        like, pieces = place.word.text, len(place.word.rows)
+        order = self.signs
+        if any(char.isalnum() for char in like):
+            order = [cased(name, like) for name in (self.words if pieces == 1 else self.known)]
         found = Candidates([], [])
-        for start in range(0, len(order), CHUNK):
-            fitting = [name for name in order[start : start + CHUNK] if place.takes(name)]
-            more = place.encode(list(dict.fromkeys(fitting)))
+        start, size = 0, CHUNK
+        while start < len(order) and len(found) < count:
+            fitting = [name for name in order[start : start + size] if place.takes(name)]
+            more = place.encode(list(dict.fromkeys(fitting)), pieces=pieces)
             found = Candidates(found.words + more.words, found.ids + more.ids)
-            if len(found) >= count:
-                break
+            start, size = start + size, min(2 * size, MOST)
         return Candidates(found.words[:count], found.ids[:count])
+
+
+def known_words(progress: Progress = silent) -> tuple[str, ...]:
+    """English words, most of them of several tokens; none where WordNet is not here and cannot be
+    fetched.
+    """
+    try:
+        if data.present("wordnet") is None:
+            data.get("wordnet", progress=partial(progress, "fetching wordnet"))
+        return wordnet().met
+    except WordswayError:
+        return ()
 
 
 def _shuffled(items: list[str], seed: int, name: str) -> list[str]:
@@ -122,8 +157,8 @@ def _together(
     groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row, found in enumerate(places):
         for draw, ids in enumerate(found.ids):
-            # Rows of texts with as many tokens as before line up, whichever word was replaced.
-            whose = -1 if len(ids) == n else row
+            # Rows of words of one token count alike, whichever was replaced.
+            whose = -1 if len(words[row].rows) == 1 and len(ids) == n else row
             groups.setdefault((len(ids), whose), []).append((row, draw))
     values = [_Changes([0.0] * len(found), [0] * len(found)) for found in places]
     total, done = sum(len(found) for found in places), 0
@@ -146,13 +181,14 @@ def _one_by_one(
     target: Target,
     words: Sequence[Word],
     places: Sequence[Candidates],
-    size: int,
+    tokens: int,
     progress: Progress,
 ) -> list[_Changes]:
-    """Place by place, the rows before each computed once."""
+    """Place by place, the rows before each computed once; ``tokens`` in a batch."""
     values = []
     for row, (word, found) in enumerate(zip(words, places, strict=True)):
         prefix = prefix_of(probe, prepared, word, target.prefix_model)
+        size = max(1, tokens // (prepared.n - (0 if prefix is None else prefix.length)))
         changes = _Changes([], [])
         for start in range(0, len(found), size):
             ids = torch.tensor(found.ids[start : start + size])

@@ -24,8 +24,8 @@ TIERS = {
     "over directions (change of {target} per change of the word, both relative)",
     "local": "how strongly {target} responds to the worst small move of the word "
     "(change of {target} per change of the word, both relative)",
-    "real-words": "how far {target} moves, relative to its size, when another real word stands "
-    "there: the mean over random words",
+    "real-words": "how far {target} moves, relative to its size, when another real word of as many "
+    "pieces stands there: the mean over random words",
     "curve": "how far {target} can be moved, relative to its size, by a change of the word no "
     "longer than the reach allows (the largest found)",
 }

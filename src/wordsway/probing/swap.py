@@ -82,7 +82,7 @@ def swap(
     exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
     flip : of a classifier, only words that change its label, the smallest change first
     plausible : only words likely in that place, by the model's own masked or next-token head, else
-        by ``same_part(word, candidate)``
+        by ``same_part(word, candidate)``, WordNet's parts of speech by default
     worst_case : also search the worst Δ, to tell how much of it a real word reaches
     """
     started = time.perf_counter()
@@ -223,9 +223,10 @@ def _screened(
     progress: Progress,
 ) -> dict[int, _Value]:
     """Exact values of the candidates that were tried, by their number."""
-    size = at_once(probe, prepared.n, probe.layers.count, memory)
     model = judged.prefix_model
     prefix = None if model is None else prefix_of(probe, prepared, place, model)
+    rows = prepared.n - (0 if prefix is None else prefix.length)
+    size = at_once(probe, rows, probe.layers.count, memory)
     values: dict[int, _Value] = {}
     total = len(found) if exhaustive or len(found) <= TRIED else TRIED
 

@@ -17,7 +17,7 @@ from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.heads import labels_of
 from wordsway.probing.inputs import check, check_text
 from wordsway.probing.local import PASSES
-from wordsway.probing.measuring import Plan, measure, with_twin
+from wordsway.probing.measuring import Plan, default_tiers, measure, with_twin
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.real_words import DRAWS
 from wordsway.probing.results import TIERS, Words, WordSway
@@ -90,11 +90,13 @@ def words(
     prepared = probe.read(text, at)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
-    measured = measure(probe, prepared, judged, chosen_words(prepared, only), plan, progress)
+    chosen = chosen_words(prepared, only)
+    measured = measure(probe, prepared, judged, chosen, plan, progress)
     if twin:
         measured = with_twin(measured, probe, prepared, judged, plan, progress)
     found = tuple(measured)
     done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
+    tried = "real-words" in (wanted or default_tiers(probe, judged, len(chosen), prepared.n))
     label, probability = _prediction(judged)
     return Words(
         text=text,
@@ -103,7 +105,7 @@ def words(
         target=judged.name,
         layer=judged.layer,
         layers=probe.layers.count,
-        tier=colour or _colour(found, done),
+        tier=colour or _colour(found, done, tried),
         tiers=done,
         scaling=judged.scaling,
         passes=passes,
@@ -114,7 +116,7 @@ def words(
         seed=seed,
         seconds=time.perf_counter() - started,
         peak_mb=peak_bytes() / 1e6,
-        status=_status(found, done),
+        status=_status(found, done, tried),
         versions=versions(),
         label=label,
         probability=probability,
@@ -157,18 +159,28 @@ def _prediction(target: Target) -> tuple[str | None, float | None]:
     return names[target.label], float(torch.softmax(target.logits, 0)[target.label])
 
 
-def _colour(found: Sequence[WordSway], done: Sequence[str]) -> str:
-    """Real words where all that could have them do, else the first tier that all words have."""
-    order = ("real-words", "mean-local", "curve", "local")
-    for tier in order:
+def _colour(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
+    """Real words where all words were tried (nothing else can stand in some places), else the first
+    tier that all words have.
+    """
+    if tried and "real-words" in done:
+        return "real-words"
+    for tier in ("mean-local", "curve", "local"):
         if tier in done and all(word.score(tier) for word in found):
             return tier
     return max(done, key=lambda tier: sum(word.score(tier) is not None for word in found))
 
 
-def _status(found: Sequence[WordSway], done: Sequence[str]) -> str:
+def _status(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
     loose = [word.word for word in found if word.local_converged is False]
     parts = [f"local not converged for {len(loose)} of {len(found)} words"] if loose else []
+    alone = [word.word for word in found if word.real is None] if tried else []
+    if alone:
+        names = ", ".join(map(repr, alone[:3])) + (" …" if len(alone) > 3 else "")
+        parts.append(
+            f"no real word of as many tokens known for {names} "
+            "(words of several tokens come from WordNet: wordsway data get wordnet)"
+        )
     if "curve" in done:
         parts.append("S(ρ) is a lower end: a larger effort may find more")
     return "; ".join(parts) or "converged"

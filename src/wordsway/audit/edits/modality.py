@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
 from wordsway.audit.edits.lexicon import negated, words
-from wordsway.audit.wordnet import wordnet
+from wordsway.text.wordnet import wordnet
 
 _MODALS = {
     "must": "might",

@@ -23,7 +23,7 @@ from wordsway.audit.edits.lexicon import (
     words,
 )
 from wordsway.audit.forms import inflected, verb_forms
-from wordsway.audit.wordnet import wordnet
+from wordsway.text.wordnet import wordnet
 
 #: Behind an auxiliary these would have to come before "not", or change their own meaning.
 _SHUN = words(

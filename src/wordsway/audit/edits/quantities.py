@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from wordsway.audit.edits.edit import Change, Rule, Sentence
 from wordsway.audit.edits.lexicon import WITH_NEGATION, negated, words
 from wordsway.audit.forms import singular
-from wordsway.audit.wordnet import wordnet
+from wordsway.text.wordnet import wordnet
 
 _WORDS = {
     "two": "seven",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
 from wordsway.audit.edits.lexicon import SUBJECTS, words
-from wordsway.audit.wordnet import wordnet
+from wordsway.text.wordnet import wordnet
 
 #: In a text about it, "this film" and "the film" are one.
 _ITSELF = words("film movie picture show series book story episode documentary")

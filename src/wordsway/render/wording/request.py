@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wordsway.experiments.request import Request
 
 
@@ -17,6 +19,21 @@ def request_line(request: Request) -> str:
     if isinstance(request.positions, str):
         where = "all rows" if request.positions == "all" else "all words"
     else:
-        rows = ",".join(map(str, request.positions))
-        where = f"row{'s' if len(request.positions) > 1 else ''} {rows}"
+        where = _named(request.positions)
     return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
+
+
+def _named(positions: Sequence[int | str]) -> str:
+    """Rows and words, counted from 0.
+
+    >>> _named((0,)), _named((0, 3)), _named(("word:0",)), _named((2, "word:1"))
+    ('row 0', 'rows 0,3', 'word 0', 'row 2, word 1')
+    """
+    parts = []
+    for what, found in (
+        ("row", [str(row) for row in positions if isinstance(row, int)]),
+        ("word", [str(name).partition(":")[2] for name in positions if isinstance(name, str)]),
+    ):
+        if found:
+            parts.append(f"{what}{'s' if len(found) > 1 else ''} {','.join(found)}")
+    return ", ".join(parts)

@@ -155,6 +155,8 @@ def meaning(words: Words) -> str:
     text = text[0].upper() + text[1:]
     if words.tier == "real-words":
         text += f" ({words.draws} words per place)"
+        if any(word.pieces > 1 for word in words.words) and words.target.startswith(("layer", "a")):
+            text += "; the rows of a word of several pieces count as one"
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
     errors = " ± is one standard error; ranks such as 2–4 are ties."
@@ -210,7 +212,7 @@ def notes(words: Words) -> list[str]:
         found.append(f"[UNK], not known to the tokenizer: {', '.join(unknown[:8])}")
     if words.cut is not None:
         found.append(f"the text was cut from {words.cut:,} to {len(words.text):,} characters")
-    if any(word.local_converged is False for word in words.words):
+    if words.status != "converged":
         found.append(words.status)
     return found
 

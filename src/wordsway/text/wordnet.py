@@ -7,6 +7,7 @@ bisection of the file itself; nothing is read ahead, and opening takes no time.
 from __future__ import annotations
 
 import mmap
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -21,6 +22,8 @@ PARTS: tuple[Pos, ...] = ("noun", "verb", "adj", "adv")
 _NUMBERS: dict[str, Pos] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
 _LETTERS: dict[str, Pos] = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
 ANTONYM = "!"
+#: A line of the index of senses: a word of letters alone that was met in the tagged texts.
+_MET = re.compile(rb"^([a-z]{2,})%\S+ \d+ \d+ [1-9]\d*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,15 @@ class WordNet:
     def count(self, word: str, pos: Pos | None = None) -> int:
         """How often the word was met in the tagged texts."""
         return sum(sense.count for sense in self.senses(word, pos))
+
+    @cached_property
+    def met(self) -> tuple[str, ...]:
+        """Words of letters alone, in their base form, that were met in the tagged texts, sorted.
+
+        >>> len(wordnet().met), "unfair" in wordnet().met, "acer" in wordnet().met
+        (16732, True, False)
+        """
+        return tuple(sorted({word.decode() for word in _MET.findall(self._senses.bytes)}))
 
     def parts(self, word: str) -> set[Pos]:
         """The parts of speech that the word, in this very form, can have."""

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from wordsway import data
-from wordsway.audit.wordnet import PARTS, Sense, WordNet, wordnet
+from wordsway.text.wordnet import PARTS, Sense, WordNet, wordnet
 
 
 @pytest.fixture(scope="module")
