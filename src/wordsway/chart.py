@@ -1,4 +1,4 @@
-"""A picture's content without its drawing: curves with references, or points, in panels.
+"""A picture's content without its drawing: curves with references, points or tiles, in panels.
 
 Whoever has numbers that are best seen as curves makes a `Chart` of them; `wordsway.render.plot`
 draws it. ``colour`` counts through the palette, so that a series looks the same everywhere.
@@ -60,6 +60,19 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Tiles:
+    """Intervals over a plane: one tile per point (x, y) of logarithmic axes. Its lower left half
+    has the colour of what was attained, its upper right half that of what is certified.
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    lower: Sequence[float]
+    upper: Sequence[float | None]
+
+
+@dataclass(frozen=True)
 class Panel:
     """One pair of axes.
 
@@ -71,6 +84,7 @@ class Panel:
     curves: Sequence[Curve] = ()
     references: Sequence[Reference] = ()
     points: Sequence[Points] = ()
+    tiles: Sequence[Tiles] = ()
     logarithmic: bool = False
     x_label: str = "number of tokens n"
     y_label: str = "word sensitivity S"
@@ -93,7 +107,7 @@ class Chart(SequenceResult[Panel], items="panels", brief="title"):
     title: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        parts = ("curves", "references", "points")
+        parts = ("curves", "references", "points", "tiles")
         panels = [
             fields_of(panel)
             | {part: [fields_of(series) for series in getattr(panel, part)] for part in parts}
@@ -120,4 +134,9 @@ def _rows(panel: Panel) -> list[tuple[Any, ...]]:
         for line in lines:
             points = zip(line.x, line.y, strict=True)
             rows += [(panel.title, kind, line.label, *point, None, None) for point in points]
+    for tiles in panel.tiles:
+        # A row of tiles is a series of its own.
+        for x, y, lower, upper in zip(tiles.x, tiles.y, tiles.lower, tiles.upper, strict=True):
+            series = f"{tiles.label}, {y:g}"
+            rows.append((panel.title, "measured", series, x, lower, None, upper))
     return rows

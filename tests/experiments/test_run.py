@@ -164,6 +164,24 @@ def test_a_worker_that_dies_takes_only_its_job(tmp_path: Path) -> None:
     assert pool.workers == []
 
 
+@pytest.mark.slow
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    """A user's script may call a verb at its top level: workers do not run it again."""
+    script = tmp_path / "study.py"
+    grid = tmp_path / "grid.toml"
+    grid.write_text(GRID)
+    script.write_text(
+        "import wordsway as ws\n"
+        "print('once')\n"
+        f"found = ws.sweep({str(grid)!r}, out={str(tmp_path / 'out')!r}, workers=2)\n"
+        "print(found.tally.done, len(found.tally.failures))\n"
+    )
+    process = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert process.stdout.split("\n")[:2] == ["once", "42 0"], process.stderr[-2000:]
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     """An uninterrupted run with one worker: the truth for all the others."""

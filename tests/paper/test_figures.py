@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas
@@ -10,6 +11,7 @@ import pytest
 from wordsway.errors import InputError
 from wordsway.experiments.cells import Cell
 from wordsway.paper.figures import FIGURES, choose
+from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.sources import Sources
 
 HERE = Sources(
@@ -41,7 +43,8 @@ def test_the_cells_of_version_0_1_0() -> None:
     """As many as there were, under the same names: a finished store of all figures goes on."""
     widths = {192: ["gaussian", "imdb:minilm"], 384: ["gaussian", "imdb:minilm"]}
     every = Sources(widths | {768: ["gaussian", "imdb:mpnet"]})
-    cells = [job for figure in FIGURES.values() for job in figure.jobs(every)]
+    paper = [figure for figure in FIGURES.values() if not figure.study]
+    cells = [job for figure in paper for job in figure.jobs(every)]
     assert len({job.key for job in cells}) == 4290 and all(isinstance(job, Cell) for job in cells)
     key = "14f5424d6521f3c059161e6ea257867a5952747916d3d7bc8e4af2e5ae9359bf"
     assert key in {job.key for job in FIGURES["2-left"].jobs(every, quick=True)}
@@ -64,8 +67,43 @@ def test_figures_by_name() -> None:
     assert five == ["5-gaussian", "5-minilm", "5-mpnet", "5-bert-base"]
     three = [figure.name for figure in choose(["3", "2-left"])]
     assert three == ["3.1", "3.2", "3.3", "3.4", "2-left"]
+    assert "phase" not in names and "phase" in [figure.name for figure in choose(["studies"])]
     with pytest.raises(InputError, match=r"2-left, 2-right, 3\.1, 3\.2"):
         choose(["7"])
+
+
+def plane(turn: float, fall: float, upper: float = 1.2) -> pandas.DataFrame:
+    """S that is flat up to n/d = turn and falls like n^fall beyond."""
+    rows = []
+    for ratio in RATIOS:
+        value = 2.0 * min(1.0, (ratio / turn) ** fall)
+        for trial in range(2):
+            noisy = value * (1 + 0.001 * trial)
+            point = {"d": 32, "n": round(32 * ratio), "trial": trial, "seconds": 1.0}
+            rows.append(point | {"lower": noisy, "upper": upper * noisy})
+    return pandas.DataFrame(rows)
+
+
+def test_the_phase_diagrams_claims_can_fail() -> None:
+    figure = FIGURES["phase"]
+
+    def verdicts(frame: pandas.DataFrame) -> list[str]:
+        return [found.verdict for found in figure.findings(frame)]
+
+    assert verdicts(plane(turn=2, fall=-0.5)) == ["agrees"] * 4
+    assert verdicts(plane(turn=1 / 32, fall=-0.5))[0] == "disagrees"
+    assert verdicts(plane(turn=100, fall=-0.5))[1] == "disagrees"
+    assert verdicts(plane(turn=2, fall=-0.5, upper=9))[2] == "disagrees"
+    assert verdicts(plane(turn=2, fall=-0.5, upper=0.9))[3] == "disagrees"
+
+
+def test_lines_of_the_phase_diagram() -> None:
+    """The counting argument's line solves its equation, and moves left as d grows."""
+    for d in (16, 64, 256):
+        n = d * counting_line(d)
+        assert n * math.log(n) ** 2 == pytest.approx(d * (1 + math.sqrt(n / d)) ** 2)
+        assert theorem_line(d) < 1 / 32 < counting_line(d)
+    assert counting_line(16) > counting_line(64) > counting_line(256)
 
 
 def curves(power: float, depths: tuple[float | None, ...] = (None,), upper: float = 2.0):

@@ -31,7 +31,7 @@ from wordsway.audit.result import Audit, KeepingScore, ModelAudit
 from wordsway.audit.retrieval import Retrieval
 from wordsway.audit.scores import BlindSpot, KindScore, Measured, Score
 from wordsway.audit.table import Refused
-from wordsway.chart import Chart, Curve, Panel, Points, Reference
+from wordsway.chart import Chart, Curve, Panel, Points, Reference, Tiles
 from wordsway.data.listing import Catalogue
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.experiments.forecast import Forecast, SweepForecast
@@ -204,7 +204,8 @@ def chart(text: str) -> Chart:
         right=3.0,
         top=5.0,
     )
-    return Chart([panel, cloud])
+    tiles = Tiles(WORDS[4], [0.5, 2.0], [32, 32], [1.26, 0.84], [1.53, None])
+    return Chart([panel, cloud, Panel(WORDS[5], tiles=[tiles], x_label="n/d", y_label="d")])
 
 
 def learning(text: str) -> Learning:
@@ -358,5 +359,5 @@ EXAMPLES: dict[type[Result], Example] = {
     CorpusWords: Example(corpus_words, (0.4321, 0.3321, 0.2123), (0.4321, 0.3321, 0.2123)),
     Reproduction: Example(reproduction, (-0.5123,), ()),
     Catalogue: Example(catalogue, (), (92e6,)),
-    Chart: Example(chart, (10, 20, 40), (0.7123, 0.5432, 0.6111, 0.6543, 1.2345)),
+    Chart: Example(chart, (10, 20, 40, 1.26), (0.7123, 0.5432, 0.6111, 0.6543, 1.2345, 0.84)),
 }

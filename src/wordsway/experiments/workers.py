@@ -13,6 +13,7 @@ import multiprocessing as mp
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -92,6 +93,22 @@ def _serve(pipe: Connection) -> None:
             job, terms = pipe.recv()
             pipe.send(work(job, terms))
             release_memory()
+
+
+@contextlib.contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Processes that are started here do not run the user's script again.
+
+    multiprocessing imports the main module into what it spawns, so that a script without
+    ``if __name__ == "__main__"`` would start itself for ever; jobs need nothing of it.
+    """
+    main = sys.modules["__main__"]
+    hidden = {"__file__": vars(main).pop("__file__", None), "__spec__": main.__spec__}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update({name: value for name, value in hidden.items() if value is not None})
 
 
 def _end_with_parent() -> None:
@@ -188,7 +205,8 @@ class LocalWorkers:
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()
         process = self.context.Process(target=_serve, args=(theirs,), daemon=True)
-        process.start()
+        with _main_left_alone():
+            process.start()
         theirs.close()
         self.workers.append(_Worker(process, ours))
         return self.workers[-1]

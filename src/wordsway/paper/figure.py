@@ -28,12 +28,14 @@ Data = TypeVar("Data")
 
 
 class Figure(ABC, Generic[Data]):
-    """A figure of the paper."""
+    """A figure of the paper, or a study beside it."""
 
     name: str
     title: str
     #: Whether reviews are wanted beside Gaussian texts.
     reviews: ClassVar[bool] = False
+    #: Whether it goes beyond the paper: drawn when asked for by name.
+    study: ClassVar[bool] = False
 
     @abstractmethod
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> Sequence[Job]:

@@ -1,4 +1,4 @@
-"""Panels of curves and points."""
+"""Panels of curves, points and tiles."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from wordsway.chart import Chart, Curve, Panel, Points
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import GREY, PALETTE
+from wordsway.render.plot.tiles import draw_tiles
 
 #: From this ratio of the largest to the smallest value on, ticks are powers of ten.
 DECADE = 10.0
@@ -27,6 +28,8 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
     rows = max(1, -(-len(chart.panels) // columns))
     small = _only_points(chart) and len(chart.panels) > 1
     wide, high = (3.3, 3.0) if small else (5.6, 4.6)
+    if any(panel.tiles for panel in chart.panels):
+        wide, high = 11.0, 5.4
     size = (wide * columns + (2.4 if chart.shared_key else 0.0), high * rows)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(
@@ -43,7 +46,8 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
         _draw(axes, panel, kind, round(11.5 * wide))
         if not chart.shared_key:
             single = panel.logarithmic or len(panel.curves) < 4
-            _key(axes, fontsize=8, ncols=1 if single else 2, loc="best")
+            place = "upper left" if panel.tiles else "best"
+            _key(axes, fontsize=8, ncols=1 if single else 2, loc=place)
     for axes in axes_list[len(chart.panels) :]:
         axes.set_visible(False)
     if chart.shared_key:
@@ -71,6 +75,8 @@ def _draw(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
         )
     for points in panel.points:
         _points(axes, panel, points, kind)
+    if panel.tiles:
+        draw_tiles(axes, panel)
     if panel.curves:
         _scales(axes, panel)
     if panel.right is not None:

@@ -1,0 +1,161 @@
+"""Where the paper's theorem stops: S of random attention over n and d.
+
+Theorem 3 says that S stays Ω(1) while n = O(d/log⁴d). A counting argument says where it has to
+end: a row is won by the changed word only at a score of about log n, the scores A Δ that one Δ
+causes have Σ_j (A_j·Δ)² ≤ ‖A‖²‖Δ‖² ≈ d(1 + √(n/d))², so at most about
+
+    d(1 + √(n/d))² / log²n
+
+of the n rows can be won. The line on which that is n is drawn; right of it, S has to fall.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from wordsway.chart import Chart, Panel, Reference, Tiles
+from wordsway.experiments.cells import Cell
+from wordsway.experiments.request import Request
+from wordsway.paper.figure import GridFigure
+from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
+from wordsway.paper.sensitivity_curves import certificates, series_slope
+from wordsway.paper.sources import Sources
+
+if TYPE_CHECKING:
+    import pandas
+
+#: n/d from 1/32 to 32.
+RATIOS = tuple(2.0**power for power in range(-5, 6))
+QUICK_RATIOS = RATIOS[::2]
+WIDTHS = (16, 32, 64, 128, 256)
+QUICK_WIDTHS = (32, 64)
+TRIALS, QUICK_TRIALS = 3, 2
+#: Texts beyond this take gigabytes.
+LONGEST = 4096
+#: A word is kept where log S falls by less than this per log n, and lost where it falls by more.
+FLAT, STEEP = -0.2, -0.3
+
+
+def theorem_line(d: float) -> float:
+    """n/d at n = d/log⁴d, Theorem 3's condition with constant 1.
+
+    >>> round(1 / theorem_line(64))
+    299
+    """
+    return math.log(d) ** -4
+
+
+def counting_line(d: float) -> float:
+    """The n/d from which on fewer than all rows can be won: n log²n = d(1 + √(n/d))².
+
+    >>> x = counting_line(256)
+    >>> abs(x * math.log(256 * x) ** 2 - (1 + math.sqrt(x)) ** 2) < 1e-9
+    True
+    """
+    low, high = math.e / d, 1e6  # beyond n = e the left side grows faster than the right one
+    for _ in range(200):
+        ratio = math.sqrt(low * high)
+        if ratio * math.log(ratio * d) ** 2 < (1 + math.sqrt(ratio)) ** 2:
+            low = ratio
+        else:
+            high = ratio
+    return math.sqrt(low * high)
+
+
+@dataclass(frozen=True)
+class PhaseDiagram(GridFigure):
+    """S of RAF, first row, with its certificate, over n/d and d."""
+
+    name: str = "phase"
+    title: str = "Phase diagram: how long may a text be?"
+    reviews: ClassVar[bool] = False
+    study: ClassVar[bool] = True
+    map: str = "raf"
+
+    def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Cell]:
+        return [
+            Cell(Request(self.map, n=n, d=d, seed=seed), trial)
+            for n, d in self._points(quick)
+            for trial in range(QUICK_TRIALS if quick else TRIALS)
+        ]
+
+    def _points(self, quick: bool) -> Iterator[tuple[int, int]]:
+        for d in QUICK_WIDTHS if quick else WIDTHS:
+            for ratio in QUICK_RATIOS if quick else RATIOS:
+                if 1 <= ratio * d <= LONGEST:
+                    yield round(ratio * d), d
+
+    def explain(self, frame: pandas.DataFrame, trials: int) -> str:
+        return (
+            f"Mean over {trials} trials of S of random attention, first row. The lower left half "
+            "of each tile is what was attained, the upper right half what is certified: no Δ "
+            "reaches a darker colour. Between the halves lies the truth. Left of the dashed line "
+            "every row can be won by one word at a score of log n; right of it the counting "
+            "argument forbids it. Theorem 3 asks for n = O(d/log⁴d): with constant 1 that is the "
+            "dotted line, far to the left of where S falls."
+        )
+
+    def drawing(self, data: pandas.DataFrame) -> Chart:
+        means = data.groupby(["d", "n"])[["lower", "upper"]].mean().reset_index()
+        ratios = means["n"] / means["d"]
+        tiles = Tiles(
+            "d",
+            ratios.tolist(),
+            means["d"].tolist(),
+            means["lower"].tolist(),
+            [None if math.isnan(end) else end for end in means["upper"]],
+        )
+        low, high = means["d"].min() / math.sqrt(2), means["d"].max() * math.sqrt(2)
+        widths = [low * (high / low) ** (step / 60) for step in range(61)]
+        lines = [
+            Reference(label, [line(d) for d in widths], widths, style=style)
+            for label, line, style in (
+                ("n log²n = d(1 + √(n/d))²: all rows can be won left of it", counting_line, "--"),
+                ("n = d/log⁴d: Theorem 3's condition with constant 1", theorem_line, ":"),
+            )
+        ]
+        panel = Panel(
+            "Random attention (softmax), Gaussian texts",
+            references=lines,
+            tiles=[tiles],
+            x_label="n/d",
+            y_label="d",
+        )
+        return Chart([panel])
+
+    def findings(self, data: pandas.DataFrame) -> list[Finding]:
+        found = []
+        for d, rows in data.groupby("d"):
+            ratio = rows["n"] / rows["d"]
+            short = rows[(ratio <= 1) & (rows["n"] > 1)]
+            found += [
+                self._slope("S stays while n ≤ d", short, keeps=True),
+                self._slope("S falls beyond n = 4d", rows[ratio >= 4], keeps=False),
+                self._certified(int(str(d)), rows),
+            ]
+        return [*found, certificates(self.name, data)]
+
+    def _slope(self, claim: str, rows: pandas.DataFrame, *, keeps: bool) -> Finding:
+        slope = None if rows.empty else series_slope(rows)
+        where = "" if rows.empty else f"d = {int(rows['d'].iloc[0])}"
+        if slope is None:
+            return Finding(self.name, claim, where, "too few n", OPEN)
+        holds = slope.value >= FLAT if keeps else slope.value <= STEEP
+        return Finding(self.name, claim, where, f"slope {slope}", HOLDS if holds else FAILS)
+
+    def _certified(self, d: int, rows: pandas.DataFrame) -> Finding:
+        """Is the smallest certified end of a long text below what a short text attains?"""
+        means = rows.groupby("n")[["lower", "upper"]].mean()
+        attained = float(means["lower"].max())
+        longest = means.index.max()
+        least, most = means.loc[longest]
+        measured = (
+            f"attained {attained:.3g} at n = {means['lower'].idxmax()}, certified ≤ {most:.3g} at "
+            f"n = {longest}, where {least:.3g} is attained"
+        )
+        holds = bool(most < attained)
+        claim = "the fall is certified"
+        return Finding(self.name, claim, f"d = {d}", measured, HOLDS if holds else FAILS)
