@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -23,6 +23,13 @@ class OwnRow:
     hull: float
     far: torch.Tensor | None = None
     cap: float = math.inf
+    #: How often ‖Δ‖² counts in ``hull`` where something is added to the row.
+    share: float = 1.0
+
+    def with_delta(self, radius: float) -> OwnRow:
+        """Where Δ itself is added to the row, ``far`` apart: hull and cap grow by its length."""
+        hull = (math.sqrt(self.hull) + math.sqrt(self.share) * radius) ** 2
+        return replace(self, hull=hull, cap=(math.sqrt(self.cap) + radius) ** 2)
 
 
 class RowBounds(ABC):

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import torch
@@ -45,10 +46,48 @@ from wordsway.progress import Progress, silent
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
+@dataclass(frozen=True)
+class Around:
+    """What a wrapper makes of the rows, over norm²; ``residual`` says that w_i has Δ added to it.
+
+    Where rows v_j (``before``, n×D) are normalised, row j counts at most min(4, 4‖w_j‖²/β_j²)·D
+    with the β_j of ``sizes`` (n,). A row that does not turn by more than a right angle counts half
+    of either, and few rows can: (v_j + w_j)·v_j < 0 takes v_j·Δ ≤ −g_j, g_j = ‖v_j‖² − |v_j·y_j|,
+    and Σ_j (v_j·Δ/g_j)² ≤ r²‖V_g‖² with the rows v_j/g_j of V_g.
+    """
+
+    norm: float
+    residual: bool = False
+    before: torch.Tensor | None = None
+    sizes: torch.Tensor | None = None
+
+    def normed(self, problem: Problem, y: torch.Tensor, rows: torch.Tensor, i: int) -> Problem:
+        """The problem of normalised rows; ``y`` (n−1, D) are those of ``rows``, a mask."""
+        if self.before is None or self.sizes is None:
+            return problem
+        width, v = self.before.shape[1], self.before[rows]
+        g = (v * v).sum(1) - (v * y).sum(1).abs()
+        able = g > 0
+        turned = (problem.radius * norm_above(v[able] / g[able][:, None])) ** 2 * SAFE
+        count = min(int(turned), int(able.sum())) + int((~able).sum())
+        half = count <= len(v) // 4
+        most = (2.0 if half else 4.0) * width * SAFE
+        scale = most / self.sizes[rows][:, None] ** 2
+        own = 4.0 * width * SAFE
+        extra = most * count if half else 0.0
+        return problem.scaled(scale, most, own / float(self.sizes[i]) ** 2, own, extra)
+
+
 def certify(
-    layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, progress: Progress = silent
+    layer: Layer,
+    bounds: RowBounds,
+    rows: Sequence[int],
+    radius: float,
+    progress: Progress = silent,
+    around: Around | None = None,
 ) -> Certificate:
     """An exact certificate for each row; the layer must be in float64."""
+    around = around or Around(layer.norm)
     tuned: Multipliers | None = None
     choices = list(product(bounds.splits, bounds.tilts))
     upper: list[float] = []
@@ -56,24 +95,39 @@ def certify(
         # The first row tries every way to weight the others; later ones follow the best of them.
         total, start, chosen = math.inf, tuned, choices[0]
         splits = {split for split, _ in choices}
-        problems = {split: problem_of(layer, bounds, i, radius, split) for split in splits}
+        problems = {split: problem_of(layer, bounds, i, radius, split, around) for split in splits}
         for split, tilt in choices:
             problem = problems[split].tilted(tilt) if tilt else problems[split]
             value, start = minimise_dual(problem, radius, start)
             if not value >= total:  # also where it is not a number: the last resort takes over then
                 total, tuned, chosen = value, start, (split, tilt)
         choices = [chosen]
-        last_resort = bounds.at_most(layer, i, radius)
+        last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
+        if around.before is not None and around.sizes is not None:
+            each = 2 * math.sqrt(around.before.shape[1]) * SAFE
+            steepest = each / float(around.sizes.min())
+            last_resort = min(last_resort * steepest, each * math.sqrt(len(layer.X)))
         found = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
-        upper.append(min(found, last_resort) / layer.norm)
+        upper.append(min(found, last_resort) / around.norm)
         progress("certifying", len(upper), len(rows))
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
-def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float, split: float) -> Problem:
-    """All that the dual needs to know of row i."""
-    X, n = layer.X, len(layer.X)
-    rows = torch.arange(n, device=X.device) != i
+def problem_of(
+    layer: Layer,
+    bounds: RowBounds,
+    i: int,
+    radius: float,
+    split: float,
+    around: Around,
+    only: torch.Tensor | None = None,
+) -> Problem:
+    """All that the dual needs to know of row i, and of the rows j ≠ i (or ``only`` a mask of
+    them).
+    """
+    X = layer.X
+    rows = torch.arange(len(X), device=X.device) != i if only is None else only
+    n = int(rows.sum()) + 1
     x = X[i]
     means = X.new_zeros(n - 1, X.shape[1])
     if n > 1 and layer.scores.normalised:
@@ -94,9 +148,12 @@ def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float, split: fl
     # The largest share around each grid point.
     top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
     own = bounds.own_row(layer, i, radius, split)
+    if around.residual:
+        own = own.with_delta(radius)
     far = torch.zeros_like(x) if own.far is None else own.far
     along = float(far @ e)
     problem = Problem(
+        radius=radius,
         p=p,
         a=curve.a,
         y2=y2,
@@ -118,6 +175,11 @@ def problem_of(layer: Layer, bounds: RowBounds, i: int, radius: float, split: fl
         own_far=(float(far @ far), along, float((far - along * e).norm())),
         own_hull=own.hull,
         own_cap=own.cap,
+        own_times=(2.0 if around.residual else 1.0) if own.far is not None else 0.0,
     )
-    own_keys = bounds.own_keys(layer, i, radius, e, split)
-    return problem if own_keys is None else problem.with_rows(own_keys)
+    own_keys = bounds.own_keys(layer, i, radius, e, split) if only is None else None
+    problem = around.normed(problem, y, rows, i)
+    if own_keys is None:
+        return problem
+    # Their sum is part of row i, and counts as row i does.
+    return problem.with_rows(own_keys.times(problem.own_scale))

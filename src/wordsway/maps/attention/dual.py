@@ -17,10 +17,15 @@ COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones a
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
+#: finish(others, own, lo, hi) of each cell of β, growing in others and own.
+Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
 @dataclass(frozen=True)
 class Problem:
     """All the dual needs of row i: rows j ≠ i (n−1 of them), G grid points each."""
 
+    radius: float  # of the ball for Δ
     p: torch.Tensor  # shares at the grid points (n−1, G)
     a: torch.Tensor  # the moves that give them, times the row's weight (n−1, G)
     y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
@@ -42,6 +47,12 @@ class Problem:
     own_far: tuple[float, float, float]  # ‖x_i−φ_i‖², its e-component, the norm of the rest
     own_hull: float  # max_l ‖x_l − φ_i‖², and ‖φ_i‖² where a row may fall silent
     own_cap: float  # another bound of ‖row i‖², +∞ where there is none
+    own_times: float = 1.0  # how often Δ itself counts in row i
+    own_scale: float = 1.0  # what ‖row i‖² counts
+    own_ceiling: float = math.inf  # what it counts at most
+    ceiling: float = math.inf  # what each of the rows counts at most
+    extra: float = 0.0  # what all of them count in addition
+    finish: Finish | None = None  # from the bounds of a cell to what is certified; their sum
 
     def tilted(self, tilt: float) -> Problem:
         """The same problem with weighted rows: a power of the move that would win 95 % of the row,
@@ -57,6 +68,48 @@ class Problem:
             ae=weight * self.ae,
             price_width2=weight**2 * self.width2,
             norm_a=norm_above(weight * self.across),
+        )
+
+    def times(self, scale: torch.Tensor | float) -> Problem:
+        """The problem of Σ_j scale_j‖row j‖² with scale (n−1, 1)."""
+
+        def tail(one: Tail) -> Tail:
+            return Tail(scale * one.value, scale**2 * one.kappa_term)
+
+        return replace(
+            self,
+            y2=scale * self.y2,
+            most=scale * self.most,
+            square=scale * self.square,
+            linear=scale * self.linear,
+            quartic=scale**2 * self.quartic,
+            slope=scale * self.slope,
+            kappa_bend=scale**2 * self.kappa_bend,
+            low=tail(self.low),
+            high=tail(self.high),
+        )
+
+    def scaled(
+        self,
+        scale: torch.Tensor,
+        ceiling: float,
+        own_scale: float,
+        own_ceiling: float,
+        extra: float,
+    ) -> Problem:
+        """The problem of Σ_j min(scale_j‖row j‖², ceiling) + min(own_scale‖row i‖², own_ceiling) +
+        extra.
+        """
+        found = self.times(scale)
+        return replace(
+            found,
+            most=found.most.clamp_max(ceiling),
+            low=Tail(found.low.value.clamp_max(ceiling), found.low.kappa_term),
+            high=Tail(found.high.value.clamp_max(ceiling), found.high.kappa_term),
+            ceiling=ceiling,
+            own_scale=own_scale,
+            own_ceiling=own_ceiling,
+            extra=extra,
         )
 
     def coarse(self) -> Problem:
@@ -209,7 +262,9 @@ def _bound(
     whatever the price.
     """
     others, own = _price(problem, r, lo, hi, log_lambda, log_kappa)
-    return torch.minimum(others, problem.most.sum()) + own
+    others = torch.minimum(others, problem.most.sum())
+    own = own + problem.extra
+    return others + own if problem.finish is None else problem.finish(others, own, lo, hi)
 
 
 def _price(
@@ -237,6 +292,11 @@ def _price(
         + linear
         + (q.quartic + q.width2 * q.kappa_bend) / kap
     )
+    if q.ceiling < math.inf:
+        # Between two grid points the polynomial is at most the larger of the two, and the ceiling:
+        # a constant, from which the price is taken as before.
+        beside = torch.maximum(value, torch.maximum(_shifted(value, 1), _shifted(value, -1)))
+        value = beside.clamp_max(q.ceiling)
     value = (value - lam * (distance**2 - 2 * q.price_width2)).amax(-1)
     # The tails: shares below the first grid point and above the last one, at the distance of the
     # tail from the cell.
@@ -246,9 +306,18 @@ def _price(
     price = room * (log_lambda.exp() * q.norm_a**2 + log_kappa.exp() * q.norm_y**2)
 
     square, along, rest = q.own_far
-    reached = square + 2 * torch.maximum(lo * along, hi * along) + 2 * rest * room.sqrt() + r * r
-    own = reached.clamp_min(q.own_hull).clamp_max(q.own_cap)
-    return price + value.sum(1), own
+    times = q.own_times
+    reached = square + 2 * times * torch.maximum(lo * along, hi * along)
+    reached = reached + 2 * times * rest * room.sqrt() + (times * r) ** 2
+    own = q.own_scale * reached.clamp_min(q.own_hull).clamp_max(q.own_cap)
+    return price + value.sum(1), own.clamp_max(q.own_ceiling)
+
+
+def _shifted(value: torch.Tensor, by: int) -> torch.Tensor:
+    """The neighbour's value along the grid (the last axis); the ends repeat."""
+    if by > 0:
+        return torch.cat([value[..., :1], value[..., :-1]], -1)
+    return torch.cat([value[..., 1:], value[..., -1:]], -1)
 
 
 def _interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

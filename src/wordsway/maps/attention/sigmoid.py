@@ -81,7 +81,7 @@ class SigmoidBounds(RowBounds):
         length = float(layer.X[i].norm())
         p0 = float(layer.P[i, i])
         reach = max(p0 * length, (1 - p0) * length + radius)
-        return OwnRow(hull=(1 + 1 / split) * reach**2)
+        return OwnRow(hull=(1 + 1 / split) * reach**2, share=1 + 1 / split)
 
     def own_keys(
         self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float
@@ -96,6 +96,7 @@ class SigmoidBounds(RowBounds):
         qe = Q @ e
         across = Q - torch.outer(qe, e)
         return Problem(
+            radius=radius,
             p=p,
             a=curve.a,
             y2=full,

@@ -14,7 +14,8 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.certificate import certify
+from wordsway.maps.attention.certificate import Around, certify
+from wordsway.maps.attention.certified_reading import certify_mean, certify_row
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.readout import AttentionReadout
 from wordsway.maps.attention.rows import AttentionMoving
@@ -109,9 +110,21 @@ class AttentionView(RowView):
         return self._suggest(self.layer, row, count, radius, noise)
 
     def certify(
-        self, rows: Sequence[int], radius: float, progress: Progress = silent
+        self,
+        rows: Sequence[int],
+        radius: float,
+        progress: Progress = silent,
+        around: Around | None = None,
     ) -> Certificate:
-        return certify(self.layer, self.bounds, rows, radius, progress)
+        return certify(self.layer, self.bounds, rows, radius, progress, around)
+
+    def certify_row(self, read: int, rows: Sequence[int], radius: float) -> Certificate:
+        """A certificate for ‖φ_read(X^i(Δ)) − φ_read(X)‖ alone."""
+        return certify_row(self.layer, self.bounds, read, rows, radius)
+
+    def certify_mean(self, rows: Sequence[int], radius: float, residual: bool) -> Certificate:
+        """A certificate for n times the change of the rows' mean."""
+        return certify_mean(self.layer, self.bounds, rows, radius, residual)
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return AttentionReadout(self.layer, thetas)

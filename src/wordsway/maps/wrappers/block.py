@@ -10,17 +10,20 @@ incremental, the MLP sees every row in full.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import torch
 
 from wordsway.errors import InputError, positive
 from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView
+from wordsway.maps.wrappers.certificate import longest_move
 from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
 from wordsway.maps.wrappers.residual import Residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper, rows_of_view
+from wordsway.progress import Progress, silent
 from wordsway.sample import Sample
 from wordsway.seeds import generator
 
@@ -76,6 +79,21 @@ class NormedTextView(WrappedView):
             return inner(rows, self.kind(self.X[rows] + delta) - self.inner.X[rows])
 
         return moved
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        """The inner certificate, row by row, for the ball that the norm makes of this one."""
+        d = self.X.shape[1]
+        sizes = self.kind.size(self.kind.centre(self.X[list(rows)])).squeeze(1)
+        parts = []
+        for row, reach in zip(rows, longest_move(sizes, d, radius).tolist(), strict=True):
+            parts.append(self.inner.certify([row], reach))
+            progress("certifying", len(parts), len(rows))
+        found = [part for part in parts if part is not None]
+        if len(found) < len(parts):
+            return None
+        return Certificate(torch.cat([part.upper for part in found]), found[0].kind)
 
 
 @final

@@ -11,14 +11,19 @@ which loses nothing where w is small, and whose products with any base follow fr
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, final
 
 import torch
 
 from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView, at_rows
+from wordsway.maps.wrappers.certificate import certify_normed
+from wordsway.maps.wrappers.residual import stream_of
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
+from wordsway.progress import Progress, silent
 
 NORMS = ("layer", "rms")
 EPSILON = 1e-5
@@ -93,6 +98,12 @@ class NormedView(WrappedView):
         inner = self.inner.moving(seen)
         known = torch.einsum("mjd,jd->mj", seen[2:], self.centred)
         return lambda rows, delta: NormedRows(self, inner(rows, delta), rows, known)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        inner, stream, sizes = self.inner, stream_of(self.inner), self.size
+        return certify_normed(inner, stream, self.centred, sizes, self.norm, rows, radius, progress)
 
     def _in_full(self, bases: torch.Tensor) -> Moving:
         """Small rows are written down: in a few dimensions w may be parallel to u, where products

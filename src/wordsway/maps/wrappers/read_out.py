@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, final
 
 import torch
 
 from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import RowView
+from wordsway.maps.wrappers.certificate import certify_read_out
+from wordsway.maps.wrappers.residual import stream_of
 from wordsway.maps.wrappers.wrapper import HELD, Wrapper
+from wordsway.progress import Progress, silent
 from wordsway.sample import Sample
 
 
@@ -88,6 +93,12 @@ class ReadOutView(View):
 
     def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
         return self.inner.suggest(row, count, radius, noise)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        inner, stream = self.inner, stream_of(self.inner)
+        return certify_read_out(inner, stream, self.weights, self.norm, rows, radius, progress)
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return VectorReadout(self, thetas)

@@ -5,14 +5,19 @@ Only row i notices: w_i becomes w_i + Δ, the others stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import MovedRows, Moving, RowView, at_rows
+from wordsway.maps.wrappers.certificate import certify_residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
+from wordsway.progress import Progress, silent
 
 
 @final
@@ -50,6 +55,16 @@ class ResidualView(WrappedView):
         inner = self.inner.moving(bases)
         return lambda rows, delta: ResidualRows(inner(rows, delta), bases, rows, delta)
 
+    @property
+    def stream(self) -> AttentionView | None:
+        """The attention that is added to the text, where it is one."""
+        return self.inner if isinstance(self.inner, AttentionView) else None
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        return certify_residual(self.inner, self.norm, rows, radius, progress)
+
 
 @final
 class ResidualRows(MovedRows):
@@ -84,3 +99,8 @@ def residual(phi: FeatureMap) -> Residual:
     True
     """
     return Residual(phi)
+
+
+def stream_of(view: RowView) -> AttentionView | None:
+    """The attention inside X + φ(X); None where the view is something else."""
+    return view.stream if isinstance(view, ResidualView) else None

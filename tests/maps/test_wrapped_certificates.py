@@ -1,0 +1,138 @@
+"""Certificates under wrappers: no grid search exceeds them, and they are as tight as promised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.maps.attention.sigmoid import SigmoidRAF
+from wordsway.maps.wrappers.block import NormedText
+from wordsway.maps.wrappers.certificate import longest_move
+from wordsway.maps.wrappers.norm import Norm
+
+Wrap = Callable[[ws.FeatureMap], ws.FeatureMap]
+
+INNER: dict[str, Any] = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": SigmoidRAF}
+#: What studies certify, and compositions that use what is known of any certified map.
+MAIN: dict[str, Wrap] = {
+    "residual": ws.residual,
+    "layer of residual": lambda phi: ws.layer_norm(ws.residual(phi)),
+    "mean": lambda phi: ws.read_out(phi, "mean"),
+    "row": lambda phi: ws.read_out(phi, 1),
+}
+MORE: dict[str, Wrap] = {
+    "rms": ws.rms_norm,
+    "own row": lambda phi: ws.read_out(phi, 0),
+    "last of residual": lambda phi: ws.read_out(ws.residual(phi), "last"),
+    "mean of residual": lambda phi: ws.read_out(ws.residual(phi), "mean"),
+    "mean of layer": lambda phi: ws.read_out(ws.layer_norm(ws.residual(phi)), "mean"),
+    "rms twice": lambda phi: ws.rms_norm(ws.residual(ws.rms_norm(phi))),
+    "normed text": lambda phi: ws.residual(NormedText(phi, Norm("layer"))),
+}
+
+
+def disc(radius: float, steps: int = 61) -> torch.Tensor:
+    line = torch.linspace(-radius, radius, steps, dtype=torch.float64)
+    points = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1).reshape(-1, 2)
+    angle = torch.linspace(0, 2 * math.pi, 361, dtype=torch.float64)
+    circle = radius * (1 - 1e-12) * torch.stack([angle.cos(), angle.sin()], 1)
+    return torch.cat([points[points.norm(dim=1) <= radius], circle])
+
+
+def violations(inner: Any, wrap: Wrap, seeds: range) -> tuple[int, list[int]]:
+    """n = 3, d = 2: small, usual and large weights, three radii, rows rescaled or not; how many
+    were checked, and the seeds at which a grid exceeds the certificate.
+    """
+    checked, exceeded = 0, []
+    for seed in seeds:
+        noise = torch.Generator().manual_seed(seed)
+        scale, radius = (0.7, 2.0, 8.0)[seed % 3], (math.sqrt(2), 0.5, 2.5)[seed // 3 % 3]
+        weight = scale * torch.randn(2, 2, generator=noise, dtype=torch.float64)
+        rows = torch.randn(3, 2, generator=noise, dtype=torch.float64) + 0.3
+        phi, X = wrap(inner(weight=weight)), ws.Sample(rows, rescale=seed % 2 == 0)
+        try:
+            view = phi.view(X)
+        except ws.InputError:  # a map that vanishes at this text
+            continue
+        bound = view.certify([0], radius)
+        assert bound is not None
+        points = disc(radius)
+        texts = X.X.repeat(len(points), 1, 1)
+        texts[:, 0] += points
+        before = phi.exact(X)
+        change = (phi.exact(texts) - before).flatten(1).norm(dim=1).max() / before.norm()
+        checked += 1
+        if float(change) > float(bound.upper[0]) * (1 + 1e-9) + 1e-12:
+            exceeded.append(seed)
+    return checked, exceeded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrap", MAIN)
+def test_two_hundred_draws_stay_below_the_certificate(wrap: str) -> None:
+    checked, exceeded = violations(ws.RAF, MAIN[wrap], range(200))
+    assert checked == 200
+    assert not exceeded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrap", [*MAIN, *MORE])
+@pytest.mark.parametrize("inner", INNER)
+def test_every_wrapper_of_every_kind_stays_below_the_certificate(inner: str, wrap: str) -> None:
+    checked, exceeded = violations(INNER[inner], (MAIN | MORE)[wrap], range(1000, 1009))
+    assert checked >= 4
+    assert not exceeded
+
+
+@pytest.mark.parametrize("wrap", [*MAIN, *MORE])
+def test_every_wrapper_has_a_certificate(wrap: str) -> None:
+    checked, exceeded = violations(ws.RAF, (MAIN | MORE)[wrap], range(2))
+    assert (checked, exceeded) == (2, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrap", "n", "limit"),
+    [
+        ("residual", 16, 1.5),
+        ("residual", 64, 1.5),
+        ("residual", 256, 1.6),
+        ("row", 16, 1.2),
+        ("row", 256, 1.2),
+        ("mean", 64, 2.0),
+    ],
+)
+def test_wrapped_certificates_are_tight(wrap: str, n: int, limit: float) -> None:
+    phi = MAIN[wrap](ws.RAF(256, 0))
+    found = ws.sensitivity(phi, ws.Sample.gaussian(n, 256, 50), positions=0, seed=0)
+    assert found.upper is not None
+    assert found.lower <= found.upper <= limit * found.lower
+
+
+def test_a_map_without_a_certificate_stays_without_one() -> None:
+    sine = ws.FeatureMap.of(torch.sin)
+    X = ws.Sample.gaussian(3, 4, 0)
+    for phi in (ws.residual(sine), ws.layer_norm(sine), ws.read_out(sine, "mean")):
+        assert phi.view(X).certify([0], 1.0) is None
+
+
+def test_how_far_a_norm_moves_a_row() -> None:
+    """Random rows and moves never exceed it, and the tangent attains it."""
+    noise = torch.Generator().manual_seed(0)
+    v = torch.tensor([2.0, 0.0, 0.0], dtype=torch.float64)
+    norm = Norm("rms", 0.0)
+    size = norm.size(v).squeeze()[None]
+    for radius in (0.3, 1.7, 2.5):
+        most = float(longest_move(size, 3, radius))
+        w = torch.randn(5000, 3, generator=noise, dtype=torch.float64)
+        w = radius * w / w.norm(dim=1, keepdim=True)
+        assert float((norm(v + w) - norm(v)).norm(dim=1).max()) <= most
+        if radius < 2:
+            sine = radius / 2
+            tangent = torch.tensor([-radius * sine, radius * math.sqrt(1 - sine**2), 0.0])
+            assert float((norm(v + tangent) - norm(v)).norm()) == pytest.approx(most, rel=1e-6)
