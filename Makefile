@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test lint types fast bench picture data clean
+.PHONY: help run check test lint types fast bench picture dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -36,11 +36,14 @@ bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (
 picture: $(STAMP)  ## docs/architecture.svg, drawn from the imports
 	$(BIN)/python -m tools.architecture
 
+dist: $(STAMP)   ## a wheel and a source archive, twice the same bytes, tried in an empty environment
+	$(BIN)/python -m tools.dist
+
 data: $(STAMP)   ## fetch the reviews, the default model and WordNet into the user's cache (WORDSWAY_HOME), once
 	$(BIN)/wordsway data get imdb minilm wordnet
 
 clean:           ## remove the virtual environment and generated output
-	rm -rf $(VENV) out build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) out build dist *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=python3.x")'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 
 class WordswayError(Exception):
     """Base of everything wordsway raises on purpose."""
@@ -28,6 +30,22 @@ def positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
         raise InputError(f"{name} ≥ 1, a whole number", repr(value), f"pass a positive {name}")
     return int(value)
+
+
+class MissingExtraError(WordswayError, ImportError):
+    """A library that belongs to an extra is not installed."""
+
+
+def needs(extra: str, *libraries: str) -> None:
+    """At the door of what an extra is for: its libraries are here, or one line says what to do.
+
+    >>> needs("figures", "no_such_library")
+    Traceback (most recent call last):
+    wordsway.errors.MissingExtraError: no_such_library is missing: pip install 'wordsway[figures]'
+    """
+    for library in libraries:
+        if find_spec(library) is None:
+            raise MissingExtraError(f"{library} is missing: pip install 'wordsway[{extra}]'")
 
 
 class MemoryBudgetError(WordswayError):

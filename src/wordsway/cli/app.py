@@ -18,6 +18,7 @@ from wordsway.cli.attention import attention_command
 from wordsway.cli.audit import audit_command
 from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
+from wordsway.cli.help import COMMON, dress
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
 from wordsway.cli.options import MapCommand
@@ -35,7 +36,6 @@ from wordsway.version import __version__
 app = typer.Typer(
     name="wordsway",
     help="How far can one word sway a layer? Word sensitivity as an interval: attained, certified.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -51,6 +51,7 @@ app.command("compare")(compare_command)
 app.command("pairs")(pairs_command)
 app.command("audit")(audit_command)
 app.add_typer(data_app, name="data")
+dress(app)
 
 
 def _version(wanted: bool) -> None:
@@ -62,12 +63,23 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def common(
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show a traceback when something fails.")
+        bool,
+        typer.Option(
+            "--debug",
+            metavar="",
+            help="Show a traceback when something fails.",
+            rich_help_panel=COMMON,
+        ),
     ] = False,
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+            "--version",
+            metavar="",
+            callback=_version,
+            is_eager=True,
+            help="Print the version and exit.",
+            rich_help_panel=COMMON,
         ),
     ] = False,
 ) -> None:
@@ -110,7 +122,7 @@ def run(arguments: list[str]) -> int:
     # --debug is understood anywhere on the line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
     try:
-        status = app(args=arguments or ["--help"], standalone_mode=False)
+        status = app(args=arguments or ["--help"], prog_name="wordsway", standalone_mode=False)
         if status == 130:  # how Typer passes Ctrl-C on
             return _fail("interrupted: nothing was left half-written", 1, debug)
         return status if isinstance(status, int) else 0
@@ -128,7 +140,8 @@ def run(arguments: list[str]) -> int:
         if hasattr(
             error, "format_message"
         ):  # the command line itself was wrong, in the words of Typer
-            return _fail(f"{error.format_message()} (see wordsway --help)", 2, debug)
+            command = getattr(getattr(error, "ctx", None), "command_path", None) or "wordsway"
+            return _fail(f"{error.format_message()} (see {command} --help)", 2, debug)
         return _fail(
             f"{type(error).__name__}: {error} (run again with --debug for the traceback)", 1, debug
         )

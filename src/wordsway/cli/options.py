@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.main
-from typer.core import TyperCommand
 
+from wordsway.cli.help import Command, dressed
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ StudyFolder = Annotated[
 ]
 
 
-class MapCommand(TyperCommand):
+class MapCommand(Command):
     """A command on a random map: names and options of all maps come from the registry, which is
     loaded when the command is parsed or its help is shown; `map_options` has their values.
     """
@@ -108,7 +108,7 @@ class MapCommand(TyperCommand):
             if param.name == "map":
                 param.help = f"One of {', '.join(MAPS)}."
             params += [param, *(_registry_options() if param.name == "d" else ())]
-        return params
+        return dressed(params)
 
     def invoke(self, ctx: Any) -> Any:
         names = [option.name for option in _registry_options()]

@@ -9,6 +9,7 @@ import typer
 
 from wordsway.cli import options as opt
 from wordsway.cli.progress import progress_line
+from wordsway.errors import needs
 
 
 def tour_command(
@@ -25,6 +26,7 @@ def tour_command(
     from wordsway.format import format_bytes, format_seconds
     from wordsway.runtime import peak_bytes
 
+    needs("figures", "matplotlib")
     folder = writable(out)
     typer.echo(
         f"How far can one word move a layer? d = {d}, {trials} draws per point, seed {seed}.\n"

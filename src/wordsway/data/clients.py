@@ -26,7 +26,7 @@ from typing import Any
 from wordsway.data.archives import Budget
 from wordsway.data.catalogue import Hub, Kept, Registry
 from wordsway.data.home import sha256
-from wordsway.errors import WordswayError, first_line
+from wordsway.errors import MissingExtraError, WordswayError, first_line, needs
 from wordsway.format import format_bytes
 
 #: progress(bytes so far, bytes in all)
@@ -169,6 +169,10 @@ def hub(source: Hub, folder: Path, budget: Budget, progress: Progress) -> dict[s
     A file without a pinned hash is checked against what the hub promises: SHA-256 of large files,
     git's blob SHA-1 of small ones.
     """
+    try:
+        needs("models", "huggingface_hub")
+    except MissingExtraError as error:  # another source may do without it
+        raise Unreachable(str(error)) from None
     hashes: dict[str, str] = {}
     done = 0
     total = budget.declared

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from wordsway.data.clients import PATIENCE, Unreachable, _open, _within
-from wordsway.errors import WordswayError, first_line
+from wordsway.errors import WordswayError, first_line, needs
 
 #: What a model needs: weights that run nothing when they are opened, and small files beside them.
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
@@ -27,6 +27,7 @@ def is_hub_id(name: str) -> bool:
 
 def hub_folder(name: str) -> Path:
     """The folder of a hub model; out of reach, it says so within seconds."""
+    needs("models", "huggingface_hub")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 

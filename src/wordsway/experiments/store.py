@@ -24,6 +24,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from wordsway.atomic import atomic
+from wordsway.errors import needs
 from wordsway.experiments.job import key_of
 from wordsway.experiments.records import (
     Broken,
@@ -48,6 +49,7 @@ class Store:
     """The finished jobs of a folder. Keys are kept in memory; records are read when asked for."""
 
     def __init__(self, folder: Path | str) -> None:
+        needs("figures", "pyarrow")
         self.folder = Path(folder)
         self.loose: set[str] = set()
         self.packed: dict[str, Path] = {}

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save
 
 from wordsway.atomic import atomic
 from wordsway.data import home
+from wordsway.errors import needs
 
 log = logging.getLogger("wordsway")
 #: Of the numbers and of the files; results record it.
@@ -85,6 +85,9 @@ class Cache:
         """
         if not matrices:
             return
+        needs("models", "safetensors")
+        from safetensors.numpy import save
+
         tensors = {key: np.ascontiguousarray(rows) for key, rows in matrices.items()}
         checksums = {key: zlib.crc32(rows.data) for key, rows in tensors.items()}
         try:

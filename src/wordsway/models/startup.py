@@ -18,6 +18,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from wordsway.errors import needs
 from wordsway.runtime import is_own_process
 
 _COMPILER = "torch._dynamo"
@@ -50,6 +51,7 @@ _STAND_INS: dict[str, dict[str, Any]] = {
 
 def import_transformers() -> Any:
     """The package, with its modelling code; the only door to it."""
+    needs("models", "transformers")
     if "transformers" not in sys.modules and is_own_process():
         with _without_extras(), without_compiler():
             import transformers

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tokenizers import Tokenizer
-
-from wordsway.errors import InputError, first_line
+from wordsway.errors import InputError, first_line, needs
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
 from wordsway.models.startup import import_transformers
 from wordsway.reading import Kind, Reading
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class Reader:
     """
 
     def __init__(self, files: ModelFiles, context: int | None) -> None:
+        needs("models", "tokenizers")
+        from tokenizers import Tokenizer
+
         path = files.folder / "tokenizer.json"
         try:
             self.tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _converted(files)

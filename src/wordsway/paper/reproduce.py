@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordsway.errors import needs
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.job import Job
 from wordsway.experiments.run import Machines, Tally, run_jobs
@@ -106,6 +107,7 @@ def reproduce(
     workers, cluster, memory : as in `sweep`; ``command`` is shown on the page
     """
     chosen = choose(figures)
+    needs("figures", "matplotlib", "pyarrow")
     machines = Machines(workers, cluster, memory)
     folder = writable(Path(out))
     store = Store(folder / "store")

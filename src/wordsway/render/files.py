@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from wordsway.atomic import atomic
-from wordsway.errors import InputError
+from wordsway.errors import InputError, needs
 from wordsway.result import Result
 
 #: The medium that writes an ending: a module of this room with ``save(result, path, kind)``.
@@ -26,8 +26,12 @@ WRITERS = {
 }
 
 
+#: What a medium, or an ending, needs beyond the core.
+LIBRARIES = {"plot": "matplotlib", ".parquet": "pyarrow"}
+
+
 def ending_of(path: Path) -> str:
-    """The ending of a name, if it is one that can be written."""
+    """The ending of a name, if it is one that can be written here."""
     ending = path.suffix.lower()
     if ending not in WRITERS:
         raise InputError(
@@ -35,11 +39,15 @@ def ending_of(path: Path) -> str:
             repr(path.name),
             "choose one of these endings",
         )
+    for wanted in {ending, WRITERS[ending]} & set(LIBRARIES):
+        needs("figures", LIBRARIES[wanted])
     return ending
 
 
 def medium(name: str) -> ModuleType:
     """A medium of this room, loaded by its name."""
+    if name in LIBRARIES:
+        needs("figures", LIBRARIES[name])
     return import_module(f"{__package__}.{name}")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from wordsway.errors import InputError, first_line
+from wordsway.errors import InputError, first_line, needs
 from wordsway.text.columns import Columns, Row, checked_text
 
 #: The largest page, unpacked: writers make pages of about a megabyte, and a text has at most a
@@ -27,6 +27,7 @@ HEADER = 1 << 16
 
 def parquet_rows(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
     """The rows of a Parquet file: (where, text, label or None)."""
+    needs("models", "pyarrow")
     import pyarrow
     import pyarrow.parquet
 

@@ -1,0 +1,141 @@
+"""The core stays small: what belongs to an extra is asked for at the door, by name."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tools.dist import REMEDIES, ROOT, WORKS, attempt
+
+PACKAGE = ROOT / "src" / "wordsway"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = {
+    extra: {re.split(r"[><=\[]", line)[0].replace("-", "_") for line in lines}
+    for extra, lines in PROJECT["optional-dependencies"].items()
+    if extra not in ("all", "dev", "docs")
+}
+CORE = {re.split("[><=]", line)[0].replace("-", "_") for line in PROJECT["dependencies"]}
+#: What may be imported at the top of a module, since only a door with `needs` leads there.
+BEHIND_A_DOOR = {"matplotlib": "render/plot/", "transformers": "models/"}
+
+
+def test_all_names_every_extra_and_no_extra_repeats_the_core():
+    every = PROJECT["optional-dependencies"]["all"][0]
+    assert set(re.findall(r"\w+", every.partition("[")[2])) == set(EXTRAS)
+    assert not CORE & set.union(*EXTRAS.values())
+
+
+def runs(tree: ast.Module) -> list[tuple[str, bool]]:
+    """The libraries that a module imports while it runs, each with whether `needs` stands before it
+    in the same function.
+    """
+    found = []
+
+    def visit(node: ast.AST, guarded: set[str]) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            return
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            guarded = {
+                str(argument.value)
+                for call in ast.walk(node)
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "needs"
+                for argument in call.args[1:]
+                if isinstance(argument, ast.Constant)
+            }
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        found.extend((name.split(".")[0], name.split(".")[0] in guarded) for name in names)
+        for child in ast.iter_child_nodes(node):
+            visit(child, guarded)
+
+    visit(tree, set())
+    return found
+
+
+#: Functions that run only behind another function's door, in the same module.
+INNER = {
+    ("data/clients.py", "huggingface_hub"),
+    ("experiments/dask_cluster.py", "distributed"),
+    ("experiments/records.py", "pyarrow"),
+    ("experiments/store.py", "pyarrow"),
+}
+
+
+def test_every_import_of_an_extra_stands_behind_needs():
+    libraries = set.union(*EXTRAS.values()) - {"fastapi", "uvicorn"}
+    seen = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = str(path.relative_to(PACKAGE))
+        for library, guarded in runs(ast.parse(path.read_text())):
+            if library not in libraries:
+                continue
+            seen.add(library)
+            behind = place.startswith(BEHIND_A_DOOR.get(library, "nowhere"))
+            assert guarded or behind or (place, library) in INNER, f"{place} imports {library}"
+    assert {"transformers", "matplotlib", "pyarrow", "distributed", "tokenizers"} <= seen
+
+
+def test_needs_names_an_extra_that_brings_the_library():
+    count = 0
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "needs":
+                extra, *wanted = (getattr(argument, "value", None) for argument in node.args)
+                for library in wanted:
+                    if isinstance(library, str):
+                        count += 1
+                        assert library in EXTRAS[extra], f"{path.name}: {extra} has no {library}"
+    assert count >= 8
+
+
+BLOCKED = """
+import sys
+for name in {names}:
+    sys.modules[name] = None
+sys.argv = ["wordsway", *sys.argv[1:]]
+from wordsway.cli.app import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_without_extras_the_core_works_and_each_absence_says_what_to_install(tmp_path, capsys):
+    """As `make dist` tries it in an empty environment, here with the libraries hidden."""
+    hidden = sorted(set.union(*EXTRAS.values()))
+    python = tmp_path / "python"
+    (tmp_path / "main.py").write_text(BLOCKED.format(names=hidden))
+    python.write_text(
+        "#!/bin/sh\n"
+        f'export PYTHONPATH="{PACKAGE.parent}"\n'
+        f'if [ "$1" = "-m" ]; then shift 2; exec "{sys.executable}" "{tmp_path}/main.py" "$@"; fi\n'
+        f'exec "{sys.executable}" "$@"\n'
+    )
+    python.chmod(0o755)
+    attempt(python, tmp_path)
+    shown = capsys.readouterr().out
+    assert shown.count(": 0") >= len(WORKS) and shown.count(": 1, ") == len(REMEDIES)
+
+
+def test_a_module_can_be_run():
+    done = subprocess.run(
+        [sys.executable, "-m", "wordsway", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.stdout.startswith("wordsway ")
+
+
+def test_the_citation_has_the_version_of_the_code():
+    from wordsway.version import __version__
+
+    told = Path(ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {__version__}\n" in told

@@ -1,0 +1,164 @@
+"""A wheel and a source archive that are the same bytes whoever builds them, and proof that the
+wheel works: installed without extras into an empty environment, with what it does there and what it
+says about each extra that is missing.
+
+    python -m tools.dist            build twice, compare, install, try
+    python -m tools.dist --build    build twice and compare
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "dist"
+
+#: A user's script, run in the empty environment; `smoke` checks what it prints.
+SCRIPT = """
+import wordsway as ws
+X = ws.Sample.gaussian(n=12, d=16, seed=0)
+s = ws.sensitivity(ws.RAF(d=16, seed=1), X, positions=0, seed=2)
+assert s.lower <= s.upper and s.frame().shape[0] == 1
+print(f"{s.lower:.3f} <= S <= {s.upper:.3f}")
+"""
+
+#: What works without extras; and what does not, with the extra that its one line has to name.
+WORKS = (
+    ["--version"],
+    ["--help"],
+    ["measure", "--help"],
+    ["words", "--help"],
+    ["measure", "--map", "raf", "--n", "12", "--d", "16", "--json"],
+    ["learn", "--map", "raf", "--n", "8", "--d", "12", "--train", "6"],
+    ["data", "list"],
+)
+REMEDIES = (
+    (["words", "I love her much", "--model", "{model}"], "models"),
+    (["words", "I love her much", "--out", "words.png"], "figures"),
+    (["reproduce", "2-left", "--quick"], "figures"),
+    (["sweep", "{grid}", "--out", "grid"], "figures"),
+    (["tour"], "figures"),
+)
+GRID = """
+trials = 1
+[[grid]]
+map = "raf"
+n = 8
+d = 12
+"""
+
+
+def epoch() -> str:
+    """The time of the last commit, or a fixed one outside a checkout."""
+    told = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True
+    )
+    return os.environ.get("SOURCE_DATE_EPOCH") or told.stdout.strip() or "1700000000"
+
+
+def repack(archive: Path, when: int) -> None:
+    """The same members in order of their names, with one owner and one time."""
+    with tarfile.open(archive) as old:
+        members = sorted(old.getmembers(), key=lambda member: member.name)
+        contents = {m.name: file.read() for m in members if (file := old.extractfile(m))}
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as new:
+        for member in members:
+            member.mtime, member.uid, member.gid = when, 0, 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.pax_headers = {}
+            content = contents.get(member.name)
+            new.addfile(member, None if content is None else io.BytesIO(content))
+    archive.write_bytes(gzip.compress(plain.getvalue(), mtime=when))
+
+
+def build(folder: Path) -> dict[str, str]:
+    """Wheel and source archive into ``folder``; SHA-256 by name."""
+    when = epoch()
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(
+        command, env=os.environ | {"SOURCE_DATE_EPOCH": when}, capture_output=True, text=True
+    )
+    if done.returncode:
+        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+    for archive in folder.glob("*.tar.gz"):
+        repack(archive, int(when))
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+def built_twice() -> list[Path]:
+    """Both archives in dist/, once a second build gave the same bytes."""
+    OUT.mkdir(exist_ok=True)
+    for old in OUT.iterdir():
+        old.unlink()
+    first = build(OUT)
+    with tempfile.TemporaryDirectory() as folder:
+        second = build(Path(folder))
+    if first != second:
+        sys.exit(f"two builds differ: {first} and {second}")
+    for name, digest in first.items():
+        print(f"{digest}  {name}  {(OUT / name).stat().st_size / 1e6:.2f} MB, twice the same")
+    return [OUT / name for name in first]
+
+
+def smoke(wheel: Path) -> None:
+    """Install into an empty environment, without extras, and try."""
+    with tempfile.TemporaryDirectory() as place:
+        room = Path(place)
+        venv.create(room / "env", with_pip=True)
+        python = room / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+        pip = [str(python), "-m", "pip", "install", "--quiet"]
+        pip += ["--constraint", str(ROOT / "constraints.txt")]
+        subprocess.run([*pip, "torch"], check=True)
+        subprocess.run([*pip, str(wheel)], check=True)
+        attempt(python, room)
+
+
+def attempt(python: Path, room: Path) -> None:
+    """What works, and what says what to install; ``python`` has wordsway and no extras."""
+    model, grid = room / "model", room / "grid.toml"
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text('{"model_type": "bert"}')
+    (model / "model.safetensors").write_bytes(b"")
+    (model / "tokenizer.json").write_text("{}")
+    grid.write_text(GRID)
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"HOME": str(room)}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(python), *arguments], cwd=room, env=env, capture_output=True, text=True
+        )
+
+    script = run("-c", SCRIPT)
+    print("import and sensitivity:", script.stdout.strip() or script.stderr)
+    failures = [] if script.returncode == 0 else ["the script failed"]
+    for words in WORKS:
+        done = run("-m", "wordsway", *words)
+        print(f"wordsway {' '.join(words)}: {done.returncode}")
+        if done.returncode:
+            failures.append(f"{words}: {done.stderr}")
+    for words, extra in REMEDIES:
+        filled = [word.format(model=model, grid=grid) for word in words]
+        done = run("-m", "wordsway", *filled)
+        lines = done.stderr.strip().splitlines()
+        print(f"wordsway {' '.join(words)}: {done.returncode}, {lines[-1:]}")
+        if done.returncode != 1 or len(lines) != 1 or f"'wordsway[{extra}]'" not in lines[0]:
+            failures.append(f"{words}: {done.stdout} {done.stderr}")
+    if failures:
+        sys.exit("\n".join(failures))
+
+
+if __name__ == "__main__":
+    archives = built_twice()
+    if "--build" not in sys.argv:
+        smoke(next(path for path in archives if path.suffix == ".whl"))
