@@ -155,7 +155,7 @@ def _curve(count: int) -> dict[str, Any]:
     for text in texts_of(probe, count, SENTENCE):
         prepared = probe.read(text)
         chosen = list(prepared.words)[:3]
-        found = words(text, probe, tiers=("curve",), only=[word.index for word in chosen])
+        found = words(text, probe, tiers=("curve",), word=[word.index for word in chosen])
         target = target_of(probe, prepared, "last")
         room = room_for(probe, prepared.n, target.layer, MEMORY)
         blocks = Blocks(prepared, chosen, 1.0)
@@ -179,7 +179,7 @@ def _ceiling(count: int) -> dict[str, Any]:
         probe = Probe(name)
         ratios = []
         for text in texts_of(probe, count, SENTENCE)[: count if name == "minilm" else 2]:
-            some = words(text, probe, tiers=("curve",), only=[2, 4])
+            some = words(text, probe, tiers=("curve",), word=[2, 4])
             ratios += [(word.upper or 0.0) / (word.sensitivity or 1.0) for word in some.words]
         found[name] = {"median": statistics.median(ratios), "words": len(ratios)}
     return found

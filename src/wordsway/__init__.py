@@ -1,10 +1,26 @@
 """wordsway: how far can one word sway a layer?
 
+Two halves, one question. *Random maps*, where the answer is an interval with a certificate:
+
 >>> import wordsway as ws
 >>> X = ws.Sample.gaussian(n=12, d=16, seed=0)
 >>> s = ws.sensitivity(ws.RAF(d=16, seed=1), X, positions=[0, 5], seed=2)
 >>> s.lower <= s.upper, s.certificate
 (True, 'exact')
+
+*Real models*, where each number is determined or comes with its error::
+
+    ws.words("I love her much").show()                  # how far each word moves MiniLM
+    ws.swap("I love her much", "much").show()           # which real word would do it
+    ws.audit(["minilm", "mpnet"], quick=True).show()    # does it notice the word that matters?
+
+| to | random maps | real models |
+|---|---|---|
+| measure | `sensitivity`, `measure`, `learn`, `tour` | `words`, `swap`, `attention`, `attract` |
+| compare | `sweep`, `reproduce`, `forecast` | `compare`, `pairs`, `audit` |
+
+Every verb returns a result: `show()`, `frame()`, `to_json()`, `save("x.html")`, and it is a
+sequence of its words, trials or rows.
 
 Names are loaded when they are first used, so that what needs no numbers (``wordsway data``,
 ``--help``) starts at once.
@@ -21,14 +37,18 @@ from wordsway.version import __version__
 if TYPE_CHECKING:
     from wordsway.audit.audit import audit
     from wordsway.audit.pairs import pairs
-    from wordsway.audit.pairs_result import Pairs
-    from wordsway.audit.result import Audit
-    from wordsway.errors import InputError, MemoryBudgetError, WordswayError
+    from wordsway.audit.pairs_result import Pair, Pairs
+    from wordsway.audit.result import Audit, ModelAudit
+    from wordsway.chart import Chart
+    from wordsway.data.listing import Catalogue
+    from wordsway.errors import InputError, MemoryBudgetError, MissingExtraError, WordswayError
     from wordsway.experiments.corpus_texts import paper_samples
-    from wordsway.experiments.forecast import Forecast, forecast
+    from wordsway.experiments.corpus_words import CorpusWords
+    from wordsway.experiments.forecast import Forecast, SweepForecast, forecast
     from wordsway.experiments.lessons import Lessons, learning_trials
-    from wordsway.experiments.measure import Measurement, measure
+    from wordsway.experiments.measure import Measurement, Trial, measure
     from wordsway.experiments.request import LearningOptions, Request
+    from wordsway.experiments.spec import Study
     from wordsway.experiments.sweep import Sweep, sweep
     from wordsway.experiments.texts import TextOptions
     from wordsway.experiments.tour import Tour, tour
@@ -53,24 +73,29 @@ if TYPE_CHECKING:
     from wordsway.models.probe import Probe
     from wordsway.optimize.plan import Plan
     from wordsway.paper.reproduce import Reproduction, reproduce
-    from wordsway.probing.attention import attention
-    from wordsway.probing.attract import attract
-    from wordsway.probing.compare import compare
-    from wordsway.probing.results import Swaps, Words
+    from wordsway.probing.attention import AttentionMap, AttentionMaps, attention
+    from wordsway.probing.attract import Attracted, attract
+    from wordsway.probing.compare import Comparison, LayerChange, compare
+    from wordsway.probing.results import Swap, Swaps, Words, WordSway
     from wordsway.probing.swap import swap
     from wordsway.probing.words import words
     from wordsway.reading import Reading, Token, Word
+    from wordsway.result import Result
     from wordsway.sample import Sample
     from wordsway.sensitivity import Sensitivity, WordSensitivity, sensitivity
     from wordsway.text import Corpus, Text, corpus, draw
 
 #: Where each name lives.
 _MODULES = {
+    "experiments.spec": ("Study",),
+    "chart": ("Chart",),
+    "data.listing": ("Catalogue",),
+    "experiments.corpus_words": ("CorpusWords",),
     "audit.audit": ("audit",),
     "audit.pairs": ("pairs",),
-    "audit.result": ("Audit",),
-    "audit.pairs_result": ("Pairs",),
-    "errors": ("InputError", "MemoryBudgetError", "WordswayError"),
+    "audit.result": ("Audit", "ModelAudit"),
+    "audit.pairs_result": ("Pair", "Pairs"),
+    "errors": ("InputError", "MemoryBudgetError", "MissingExtraError", "WordswayError"),
     "gaussian": ("GaussianMatrix", "TokenMatrix"),
     "learning.learn": ("Learned", "Learning", "learn"),
     "maps": (
@@ -90,20 +115,20 @@ _MODULES = {
     ),
     "models": ("Embedder",),
     "optimize.plan": ("Plan",),
-    "probing.attention": ("attention",),
-    "probing.attract": ("attract",),
-    "probing.compare": ("compare",),
+    "probing.attention": ("AttentionMap", "AttentionMaps", "attention"),
+    "probing.attract": ("Attracted", "attract"),
+    "probing.compare": ("Comparison", "LayerChange", "compare"),
     "models.probe": ("Probe",),
-    "probing.results": ("Swaps", "Words"),
+    "probing.results": ("Swap", "Swaps", "WordSway", "Words"),
     "probing.swap": ("swap",),
     "probing.words": ("words",),
     "reading": ("Reading", "Token", "Word"),
     "result": ("Result",),
     "sample": ("Sample",),
     "experiments.corpus_texts": ("paper_samples",),
-    "experiments.forecast": ("Forecast", "forecast"),
+    "experiments.forecast": ("Forecast", "SweepForecast", "forecast"),
     "experiments.lessons": ("Lessons", "learning_trials"),
-    "experiments.measure": ("Measurement", "measure"),
+    "experiments.measure": ("Measurement", "Trial", "measure"),
     "experiments.request": ("LearningOptions", "Request"),
     "experiments.sweep": ("Sweep", "sweep"),
     "experiments.texts": ("TextOptions",),
@@ -119,19 +144,30 @@ __all__ = [
     "RAF",
     "RF",
     "Activation",
+    "AttentionMap",
+    "AttentionMaps",
+    "Attracted",
     "Audit",
+    "Catalogue",
+    "Chart",
+    "Comparison",
     "Corpus",
+    "CorpusWords",
     "Embedder",
     "FeatureMap",
     "Forecast",
     "GaussianMatrix",
     "InputError",
+    "LayerChange",
     "Learned",
     "Learning",
     "LearningOptions",
     "Lessons",
     "Measurement",
     "MemoryBudgetError",
+    "MissingExtraError",
+    "ModelAudit",
+    "Pair",
     "Pairs",
     "Plan",
     "Probe",
@@ -142,16 +178,21 @@ __all__ = [
     "Result",
     "Sample",
     "Sensitivity",
+    "Study",
+    "Swap",
     "Swaps",
     "Sweep",
+    "SweepForecast",
     "Text",
     "TextOptions",
     "Token",
     "TokenMatrix",
     "Tour",
+    "Trial",
     "View",
     "Word",
     "WordSensitivity",
+    "WordSway",
     "Words",
     "WordswayError",
     "__version__",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from functools import wraps
 from importlib.util import find_spec
+from typing import Any, ParamSpec, TypeVar
+
+Options = ParamSpec("Options")
+Answer = TypeVar("Answer")
 
 
 class WordswayError(Exception):
@@ -60,3 +67,31 @@ def first_line(error: object, limit: int = 200) -> str:
     """
     lines = str(error).strip().splitlines()
     return (lines[0].strip() if lines else type(error).__name__)[:limit]
+
+
+def renamed(**names: str) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:
+    """A verb whose keywords have new names: the old ones work, with a DeprecationWarning.
+
+    >>> @renamed(colour="color")
+    ... def paint(color): return color
+    >>> with warnings.catch_warnings(record=True):
+    ...     paint(colour="red")
+    'red'
+    """
+
+    def around(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
+        @wraps(verb)
+        def wrapper(*arguments: Any, **options: Any) -> Answer:
+            for old, new in names.items():
+                if old in options:
+                    warnings.warn(
+                        f"{verb.__name__}({old}=…) is now {new}=…",
+                        DeprecationWarning,
+                        stacklevel=2,
+                    )
+                    options[new] = options.pop(old)
+            return verb(*arguments, **options)
+
+        return wrapper
+
+    return around

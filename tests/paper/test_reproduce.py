@@ -97,7 +97,7 @@ def test_a_measurement_of_version_0_1_0_is_read_again(
     figure = AttractedAttention()
     here = data.present("minilm")
     assert here is not None
-    payload = attract(figure.text, figure.row, "minilm", head=figure.head, seed=0).to_dict()
+    payload = attract(figure.text, token=figure.row, head=figure.head, seed=0).to_dict()
     plain = ["3.4", "attracted", [figure.text], figure.row, figure.head, "minilm", here.digest]
     key = hashlib.sha256(json.dumps([*plain, 0, 1]).encode()).hexdigest()
     (tmp_path / "3.4.json").write_text(json.dumps(payload | {"key": key}))

@@ -124,7 +124,7 @@ def test_the_search_is_as_good_as_plain_ascent(folders):
     """
     probe = Probe(folders["bert"])
     prepared = probe.read(TEXT)
-    result = words(TEXT, probe, tiers=("curve",), only=[1, 5])
+    result = words(TEXT, probe, tiers=("curve",), word=[1, 5])
     base = probe.layers.every(prepared.embeds[None])[-1].detach()
     for one in result.words:
         best = 0.0
@@ -173,9 +173,9 @@ def test_half_precision_stays_in_the_ball(folders):
 
 
 def test_layers_behind_and_at_the_input(bert):
-    at_words = words(TEXT, bert, layer="input", only=["good"])
+    at_words = words(TEXT, bert, layer="input", word=["good"])
     assert at_words.layer == 0 and at_words.words[0].profile[0] > 0
-    at_input = words(TEXT, bert, layer=1, at="input", only=["good"], tiers=("local",))
+    at_input = words(TEXT, bert, layer=1, at="input", word=["good"], tiers=("local",))
     embeds = bert.read(TEXT, "input").embeds
     expected = float(at_input.words[0].delta.norm() / embeds.norm())
     assert at_input.words[0].profile[0] == pytest.approx(expected, rel=1e-5)
@@ -186,7 +186,7 @@ def test_layers_behind_and_at_the_input(bert):
 def test_small_moves_are_linear(bert):
     """S(ρ)/ρ settles as ρ → 0: the reach is what it says."""
     small, smaller = (
-        words(TEXT, bert, only=[1], reach=reach, seed=1).words[0] for reach in (1e-2, 1e-3)
+        words(TEXT, bert, word=[1], reach=reach, seed=1).words[0] for reach in (1e-2, 1e-3)
     )
     assert small.radius == pytest.approx(10 * smaller.radius)
     assert small.sensitivity == pytest.approx(10 * smaller.sensitivity, rel=0.05)
@@ -377,7 +377,7 @@ def test_the_pull_is_the_formula(folders):
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_attraction_attracts(folders, name):
     """The attention that other tokens pay to the moved one grows, on every architecture."""
-    found = attract(TEXT, 3, Probe(folders[name], eager=True))
+    found = attract(TEXT, model=Probe(folders[name], eager=True), token=3)
     n = len(found.tokens)
     others = [j for j in range(n) if j != 3]
     before, after = (sum(matrix[j][3] for j in others) for matrix in (found.before, found.after))
@@ -394,7 +394,7 @@ def test_attraction_beats_noise_in_minilm():
         "When the committee met again in the spring, nobody expected the old bridge "
         "to be the first item on the list. "
     ) * 9
-    found = attract(text, 42, "minilm", draws=4)
+    found = attract(text, model="minilm", token=42, draws=4)
     assert 190 < len(found.tokens) < 230
     assert all(factor > 3 for factor in found.factors[1:4]), found.factors
     plain = Probe("minilm")
@@ -402,9 +402,9 @@ def test_attraction_beats_noise_in_minilm():
         "a word by its spelling, a probe of any kind"
     )
     with pytest.raises(InputError, match="a head, 0 to 11"):
-        attract("the film", 1, Probe("minilm", eager=True), head=13)
+        attract("the film", model=Probe("minilm", eager=True), token=1, head=13)
     with pytest.raises(InputError, match="a token between"):
-        attract("the film", 99, Probe("minilm", eager=True))
+        attract("the film", model=Probe("minilm", eager=True), token=99)
 
 
 def test_a_word_of_several_tokens_attracts_as_one_block(minilm):
@@ -438,13 +438,13 @@ def test_requests_that_no_search_can_answer(minilm, capsys):
         with pytest.raises(InputError, match="a reach"):
             words("the film", minilm, reach=reach)
         with pytest.raises(InputError, match="a reach"):
-            attract("the film", 1, minilm, reach=reach)
+            attract("the film", model=minilm, token=1, reach=reach)
     with pytest.raises(MemoryBudgetError, match="raise the budget"):
         words("the film was good " * 40, minilm, memory=2**20)
     with pytest.raises(InputError, match="at least 1 MiB"):
         words("the film", minilm, memory=1000)
     with pytest.raises(InputError, match="a head, 0 to 11"):
-        attract("the film", 1, minilm, head="²")
+        attract("the film", model=minilm, token=1, head="²")
 
 
 def test_forecasts_count_what_was_asked_for(minilm):
@@ -461,7 +461,7 @@ def test_forecasts_count_what_was_asked_for(minilm):
 def test_the_last_token_of_a_causal_model_attracts_nobody(folders):
     probe = Probe(folders["gpt2"], eager=True)
     with pytest.raises(WordswayError, match="no other token can look"):
-        attract(TEXT, probe.read(TEXT).n - 1, probe)
+        attract(TEXT, model=probe, token=probe.read(TEXT).n - 1)
 
 
 # The command line

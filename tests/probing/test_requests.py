@@ -64,7 +64,7 @@ def test_a_spelling_that_occurs_wins_over_a_number(bert: Probe, capsys: Any) -> 
     prepared = bert.read(NUMBERS)
     assert prepared.word("5").text == "5" and prepared.word(5).text == ","
     assert prepared.word("3").text == "was", "no such spelling: a number"
-    assert words(NUMBERS, bert, only=["5"], tiers=["mean-local"]).words[0].index == 2
+    assert words(NUMBERS, bert, word=["5"], tiers=["mean-local"]).words[0].index == 2
     folder = str(bert.source)
     base = ["swap", NUMBERS, "--model", folder, "--json", "--kind", "all"]
     assert run([*base, "--word", "5"]) == 0

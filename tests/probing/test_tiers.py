@@ -158,7 +158,7 @@ def test_a_pooled_embedding_and_distributions_have_ceilings(probes: dict[str, Pr
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "albert", "llama"])
 def test_the_curve_begins_linearly_and_never_falls(probes: dict[str, Probe], name: str) -> None:
-    result = words(TEXT, probes[name], tiers=("local", "curve"), only=[1, 5], seed=4)
+    result = words(TEXT, probes[name], tiers=("local", "curve"), word=[1, 5], seed=4)
     for word in result.words:
         assert word.curve is not None and word.local is not None
         assert [point.reach for point in word.curve] == list(REACHES)
@@ -291,7 +291,7 @@ def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Prob
     first, second = result.words[1].real, result.words[3].real
     assert first is not None and second is not None
     assert len(set(first.words) & set(second.words)) >= 6
-    alone = words(TEXT, probes["bert"], tiers=("real-words",), draws=8, only=[3]).words[0]
+    alone = words(TEXT, probes["bert"], tiers=("real-words",), draws=8, word=[3]).words[0]
     assert alone.real == second, "whatever the company"
 
 
@@ -353,7 +353,7 @@ def test_numbers_do_not_depend_on_company_or_batches(folders: dict[str, Path]) -
     tiers = ("mean-local", "local", "curve")
     together = words(TEXT, probe, tiers=tiers, effort=0.2)
     for index in (1, 5):
-        alone = words(TEXT, probe, tiers=tiers, effort=0.2, only=[index]).words[0]
+        alone = words(TEXT, probe, tiers=tiers, effort=0.2, word=[index]).words[0]
         other = together.words[index]
         for name in ("mean_local", "local", "sensitivity"):
             assert getattr(alone, name) == pytest.approx(getattr(other, name), rel=1e-6), name

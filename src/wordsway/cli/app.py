@@ -15,10 +15,11 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.attention import attention_command
+from wordsway.cli.attract import attract_command
 from wordsway.cli.audit import audit_command
 from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
-from wordsway.cli.help import COMMON, dress
+from wordsway.cli.help import Group, dress
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
 from wordsway.cli.options import MapCommand
@@ -35,6 +36,7 @@ from wordsway.version import __version__
 
 app = typer.Typer(
     name="wordsway",
+    cls=Group,
     help="How far can one word sway a layer? Word sensitivity as an interval: attained, certified.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -47,6 +49,7 @@ app.command("tour")(tour_command)
 app.command("words")(words_command)
 app.command("swap")(swap_command)
 app.command("attention")(attention_command)
+app.command("attract")(attract_command)
 app.command("compare")(compare_command)
 app.command("pairs")(pairs_command)
 app.command("audit")(audit_command)
@@ -66,20 +69,16 @@ def common(
         bool,
         typer.Option(
             "--debug",
-            metavar="",
             help="Show a traceback when something fails.",
-            rich_help_panel=COMMON,
         ),
     ] = False,
     version: Annotated[
         bool,
         typer.Option(
             "--version",
-            metavar="",
             callback=_version,
             is_eager=True,
             help="Print the version and exit.",
-            rich_help_panel=COMMON,
         ),
     ] = False,
 ) -> None:

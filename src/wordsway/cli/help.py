@@ -10,7 +10,7 @@ import inspect
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 #: Groups in the order in which they are shown, and the options that are in them.
 PANELS = {
@@ -24,6 +24,15 @@ PANELS = {
     "Result": "json html out deltas forecast",
 }
 _PANEL = {name: panel for panel, names in PANELS.items() for name in names.split()}
+#: Commands in the order in which they are shown.
+COMMANDS = {
+    "Random maps": "measure learn tour sweep reproduce",
+    "Real models": "words swap attention attract compare",
+    "Does it notice the word that matters?": "pairs audit",
+    "Pages": "serve playground",
+    "Corpora and models": "data",
+}
+_COMMAND = {name: panel for panel, names in COMMANDS.items() for name in names.split()}
 #: Whatever is in no group, and what every command has.
 REST, COMMON = "How", "Common"
 _KINDS = (("int", "NUMBER"), ("float", "NUMBER"), ("Path", "PATH"), ("path", "PATH"))
@@ -72,6 +81,17 @@ class Command(TyperCommand):
         return dressed(super().get_params(ctx))
 
 
+class Group(TyperGroup):
+    """A group of commands whose own options are in groups, too."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return dressed(super().get_params(ctx))
+
+
+def _order(name: str | None) -> int:
+    return [*_COMMAND, name].index(name)
+
+
 def unwrapped(text: str) -> str:
     """Paragraphs as lines: the terminal breaks them where it is full.
 
@@ -83,11 +103,14 @@ def unwrapped(text: str) -> str:
 
 def dress(app: typer.Typer) -> None:
     """Every command of an application, and of those inside it, that has no class of its own."""
+    app.registered_commands.sort(key=lambda command: _order(command.name))
     for command in app.registered_commands:
         if command.cls in (None, TyperCommand):
             command.cls = Command
+        command.rich_help_panel = _COMMAND.get(str(command.name), "Commands")
         told = inspect.getdoc(command.callback) if command.help is None else command.help
         command.help = unwrapped(told or "")
     for group in app.registered_groups:
+        group.rich_help_panel = _COMMAND.get(str(group.name), "Commands")
         if group.typer_instance is not None:
             dress(group.typer_instance)

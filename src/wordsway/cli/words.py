@@ -125,7 +125,7 @@ def words_command(
         typer.Option(
             "--out",
             help="Also write a view: .html .svg .png .pdf .json .csv .parquet; with --data a "
-            "folder.",
+            "folder, out/words by default.",
         ),
     ] = None,
     deltas: Annotated[

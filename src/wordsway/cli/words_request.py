@@ -69,7 +69,7 @@ class Request:
             target=self.target,
             tiers=self.tiers,
             colour=self.colour,
-            only=self.only,
+            word=self.only,
             reach=self.reach,
             at=self.at,
             scaling=self.scaling,

@@ -24,11 +24,18 @@ from wordsway.result import Result
 
 #: What tells these jobs from others; what stored outputs mean (raise it when they change).
 KIND, VERSION = "probe", 1
+
+
+def _attract_row(*, row: int, **how: Any) -> Attracted:
+    """`attract` with the name that jobs of all versions have for the token."""
+    return attract(token=row, **how)
+
+
 #: The verbs, and what they return.
 VERBS: dict[str, tuple[Callable[..., Result], type[Result]]] = {
     "attention": (attention, Attention),
     "compare": (compare, Comparison),
-    "attract": (attract, Attracted),
+    "attract": (_attract_row, Attracted),
 }
 #: Passes of a model over a few hundred tokens that such a measurement takes, about.
 TOKENS = 20_000

@@ -138,6 +138,10 @@ class Attention(SequenceResult[AttentionMap], items="texts", brief="name model")
         return pandas.DataFrame(rows).astype({"row_word": "Int64", "column_word": "Int64"})
 
 
+#: Its public name: `wordsway.Attention` is a map.
+AttentionMaps = Attention
+
+
 def attention(
     text_a: str,
     text_b: str | None = None,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError
+from wordsway.errors import InputError, WordswayError, renamed
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.inputs import check_reach, check_text
 from wordsway.probing.memory import MEMORY
@@ -109,11 +109,13 @@ class Attracted(Result, brief="rows head reach drawn model"):
         )
 
 
+@renamed(row="word")
 def attract(
     text: str,
-    row: int | str,
+    word: int | str | None = None,
     model: str | Probe = "minilm",
     *,
+    token: int | None = None,
     head: int | str = "all",
     reach: float = 1.0,
     seed: int = 0,
@@ -129,21 +131,21 @@ def attract(
     check_reach(reach)
     probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
     prepared = probe.read(text, "input")
-    rows = prepared.word(row).rows if isinstance(row, str) else (row,)
+    rows = prepared.word(word).rows if word is not None else (int(token or 0),)
     if not 0 <= rows[0] < prepared.n:
         raise InputError(
             f"a token between 0 and {prepared.n - 1}",
-            row,
+            token,
             "count tokens from 0, special ones included",
         )
     heads = _heads(probe, prepared, head)
-    word = Word(0, "", 0, 0, rows)
+    moving = Word(0, "", 0, 0, rows)
     delta = torch.stack([pull(probe, prepared, one, heads, rows) for one in rows])
-    delta *= reach * prepared.radius(word) / delta.norm()
+    delta *= reach * prepared.radius(moving) / delta.norm()
     noise = generator(seed, "attract", rows[0])
     blows = torch.randn(draws, *delta.shape, generator=noise).to(delta)
     blows *= (delta.norm() / blows.flatten(1).norm(dim=1))[:, None, None]
-    changes = profiles(probe, prepared, [word] * (1 + draws), [delta, *blows], MEMORY)
+    changes = profiles(probe, prepared, [moving] * (1 + draws), [delta, *blows], MEMORY)
     mean = torch.tensor(changes[1:], dtype=torch.float64).mean(0).tolist()
     with torch.no_grad():
         moved = prepared.embeds.clone()

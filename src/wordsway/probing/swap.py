@@ -53,7 +53,8 @@ def swap(
     word: int | str | None = None,
     model: str | Probe = "minilm",
     *,
-    target: int | str = "last",
+    layer: int | str = "last",
+    target: int | str = "layer",
     top: int = 10,
     kind: str = "words",
     keep_case: bool = True,
@@ -74,8 +75,9 @@ def swap(
     Parameters
     ----------
     word : by its number (from 0) or spelling; the last word by default
-    target : a layer ("last" or a number), "all", "pooled", "cosine", "logits" of a classifier or
-        "next-token" of a causal model
+    layer : the layer whose hidden states are judged: 0 … L, "input" or "last"
+    target : "layer", or "all" layers, "pooled", "cosine", "logits" of a classifier or "next-token"
+        of a causal model; a layer's name is understood here, too
     kind : "words" (whole, alphabetic, two letters or more) or "all" whole pieces of the vocabulary
     keep_case : capitalise as the word in the text is
     among : candidates of your own instead of the vocabulary; words of several tokens are welcome
@@ -91,7 +93,7 @@ def swap(
     probe = model if isinstance(model, Probe) else Probe(model)
     prepared = probe.read(text)
     place = _last(prepared) if word is None else prepared.word(word)
-    judged = target_of(probe, prepared, target, scaling)
+    judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
     found = candidates(probe, prepared, place, kind=kind, keep_case=keep_case, among=among)
     chances: dict[str, float] = {}
     how = None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from wordsway.errors import InputError, positive
+from wordsway.errors import InputError, positive, renamed
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.heads import labels_of
 from wordsway.probing.inputs import check, check_text
@@ -30,6 +30,7 @@ from wordsway.result import versions
 from wordsway.runtime import peak_bytes
 
 
+@renamed(only="word")
 def words(
     text: str,
     model: str | Probe = "minilm",
@@ -38,7 +39,7 @@ def words(
     target: str = "layer",
     tiers: Sequence[str] | None = None,
     colour: str | None = None,
-    only: Sequence[int | str] | None = None,
+    word: int | str | Sequence[int | str] | None = None,
     reach: float | None = None,
     at: str = "words",
     scaling: str = "auto",
@@ -63,7 +64,7 @@ def words(
         a few seconds
     colour : the tier that words are coloured and ordered by; by default real words where all have
         them, else mean local
-    only : words to ask about, by number (from 0) or spelling; all of them by default
+    word : the word, or words, to ask about, by number (from 0) or spelling; all by default
     reach : ρ, Δ may be ρ times as long as a row of the word's embedding; asking for one measures
         the curve up to it. Without, ``sensitivity`` is what the worst small direction attains at
         ρ = 1, where `local` was measured
@@ -90,7 +91,8 @@ def words(
     prepared = probe.read(text, at)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
-    chosen = chosen_words(prepared, only)
+    asked = [word] if isinstance(word, (int, str)) else word
+    chosen = chosen_words(prepared, asked)
     measured = measure(probe, prepared, judged, chosen, plan, progress)
     if twin:
         measured = with_twin(measured, probe, prepared, judged, plan, progress)

@@ -1,0 +1,65 @@
+"""`wordsway attract`: a Δ that draws the first layer's attention to a word."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.probing import (
+    AsJson,
+    Device,
+    Dtype,
+    Html,
+    Model,
+    Out,
+    RemoteCode,
+    deliver,
+    files_of,
+    probe_of,
+    text_of,
+)
+from wordsway.cli.progress import progress_line
+
+
+def attract_command(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
+    word: Annotated[
+        str, typer.Option("--word", help="The word that moves, by its spelling or its number.")
+    ],
+    model: Model = "minilm",
+    head: Annotated[
+        str, typer.Option("--head", help="Of the first layer, counted from 1, or all.")
+    ] = "all",
+    reach: Annotated[
+        float,
+        typer.Option("--reach", help="Δ may be so many times as long as the word's embedding."),
+    ] = 1.0,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws of noise of the same length beside it.")
+    ] = 8,
+    seed: Annotated[int, typer.Option("--seed", help="Of the noise.")] = 0,
+    html: Html = None,
+    out: Out = None,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
+    remote_code: RemoteCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move a word so that the first layer looks at it: attention before and after, and how far
+    every layer moves beside noise of the same length.
+
+    Example: wordsway attract "I love her much" --word her
+    """
+    from wordsway.errors import positive
+
+    files = files_of(html, out)
+    sentence = text_of(text)
+    positive("draws", draws)
+    with progress_line("loading the model") as say:
+        probe = probe_of(model, device, dtype, remote_code, say, eager=True)
+        from wordsway.probing.attract import attract
+
+        say("moving the word", 0, 0)
+        result = attract(sentence, word, probe, head=head, reach=reach, seed=seed, draws=draws)
+    deliver(result, files, result.to_dict() if as_json else None)

@@ -1,0 +1,149 @@
+"""Help, completion and names: the habits of the terminal and of Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import pytest
+import typer.main
+
+import wordsway as ws
+from wordsway.cli import help as helping
+from wordsway.cli.app import app, run
+from wordsway.errors import renamed
+from wordsway.result import Result, SequenceResult
+
+
+def commands(group: Any = None, path: str = "wordsway") -> list[tuple[str, Any, Any]]:
+    """Path, command and context of every command, those of groups included."""
+    group = group or typer.main.get_command(app)
+    found = []
+    for name, command in group.commands.items():
+        place = f"{path} {name}"
+        if hasattr(command, "commands"):
+            found += commands(command, place)
+        else:
+            found.append((place, command, type(command).context_class(command, info_name=place)))
+    return found
+
+
+def test_every_option_is_in_a_group_and_says_what_stands_behind_it():
+    seen = set()
+    for path, command, context in commands():
+        for param in command.get_params(context):
+            if param.param_type_name == "option":
+                seen.add(param.rich_help_panel)
+                assert param.help, f"{path} {param.opts}"
+                assert param.metavar in ("", "TEXT", "NUMBER", "PATH") or param.metavar.isupper()
+    assert seen == {*helping.PANELS, helping.COMMON}
+
+
+@pytest.mark.slow
+def test_help_has_types_that_a_person_knows(capsys):
+    for path, _, _ in commands():
+        assert run([*path.split()[1:], "--help"]) == 0
+        shown = capsys.readouterr().out
+        for word in (
+            "<bool>",
+            "<str>",
+            "<int>",
+            "<float>",
+            "<path>",
+            "<list",
+            "BOOLEAN",
+            "INTEGER",
+        ):
+            assert word not in shown, f"{path}: {word}"
+
+
+def test_every_command_stands_in_a_group_of_commands():
+    for group in (app.registered_commands, app.registered_groups):
+        for info in group:
+            assert info.rich_help_panel in helping.COMMANDS, info.name
+
+
+def test_errors_point_to_the_help_of_the_command(capsys):
+    assert run(["words", "a", "--reach", "far"]) == 2
+    assert "(see wordsway words --help)" in capsys.readouterr().err
+    assert run(["data", "gt"]) == 2
+    assert "(see wordsway data --help)" in capsys.readouterr().err
+
+
+COMPLETE = {"bash": ("COMP_WORDS", "COMP_CWORD"), "zsh": ("_TYPER_COMPLETE_ARGS",), "fish": ()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", COMPLETE)
+def test_completion_answers(shell):
+    env = os.environ | {
+        "_WORDSWAY_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": "wordsway mea",
+        "COMP_CWORD": "1",
+        "_TYPER_COMPLETE_ARGS": "wordsway mea",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "_TYPER_COMPLETE_WORD_TO_COMPLETE": "mea",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "wordsway"], env=env, capture_output=True, text=True
+    )
+    assert "measure" in done.stdout and "words" not in done.stdout.split(), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_completion_installs_and_works_in_bash(tmp_path):
+    """As a person would: install, open a shell, press tab."""
+    program = tmp_path / "wordsway"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m wordsway "$@"\n')
+    program.chmod(0o755)
+    env = os.environ | {
+        "HOME": str(tmp_path),
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }
+    subprocess.run(
+        ["bash", "-c", "wordsway --install-completion bash"], env=env, check=True, timeout=60
+    )
+    press_tab = (
+        "source ~/.bashrc; complete -p wordsway >/dev/null || exit 3; "
+        "COMP_WORDS=(wordsway att); COMP_CWORD=1; "
+        'f=$(complete -p wordsway | sed "s/.*-F \\([^ ]*\\).*/\\1/"); $f wordsway; '
+        'echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", press_tab], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == ["attention", "attract"], done.stderr
+
+
+def result_types(kind: type = Result) -> set[type]:
+    below = {one for child in kind.__subclasses__() for one in result_types(child)}
+    return below | ({kind} if kind.__module__.startswith("wordsway") else set())
+
+
+def test_all_result_types_are_exported():
+    public = {getattr(ws, name) for name in ws.__all__}  # loads every module of a verb
+    missing = {kind.__name__ for kind in result_types() - {SequenceResult} - public}
+    assert missing == set()
+
+
+def test_help_of_the_package_opens_with_both_halves():
+    opening = (ws.__doc__ or "")[:900]
+    assert "Random maps" in opening and "Real models" in opening and "ws.words" in opening
+
+
+def test_old_names_warn_and_work():
+    @renamed(old="new")
+    def verb(*, new: int) -> int:
+        return new
+
+    with pytest.warns(DeprecationWarning, match="verb\\(old=…\\) is now new=…"):
+        assert verb(old=3) == 3  # type: ignore[call-arg]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert verb(new=4) == 4
