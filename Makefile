@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test lint types fast bench picture dist data clean
+.PHONY: help run check test lint types fast bench picture docs dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -35,6 +35,9 @@ bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (
 
 picture: $(STAMP)  ## docs/architecture.svg, drawn from the imports
 	$(BIN)/python -m tools.architecture
+
+docs: $(STAMP)   ## the documentation site, offline, into out/docs/index.html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs
 
 dist: $(STAMP)   ## a wheel and a source archive, twice the same bytes, tried in an empty environment
 	$(BIN)/python -m tools.dist

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from wordsway.probing.swap import swap
     from wordsway.probing.words import words
     from wordsway.reading import Reading, Token, Word
+    from wordsway.render.widget import clickable
     from wordsway.result import Result
     from wordsway.sample import Sample
     from wordsway.sensitivity import Sensitivity, WordSensitivity, sensitivity
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
 
 #: Where each name lives.
 _MODULES = {
+    "render.widget": ("clickable",),
     "experiments.spec": ("Study",),
     "chart": ("Chart",),
     "data.listing": ("Catalogue",),
@@ -200,6 +202,7 @@ __all__ = [
     "attention",
     "attract",
     "audit",
+    "clickable",
     "compare",
     "corpus",
     "draw",

@@ -1,0 +1,40 @@
+"""The documentation site builds offline, without warnings, and has a page for everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tools.pages import DOCS, ROOT
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_warnings(tmp_path):
+    """Every public name and every command is on it, and the search index needs no server."""
+    import wordsway as ws
+
+    build = f"-m sphinx -W --keep-going -q -b html -d {tmp_path}/trees {DOCS} {tmp_path}/site"
+    done = subprocess.run(
+        [sys.executable, *build.split()], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "site"
+    assert (site / "searchindex.js").read_text("utf-8").startswith("Search.setIndex(")
+    python = (site / "reference" / "python.html").read_text("utf-8")
+    for name in ws.__all__:
+        assert name == "__version__" or f'id="wordsway.{name}"' in python, name
+    commands = (site / "reference" / "commands.html").read_text("utf-8")
+    for name in ("measure", "words", "attract", "audit", "data get"):
+        assert f"wordsway {name}" in commands
+    for page in site.rglob("*.html"):
+        assert 'src="http' not in page.read_text("utf-8"), f"{page.name} loads from the network"
+
+
+def test_every_page_is_in_one_of_the_four_kinds():
+    index = (DOCS / "index.md").read_text("utf-8")
+    for page in DOCS.rglob("*.md"):
+        name = str(page.relative_to(DOCS).with_suffix(""))
+        if name != "index" and "_generated" not in name:
+            assert f"\n{name}\n" in index, f"{name} is in no toctree"

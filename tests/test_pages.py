@@ -1,0 +1,38 @@
+"""Every command and every block of code that a page shows runs, and prints what the page says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.pages import ROOT, blocks, commands, differences, pages, parse, run_page
+
+PAGES = pages()
+#: Languages of blocks that are shown and not run: outputs, formulas, files.
+INERT = {"text", "", "toml", "json", "yaml", "bibtex"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_shown_is_understood(page):
+    """With all its options, whether or not it is run below."""
+    for block in blocks(page):
+        known = block.language in INERT | {"python", "sh"} or block.language.startswith("{")
+        assert known, f"{page.name}: ```{block.language}"
+        if block.language == "sh":
+            for words in commands(block.code):
+                parse(words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_shows_is_what_happens(page, tmp_path):
+    for shown in run_page(page, tmp_path):
+        if shown.output is not None:
+            told = differences(shown.output.code, shown.printed)
+            assert told == [], f"{page.name}: python -m tools.pages {page.relative_to(ROOT)}"
+
+
+def test_a_command_with_an_option_that_does_not_exist_is_refused():
+    with pytest.raises(Exception, match="No such option"):
+        parse(["measure", "--map", "raf", "--n", "3", "--d", "2", "--no-such-option"])
+    with pytest.raises(Exception, match="No such command"):
+        parse(["mesure"])

@@ -1,0 +1,101 @@
+"""The reference pages, from the code: every public name by its docstring, every command by its
+options. `docs/conf.py` writes them before each build.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+#: The public names in the order of the page; what is in no group comes last.
+GROUPS = {
+    "Texts": "Sample Reading Word Token Corpus Text corpus draw Embedder paper_samples TextOptions",
+    "Maps": "FeatureMap RF DRF RAF ReluRAF View Activation activation Attention residual "
+    "layer_norm rms_norm read_out transformer_block GaussianMatrix TokenMatrix",
+    "Sensitivity of maps": "sensitivity Sensitivity WordSensitivity Plan measure Measurement Trial "
+    "tour Tour forecast Forecast Request",
+    "Learning": "learn Learning Learned learning_trials Lessons LearningOptions",
+    "Sweeps and figures": "sweep Sweep Study SweepForecast reproduce Reproduction Chart",
+    "Real models": "words Words WordSway CorpusWords swap Swaps Swap attention AttentionMap "
+    "AttentionMaps attract Attracted compare Comparison LayerChange Probe",
+    "Does it notice the word that matters?": "pairs Pairs Pair audit Audit ModelAudit",
+}
+
+
+def python_page() -> str:
+    """Every public name, in groups, each for autodoc to describe."""
+    import wordsway as ws
+
+    left = [name for name in ws.__all__ if name != "__version__"]
+    parts = []
+    for title, names in [*GROUPS.items(), ("Results, errors and the rest", " ".join(left))]:
+        chosen = [name for name in names.split() if name in left]
+        left = [name for name in left if name not in chosen]
+        parts.append(f"## {title}\n")
+        for name in chosen:
+            parts += ["```{eval-rst}", *_directive(name, getattr(ws, name)), "```\n"]
+    return "\n".join(parts)
+
+
+def _directive(name: str, value: Any) -> list[str]:
+    kind = "autofunction" if inspect.isfunction(value) else "autoclass"
+    if not inspect.isclass(value) and not inspect.isfunction(value):
+        kind = "autodata"
+    return [f".. {kind}:: wordsway.{name}"]
+
+
+def commands_page() -> str:
+    """Every command with its options, as `--help` groups them."""
+    import typer.main
+
+    from wordsway.cli.app import app
+
+    return "\n".join(_commands(typer.main.get_command(app), "wordsway"))
+
+
+def _commands(group: Any, path: str) -> list[str]:
+    lines = []
+    for name, command in group.commands.items():
+        place = f"{path} {name}"
+        if hasattr(command, "commands"):
+            lines += _commands(command, place)
+            continue
+        context = type(command).context_class(command, info_name=place)
+        told = [part for part in (command.help or "").split("\n\n") if part]
+        examples = [part.removeprefix("Example: ") for part in told if part.startswith("Example: ")]
+        lines += [f"## {place}\n"]
+        lines += [f"{_plain(part)}\n" for part in told if not part.startswith("Example: ")]
+        if examples:
+            lines += ["```text", *examples, "```\n"]
+        lines += ["| group | option | what it does |", "|---|---|---|"]
+        lines += [_row(param) for param in command.get_params(context)]
+        lines += [""]
+    return lines
+
+
+def _row(param: Any) -> str:
+    if param.param_type_name == "argument":
+        shown, group = str(param.metavar or param.name).upper(), "argument"
+    else:
+        both = "/".join([*param.opts, *param.secondary_opts])
+        shown, group = f"{both} {param.metavar or ''}".strip(), param.rich_help_panel
+    about = _plain(param.help or "")
+    if param.required:
+        about += " *Required.*"
+    elif isinstance(param.default, (int, float, str, Path)) and param.default is not False:
+        about += f" Default: `{param.default}`."
+    return f"| {group} | `{shown.replace('|', ' or ')}` | {about} |"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+
+
+def write_reference(folder: Path) -> None:
+    """Both pages into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("python.md", python_page()), ("commands.md", commands_page())):
+        path = folder / name
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
