@@ -38,6 +38,7 @@ ABOUT = {
     "paper": ("a figure is one class", 1.5),
     "audit": ("does a model notice", 0.0),
     "render": ("terminal, page, picture", 1.0),
+    "page": ("places in a browser", 1.0),
     "cli": ("thin commands", 1.0),
 }
 

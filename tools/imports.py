@@ -52,6 +52,7 @@ ROOMS = (
     "paper",
     "audit",
     "render",
+    "page",
     "cli",
 )
 #: The package's own front door stands above all rooms: it names everything, nothing imports it.

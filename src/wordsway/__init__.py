@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from wordsway.models import Embedder
     from wordsway.models.probe import Probe
     from wordsway.optimize.plan import Plan
+    from wordsway.page.playground.build import Playground, playground
     from wordsway.paper.reproduce import Reproduction, reproduce
     from wordsway.probing.attention import AttentionMap, AttentionMaps, attention
     from wordsway.probing.attract import Attracted, attract
@@ -135,6 +136,7 @@ _MODULES = {
     "experiments.sweep": ("Sweep", "sweep"),
     "experiments.texts": ("TextOptions",),
     "experiments.tour": ("Tour", "tour"),
+    "page.playground.build": ("Playground", "playground"),
     "paper.reproduce": ("Reproduction", "reproduce"),
     "sensitivity": ("Sensitivity", "WordSensitivity", "sensitivity"),
     "text": ("Corpus", "Text", "corpus", "draw"),
@@ -172,6 +174,7 @@ __all__ = [
     "Pair",
     "Pairs",
     "Plan",
+    "Playground",
     "Probe",
     "Reading",
     "ReluRAF",
@@ -213,6 +216,7 @@ __all__ = [
     "measure",
     "pairs",
     "paper_samples",
+    "playground",
     "read_out",
     "reproduce",
     "residual",

@@ -24,6 +24,7 @@ from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
 from wordsway.cli.options import MapCommand
 from wordsway.cli.pairs import pairs_command
+from wordsway.cli.playground import playground_command
 from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
@@ -46,6 +47,7 @@ app.command("learn", cls=MapCommand)(learn_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("tour")(tour_command)
+app.command("playground")(playground_command)
 app.command("words")(words_command)
 app.command("swap")(swap_command)
 app.command("attention")(attention_command)

@@ -1,0 +1,130 @@
+"""The playground as one file: its modules, its style and its text put together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from wordsway.atomic import atomic
+from wordsway.errors import InputError, WordswayError
+from wordsway.maps.attention import curves, dual, silence
+from wordsway.maps.attention.bounds import RowBounds
+from wordsway.maps.attention.relu import ReluBounds
+from wordsway.maps.attention.sigmoid import SigmoidBounds
+from wordsway.maps.attention.softmax import SoftmaxBounds
+from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
+from wordsway.render.html.page import document
+
+TITLE = "How far can one word sway a layer? A playground"
+#: What the ceiling of each kind of scores rests on.
+BOUNDS: dict[str, type[RowBounds]] = {
+    "softmax": SoftmaxBounds,
+    "sigmoid": SigmoidBounds,
+    "relu": ReluBounds,
+}
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
+_NAMED = re.compile(r"^(?:export )?(?:const|let|function\*?|class) (\w+)", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True, repr=False)
+class Playground:
+    """The page: ``html`` is all of it; a notebook shows it, `save` keeps it."""
+
+    html: str
+
+    @property
+    def bytes(self) -> int:
+        """How large the file is."""
+        return len(self.html.encode())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, whole or not at all."""
+        target = Path(path)
+        if target.suffix.lower() not in {".html", ".htm"}:
+            raise InputError("a file that ends in .html", target.name, "name it playground.html")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic(target) as partial:
+            partial.write_text(self.html, encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        source = escape(self.html, quote=True)
+        return f'<iframe srcdoc="{source}" title="{TITLE}" width="100%" height="900"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Playground({self.bytes:,} bytes)"
+
+
+def playground(out: str | Path | None = None) -> Playground:
+    """One self-contained page that computes random attention in the browser; ``out`` saves it.
+
+    >>> page = playground()
+    >>> page.bytes < 500_000, "http://" in page.html or "https://" in page.html
+    (True, False)
+    """
+    page = Playground(_page())
+    if out is not None:
+        page.save(out)
+    return page
+
+
+@cache
+def _page() -> str:
+    return document(
+        TITLE,
+        [asset("playground.html")],
+        style=asset("playground.css"),
+        data=constants(),
+        script=bundled("app.js"),
+    )
+
+
+def asset(name: str) -> str:
+    """A file of the page."""
+    return (files("wordsway.page.playground") / "assets" / name).read_text("utf-8")
+
+
+def constants() -> dict[str, Any]:
+    """What the page takes over from Python: the certificates' grids, and the kinds of scores."""
+    return {
+        "scores": list(SCORES),
+        "coldest": COLDEST,
+        "hottest": HOTTEST,
+        "nodes": curves.NODES,
+        "reach": curves.REACH,
+        "cells": dual.COARSE,
+        "rounds": dual.SPLITS,
+        "silenceCells": silence.CELLS,
+        "silenceSteps": silence.STEPS,
+        "tilts": {name: list(bound.tilts) for name, bound in BOUNDS.items()},
+        "splits": {name: list(bound.splits) for name, bound in BOUNDS.items()},
+    }
+
+
+def bundled(entry: str) -> str:
+    """The modules that ``entry`` needs, each after those that it imports, as one script."""
+    order: list[str] = []
+
+    def visit(name: str, path: tuple[str, ...] = ()) -> None:
+        if name in path:
+            raise WordswayError(f"{name} imports itself: {' → '.join((*path, name))}")
+        if name not in order:
+            for needed in _IMPORT.findall(asset(name)):
+                visit(needed, (*path, name))
+            order.append(name)
+
+    visit(entry)
+    parts = {name: _IMPORT.sub("", asset(name)) for name in order}
+    known: dict[str, str] = {}
+    for name, part in parts.items():
+        for told in _NAMED.findall(part):
+            if told in known:
+                raise WordswayError(f"{told} is named in both {known[told]} and {name}")
+            known[told] = name
+    body = "\n".join(re.sub(r"^export ", "", part, flags=re.MULTILINE) for part in parts.values())
+    return f'(() => {{\n"use strict";\n{body}}})();\n'

@@ -1,0 +1,88 @@
+"""The text and the map of any state of the playground, as Python has them.
+
+The page and this file follow one rule, for n ≤ 64 words of d ≤ 64 dimensions and k = 512 fully
+connected features. With g_m(stream) the numbers of `wordsway.page.playground.draws`,
+
+    row l of X  ∝ (g_{64l + c}(text))_{c < d}, rescaled to norm √d,
+    W_bc        = g_{64b + c}(weight)/(τ√d),
+    V_{j, lc}   = g_{64(512l + j) + c}(features)/√(nd).
+
+A longer text therefore begins with the shorter one, and the temperature τ divides the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wordsway.errors import InputError
+from wordsway.maps import RAF, RF, ReluRAF
+from wordsway.maps.attention.sigmoid import SigmoidRAF
+from wordsway.maps.base import FeatureMap
+from wordsway.page.playground.draws import FEATURES, TEXT, WEIGHT, normals
+from wordsway.sample import Sample
+
+#: The largest n and d, and the number of fully connected features.
+LARGEST, COUNT = 64, 512
+#: Temperatures that the page offers.
+COLDEST, HOTTEST = 0.05, 20.0
+
+ATTENTION: dict[str, Callable[..., FeatureMap]] = {
+    "softmax": RAF,
+    "sigmoid": SigmoidRAF,
+    "relu": ReluRAF,
+}
+#: Names of the kinds of scores, and of the fully connected features beside them.
+SCORES = (*ATTENTION, "fully-connected")
+
+
+class Instance(NamedTuple):
+    """A state of the playground: a map and the text whose first word moves."""
+
+    phi: FeatureMap
+    X: Sample
+
+
+def instance(
+    n: int, d: int, seed: int = 0, *, scores: str = "softmax", temperature: float = 1.0
+) -> Instance:
+    """The map and the text that the playground computes with.
+
+    >>> import wordsway as ws
+    >>> phi, X = instance(n=12, d=32, seed=0, scores="softmax", temperature=1.0)
+    >>> X.n, X.d, type(phi).__name__
+    (12, 32, 'RAF')
+    >>> torch_equal = (instance(13, 32, 0).X.X[:12] - X.X).abs().max()
+    >>> float(torch_equal)  # a longer text begins with the shorter one
+    0.0
+    """
+    n, d = _whole("n", n, 1, LARGEST), _whole("d", d, 2, LARGEST)
+    seed = _whole("seed", seed, 0, 2**32 - 1)
+    if scores not in SCORES:
+        raise InputError(f"scores among {', '.join(SCORES)}", repr(scores), "take one of these")
+    if not COLDEST <= temperature <= HOTTEST:
+        raise InputError(
+            f"a temperature between {COLDEST} and {HOTTEST}",
+            temperature,
+            "take one that the page's slider reaches",
+        )
+    table = np.arange(LARGEST * LARGEST).reshape(LARGEST, LARGEST)
+    X = Sample(normals(seed, TEXT, table[:n, :d]))
+    if scores in ATTENTION:
+        W = normals(seed, WEIGHT, table[:d, :d]) / math.sqrt(d) / temperature
+        return Instance(ATTENTION[scores](weight=W), X)
+    address = np.arange(LARGEST * COUNT * LARGEST).reshape(LARGEST, COUNT, LARGEST)
+    V = normals(seed, FEATURES, address[:n, :, :d]) / math.sqrt(n * d)
+    return Instance(RF(weight=V.transpose(1, 0, 2).reshape(COUNT, n * d), n=n), X)
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{name} as a whole number", repr(value), f"pass {least} … {most}")
+    number = int(value.__index__())
+    if not least <= number <= most:
+        raise InputError(f"{least} ≤ {name} ≤ {most}", number, "the page goes no further")
+    return number
