@@ -9,9 +9,7 @@ import { worst } from "./search.js";
 export const DENSE = "fully-connected";
 const QUICK = { starts: 6, explore: 5, keep: 2, steps: 8 };
 const THOROUGH = { starts: 24, explore: 12, keep: 5, steps: 150 };
-const THOROUGH_DENSE = { starts: 8, explore: 6, keep: 2, steps: 60 };
-const LIGHT = { starts: 10, explore: 8, keep: 2, steps: 60 };
-const LIGHT_DENSE = { starts: 5, explore: 5, keep: 1, steps: 40 };
+const THOROUGH_DENSE = { starts: 8, explore: 6, keep: 2, steps: 120 };
 export const SIZES = [1, 2, 4, 8, 16, 32, 64];
 export const LENGTHS = 8; // ceilings are known for Δ of up to 1/8, 2/8, … of the ball's radius
 
@@ -109,7 +107,7 @@ export function* growthOf(state, how, table, told) {
         const layer = dense ? yield* denseOf(source, at) : attentionOf(source, { ...at, scores });
         if (!(layer.size > 0)) table.set(key, null);
         else {
-          const found = yield* worst(layer, attract, radius, dense ? LIGHT_DENSE : LIGHT);
+          const found = yield* worst(layer, attract, radius, dense ? THOROUGH_DENSE : THOROUGH);
           const ceiling = dense
             ? denseCeiling(layer, radius)
             : yield* attentionCeiling(layer, radius, how);

@@ -47,6 +47,7 @@ export function draw() {
   const most = 1.04 * Math.max(model.ceiling ?? 1.3 * (worstS() ?? 1), model.otherCeiling ?? 0);
   track("main-track", now?.S ?? 0, worstS(), model.ceiling, most);
   track("other-track", other?.S ?? 0, otherWorstS(), model.otherCeiling, most);
+  $("numbers").classList.toggle("dense", model.isDense);
   handleShow(now);
   attentionShow(now);
   tourShow(now);
