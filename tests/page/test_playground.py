@@ -72,10 +72,19 @@ def opened(chromium, file: Path, address: str = "", **how: Any) -> Iterator[Any]
         lambda sent: None if sent.url.startswith("file:") else wrong.append(sent.url),
     )
     page.goto(file.as_uri() + address)
-    page.wait_for_function("window.playground && document.getElementById('S').textContent !== ''")
+    until(page, "window.playground && document.getElementById('S').textContent !== ''")
     yield page
     context.close()
     assert wrong == []
+
+
+def until(page, expression: str) -> None:
+    """Wait for a condition; Playwright's own way needs `eval`, which the page forbids."""
+    for _ in range(1200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
 
 
 @pytest.fixture(scope="module")
@@ -131,10 +140,10 @@ def test_the_generator_is_threefry():
 
 
 def test_the_numbers_are_gaussian():
-    from scipy import stats
-
     drawn = normals(7, TEXT, np.arange(40_000))
-    assert stats.kstest(drawn, "norm").pvalue > 1e-3
+    below = [0.5 * math.erfc(-x / math.sqrt(2)) for x in np.sort(drawn)]
+    distance = np.abs(np.array(below) - (np.arange(40_000) + 0.5) / 40_000).max()
+    assert distance < 1.95 / math.sqrt(40_000)  # Kolmogorov's test at one in a thousand
     assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 0.02
     assert abs(np.corrcoef(drawn, normals(8, TEXT, np.arange(40_000)))[0, 1]) < 0.02
 
@@ -247,7 +256,7 @@ def test_the_policy_forbids_the_network(chromium, file):
     context = chromium.new_context()
     page = context.new_page()
     asked: list[str] = []
-    page.on("request", lambda sent: asked.append(sent.url))
+    page.on("requestfinished", lambda sent: asked.append(sent.url))
     page.goto(file.as_uri())
     stopped = page.evaluate(
         """async () => {
@@ -281,7 +290,7 @@ def test_the_handle_follows_a_pointer_and_the_keys(chromium, file):
         page.mouse.down()
         page.mouse.move(centre[0] + box["width"] / 5.2, centre[1], steps=4)
         page.mouse.up()
-        page.wait_for_function("document.getElementById('S').textContent !== '0.000'")
+        until(page, "document.getElementById('S').textContent !== '0.000'")
         state = page.evaluate("playground.state()")
         assert state["x"] == pytest.approx(0.5, abs=0.02) and abs(state["y"]) < 0.02
         assert "50 % of the word’s length" in page.inner_text("#length")
@@ -291,10 +300,10 @@ def test_the_handle_follows_a_pointer_and_the_keys(chromium, file):
         assert moved["x"] == pytest.approx(state["x"] - 0.05)
         assert moved["y"] == pytest.approx(state["y"] + 0.06)
         S = page.evaluate("playground.numbers().S")
-        page.wait_for_function(f"document.getElementById('S').textContent === '{S:.3f}'")
+        until(page, f"document.getElementById('S').textContent === '{S:.3f}'")
         assert f"S {S:.3f}" in page.locator("#handle").get_attribute("aria-valuetext")
         page.keyboard.press("Home")
-        page.wait_for_function("document.getElementById('S').textContent === '0.000'")
+        until(page, "document.getElementById('S').textContent === '0.000'")
         page.mouse.move(*centre)
         page.mouse.down()
         page.mouse.move(centre[0] + box["width"], centre[1] - box["height"])
@@ -312,9 +321,7 @@ def test_the_tour_by_keyboard(chromium, file):
         for step in range(1, 8):
             assert page.inner_text("#tour-count") == f"Tour, step {step} of 7"
             page.evaluate("playground.done('search', 'ceiling', 'other')")
-            page.wait_for_function(
-                "!document.getElementById('tour-text').textContent.includes('…')"
-            )
+            until(page, "!document.getElementById('tour-text').textContent.includes('…')")
             titles.append(page.inner_text("#tour-title"))
             if step == 4:
                 shown = page.evaluate("playground.numbers()")
@@ -327,7 +334,7 @@ def test_the_tour_by_keyboard(chromium, file):
             if step < 7:
                 page.keyboard.press("ArrowRight" if step % 2 else "Enter")
                 count = "document.getElementById('tour-count').textContent"
-                page.wait_for_function(f"{count}.includes('step {step + 1}')")
+                until(page, f"{count}.includes('step {step + 1}')")
         assert len(set(titles)) == 7
         page.focus("#n")
         page.keyboard.press("ArrowRight")
@@ -347,12 +354,12 @@ def test_a_state_is_an_address_and_lines_of_python(chromium, file):
     with opened(chromium, file, where) as page:
         page.evaluate("playground.done('search', 'ceiling')")
         page.click("#check summary")
-        page.wait_for_function("document.getElementById('code').textContent.includes('upper')")
+        until(page, "document.getElementById('code').textContent.includes('upper')")
         told = page.evaluate("playground.numbers()")
         code = page.inner_text("#code")
         page.focus("#handle")
         page.keyboard.press("ArrowRight")
-        page.wait_for_function("location.hash.includes('x=0.3000')")
+        until(page, "location.hash.includes('x=0.3000')")
         assert "scores=sigmoid" in page.evaluate("location.hash")
     assert (told["n"], told["d"], told["seed"], told["temperature"]) == (5, 7, 11, 0.3)
     said = io.StringIO()

@@ -144,6 +144,7 @@ function controlsShow() {
   text("n-value", String(state.n));
   text("d-value", String(state.d));
   text("t-value", String(state.temperature));
+  $("t").setAttribute("aria-valuetext", String(state.temperature));
   if (document.activeElement !== $("seed")) $("seed").value = state.seed;
   $("t").disabled = state.scores === DENSE;
   text("kind-about", KINDS[state.scores][1]);

@@ -21,16 +21,12 @@ export function matrixView(canvas) {
   let shape = [1, 1];
   let drawn = []; // what the canvas shows now
   let shades = null;
-  let width = canvas.clientWidth; // asked for when it changes, not in every frame
-  new ResizeObserver(() => {
-    width = canvas.clientWidth;
-  }).observe(canvas);
   return {
     shape: () => shape,
     draw(values, rows, columns, colours, { mark, cell }) {
       shape = [rows, columns];
       const ratio = Math.min(3, window.devicePixelRatio || 1);
-      const side = Math.max(40, Math.round(width * ratio));
+      const side = Math.max(40, Math.round(canvas.clientWidth * ratio));
       const wanted = [values, colours, side, cell, mark];
       if (wanted.every((part, k) => part === drawn[k])) return;
       if (colours !== drawn[1]) shades = shadesOf(colours.scale);

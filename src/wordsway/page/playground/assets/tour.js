@@ -67,7 +67,8 @@ export const STEPS = [
     go: { ...START, n: 32, d: 64, scores: "relu" },
     pin: "worst",
     say: (m) =>
-      `Shares in proportion to scores (normalised ReLU) cannot shout: S = ${number(m.worst)}. ` +
+      `With shares in proportion to scores (normalised ReLU), S is ${number(m.worst)} here and ` +
+      "falls as the text grows: see the chart. " +
       "Try the other kinds; raise the temperature until softmax whispers, too; or take more " +
       "words than dimensions, where no single direction attracts them all.",
   },
