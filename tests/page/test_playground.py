@@ -110,7 +110,13 @@ def states(scores: str) -> Iterator[tuple[dict[str, Any], ws.FeatureMap, ws.Samp
     places = random.Random(scores)
     for n, d, temperature, seed in STATES:
         angle, length = places.uniform(0, 2 * math.pi), places.choice([0.3, 0.9, 1.0])
-        state = {"n": n, "d": d, "temperature": temperature, "seed": seed, "scores": scores}
+        state: dict[str, Any] = {
+            "n": n,
+            "d": d,
+            "temperature": temperature,
+            "seed": seed,
+            "scores": scores,
+        }
         phi, X = instance(**state)
         if float(phi(X).norm()) > 0:
             place = {"x": length * math.cos(angle), "y": length * math.sin(angle)}
@@ -229,9 +235,10 @@ def test_the_comparison_and_the_chart_are_pythons(tab):
 
 
 def test_python_refuses_what_the_page_has_not():
-    for wrong in ({"n": 65}, {"n": 0}, {"d": 1}, {"seed": -1}, {"n": 2.5}, {"temperature": 0.01}):
+    sizes = [{"n": 65}, {"n": 0}, {"d": 1}, {"seed": -1}, {"n": 2.5}, {"temperature": 0.01}]
+    for wrong in sizes:
         with pytest.raises(InputError):
-            instance(**{"n": 4, "d": 4, **wrong})
+            instance(**{"n": 4, "d": 4, **wrong})  # type: ignore[arg-type]
     with pytest.raises(InputError, match="softmax"):
         instance(4, 4, scores="soft")
 
