@@ -122,7 +122,7 @@ class Sample:
                     f"{len(words)} words",
                     "pass one word per token, or words=None",
                 )
-        self.X = _rescaled(X) if rescale else X.clone()
+        self.X = rescaled(X) if rescale else X.clone()
         self.words = None if words is None else tuple(str(word) for word in words)
         self.reading = reading
 
@@ -219,7 +219,7 @@ class Sample:
         return f"Sample(n={self.n}, d={self.d}{words})"
 
 
-def _rescaled(X: torch.Tensor) -> torch.Tensor:
+def rescaled(X: torch.Tensor) -> torch.Tensor:
     """Each row times √d/‖x_i‖; the largest entry is divided out first, so that no square over- or
     underflows.
     """

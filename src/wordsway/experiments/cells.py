@@ -4,8 +4,9 @@ else.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,10 +16,10 @@ from wordsway.errors import InputError
 from wordsway.experiments.corpus_texts import CorpusTexts, fingerprint, is_here, stamp
 from wordsway.experiments.cost import trial_cost
 from wordsway.experiments.job import PROCESS, PROCESS_WITH_MODEL, Job, canonical
-from wordsway.experiments.lessons import run_learning_trial
+from wordsway.experiments.lessons import Begun, begin_trial, end_trial, features_of
 from wordsway.experiments.measure import run_trial
 from wordsway.experiments.request import LearningOptions, Request, request_of
-from wordsway.experiments.speed import family_of, trial_seconds
+from wordsway.experiments.speed import family_of, searching_seconds, trial_seconds
 from wordsway.experiments.texts import (
     GaussianTexts,
     LabelledGaussianTexts,
@@ -26,12 +27,16 @@ from wordsway.experiments.texts import (
     Source,
     TextOptions,
 )
+from wordsway.learning.stack import Features
 from wordsway.maps.registry import Cost
 from wordsway.runtime import single_thread
 from wordsway.seeds import derive
 
-#: What a stored cell means; raise it when the same content would give other numbers.
-VERSION = 1
+#: What a stored cell means, and one that learns; raise it when the same content would give other
+#: numbers.
+VERSION, LEARNING_VERSION = 1, 2
+#: What learning cells of the same weights may differ in.
+ASKED = ("train", "update", "loss", "penalty", "real_words")
 #: What a stored cell keeps of its texts' source.
 PROVENANCE = ("corpus", "corpus_sha256", "model", "model_sha256", "layer", "cache_version")
 
@@ -49,14 +54,23 @@ class Cell(Job):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        return self.request.content | {"trial": self.trial, "version": VERSION}
+        version = VERSION if self.request.learning is None else LEARNING_VERSION
+        return self.request.content | {"trial": self.trial, "version": version}
 
     @cached_property
     def seed(self) -> int:
         """From the study's seed and the cell's content: neither order, nor workers, nor other cells
-        matter.
+        matter. Training texts, updates and losses of one trial meet the same weights.
         """
-        return derive(self.request.seed, canonical(self.content))
+        drawn = {name: value for name, value in self.content.items() if name not in ASKED}
+        return derive(self.request.seed, canonical(drawn))
+
+    @cached_property
+    def together(self) -> Hashable:
+        """Learning cells of the same weights share the features of their texts, and those of the
+        same new text factorisation and certificate.
+        """
+        return None if self.request.learning is None else self.seed
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Cell:
@@ -81,6 +95,9 @@ class Cell(Job):
     def estimate(self) -> float:
         return trial_seconds(self.request)
 
+    def estimate_next(self) -> float:
+        return searching_seconds(self.request)
+
     @cached_property
     def source(self) -> str | None:
         request = self.request
@@ -102,7 +119,10 @@ class Cell(Job):
         """The cell's outputs. One thread, so that they are the same for any number of workers."""
         with single_thread(torch.get_num_threads() > 1):
             learning = self.request.learning
-            return self._measured() if learning is None else self._learned(learning)
+            if learning is not None:
+                return self._learned(learning)
+            _SHARED.forget()
+            return self._measured()
 
     def _measured(self) -> dict[str, Any]:
         request, seeded = self.request, self.request.seeded(self.seed)
@@ -120,12 +140,51 @@ class Cell(Job):
         request, seeded = self.request, self.request.seeded(self.seed)
         source: LabelledSource
         if request.data == "gaussian":
-            seed = derive(request.seed, "lessons", request.n, request.d)
-            source = LabelledGaussianTexts(request.n, request.d, seed)
+            source = _gaussian_texts(request.n, request.d, request.seed)
         else:
             source = _texts_of(request)
-        trial, _ = run_learning_trial(seeded, source, 0, new=learning.train + self.trial)
-        return trial | {"lower": trial["error"], "upper": None, "source": _provenance(source)}
+        plain = replace(seeded, learning=LearningOptions(learning.train))
+        begun = _SHARED.begin(plain, source, learning.train + self.trial)
+        started = time.perf_counter()
+        trial, _ = end_trial(seeded, source, 0, begun)
+        seconds = time.perf_counter() - started
+        about = {"lower": trial["error"], "upper": None, "source": _provenance(source)}
+        return trial | {"seconds": seconds} | about
+
+
+class _Shared:
+    """What the last learning cell of this process made and the next one may use."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self._weights: Hashable = None
+        self._features: Features | None = None
+        self._texts: Hashable = None
+        self._begun: Begun | None = None
+
+    def begin(self, request: Request, source: LabelledSource, new: int) -> Begun:
+        """The trial's interpolator, and what it is made of as far as it is known. What is not
+        needed any more goes first: one of them takes up to a gigabyte.
+        """
+        weights, texts = (replace(request, learning=None), source), (request, source, new)
+        if self._features is None or self._weights != weights:
+            self.forget()
+            self._weights, self._features = weights, features_of(request, 0)
+        if self._begun is None or self._texts != texts:
+            self._begun = None
+            self._begun = begin_trial(request, source, self._features, new=new)
+            self._texts = texts
+        return self._begun
+
+
+_SHARED = _Shared()
+
+
+@lru_cache(maxsize=1)
+def _gaussian_texts(n: int, d: int, seed: int) -> LabelledGaussianTexts:
+    return LabelledGaussianTexts(n, d, derive(seed, "lessons", n, d))
 
 
 def _provenance(source: Source) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from wordsway import data
 from wordsway.errors import InputError
 from wordsway.experiments.texts import Drawn, TextOptions, split
 from wordsway.models import Embedder
 from wordsway.models.files import locate
 from wordsway.progress import Progress, silent
-from wordsway.sample import Sample
+from wordsway.sample import Sample, float64, rescaled
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
 from wordsway.text.opening import expanded, there
@@ -54,15 +56,23 @@ class CorpusTexts:
 
     def draw(self, index: int) -> Drawn:
         text = self.drawn.upto(index + 1)[index]
+        rows, reading = self._rows(index)
+        label = self.drawn.corpus.label(text)
+        about = {"id": text.id, "sha256": text.sha256, "label": label}
+        return Drawn(Sample(rows, reading=reading), self.seed, about)
+
+    def matrix(self, index: int) -> torch.Tensor:
+        """X of text number ``index``, without its words."""
+        return rescaled(float64(self._rows(index)[0]))
+
+    def _rows(self, index: int) -> tuple[Any, Any]:
+        self.drawn.upto(index + 1)
         # With its neighbours, but not with all that another study of the corpus may have drawn.
         if index not in self.rows:
             start = index - index % AT_ONCE
             end = min(start + AT_ONCE, len(self.drawn.texts))
             self._embed([number for number in range(start, end) if number not in self.rows])
-        rows, reading = self.rows[index]
-        label = self.drawn.corpus.label(text)
-        about = {"id": text.id, "sha256": text.sha256, "label": label}
-        return Drawn(Sample(rows, reading=reading), self.seed, about)
+        return self.rows[index]
 
     def _embed(self, numbers: list[int]) -> None:
         """Rows of these texts, kept in float32 and without what n and d leave out."""

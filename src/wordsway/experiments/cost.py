@@ -19,8 +19,9 @@ def trial_cost(request: Request) -> Cost:
         return searched
     texts = request.learning.train + 1
     size = request.n * request.d
-    # Features of all texts with their answers or copies, and the texts; a Gram matrix of them.
-    held = 8.0 * (texts * (2.2 * request.features + 2 * size) + 60 * request.features)
+    # Features of all texts, the texts in float32, Gram matrix and eigenvectors; a block of both.
+    held = 8.0 * texts * (1.2 * request.features + 0.5 * size + 3 * texts)
+    held += 8.0 * (60 * request.features + 64 * size)
     setup = texts * search_cost(replace(request, positions=(0,), effort=0.01)).work
     return Cost(held, setup + 2.0 * texts**2 * request.features + searched.work)
 

@@ -8,6 +8,7 @@ worker again elsewhere.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -17,7 +18,7 @@ from typing import Any
 from wordsway.errors import InputError, WordswayError, first_line, needs
 from wordsway.experiments.agreement import Agreement, compare_versions
 from wordsway.experiments.job import Job
-from wordsway.experiments.workers import DEATHS, Outcome, work
+from wordsway.experiments.workers import DEATHS, Outcome, work_together
 from wordsway.progress import Progress, silent
 from wordsway.result import versions
 
@@ -105,30 +106,34 @@ class DaskCluster:
         from distributed import as_completed
 
         count = self._greet(agreement)
-        waiting = (job for job in jobs if wanted(job))
+        groups = itertools.groupby(jobs, lambda job: job.together or job.key)
+        waiting = (list(group) for _, group in groups)
         queue = as_completed(with_results=False)
-        running: dict[Any, tuple[Any, Job]] = {}
+        running: dict[Any, tuple[Any, list[Job]]] = {}
 
         def submit() -> None:
-            job = next(waiting, None)
-            if job is not None:
-                terms = agreement.for_job(job)
-                future = self.client.submit(
-                    work, job, terms, key=f"cell-{job.key}", pure=False, retries=DEATHS
-                )
-                running[future.key] = (future, job)
-                queue.add(future)
+            for group in waiting:
+                some = [job for job in group if wanted(job)]
+                if some:
+                    terms = [agreement.for_job(job) for job in some]
+                    name = f"cell-{some[0].key}"
+                    future = self.client.submit(
+                        work_together, some, terms, key=name, pure=False, retries=DEATHS
+                    )
+                    running[future.key] = (future, some)
+                    queue.add(future)
+                    return
 
         for _ in range(AHEAD * count):
             submit()
         for future in queue:
-            _, job = running.pop(future.key)
-            outcome = self._outcome(future, job)
+            _, done = running.pop(future.key)
+            outcomes = self._outcomes(future, done)
             future.release()
             submit()
-            yield outcome
+            yield from outcomes
 
-    def _outcome(self, future: Any, job: Job) -> Outcome:
+    def _outcomes(self, future: Any, jobs: list[Job]) -> list[Outcome]:
         if self.client.status != "running":
             raise WordswayError(
                 f"the Dask scheduler at {self.address} is gone: start it again and run the same "
@@ -136,9 +141,10 @@ class DaskCluster:
             )
         error = future.exception()
         if error is None:
-            outcome: Outcome = future.result()
-            return outcome
-        return Outcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
+            outcomes: list[Outcome] = future.result()
+            return outcomes
+        why = f"{type(error).__name__}: {first_line(error)}"
+        return [Outcome(job, None, {}, why) for job in jobs]
 
     def _greet(self, agreement: Agreement) -> int:
         """Wait for a first worker, and compare the versions of all that are there; how many."""

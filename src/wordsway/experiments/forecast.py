@@ -89,10 +89,13 @@ def forecast_jobs(
     """Time of these jobs on this machine: three sizes of every family are estimated, the others lie
     between them; admission by memory decides how many run at once.
     """
-    families: dict[Hashable, list[Job]] = {}
+    families: dict[tuple[Hashable, bool], list[Job]] = {}
+    begun: set[Hashable] = set()
     for job in left:
-        families.setdefault(job.family, []).append(job)
-    seconds = sum(_family_seconds(jobs) for jobs in families.values())
+        follows = job.together is not None and job.together in begun
+        begun.add(job.together)
+        families.setdefault((job.family, follows), []).append(job)
+    seconds = sum(_family_seconds(jobs, follows) for (_, follows), jobs in families.items())
     needs = sorted((job.cost().bytes for job in left), reverse=True)[:workers]
     peak = needs[0] if needs and sum(needs) > memory else sum(needs)
     at_once = max(1, min(workers, len(left)))
@@ -100,12 +103,13 @@ def forecast_jobs(
     return SweepForecast(what, count, len(left), workers, seconds / at_once, peak)
 
 
-def _family_seconds(jobs: Sequence[Job]) -> float:
+def _family_seconds(jobs: Sequence[Job], follows: bool) -> float:
+    """Seconds of jobs of one family, all of which begin, or follow others of their groups."""
     count = Counter(job.cost().work for job in jobs)
     points = sorted({job.cost().work: job for job in jobs}.items())
     chosen = sorted({0, len(points) // 2, len(points) - 1})
     curve = [
-        (math.log(work), math.log(max(job.estimate(), 1e-3)))
+        (math.log(work), math.log(max(job.estimate_next() if follows else job.estimate(), 1e-3)))
         for work, job in (points[number] for number in chosen)
     ]
     return sum(count[work] * math.exp(_between(curve, math.log(work))) for work, _ in points)

@@ -47,6 +47,17 @@ class Job(ABC):
     def estimate(self) -> float:
         """Seconds on one core of this machine: a small job of the family is tried for a moment."""
 
+    def estimate_next(self) -> float:
+        """The same for a job that follows another one of its group; see `together`."""
+        return self.estimate()
+
+    @property
+    def together(self) -> Hashable | None:
+        """Jobs of one name here share work that a process does once: they run one after another in
+        the same one, where that can be arranged. None for a job on its own.
+        """
+        return None
+
     @property
     def source(self) -> str | None:
         """The name of data that is not part of the content: its bytes are compared between machines

@@ -23,11 +23,12 @@ from wordsway.experiments.texts import (
     TextOptions,
 )
 from wordsway.learning.learn import Learned, evaluate_words, search_changes
-from wordsway.learning.problem import Problem, update_interpolator
+from wordsway.learning.problem import Lesson, Problem
+from wordsway.learning.stack import Features
 from wordsway.progress import Progress, part_of, silent
 from wordsway.result import SequenceResult, versions
 from wordsway.runtime import peak_bytes
-from wordsway.sample import Sample, rows_of
+from wordsway.sample import rows_of
 from wordsway.seeds import derive
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FirstTexts(Sequence[Sample]):
+class FirstTexts:
     """A source's first texts, each drawn when it is asked for: they pass by, and are never held all
     at once.
     """
@@ -46,10 +47,8 @@ class FirstTexts(Sequence[Sample]):
     def __len__(self) -> int:
         return self.size
 
-    def __getitem__(self, index: Any) -> Any:
-        if not 0 <= index < self.size:
-            raise IndexError(index)
-        return self.source.draw(index).sample
+    def matrix(self, index: int) -> torch.Tensor:
+        return self.source.matrix(index)
 
     @property
     def labels(self) -> list[int]:
@@ -182,26 +181,32 @@ def run_learning_trials(request: Request, *, progress: Progress = silent) -> Les
     return Lessons(request, tuple(trials), spent, peak, about, interrupted, tuple(found))
 
 
-def setup_trial(
-    request: Request, source: LabelledSource, index: int, *, new: int
-) -> tuple[Problem, Drawn, list[int]]:
-    """The interpolator of the source's first N texts, updated with its text number ``new``; that
-    text, and its rows that may change.
+@dataclass(frozen=True)
+class Begun:
+    """A trial before its update: the interpolator of the source's first N texts beside its text
+    ``fresh``, whose ``rows`` may change.
+    """
+
+    lesson: Lesson
+    fresh: Drawn
+    rows: list[int]
+
+
+def features_of(request: Request, index: int) -> Features:
+    """Features under the weights of the trial's seed, for as many texts as will be asked about."""
+    return Features(request.build(derive(request.seed, "trial", index, "map")))
+
+
+def begin_trial(request: Request, source: LabelledSource, features: Features, *, new: int) -> Begun:
+    """The interpolator of N training texts beside text number ``new``: what all updates and losses
+    have in common.
     """
     learning = learning_of(request)
     fresh = source.draw(new)  # the furthest one first, so that all are drawn and embedded at once
     train = FirstTexts(source, learning.train)
     rows = rows_of(request.named_rows, fresh.sample)
-    problem = update_interpolator(
-        request.build(derive(request.seed, "trial", index, "map")),
-        train,
-        train.labels,
-        fresh.sample,
-        source.label(new),
-        update=learning.settings[0],
-        rows=rows,
-    )
-    return problem, fresh, rows
+    lesson = Lesson(features, train, train.labels, fresh.sample, source.label(new), rows)
+    return Begun(lesson, fresh, rows)
 
 
 def run_learning_trial(
@@ -215,9 +220,24 @@ def run_learning_trial(
     """One trial: the source's first N texts for training, its text number ``new``, weights and
     search from the trial's seeds.
     """
-    learning, started = learning_of(request), time.perf_counter()
-    problem, fresh, rows = setup_trial(request, source, index, new=new)
-    _, loss, penalty = learning.settings
+    started = time.perf_counter()
+    begun = begin_trial(request, source, features_of(request, index), new=new)
+    trial, best = end_trial(request, source, index, begun, progress=progress)
+    return trial | {"seconds": time.perf_counter() - started}, best
+
+
+def end_trial(
+    request: Request,
+    source: LabelledSource,
+    index: int,
+    begun: Begun,
+    *,
+    progress: Progress = silent,
+) -> tuple[dict[str, Any], Learned]:
+    """Update, and look for the Δ that flips the label."""
+    learning = learning_of(request)
+    update, loss, penalty = learning.settings
+    problem, fresh, rows = begun.lesson.updated(update), begun.fresh, begun.rows
     results: list[Learned] = []
     real: dict[str, Any] = {}
     for learned in search_changes(
@@ -239,7 +259,7 @@ def run_learning_trial(
         about["rows"] = [
             learned.to_dict() | {"word": fresh.sample.word(learned.position)} for learned in results
         ]
-    return best.to_dict() | about | real | {"seconds": time.perf_counter() - started}, best
+    return best.to_dict() | about | real, best
 
 
 def _real_words(

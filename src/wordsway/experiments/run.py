@@ -128,14 +128,22 @@ class Meter:
         self.left: dict[Hashable, list[float]] = {}
         self.seen: dict[Hashable, list[tuple[float, float]]] = {}
         self.spent = 0.0
-        ranked = sorted(jobs, key=lambda job: (-self.work[job.key], job.key))
-        for job in ranked:
+        for job in jobs:
             self.left.setdefault(job.family, []).append(self.work[job.key])
-        first = {job.family: job for job in reversed(ranked)}.values()
-        keys = {job.key for job in first}
-        #: The largest job of every family first, so that all are known early; then by size.
-        self.order = [job for job in ranked if job.key in keys]
-        self.order += [job for job in ranked if job.key not in keys]
+        self.order = self._ordered(jobs)
+
+    def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
+        """The largest job of every family first, so that all are known early; then by size. Jobs
+        that share work follow each other.
+        """
+        groups: dict[Hashable, list[Job]] = {}
+        for job in sorted(jobs, key=lambda job: (-self.work[job.key], job.key)):
+            groups.setdefault(job.together or job.key, []).append(job)
+        first = {
+            id(group) for group in {g[0].family: g for g in reversed(groups.values())}.values()
+        }
+        ranked = sorted(groups.values(), key=lambda group: id(group) not in first)
+        return [job for group in ranked for job in group]
 
     def share(self, outcome: Outcome) -> float:
         """The share that is done, with this outcome."""

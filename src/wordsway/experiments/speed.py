@@ -14,7 +14,7 @@ from functools import lru_cache
 import torch
 
 from wordsway.experiments.cost import search_cost, trial_cost
-from wordsway.experiments.lessons import learning_of, setup_trial
+from wordsway.experiments.lessons import begin_trial, features_of, learning_of
 from wordsway.experiments.measure import run_trial
 from wordsway.experiments.request import Request
 from wordsway.experiments.texts import GaussianTexts, LabelledGaussianTexts, TextOptions
@@ -47,10 +47,20 @@ def trial_seconds(request: Request, *, one_core: bool = True) -> float:
     """Seconds of one trial on this machine. Gaussian rows stand in for a corpus: searching them
     costs the same.
     """
-    rows = request.positions if request.positions == "all" else tuple(range(request.rows))
-    plain = replace(request, data="gaussian", texts=TextOptions(), positions=rows, trials=1)
+    plain = _plain(request)
     with single_thread(one_core):
-        return _learning(plain) if request.learning is not None else _search(plain)
+        return sum(_learning(plain)) if request.learning is not None else _search(plain)
+
+
+def searching_seconds(request: Request) -> float:
+    """Seconds of a learning trial whose training texts are interpolated already, on one core."""
+    with single_thread(True):
+        return _learning(_plain(request))[1]
+
+
+def _plain(request: Request) -> Request:
+    rows = request.positions if request.positions == "all" else tuple(range(request.rows))
+    return replace(request, data="gaussian", texts=TextOptions(), positions=rows, trials=1)
 
 
 def smaller(request: Request) -> Request:
@@ -93,22 +103,22 @@ def _run(request: Request) -> float:
     return time.perf_counter() - started
 
 
-def _learning(request: Request) -> float:
-    """Setting up takes t = aN + bN² (features, and their Gram matrix), through two measurements; a
-    search takes what it takes with few texts.
+@lru_cache(maxsize=256)
+def _learning(request: Request) -> tuple[float, float]:
+    """Seconds to set up and to search. Setting up takes t = aN + bN² (features, and their Gram
+    matrix), through two measurements; a search takes what it takes with few texts.
     """
     learning = learning_of(request)
     while trial_cost(_with_texts(request, SOME)).bytes > 4 * MOST_BYTES and request.n > 4:
         request = replace(request, n=int(0.85 * request.n), positions=(0,))
     N = learning.train
     if N <= SOME:
-        setup, searching = _learn(request, N)
-        return setup + searching
+        return _learn(request, N)
     few, _ = _learn(request, FEW)
     some, searching = _learn(request, SOME)
     square = max(0.0, (some / SOME - few / FEW) / (SOME - FEW))
     linear = max(some / SOME - square * SOME, 0.25 * some / SOME)
-    return linear * N + square * N**2 + searching
+    return linear * N + square * N**2, searching
 
 
 def _with_texts(request: Request, train: int) -> Request:
@@ -122,8 +132,9 @@ def _learn(request: Request, train: int) -> tuple[float, float]:
     started = time.perf_counter()
     first = _with_texts(replace(request, positions=(0,)), train)
     source = LabelledGaussianTexts(request.n, request.d, request.seed)
-    problem, _, _ = setup_trial(first, source, 0, new=train)
+    lesson = begin_trial(first, source, features_of(first, 0), new=train).lesson
     ready = time.perf_counter()
+    problem = lesson.updated(learning.settings[0])
     next(search_changes(problem, [0], loss=loss, penalty=penalty, certificate=request.certificate))
     seconds = (time.perf_counter() - ready) * request.rows
     if learning.real_words:

@@ -80,6 +80,9 @@ class Source(Protocol):
 class LabelledSource(Source, Protocol):
     """Texts by number, with their labels ±1."""
 
+    def matrix(self, index: int) -> torch.Tensor:
+        """X of the text of this number, as `draw` has it; nothing else of it is made."""
+
     def label(self, index: int) -> int:
         """The label of a text, without drawing it."""
 
@@ -112,12 +115,17 @@ class LabelledGaussianTexts:
         )
 
     def draw(self, index: int) -> Drawn:
-        seed = derive(self.seed, "lesson", index)
-        X, label = Sample.gaussian(self.n, self.d, seed).X, self.label(index)
+        about = {"id": f"gaussian:{index}", "sha256": None, "label": self.label(index)}
+        sample = Sample(self.matrix(index), rescale=False)
+        return Drawn(sample, self._seed(index), about)
+
+    def matrix(self, index: int) -> torch.Tensor:
+        X = Sample.gaussian(self.n, self.d, self._seed(index)).X
         # X and −X are equally likely, so turning X balances the labels and nothing else.
-        if float((X * self.teacher).sum()) * label < 0:
-            X = -X
-        return Drawn(Sample(X), seed, {"id": f"gaussian:{index}", "sha256": None, "label": label})
+        return -X if float((X * self.teacher).sum()) * self.label(index) < 0 else X
+
+    def _seed(self, index: int) -> int:
+        return derive(self.seed, "lesson", index)
 
     def label(self, index: int) -> int:
         return (-1, 1)[index % 2]

@@ -9,6 +9,7 @@ itself.
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing as mp
 import os
 import platform
@@ -17,7 +18,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
@@ -72,6 +73,11 @@ def work(job: Job, terms: Terms) -> Outcome:
     return Outcome(job, outputs, facts(started))
 
 
+def work_together(jobs: Sequence[Job], terms: Sequence[Terms]) -> list[Outcome]:
+    """Run jobs that share work, one after another."""
+    return [work(job, own) for job, own in zip(jobs, terms, strict=True)]
+
+
 def facts(started: float) -> dict[str, Any]:
     """When, where and with what a job was run."""
     spent = {
@@ -124,6 +130,8 @@ class _Worker:
     process: Any
     pipe: Connection
     job: Job | None = None
+    #: What its last job shares with others.
+    last: Hashable | None = None
 
 
 class LocalWorkers:
@@ -133,6 +141,7 @@ class LocalWorkers:
         self.count, self.memory = count, memory
         self.context = mp.get_context("spawn")
         self.workers: list[_Worker] = []
+        self._sizes: dict[str, float] = {}
 
     def run(
         self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
@@ -179,28 +188,49 @@ class LocalWorkers:
         """Give free workers the first jobs that fit beside the running ones; one always runs,
         however large.
         """
-        running = [worker.job for worker in self.workers if worker.job is not None]
-        taken = sum(job.cost().bytes for job in running)
         while waiting and len(self._busy()) < self.count:
-            free = self.memory - taken if self._busy() else None
-            fits = (
-                number
-                for number, job in enumerate(waiting)
-                if free is None or job.cost().bytes <= free
-            )
-            number = next(fits, None)
+            running = [worker.job for worker in self.workers if worker.job is not None]
+            free = self.memory - sum(map(self._bytes, running)) if running else math.inf
+            idle = [worker for worker in self.workers if worker.job is None]
+            place, number = self._choose(waiting, idle, free)
             if number is None:
                 return
             job = waiting[number]
             del waiting[number]
             if not wanted(job):
                 continue
-            taken += job.cost().bytes
-            idle = [worker for worker in self.workers if worker.job is None]
-            worker = idle[0] if idle else self._start()
+            worker = place or self._start()
             worker.job = job
+            worker.last = job.together
             with contextlib.suppress(OSError):  # it died while idle: the next wait sees it
                 worker.pipe.send((job, agreement.for_job(job)))
+
+    def _choose(
+        self, waiting: deque[Job], idle: list[_Worker], free: float
+    ) -> tuple[_Worker | None, int | None]:
+        """A free worker, or None for a new one, and the number of its next job: one that shares
+        work with its last job, else the first that shares none with what others are at.
+        """
+        started = {worker.last: worker for worker in idle if worker.last is not None}
+        if started:
+            for number, job in enumerate(waiting):
+                if job.together in started and self._bytes(job) <= free:
+                    return started[job.together], number
+        place = idle[0] if idle else None
+        elsewhere = {worker.last for worker in self._busy()} - {None}
+        shared = None
+        for number, job in enumerate(waiting):
+            if self._bytes(job) <= free:
+                if job.together not in elsewhere:
+                    return place, number
+                shared = number if shared is None else shared
+        return place, shared
+
+    def _bytes(self, job: Job) -> float:
+        """What a job takes; computed once for each."""
+        if job.key not in self._sizes:
+            self._sizes[job.key] = job.cost().bytes
+        return self._sizes[job.key]
 
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()

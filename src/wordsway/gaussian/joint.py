@@ -16,6 +16,7 @@ distribution.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import final
 
 import torch
@@ -54,10 +55,13 @@ class JointMatrix(BlockOperator):
         self._left = self.answers
         self._left_gram = self.gram
         self._taken = set[int]()
+        #: C and R of rows that were asked about first.
+        self._firsts = dict[int, tuple[torch.Tensor, torch.Tensor]]()
+        self._spectrum: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def draw(self) -> JointMatrix:
         """Draw Z. The texts are not needed any more: let go of them before this."""
-        values, vectors = torch.linalg.eigh(self.gram)
+        self._spectrum = values, vectors = _eigh(self.gram)
         root = vectors * values.clamp_min(0).sqrt()
         noise = generator(self.seed, "joint", "answers")
         self.answers = torch.empty(self.count, self.k, dtype=torch.float64)
@@ -67,6 +71,15 @@ class JointMatrix(BlockOperator):
             self.answers[:, start : start + width] = self.scale * (root @ draw)
         self._left = self.answers
         return self
+
+    def unasked(self) -> JointMatrix:
+        """The same answers, and no row asked about yet: whoever asks the same gets the same."""
+        other = copy(self)
+        other._current = None
+        other._left = self.answers
+        other._left_gram = self.gram
+        other._taken = set()
+        return other
 
     def parts(self) -> Iterator[torch.Tensor]:
         """The answers in blocks of columns, (M, at most 4096)."""
@@ -131,12 +144,27 @@ class JointMatrix(BlockOperator):
 
     def _known(self, i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Z, C and R for row i, given the rows before it."""
-        values, vectors = torch.linalg.eigh(self._left_gram)
-        kept = values > 1e-13 * values[-1]
-        T = self.rows[i]
-        C = vectors[:, kept] @ ((vectors[:, kept].T @ T) / values[kept, None])
-        values, vectors = torch.linalg.eigh(torch.eye(T.shape[1], dtype=torch.float64) - T.T @ C)
-        return self._left, C, (vectors * values.clamp_min(0).sqrt()) @ vectors.T
+        if self._taken:
+            return self._left, *_conditions(*_eigh(self._left_gram), self.rows[i])
+        if i not in self._firsts:
+            spectrum = self._spectrum or _eigh(self.gram)
+            self._firsts[i] = _conditions(*spectrum, self.rows[i])
+        return self._left, *self._firsts[i]
+
+
+def _conditions(
+    values: torch.Tensor, vectors: torch.Tensor, T: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """C = G⁺T and R = (I − TᵀG⁺T)^{1/2}, from the spectrum of G."""
+    kept = values > 1e-13 * values[-1]
+    C = vectors[:, kept] @ ((vectors[:, kept].T @ T) / values[kept, None])
+    values, vectors = _eigh(torch.eye(T.shape[1], dtype=torch.float64) - T.T @ C)
+    return C, (vectors * values.clamp_min(0).sqrt()) @ vectors.T
+
+
+def _eigh(G: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    values, vectors = torch.linalg.eigh(G)
+    return values, vectors
 
 
 @final

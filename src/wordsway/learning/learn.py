@@ -133,8 +133,7 @@ def search_changes(
             upper = None
             if certificate:
                 progress("certifying", number, len(rows))
-                bound = view.certify([row], radius)
-                upper = None if bound is None else float(bound.upper[0])
+                upper = problem.certified(row, radius)
             found = maximise(
                 objective,
                 torch.tensor([row], device=view.X.device),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
 from wordsway.errors import InputError
 from wordsway.learning.interpolate import Updates, interpolate
-from wordsway.learning.stack import stack
+from wordsway.learning.stack import Features, Listed, Texts, stack
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.sample import Sample
 
@@ -23,7 +24,8 @@ class Problem:
     θ*) and the alignment a = A(Δ) tell everything.
 
     f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y. ``readout`` gives
-    (u, a); ``before`` and ``after`` are f(X, θ*) and f(X, θ′); ``v_norm2`` is ‖v‖².
+    (u, a); ``before`` and ``after`` are f(X, θ*) and f(X, θ′); ``v_norm2`` is ‖v‖²; ``ends`` are
+    the rows' certified S so far.
     """
 
     phi: FeatureMap
@@ -34,6 +36,14 @@ class Problem:
     before: float
     after: float
     v_norm2: float
+    ends: dict[tuple[int, float], float | None] = field(default_factory=dict)
+
+    def certified(self, row: int, radius: float) -> float | None:
+        """The certified S of one row, asked for once; None where there is no certificate."""
+        if (row, radius) not in self.ends:
+            bound = self.view.certify([row], radius)
+            self.ends[row, radius] = None if bound is None else float(bound.upper[0])
+        return self.ends[row, radius]
 
     @property
     def residual(self) -> float:
@@ -54,6 +64,63 @@ class Problem:
         return max(0.0, 2 - gamma - sensitivity * self.ratio * abs(self.residual)) ** 2
 
 
+class Lesson:
+    """The interpolator of the training texts and a new one (X, y) to update it with, by either
+    update: features, Gram matrix and factorisation are shared by all questions about it.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        train: Texts,
+        labels: Sequence[int],
+        X: Sample,
+        y: int,
+        rows: Sequence[int],
+    ) -> None:
+        _check(len(train), labels, y)
+        stacked = stack(features, train, X, rows)
+        self.phi = stacked.phi
+        self.texts = len(train)
+        self.X = X
+        self.y = int(y)
+        self.updates = interpolate(stacked, torch.tensor(labels, dtype=torch.float64), float(y))
+        nonzero_norm(math.sqrt(self.updates.norm2), self.phi.name)
+        self._ends: dict[tuple[int, float], float | None] = {}
+
+    def updated(self, update: str) -> Problem:
+        """The problem of one update; what it finds does not depend on what others asked before."""
+        check_update(update)
+        found = self.updates
+        if update == "retrain" and not found.fresh2 > 0:
+            raise InputError(
+                "a new text whose features are not in the span of the training texts'",
+                f"rank {found.rank} of {self.texts}",
+                "take fewer training texts, or fine-tune",
+            )
+        if update == "fine-tune":
+            v, v_norm2, theta = found.own, found.norm2, found.fine_tuned
+        else:
+            v, v_norm2, theta = found.fresh, found.fresh2, found.retrained
+        phi = self.phi.unasked()
+        view = self._view if phi is self.phi else phi.view(self.X, torch.float64)
+        return Problem(
+            phi=phi,
+            view=view,
+            readout=view.readout(torch.stack([found.start, v / v_norm2])),
+            updates=found,
+            y=self.y,
+            before=float(found.own @ found.start),
+            after=float(found.own @ theta),
+            v_norm2=v_norm2,
+            ends=self._ends if phi is self.phi else {},
+        )
+
+    @cached_property
+    def _view(self) -> View:
+        return self.phi.view(self.X, torch.float64)
+
+
 def update_interpolator(
     phi: FeatureMap,
     train: Sequence[Sample],
@@ -67,39 +134,24 @@ def update_interpolator(
     """Interpolate the training texts, update with (X, y), and get ready for Δ at these rows of X,
     one after another.
     """
-    _check(train, labels, X, y, update)
-    stacked = stack(phi, train, X, rows)
-    found = interpolate(stacked, torch.tensor(labels, dtype=torch.float64), float(y))
-    nonzero_norm(math.sqrt(found.norm2), phi.name)
-    if update == "retrain" and not found.fresh2 > 0:
+    check_update(update)
+    return Lesson(Features(phi), Listed(train), labels, X, y, rows).updated(update)
+
+
+def check_update(update: str) -> None:
+    """Refuse an update of another name."""
+    if update not in UPDATES:
         raise InputError(
-            "a new text whose features are not in the span of the training texts'",
-            f"rank {found.rank} of {len(train)}",
-            "take fewer training texts, or fine-tune",
+            f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
         )
-    if update == "fine-tune":
-        v, v_norm2, theta = found.own, found.norm2, found.fine_tuned
-    else:
-        v, v_norm2, theta = found.fresh, found.fresh2, found.retrained
-    view = stacked.phi.view(X, torch.float64)
-    return Problem(
-        phi=stacked.phi,
-        view=view,
-        readout=view.readout(torch.stack([found.start, v / v_norm2])),
-        updates=found,
-        y=int(y),
-        before=float(found.own @ found.start),
-        after=float(found.own @ theta),
-        v_norm2=v_norm2,
-    )
 
 
-def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, update: str) -> None:
-    if not len(train):
+def _check(texts: int, labels: Sequence[int], y: int) -> None:
+    if not texts:
         raise InputError("at least one training text", "none", "pass N ≥ 1 texts")
-    if len(labels) != len(train):
+    if len(labels) != texts:
         raise InputError(
-            f"{len(train)} labels, one per training text",
+            f"{texts} labels, one per training text",
             f"{len(labels)} labels",
             "pass one label per text",
         )
@@ -111,8 +163,4 @@ def _check(train: Sequence[Sample], labels: Sequence[int], X: Sample, y: int, up
             "training texts of both labels",
             f"only {int(labels[0]):+d}",
             "add texts of the other label",
-        )
-    if update not in UPDATES:
-        raise InputError(
-            f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
         )

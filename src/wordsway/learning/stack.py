@@ -8,6 +8,7 @@ whose V would not fit are drawn for all texts at once (`wordsway.gaussian.joint`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -17,8 +18,30 @@ from wordsway.maps.base import FeatureMap, JointFeatures
 from wordsway.sample import Sample
 from wordsway.vectors import gram
 
-#: Bytes of one block of features while they are computed.
-WORKING = 2**27
+#: Texts whose features are computed at once, and texts of a chunk that is kept.
+BLOCK, CHUNK = 16, 128
+
+
+class Texts(Protocol):
+    """Texts by number, each made when it is asked for."""
+
+    def __len__(self) -> int: ...
+
+    def matrix(self, index: int) -> torch.Tensor:
+        """X of this text, n×d float64."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Samples that are there."""
+
+    samples: Sequence[Sample]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def matrix(self, index: int) -> torch.Tensor:
+        return self.samples[index].X
 
 
 class Stack(Protocol):
@@ -41,29 +64,92 @@ class Stack(Protocol):
         """Φ₊θ of (p,): (N+1,)."""
 
 
-class DenseStack:
-    """Φ₊ itself, in float64; the texts pass by in blocks."""
+class Features:
+    """φ of texts 0, 1, 2 …, float64, for every number of them: the first N do not depend on how
+    many more are asked for, to the last bit.
 
-    def __init__(self, phi: FeatureMap, train: Sequence[Sample], new: Sample) -> None:
+    Texts pass by in blocks of one size, so that the same products are made whatever N is; a last
+    block is filled up with its own first text. Gram matrices are made of tiles of `CHUNK` texts;
+    what N leaves over is computed for that N.
+    """
+
+    def __init__(self, phi: FeatureMap) -> None:
         self.phi = phi
+        self._chunks: list[torch.Tensor] = []
+        self._known = 0
+        self._tiles: dict[tuple[int, int], torch.Tensor] = {}
+
+    def first(self, texts: Texts) -> list[torch.Tensor]:
+        """The features of these texts, (128, p) after (128, p), the last with fewer."""
+        count = len(texts)
+        self._forget(count)
+        while self._known < count:
+            start = self._known - self._known % BLOCK
+            stop = min(start + BLOCK, count)
+            X = torch.stack([texts.matrix(number) for number in range(start, stop)])
+            X = torch.cat([X, X[:1].expand(BLOCK - len(X), -1, -1)])
+            found = self.phi.features(X.to(self.phi.dtype), torch.float64).flatten(1)
+            chunk, at = divmod(start, CHUNK)
+            if chunk == len(self._chunks):
+                size = min(CHUNK, count - start + at)
+                self._chunks.append(found.new_empty(size, found.shape[1]))
+            elif len(self._chunks[chunk]) < min(CHUNK, stop - start + at):
+                more = found.new_empty(min(CHUNK, count - chunk * CHUNK), found.shape[1])
+                more[:at] = self._chunks[chunk][:at]
+                self._chunks[chunk] = more
+            self._chunks[chunk][at : at + stop - start] = found[: stop - start]
+            self._known = stop
+        return [part[: count - CHUNK * number] for number, part in enumerate(self._chunks)]
+
+    def gram(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Φ Φᵀ of what `first` gave."""
+        count = sum(map(len, parts))
+        K = torch.empty(count, count, dtype=torch.float64)
+        for i, left in enumerate(parts):
+            for j, right in enumerate(parts[: i + 1]):
+                tile = self._tiles.get((i, j))
+                if tile is None or len(left) < CHUNK:
+                    tile = left @ right.T
+                if len(left) == CHUNK:
+                    self._tiles[i, j] = tile
+                rows = slice(CHUNK * i, CHUNK * i + len(left))
+                columns = slice(CHUNK * j, CHUNK * j + len(right))
+                K[rows, columns] = tile
+                K[columns, rows] = tile.T
+        return K
+
+    def _forget(self, count: int) -> None:
+        """Let go of texts beyond this many."""
+        del self._chunks[-(-count // CHUNK) :]
+        self._known = min(self._known, count)
+
+
+class DenseStack:
+    """Φ₊ itself, in float64."""
+
+    def __init__(self, features: Features, train: Texts, new: Sample) -> None:
+        self.phi = features.phi
         self.count = len(train) + 1
-        width = phi.features(new.X[None].to(phi.dtype), torch.float64).numel()
-        size = max(1, WORKING // (width * 8 * 4))
-        self.features = torch.empty(self.count, width, dtype=torch.float64)
-        for start in range(0, self.count, size):
-            block = torch.stack(list(_texts(train, new, start, start + size)))
-            self.features[start : start + len(block)] = phi.features(
-                block.to(phi.dtype), torch.float64
-            ).flatten(1)
+        own = self.phi.features(new.X[None].to(self.phi.dtype), torch.float64).flatten(1)
+        self._features = features
+        self._train = features.first(train)
+        self._parts = [*self._train, own]
 
     def gram(self) -> torch.Tensor:
-        return gram(self.features)
+        N = self.count - 1
+        own = self._parts[-1][0]
+        K = torch.empty(self.count, self.count, dtype=torch.float64)
+        K[:N, :N] = self._features.gram(self._train)
+        K[N] = self.predict(own)
+        K[:N, N] = K[N, :N]
+        return K
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
-        return coefficients @ self.features
+        split = coefficients.split([len(part) for part in self._parts], dim=1)
+        return sum(c @ part for c, part in zip(split, self._parts, strict=True))  # type: ignore[return-value]
 
     def predict(self, theta: torch.Tensor) -> torch.Tensor:
-        return self.features @ theta
+        return torch.cat([part @ theta for part in self._parts])
 
 
 class JointStack:
@@ -92,27 +178,41 @@ class JointStack:
         return values
 
 
-def stack(phi: FeatureMap, train: Sequence[Sample], new: Sample, rows: Sequence[int]) -> Stack:
+def stack(features: Features, train: Texts, new: Sample, rows: Sequence[int]) -> Stack:
     """Φ₊ of the training texts and the new one, whose ``rows`` will move, in that order."""
+    phi = features.phi
     phi.check(new.n, new.d)
     count = len(train) + 1
-    joint = phi.drawn_jointly(_texts(train, new), count, rows)
-    return DenseStack(phi, train, new) if joint is None else JointStack(joint, count)
+    joint = phi.drawn_jointly(_matrices(train, new), count, rows)
+    if joint is not None:
+        return JointStack(joint, count)
+    return DenseStack(features, _Checked(train, new), new)
 
 
-def _texts(
-    train: Sequence[Sample], new: Sample, start: int = 0, stop: int | None = None
-) -> Iterator[torch.Tensor]:
-    """The texts from ``start`` to ``stop``, the new one last; ``train`` may make each of them when
-    it is asked for.
-    """
-    last = len(train) + 1 if stop is None else min(stop, len(train) + 1)
-    for number in range(start, last):
-        sample = train[number] if number < len(train) else new
-        if (sample.n, sample.d) != (new.n, new.d):
+@dataclass(frozen=True)
+class _Checked:
+    """Training texts, refused where they have another size than the new one."""
+
+    texts: Texts
+    new: Sample
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def matrix(self, index: int) -> torch.Tensor:
+        X = self.texts.matrix(index)
+        if X.shape != self.new.X.shape:
             raise InputError(
-                f"texts of one size, n={new.n} and d={new.d}",
-                f"n={sample.n}, d={sample.d} at training text {number}",
+                f"texts of one size, n={self.new.n} and d={self.new.d}",
+                f"n={X.shape[0]}, d={X.shape[1]} at training text {index}",
                 "embed all of them with the same n and d",
             )
-        yield sample.X
+        return X
+
+
+def _matrices(train: Texts, new: Sample) -> Iterator[torch.Tensor]:
+    """All texts, the new one last."""
+    checked = _Checked(train, new)
+    for number in range(len(train)):
+        yield checked.matrix(number)
+    yield new.X

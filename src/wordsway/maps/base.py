@@ -125,6 +125,12 @@ class FeatureMap(ABC):
         """
         return None
 
+    def unasked(self) -> FeatureMap:
+        """This map as it was before anybody asked about a row: itself, unless what is asked first
+        decides what is drawn later.
+        """
+        return self
+
     def __call__(self, X: Any) -> torch.Tensor:
         """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new
         first axis).

@@ -188,6 +188,14 @@ class RF(FullyConnected):
         other.layers = replace(self.layers, first=joint)
         return JointlyDrawn(other, joint)
 
+    def unasked(self) -> RF:
+        first = self.layers.first
+        if not isinstance(first, JointMatrix):
+            return self
+        other = copy(self)
+        other.layers = replace(self.layers, first=first.unasked())
+        return other
+
     def _joint(self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]) -> JointMatrix:
         """The question, without the texts: they are let go of before the answers are drawn."""
         assert self.seed is not None and self.beta is not None
