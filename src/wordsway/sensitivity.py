@@ -16,6 +16,8 @@ from wordsway.errors import WordswayError
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
 from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
+from wordsway.optimize.objective import Plane
+from wordsway.optimize.ranking import MANY
 from wordsway.progress import Progress, silent, stretch_of
 from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import single_thread
@@ -132,6 +134,9 @@ class Change(Objective):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         return self.view.change_and_gradient(which, x)
 
+    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
+        return self.view.plane(which, a, b) or super().plane(which, a, b)
+
     def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
         return self.view.suggest(problem, count, self.reach, noise)
 
@@ -192,12 +197,14 @@ def sensitivity(
     radius = ball_radius(radius, sample.d)
     phi.check(sample.n, sample.d)
     view = phi.search_view(sample)
+    ranking = phi.ranking_view(sample) if plan is None and len(rows) > MANY else view
     # A certificate takes about as long as the search.
     searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
     certifying = stretch_of(progress, 1, 2, 2)
     with single_thread(view.small), torch.no_grad():
         delta, converged = _search(
             view,
+            ranking,
             rows,
             radius,
             seed=seed,
@@ -241,6 +248,7 @@ def sensitivity(
 
 def _search(
     view: View,
+    ranking: View,
     rows: list[int],
     radius: float,
     *,
@@ -251,17 +259,23 @@ def _search(
     progress: Progress,
 ) -> tuple[torch.Tensor, bool]:
     """The best Δ of each row (P, d), float64 and exactly in the ball, and whether the search
-    converged. A plan of the caller's own is followed for every row.
+    converged. ``ranking`` looks at many rows first; a plan of the caller's own is followed for
+    every row.
     """
-    search = maximise_ranked if plan is None else maximise
-    found = search(
-        Change(view, radius),
-        torch.tensor(rows, device=view.X.device),
-        plan or view.plan.scaled(effort),
-        seed=seed,
-        memory=memory,
-        progress=progress,
-    )
+    objective = Change(view, radius)
+    problems = torch.tensor(rows, device=view.X.device)
+    if plan is None:
+        found = maximise_ranked(
+            objective,
+            problems,
+            view.plan.scaled(effort),
+            ranking=Change(ranking, radius),
+            seed=seed,
+            memory=memory,
+            progress=progress,
+        )
+    else:
+        found = maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
     return torch.stack([exactly_inside(x, radius) for x in found.x]), found.converged
 
 

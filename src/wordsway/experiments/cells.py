@@ -205,4 +205,4 @@ def _texts(
     """Rows of 1,300 texts take 480 MB at n = 120, d = 768, so only the last source is kept; reading
     others back takes a moment. ``version`` tells a file from the one that it replaced.
     """
-    return CorpusTexts(data, n, d, seed, 0, options)
+    return CorpusTexts(data, n, d, seed, None, options)

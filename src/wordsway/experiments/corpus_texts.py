@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +33,8 @@ AT_ONCE = 64
 
 class CorpusTexts:
     """Distinct texts of a corpus, drawn by seed and embedded by a pretrained model, ``ahead`` of
-    them at once.
+    them at once. None: many will be asked for, one after another, and each draw reads the whole
+    corpus; so some more are drawn each time.
     """
 
     def __init__(
@@ -41,7 +43,7 @@ class CorpusTexts:
         n: int,
         d: int,
         seed: int,
-        ahead: int,
+        ahead: int | None,
         options: TextOptions,
         progress: Progress = silent,
     ) -> None:
@@ -51,11 +53,12 @@ class CorpusTexts:
         self.drawn = _drawn(
             name, context_for(n), seed, n if options.padding == "none" else 0, options, progress
         )
-        self.drawn.upto(ahead)
+        self.many = ahead is None
+        self._upto(ahead or 0)
         self.rows: dict[int, tuple[Any, Any]] = {}
 
     def draw(self, index: int) -> Drawn:
-        text = self.drawn.upto(index + 1)[index]
+        text = self._upto(index + 1)[index]
         rows, reading = self._rows(index)
         label = self.drawn.corpus.label(text)
         about = {"id": text.id, "sha256": text.sha256, "label": label}
@@ -66,13 +69,19 @@ class CorpusTexts:
         return rescaled(float64(self._rows(index)[0]))
 
     def _rows(self, index: int) -> tuple[Any, Any]:
-        self.drawn.upto(index + 1)
+        self._upto(index + 1)
         # With its neighbours, but not with all that another study of the corpus may have drawn.
         if index not in self.rows:
             start = index - index % AT_ONCE
             end = min(start + AT_ONCE, len(self.drawn.texts))
             self._embed([number for number in range(start, end) if number not in self.rows])
         return self.rows[index]
+
+    def _upto(self, count: int) -> list[Text]:
+        if self.many and count > len(self.drawn.texts):
+            with contextlib.suppress(InputError):  # the corpus may have no more
+                return self.drawn.upto(-(-count // AT_ONCE) * AT_ONCE)
+        return self.drawn.upto(count)
 
     def _embed(self, numbers: list[int]) -> None:
         """Rows of these texts, kept in float32 and without what n and d leave out."""
@@ -87,7 +96,7 @@ class CorpusTexts:
 
     def label(self, index: int) -> int:
         """The label of text number ``index``, ±1."""
-        label = self.drawn.corpus.label(self.drawn.upto(index + 1)[index])
+        label = self.drawn.corpus.label(self._upto(index + 1)[index])
         if label is None:
             raise InputError(
                 "labelled texts", "a text without a label", "name the labels with --label-column"

@@ -19,7 +19,7 @@ from wordsway.sample import Sample
 from wordsway.vectors import gram
 
 #: Texts whose features are computed at once, and texts of a chunk that is kept.
-BLOCK, CHUNK = 16, 128
+BLOCK, CHUNK = 16, 256
 
 
 class Texts(Protocol):
@@ -80,7 +80,7 @@ class Features:
         self._tiles: dict[tuple[int, int], torch.Tensor] = {}
 
     def first(self, texts: Texts) -> list[torch.Tensor]:
-        """The features of these texts, (128, p) after (128, p), the last with fewer."""
+        """The features of these texts, (256, p) after (256, p), the last with fewer."""
         count = len(texts)
         self._forget(count)
         while self._known < count:

@@ -10,6 +10,7 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.maps.certificate import Certificate
+from wordsway.optimize.objective import Plane
 from wordsway.optimize.plan import Plan
 from wordsway.progress import Progress, silent
 from wordsway.sample import Sample, float64
@@ -57,6 +58,10 @@ class View(ABC):
         """A number that S at each of the rows cannot exceed, or None where no certificate is known
         for this kind of map. The view must be in float64.
         """
+        return None
+
+    def plane(self, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane | None:
+        """`change` on the planes of a and b, where that is cheaper than point by point."""
         return None
 
     def readout(self, thetas: torch.Tensor) -> Readout:
@@ -111,6 +116,10 @@ class FeatureMap(ABC):
         the value that is found is always recomputed in float64.
         """
         return self.view(sample)
+
+    def ranking_view(self, sample: Sample) -> View:
+        """The view that may rank many rows, where only the first of them are searched again."""
+        return self.search_view(sample)
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

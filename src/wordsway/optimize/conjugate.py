@@ -59,16 +59,17 @@ class Conjugate(Solver[ConjugateState]):
             circle = torch.cos(angle)[:, None] * y + torch.sin(angle)[:, None] * u
             return into_ball(radius * circle, radius)
 
+        plane = objective.plane(state.which, radius * y, radius * u)
         trial = state.angle
-        reached = objective.value(state.which, along(trial))
+        reached = plane.value(torch.cos(trial), torch.sin(trial))
         bend = (reached - state.value - rise * trial) / trial**2
         best = torch.where(bend < 0, -rise / (2 * bend.clamp_max(-_TINY)), 3 * trial)
         best = torch.maximum(torch.minimum(best, 4 * trial), 0.1 * trial).clamp_max(1.2)
-        value = objective.value(state.which, along(best))
+        value = plane.value(torch.cos(best), torch.sin(best))
         angle = torch.where(value >= reached, best, trial)
         angle = torch.where(torch.maximum(value, reached) > state.value, angle, 0.0)
         x = along(angle)
-        value, gradient = objective.value_and_gradient(state.which, x)
+        value, gradient = plane.value_and_gradient(torch.cos(angle), torch.sin(angle))
         better = (angle > 0) & (value >= state.value)
         moved = better[:, None]
 

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
+
+
+class Plane(Protocol):
+    """f_i at points c·a + s·b of a plane for each of B points, c and s (B,)."""
+
+    def value(self, c: torch.Tensor, s: torch.Tensor) -> torch.Tensor: ...
+
+    def value_and_gradient(
+        self, c: torch.Tensor, s: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 class Objective(ABC):
@@ -40,6 +52,10 @@ class Objective(ABC):
         """f_i(x) alone, where that is cheaper."""
         return self.value_and_gradient(which, x)[0]
 
+    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
+        """f_i on the planes of a and b, (B, p) each, for those who ask several times."""
+        return PlainPlane(self, which, a, b)
+
     def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
         """Up to ``count`` points worth starting from, (m, p) with m ≤ count; none by default."""
         return torch.zeros(0, self.dimension, dtype=self.dtype, device=self.device)
@@ -51,6 +67,25 @@ class Objective(ABC):
     def describe(self, value: float) -> str:
         """A value as progress tells it."""
         return f"best {value:.4g}"
+
+
+@dataclass(frozen=True)
+class PlainPlane:
+    """A plane whose points are asked about one by one."""
+
+    objective: Objective
+    which: torch.Tensor
+    a: torch.Tensor
+    b: torch.Tensor
+
+    def value(self, c: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        return self.objective.value(self.which, c[:, None] * self.a + s[:, None] * self.b)
+
+    def value_and_gradient(
+        self, c: torch.Tensor, s: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        x = c[:, None] * self.a + s[:, None] * self.b
+        return self.objective.value_and_gradient(self.which, x)
 
 
 class Bounded(Objective):
@@ -83,6 +118,13 @@ class Bounded(Objective):
             return self.inner.value(which, x)
         parts = zip(which.split(self.points), x.split(self.points), strict=True)
         return torch.cat([self.inner.value(*part) for part in parts])
+
+    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
+        return (
+            self.inner.plane(which, a, b)
+            if len(which) <= self.points
+            else PlainPlane(self, which, a, b)
+        )
 
     def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
         return self.inner.suggest(problem, count, noise)

@@ -4,12 +4,15 @@ the first few.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from wordsway.optimize.driver import Found, maximise
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import Plan
 from wordsway.progress import Progress, silent, stretch_of
+from wordsway.vectors import into_ball
 
 #: Up to this many problems, all get the full search.
 MANY = 8
@@ -35,25 +38,33 @@ def maximise_ranked(
     problems: torch.Tensor,
     plan: Plan,
     *,
+    ranking: Objective | None = None,
     seed: int,
     memory: int,
     progress: Progress = silent,
 ) -> Found:
-    """The best x of every problem, found by a lighter plan where it is not among the largest."""
+    """The best x of every problem, found by a lighter plan where it is not among the largest.
+
+    ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the objective
+    itself says what they are worth.
+    """
     searches = stages(plan, len(problems), kept=bool(objective.bytes_kept))
     if len(searches) == 1:
         return maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
     (light, _), (_, full) = searches
-    ranking = len(problems) * light.evaluations
-    total = ranking + full * plan.evaluations
+    cheap = ranking or objective
+    before = len(problems) * light.evaluations
+    total = before + full * plan.evaluations
     first = maximise(
-        objective,
+        cheap,
         problems,
         light,
         seed=seed,
         memory=memory,
-        progress=stretch_of(progress, 0, ranking, total),
+        progress=stretch_of(progress, 0, before, total),
     )
+    if cheap.dtype != objective.dtype:
+        first = _valued(first, objective)
     top = first.value.topk(full).indices
     second = maximise(
         objective,
@@ -61,7 +72,7 @@ def maximise_ranked(
         plan,
         seed=seed,
         memory=memory,
-        progress=stretch_of(progress, ranking, total, total),
+        progress=stretch_of(progress, before, total, total),
     )
     better = second.value > first.value[top]
     x = first.x.clone()
@@ -72,3 +83,12 @@ def maximise_ranked(
     settled = torch.ones_like(first.settled)
     settled[top] = second.settled
     return Found(problems, x, value, settled)
+
+
+def _valued(found: Found, objective: Objective) -> Found:
+    """The same places in the objective's own arithmetic, with its values there."""
+    radius = objective.radius(found.problems).to(objective.dtype)[:, None]
+    x = into_ball(found.x.to(objective.dtype), radius)
+    parts = zip(found.problems.split(64), x.split(64), strict=True)
+    value = torch.cat([objective.value(*part) for part in parts])
+    return replace(found, x=x, value=value)

@@ -96,8 +96,9 @@ class Attention(FeatureMap):
         return AttentionView(Layer(self.scores, X, W, self.name), self.bounds, self.suggest)
 
     def search_view(self, sample: Sample) -> AttentionView:
-        if not self.smooth:
-            return self.view(sample)
+        return self.ranking_view(sample) if self.smooth else self.view(sample)
+
+    def ranking_view(self, sample: Sample) -> AttentionView:
         view = self.view(sample, torch.float32)
         return view if float(view.layer.s.abs().max()) <= LARGE_SCORE else self.view(sample)
 

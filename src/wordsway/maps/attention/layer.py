@@ -24,6 +24,7 @@ from typing import NamedTuple, final
 
 import torch
 
+from wordsway.maps.attention.cone import Cone
 from wordsway.maps.attention.scores import Scores
 from wordsway.maps.base import nonzero_norm
 
@@ -110,6 +111,11 @@ class Layer:
     def largest_own_score(self) -> float:
         """λ_max(H): how large u·Wu/√d gets over unit vectors u."""
         return float(torch.linalg.eigvalsh((self.W + self.W.T) / 2)[-1])
+
+    @cached_property
+    def cone(self) -> Cone:
+        """The rows' queries Wx_l/√d: what a moved row does not hear lies in their cone."""
+        return Cone.of(self.queries)
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> Moved:
         """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""

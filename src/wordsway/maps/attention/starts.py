@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from wordsway.maps.attention.cone import nonnegative_least_squares
 from wordsway.maps.attention.layer import Layer
 from wordsway.vectors import unit
 
@@ -42,8 +41,6 @@ def silencing(
     ball allows. (m, d)
     """
     n, x = len(layer.X), layer.X[row]
-    others = torch.arange(n, device=x.device) != row
-    K = layer.queries[others]
     if count < 1:
         return x.new_zeros(0, len(x))
     # Odd starts hear one other row, even ones only themselves: their own score u·Wu must then be
@@ -52,10 +49,14 @@ def silencing(
     one = torch.arange(count, device=x.device) % 2 == 1
     heard = torch.randint(n - 1, (count,), generator=noise, device=x.device)
     share = torch.rand(count, 1, generator=noise, device=x.device, dtype=x.dtype)
-    towards = torch.where(one[:, None], unit(K[heard]), unit(x @ layer.W.T + x @ layer.W))
+    heard += heard >= row
+    towards = torch.where(
+        one[:, None], unit(layer.queries[heard]), unit(x @ layer.W.T + x @ layer.W)
+    )
     targets = (1 - share) * unit(x) + share * towards
-    free = torch.nn.functional.one_hot(heard, n - 1).bool() & one[:, None]
-    u = unit(targets - nonnegative_least_squares(K, targets, free) @ K)
+    free = torch.nn.functional.one_hot(heard, n).bool() & one[:, None]
+    free[:, row] = True
+    u = unit(targets - layer.cone.weights(targets, free) @ layer.queries)
     # ‖ℓu − x‖ ≤ r for ℓ between the roots of ℓ² − 2ℓ u·x + ‖x‖² − r²; a touch inside the largest,
     # never below a trace.
     along = u @ x

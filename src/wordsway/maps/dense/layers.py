@@ -60,13 +60,21 @@ class Trace:
         for V in layers.later:
             V.reserve(forward=3 * steps, backward=steps)
 
+    def steps(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """V_iΔ, (B, k)."""
+        step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
+        for i, some in _by_row(rows):
+            step[some] = self._block(i).apply(delta[some]).to(self.X.dtype)
+        return step
+
     def forward(
         self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The last layer's change (B, k) and every layer's moved preactivations z′_l (B, k)."""
-        step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
-        for i, some in _by_row(rows):
-            step[some] = self._block(i).apply(delta[some]).to(self.X.dtype)
+        return self.after(self.steps(rows, delta))
+
+    def after(self, step: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The same, from what the first layer's preactivations move by."""
         moved = [self.z[0] + step]
         change = self.layers.activation(moved[0]) - self.h[0]
         for V, z, h in zip(self.layers.later, self.z[1:], self.h[1:], strict=True):

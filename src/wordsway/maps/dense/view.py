@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import final
 
 import torch
@@ -18,6 +18,8 @@ from wordsway.progress import Progress, silent
 #: Above this many weights of one row the landscape is nearly that of a quadratic: few starts,
 #: conjugate steps.
 WIDE = 50_000
+#: Bytes of a vector per point that are worked on at once.
+CACHE = 2**20
 
 
 def plan_for(k: int, d: int, *, on_demand: bool) -> Plan:
@@ -52,16 +54,24 @@ class FullyConnectedView(View):
         self.trace = Trace(layers, X, name, self.plan.steps)
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        change, _ = self.trace.forward(rows, delta)
-        return (change * change).sum(1) / self.trace.norm**2
+        return self._value(self.trace.forward(rows, delta)[0])
 
     def change_and_gradient(
         self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        change, moved = self.trace.forward(rows, delta)
-        gradient = self.trace.backward(rows, moved, 2 * change)
-        norm2 = self.trace.norm**2
-        return (change * change).sum(1) / norm2, gradient / norm2
+        return self._gradient(rows, *self.trace.forward(rows, delta))
+
+    def plane(self, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> DensePlane:
+        return DensePlane(self, rows, self.trace.steps(rows, a), self.trace.steps(rows, b))
+
+    def _value(self, change: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.vecdot(change, change) / self.trace.norm**2
+
+    def _gradient(
+        self, rows: torch.Tensor, change: torch.Tensor, moved: list[torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        value = self._value(change)
+        return value, self.trace.backward(rows, moved, change.mul_(2 / self.trace.norm**2))
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
@@ -81,3 +91,50 @@ class FullyConnectedView(View):
         if not layers.on_demand:
             return 0
         return bytes_kept(layers.k, layers.d, len(layers.later), self.X.itemsize)
+
+
+@final
+class DensePlane:
+    """Points c·a + s·b of a plane: the first layer moves by c·V_ia + s·V_ib, and no further product
+    with it is needed. A few points at a time, so that what is made of them stays in the cache.
+    """
+
+    def __init__(
+        self, view: FullyConnectedView, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor
+    ) -> None:
+        self.view, self.rows, self.a, self.b = view, rows, a, b
+        self._seen: dict[tuple[float, float], tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        self.size = max(1, CACHE // (a.shape[1] * a.itemsize))
+
+    def value(self, c: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        found = [self.view._value(self._after(*part)[0]) for part in self._points(c, s)]
+        return torch.cat(found)
+
+    def value_and_gradient(
+        self, c: torch.Tensor, s: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        found = [self.view._gradient(part[0], *self._after(*part)) for part in self._points(c, s)]
+        return torch.cat([value for value, _ in found]), torch.cat([slope for _, slope in found])
+
+    def _points(self, c: torch.Tensor, s: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+        every = (self.rows, self.a, self.b, c[:, None], s[:, None])
+        return zip(*(part.split(self.size) for part in every), strict=True)
+
+    def _after(
+        self,
+        rows: torch.Tensor,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        c: torch.Tensor,
+        s: torch.Tensor,
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The layers at these points. A single point of a deep map is remembered: a step tries two
+        points and takes one of them.
+        """
+        if len(self.rows) > 1 or not self.view.trace.layers.later:
+            return self.view.trace.after((c * a).addcmul_(s, b))
+        at = (float(c), float(s))
+        if at not in self._seen:
+            self._seen[at] = self.view.trace.after((c * a).addcmul_(s, b))
+        change, moved = self._seen[at]
+        return change.clone(), moved
