@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import wordsway as ws
-from wordsway.experiments.lessons import FirstTexts, learning_trials
+from wordsway.experiments.lessons import learning_trials
 from wordsway.experiments.texts import LabelledGaussianTexts
 from wordsway.runtime import peak_bytes
 
@@ -40,7 +40,7 @@ def _problem(case: str) -> tuple[ws.FeatureMap, list[ws.Sample], list[int], ws.S
     labels = [lessons.label(at) for at in range(N)]
     return (
         build[name](),
-        list(FirstTexts(lessons, N)),
+        [lessons.draw(at).sample for at in range(N)],
         labels,
         lessons.draw(N).sample,
         lessons.label(N),

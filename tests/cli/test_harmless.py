@@ -11,6 +11,7 @@ import torch
 import wordsway as ws
 from pages import HARMFUL
 from wordsway.cli.app import run
+from wordsway.cli.progress import ProgressLine
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 
@@ -69,3 +70,9 @@ def test_markup_in_a_word_is_shown_as_it_is(word: str, capsys: pytest.CaptureFix
     )
     ws.sensitivity(ws.RAF(4, 3), X, seed=0).show()
     assert word[:24] in capsys.readouterr().out.replace("…", word[23:24])
+
+
+def test_progress_lines_are_harmless() -> None:
+    line = ProgressLine()
+    line("fetching \x1b]0;title\x07 of\nsomebody", 1, 4, "best \x1b[2J")
+    assert "\x1b" not in line.text() and "\x07" not in line.text() and "\n" not in line.text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import random
 import signal
@@ -10,7 +12,7 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -19,9 +21,10 @@ from jobs import GRID, Here, OnThese, cell, fake, small_cells
 from wordsway.errors import InputError
 from wordsway.experiments.agreement import Agreement
 from wordsway.experiments.job import Job
+from wordsway.experiments.request import LearningOptions
 from wordsway.experiments.run import Machines, Meter, run_jobs
 from wordsway.experiments.store import Store
-from wordsway.experiments.workers import LocalWorkers, Outcome, work
+from wordsway.experiments.workers import LocalWorkers, Outcome, _Worker, work
 from wordsway.maps.registry import Cost
 
 
@@ -87,6 +90,38 @@ def test_progress_learns_how_long_families_take() -> None:
         for count in range(20)
     ]
     assert shares[3:] == pytest.approx(truth[3:], rel=0.1) and shares[-1] == 1.0
+
+
+def test_jobs_that_share_work_follow_each_other() -> None:
+    """In the order of a run, and on one worker: the other one takes another group."""
+    learning = [
+        cell("raf", 6, 8, trial, learning=LearningOptions(train, update))
+        for trial in range(3)
+        for train in (4, 9)
+        for update in ("fine-tune", "retrain")
+    ]
+    order = Meter([*learning, cell("rf", 20, 20)]).order
+    groups = [group for group, _ in itertools.groupby(order, lambda job: job.together)]
+    assert len(groups) == len(set(groups)) == 4
+
+    workers = LocalWorkers(2, 2**40)
+    waiting = deque(order)
+    workers.workers = [_Worker(None, cast(Any, None)), _Worker(None, cast(Any, None))]
+    for worker in workers.workers:
+        place, number = workers._choose(waiting, [worker], math.inf)
+        assert place is worker and number is not None
+        worker.job = waiting[number]
+        worker.last = worker.job.together
+        del waiting[number]
+    first, second = workers.workers
+    assert first.last != second.last
+    second.job = None
+    _, number = workers._choose(waiting, [second], math.inf)
+    assert number is not None
+    if second.last is not None:
+        assert waiting[number].together == second.last
+    else:
+        assert waiting[number].together != first.last
 
 
 def test_errors_of_jobs_are_one_line() -> None:

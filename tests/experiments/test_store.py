@@ -47,10 +47,16 @@ def test_what_is_stored_is_found_again_loose_or_packed(tmp_path: Path) -> None:
 
 
 def test_a_store_of_version_0_1_0_goes_on(tmp_path: Path) -> None:
-    """Every cell is there, loose or packed, with the same table to the last digit; none runs."""
+    """Every cell is there, loose or packed, with the same table to the last digit; none runs. Those
+    that learn mean something else by now, and are asked for again.
+    """
     shutil.copytree(RECORDED / "store", tmp_path / "store")
-    cells = load_study(RECORDED / "study.toml").cells
+    every = load_study(RECORDED / "study.toml").cells
+    cells = [one for one in every if one.request.learning is None]
     store = Store(tmp_path / "store")
+    assert [one for one in every if one.key not in store] == [
+        one for one in every if one.request.learning is not None
+    ]
     here = Here()
     tally = run_jobs(cells, store, OnThese(here))
     assert (tally.done, tally.before, tally.total) == (0, len(cells), len(cells))
@@ -64,9 +70,11 @@ def test_cells_of_version_0_1_0_have_the_same_numbers_today() -> None:
     """The recorded outputs come out of the same cells again."""
     stored = Store(RECORDED / "store")
     for job in load_study(RECORDED / "study.toml").cells[::5]:
+        if job.request.learning is not None:
+            continue
         ((_, record),) = stored.records([job.key])
         outputs = job.run()
-        assert outputs["lower"] == record.outputs["lower"]
+        assert outputs["lower"] == pytest.approx(record.outputs["lower"], rel=1e-12)
         before = record.outputs["upper"]
         assert outputs["upper"] == (None if before is None else pytest.approx(before, rel=1e-12))
 

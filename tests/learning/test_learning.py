@@ -21,7 +21,7 @@ from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import evaluate_change, learn, search_changes
 from wordsway.learning.loss import CHEAP, Loss, NegativeLoss, starts_at_zero
 from wordsway.learning.problem import update_interpolator
-from wordsway.learning.stack import DenseStack, JointStack, stack
+from wordsway.learning.stack import CHUNK, DenseStack, Features, JointStack, Listed, stack
 from wordsway.optimize import maximise
 from wordsway.vectors import into_ball
 
@@ -64,7 +64,7 @@ def test_interpolators_equal_pseudo_inverses(name, case):
         train[3], train[5] = train[1], train[1]
     if case == "a duplicate of the new text":
         train[2] = X
-    stacked = DenseStack(phi, train, X)
+    stacked = DenseStack(Features(phi), Listed(train), X)
     found = interpolate(stacked, torch.tensor(labels, dtype=F64), -1.0)
     for ours, theirs in zip(
         (found.start, found.fine_tuned, found.retrained),
@@ -86,10 +86,10 @@ def test_near_duplicates_are_told_apart(name, apart, monkeypatch):
     train = texts(8)
     train[3] = ws.Sample(train[1].X + apart * ws.Sample.gaussian(n=5, d=6, seed=8).X)
     labels = [1, -1, 1, 1, -1, -1, 1, -1]
-    stacked, y = DenseStack(phi, train, X), torch.tensor(labels, dtype=F64)
+    stacked, y = DenseStack(Features(phi), Listed(train), X), torch.tensor(labels, dtype=F64)
     found = interpolate(stacked, y, -1.0)
     assert found.rank == 8 and found.condition > 1e5
-    assert float((stacked.features[:8] @ found.start - y).abs().max()) < 1e-8, "it interpolates"
+    assert float((stacked.predict(found.start)[:8] - y).abs().max()) < 1e-8, "it interpolates"
     for ours, theirs in zip(
         (found.start, found.retrained), naive(phi, train, labels, X, -1)[::2], strict=True
     ):
@@ -97,9 +97,7 @@ def test_near_duplicates_are_told_apart(name, apart, monkeypatch):
     if apart < 1e-5:
         monkeypatch.setattr(interpolation, "REFINE", math.inf)
         rough = interpolate(stacked, y, -1.0).start
-        assert float((stacked.features[:8] @ rough - y).abs().max()) > 1e-7, (
-            "which K alone does not"
-        )
+        assert float((stacked.predict(rough)[:8] - y).abs().max()) > 1e-7, "which K alone does not"
 
 
 def test_joint_features_multiply_like_their_gram_matrix():
@@ -108,7 +106,7 @@ def test_joint_features_multiply_like_their_gram_matrix():
         texts(8),
         ws.Sample.gaussian(n=5, d=6, seed=7),
     )
-    stacked = stack(phi, train, X, [2])
+    stacked = stack(Features(phi), Listed(train), X, [2])
     c = torch.randn(1, 9, dtype=F64, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(
         stacked.predict(stacked.combine(c)[0]), stacked.gram() @ c[0], rtol=1e-10, atol=1e-12
@@ -219,7 +217,9 @@ def test_the_search_reaches_what_a_grid_reaches():
     grid = grid[grid.norm(dim=1) <= math.sqrt(2)]
     for phi in (ws.RAF(d=2, seed=1), ws.ReluRAF(d=2, seed=2), ws.RF(n=3, d=2, k=20, seed=3)):
         for loss in ("align", "direct", "penalised"):
-            found = interpolate(DenseStack(phi, train, X), torch.tensor(labels, dtype=F64), 1.0)
+            found = interpolate(
+                DenseStack(Features(phi), Listed(train), X), torch.tensor(labels, dtype=F64), 1.0
+            )
             view = phi.view(X, F64)
             look = view.readout(torch.stack([found.start, found.own / found.norm2]))
             goal = Loss(
@@ -239,6 +239,26 @@ def test_the_search_reaches_what_a_grid_reaches():
             )
             ours = -float(reached.value)
             assert ours <= best * 1.01 + 1e-6, (phi.name, loss)
+
+
+def test_the_first_features_do_not_depend_on_how_many_follow():
+    """Bit for bit: grown from few texts, cut down from many, or made at once; and they are φ."""
+    many = Listed(texts(2 * CHUNK + 21))
+    sizes = (5, 16, 17, CHUNK, CHUNK + 3, 2 * CHUNK + 21)
+    for name in ("raf", "rf"):
+        phi = MAPS[name](5, 6)
+        alone = {size: Features(phi).first(Listed(many.samples[:size])) for size in sizes}
+        grams = {size: Features(phi).gram(parts) for size, parts in alone.items()}
+        whole = torch.stack([phi.exact(one).flatten() for one in many.samples])
+        for order in (sizes, sizes[::-1], (17, 5, 2 * CHUNK + 21, CHUNK, 16)):
+            shared = Features(phi)
+            for size in order:
+                parts = shared.first(Listed(many.samples[:size]))
+                assert all(map(torch.equal, parts, alone[size])) and len(parts) == len(alone[size])
+                gram = shared.gram(parts)
+                assert torch.equal(gram, grams[size])
+            torch.testing.assert_close(torch.cat(parts), whole[:size])
+            torch.testing.assert_close(gram, whole[:size] @ whole[:size].T)
 
 
 @pytest.mark.parametrize("words", [[1], [2, 0, 1], [1, 0]])
@@ -307,7 +327,8 @@ def test_random_features_drawn_jointly_learn_like_dense_ones():
     from scipy.stats import ks_2samp
 
     assert ks_2samp(*errors.values()).pvalue > 1e-3
-    assert isinstance(stack(ws.RF(n=5, d=6, k=200, draw="on-demand"), train, X, [0]), JointStack)
+    features = Features(ws.RF(n=5, d=6, k=200, draw="on-demand"))
+    assert isinstance(stack(features, Listed(train), X, [0]), JointStack)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from scipy import optimize
 
 import wordsway as ws
 from wordsway.maps.activation import activation
-from wordsway.maps.attention.cone import nonnegative_least_squares
+from wordsway.maps.attention.cone import Cone
 from wordsway.maps.attention.sigmoid import SigmoidRAF
 from wordsway.maps.certificate import norm_above
 from wordsway.maps.dense.certificate import _mean_norm, _tail
@@ -278,10 +278,23 @@ def test_nonnegative_least_squares_against_scipy():
     noise = np.random.default_rng(0)
     K, target = noise.normal(size=(12, 8)), noise.normal(size=8)
     expected = optimize.nnls(K.T, target)[1]
-    found = nonnegative_least_squares(
-        torch.from_numpy(K), torch.from_numpy(target)[None], steps=2000
-    )[0]
+    cone = Cone.of(torch.from_numpy(K))
+    found = cone.weights(torch.from_numpy(target)[None], steps=2000)[0]
     assert (found >= 0).all()
     assert float(
         (torch.from_numpy(target) - torch.from_numpy(K).T @ found).norm()
     ) == pytest.approx(expected, rel=1e-4)
+
+
+def test_vectors_that_are_free_are_left_out():
+    """λ = 0 at some entries is the problem without those vectors."""
+    noise = np.random.default_rng(1)
+    K, target = noise.normal(size=(12, 8)), noise.normal(size=8)
+    free = torch.zeros(1, 12, dtype=torch.bool)
+    free[0, [2, 7]] = True
+    cone = Cone.of(torch.from_numpy(K))
+    found = cone.weights(torch.from_numpy(target)[None], free, steps=4000)[0]
+    kept = ~free[0].numpy()
+    assert not found[free[0]].any()
+    left = target - K.T @ found.numpy()
+    assert np.linalg.norm(left) == pytest.approx(optimize.nnls(K[kept].T, target)[1], rel=1e-4)

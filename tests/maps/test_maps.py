@@ -236,6 +236,26 @@ def test_a_batch_equals_its_rows_one_by_one(name, n, d):
 
 
 @contract
+def test_points_of_a_plane_equal_points_asked_one_by_one(name, n, d):
+    phi, X = made(name, n, d)
+    view = phi.view(X)
+    rows, a = batch(n, d)
+    b = a.flip(1) * 0.7
+    plane = view.plane(rows, a, b)
+    if plane is None:
+        return
+    noise = torch.Generator().manual_seed(3)
+    for _ in range(2):
+        c, s = torch.randn(2, len(rows), dtype=torch.float64, generator=noise)
+        x = c[:, None] * a + s[:, None] * b
+        value, gradient = view.change_and_gradient(rows, x)
+        torch.testing.assert_close(plane.value(c, s), value)
+        for found in (plane.value_and_gradient(c, s), plane.value_and_gradient(c, s)):
+            torch.testing.assert_close(found[0], value)
+            torch.testing.assert_close(found[1], gradient, rtol=1e-9, atol=1e-9)
+
+
+@contract
 def test_single_precision_agrees(name, n, d):
     phi, X = made(name, n, d)
     words, delta = batch(n, d)

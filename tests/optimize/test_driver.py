@@ -226,3 +226,29 @@ def test_starts_of_ones_own_are_taken():
 
     maximise(quadratics(3), torch.tensor([2, 1]), PLAN, seed=0, memory=2**20, starts=starts)
     assert seen == [(2, 6), (1, 6)]
+
+
+def test_ranking_in_single_precision_counts_in_double() -> None:
+    """The cheap function finds the places; values, and who is searched again, are the other's."""
+
+    class Single(Quadratics):
+        dtype = torch.float32
+
+        def value_and_gradient(
+            self, which: torch.Tensor, x: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            value, gradient = super().value_and_gradient(which, x.to(F64))
+            return value.float(), gradient.float()
+
+    count = 12
+    radii = [1.0 + 0.1 * i for i in range(count)]
+    H = [random_symmetric(P, i) for i in range(count)]
+    objective = Quadratics(H, radii)
+    cheap = Single(H, radii)
+    problems = torch.arange(count)
+    found = maximise_ranked(objective, problems, PLAN, ranking=cheap, seed=0, memory=2**24)
+    assert found.x.dtype == F64 and found.value.dtype == F64
+    torch.testing.assert_close(objective.value(problems, found.x), found.value)
+    largest = max(objective.maximum(i) for i in range(count))
+    assert float(found.value.max()) == pytest.approx(largest, rel=1e-6)
+    assert (found.x.norm(dim=1) <= objective.reach * (1 + 1e-12)).all()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from wordsway.escape import one_line
 from wordsway.format import format_bytes, format_seconds
 from wordsway.progress import Progress
 
@@ -38,7 +39,7 @@ class ProgressLine:
         self.stage, self.done, self.total, self.note = stage, done, total, note
 
     def text(self) -> str:
-        """What the line says now."""
+        """What the line says now: names of files and models are somebody else's."""
         if not self.total:
             parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)})"]
         elif self.stage.startswith("fetching"):
@@ -50,7 +51,7 @@ class ProgressLine:
         else:
             parts = [f"{self.stage}: {100 * min(1.0, self.done / self.total):.0f} %"]
             parts += [self._left()] if self._left() else []
-        return ", ".join([*parts, *([self.note] if self.note else [])])
+        return one_line(", ".join([*parts, *([self.note] if self.note else [])]))
 
     def _left(self) -> str:
         """ "about 3 s left", once enough is done to tell."""

@@ -146,7 +146,10 @@ class DenseStack:
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
         split = coefficients.split([len(part) for part in self._parts], dim=1)
-        return sum(c @ part for c, part in zip(split, self._parts, strict=True))  # type: ignore[return-value]
+        return sum(
+            (c @ part for c, part in zip(split, self._parts, strict=True)),
+            start=coefficients.new_zeros(()),
+        )
 
     def predict(self, theta: torch.Tensor) -> torch.Tensor:
         return torch.cat([part @ theta for part in self._parts])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.errors import InputError, first_line, needs
+from wordsway.errors import InputError, WordswayError, first_line, needs
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
 from wordsway.models.startup import import_transformers
@@ -42,11 +43,11 @@ class Reader:
 
     def __init__(self, files: ModelFiles, context: int | None) -> None:
         needs("models", "tokenizers")
-        from tokenizers import Tokenizer
-
         path = files.folder / "tokenizer.json"
         try:
-            self.tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _converted(files)
+            self.tokenizer = _from_file(path, files) if path.is_file() else _converted(files)
+        except WordswayError:
+            raise
         except Exception as error:  # the library raises bare exceptions
             raise InputError(
                 f"a tokenizer.json in {files.folder}",
@@ -89,6 +90,18 @@ class Reader:
             characters=sum(map(len, texts)),
             name=self.name,
         )
+
+
+def _from_file(path: Path, files: ModelFiles) -> Tokenizer:
+    """The tokenizer of a file; regular expressions are compiled in time, or not at all."""
+    from tokenizers import Tokenizer
+
+    document = path.read_bytes()
+    if b"Regex" not in document:
+        return Tokenizer.from_buffer(document)
+    return in_time(
+        lambda: Tokenizer.from_buffer(document), characters=len(document), name=files.name
+    )
 
 
 def _tokens(text: str, encoding: Any, unknown: int | None) -> Tokens:

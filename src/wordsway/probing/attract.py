@@ -93,7 +93,8 @@ class Attracted(Result, brief="rows head reach drawn model"):
             one.name: getattr(self, one.name) for one in fields(self) if one.name != "delta"
         } | {
             "row": self.row,
-            "factors": self.factors,
+            # JSON has no infinity: a layer that noise does not move has no factor there.
+            "factors": [one if math.isfinite(one) else None for one in self.factors],
         }
 
     def frame(self) -> pandas.DataFrame:
