@@ -110,6 +110,7 @@ class Request:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} ≥ 1", getattr(self, name), f"pass a positive {name}")
         check_options(self.map, given)
+        self.kind.check(self.n, self.d, **given)
         if self.radius is not None and not 1e-9 <= self.radius <= 1e9:
             raise InputError(
                 "a radius between 1e-9 and 1e9", self.radius, "leave it out for the paper's √d"

@@ -74,7 +74,10 @@ def smaller(request: Request) -> Request:
         options = dict(request.options)
         if "k" in options:
             options["k"] = max(1, round(scale**2 * options["k"]))
-        n, d = max(rows, round(scale * request.n)), max(1, round(scale * request.d))
+        # Heads share the dimensions evenly, RoPE turns them in pairs; windows fit into the text.
+        step = 2 * options["heads"] if "heads" in options else 1 + (options.get("pe") == "rope")
+        n = max(rows, options.get("visible", 1), round(scale * request.n))
+        d = max(step, round(scale * request.d / step) * step)
         tried = replace(tried, n=n, d=d, options=options)
     return tried
 

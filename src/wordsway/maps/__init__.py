@@ -1,7 +1,7 @@
 """The maps: RF, DRF, RAF, ReLU-RAF, and any torch callable; each with its view from one word."""
 
 from wordsway.maps.activation import Activation, activation
-from wordsway.maps.attention.definition import Attention
+from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.relu import ReluRAF
 from wordsway.maps.attention.softmax import RAF
 from wordsway.maps.base import FeatureMap, View

@@ -97,7 +97,7 @@ class JointFeatures(Protocol):
 class FeatureMap(ABC):
     """φ: texts (…, n, d) → features. A concrete map is final: variations are arguments."""
 
-    name: ClassVar[str]
+    name: str
     #: Whether the features have one row for each row of the text: wrappers go around such maps.
     has_rows: ClassVar[bool] = False
     dtype: torch.dtype

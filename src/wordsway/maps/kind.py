@@ -135,6 +135,14 @@ class MapKind:
     style: Style
     references: Callable[..., list[Reference]]
     options: tuple[Option, ...] = ()
+    #: Refuses sizes and options that do not go together, before anything is drawn.
+    validate: Callable[..., None] = lambda n, d, **options: None
+    #: Whether it is made of choices, of which the simplest are maps of their own.
+    composed: bool = False
+
+    def check(self, n: int, d: int, **options: Any) -> None:
+        """Refuse options that the map does not have, or that do not go together."""
+        self.validate(n, d, **self.filled(options))
 
     def build(self, n: int, d: int, seed: int, **options: Any) -> FeatureMap:
         """The map for texts of n rows in d dimensions, drawn from a seed."""

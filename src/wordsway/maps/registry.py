@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.errors import InputError
+from wordsway.maps.attention.kinds import ATTENTION_KIND, PRESETS
 from wordsway.maps.attention.relu import RELU_RAF_KIND
 from wordsway.maps.attention.sigmoid import SIGMOID_KIND
 from wordsway.maps.attention.softmax import RAF_KIND
@@ -44,6 +45,8 @@ MAPS: dict[str, MapKind] = {
         with_wrappers(SIGMOID_KIND),
         GPT_BLOCK_KIND,
         BERT_BLOCK_KIND,
+        ATTENTION_KIND,
+        *PRESETS,
     )
 }
 
@@ -75,7 +78,8 @@ def all_options() -> dict[str, Option]:
     """The options of all maps by name, for a command line that serves every one of them.
 
     >>> list(all_options())
-    ['k', 'depth', 'residual', 'norm', 'read_out', 'hidden']
+    ['k', 'depth', 'residual', 'norm', 'read_out', 'hidden', 'scores', 'heads', 'mask', 'pe', \
+'temperature', 'window', 'visible']
     """
     return {option.name: option for kind in MAPS.values() for option in kind.options}
 

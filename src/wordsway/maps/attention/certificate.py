@@ -122,20 +122,21 @@ def problem_of(
     around: Around,
     only: torch.Tensor | None = None,
 ) -> Problem:
-    """All that the dual needs to know of row i, and of the rows j ≠ i (or ``only`` a mask of
-    them).
+    """All that the dual needs to know of row i, and of the rows j ≠ i that see it (or ``only`` a
+    mask of them).
     """
     X = layer.X
-    rows = torch.arange(len(X), device=X.device) != i if only is None else only
-    n = int(rows.sum()) + 1
+    rows = layer.seers(i) if only is None else only
     x = X[i]
-    means = X.new_zeros(n - 1, X.shape[1])
-    if n > 1 and layer.scores.normalised:
+    count = int(rows.sum())
+    means = X.new_zeros(count, X.shape[1])
+    if count and layer.scores.normalised:
         masked = layer.s[rows]
         masked[:, i] = float("-inf")
-        means = layer.scores.attention(masked) @ X
+        # A row that sees no other key goes on giving all to this one: its mean does not matter.
+        means = layer.scores.attention(masked).nan_to_num(0.0) @ X
     y = x - means
-    e = y.mean(0) if n > 1 else x
+    e = y.mean(0) if count else x
     e = e / e.norm().clamp_min(torch.finfo(e.dtype).tiny)
     A = layer.keys[rows]
     ae, ye = A @ e, y @ e

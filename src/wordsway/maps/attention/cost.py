@@ -7,6 +7,8 @@ from typing import Any
 
 from wordsway.maps.attention.curves import NODES
 from wordsway.maps.attention.dual import COARSE
+from wordsway.maps.attention.heads import KEPT_BYTES
+from wordsway.maps.attention.heads_view import heads_bytes_per_point
 from wordsway.maps.attention.view import bytes_per_point, plan_for
 from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.kind import Cost
@@ -64,3 +66,45 @@ def attention_cost(
         return Cost(min(points, memory) + held, work)
 
     return cost
+
+
+#: n×n tensors for each head in double precision, and beside them in single precision.
+HEAD_SQUARES, HEAD_SQUARES_SINGLE = 7, 5
+
+
+def heads_cost(
+    n: int,
+    d: int,
+    rows: int,
+    *,
+    heads: int,
+    smooth: bool,
+    plan: Plan | None = None,
+    effort: float = 1.0,
+    certificate: bool = True,
+    memory: int = 2**31,
+) -> Cost:
+    """The cost of attention with projections and ``heads`` heads."""
+    found = [
+        (evaluations(stage, d), count)
+        for stage, count in searches(plan_for(n, d), plan, effort, rows)
+    ]
+    # A point and its gradient: Δ with the four projections and the Gram matrix, rows with keys and
+    # values, each head's values with every head's, and back.
+    per_point = 4 * d * (5 * d + 4 * n + 2 * n * heads) + 40 * n * heads * (heads + 2)
+    layer = 6 * n * n * d + 10 * n * d * d + 60 * heads * n * n
+    work = layer + per_point * sum(count * some.total for some, count in found)
+    work += rows * 2.0 * n * d * d  # what is known of a row before it moves
+    at_once = max(count * some.at_once for some, count in found)
+    item = 4 if smooth else 8
+    points = at_once * heads_bytes_per_point(n, d, heads, item)
+    double = certificate or rows > 1 or not smooth
+    held = 8 * heads * n * n * HEAD_SQUARES * double
+    held += 4 * heads * n * n * HEAD_SQUARES_SINGLE * smooth + 8 * (9 * d * d + 12 * n * d)
+    one_row = 8 * n * (2 * d + heads * (heads + 2)) + 8 * n * heads * d
+    held += min(rows * one_row, max(one_row, KEPT_BYTES))
+    if certificate:
+        entries = COARSE * n * NODES * heads
+        work += (FIRST_PASSES + (rows - 1) * LATER_PASSES) * entries * PER_ENTRY
+        held += 8 * entries * DUAL_TENSORS
+    return Cost(min(points, memory) + held, work)

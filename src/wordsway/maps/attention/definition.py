@@ -30,7 +30,7 @@ from wordsway.seeds import generator
 LARGE_SCORE = 30.0
 
 
-class Attention(FeatureMap):
+class RandomAttention(FeatureMap):
     """φ(X) = P(XWXᵀ/√d) X with shares P between 0 and 1."""
 
     has_rows = True
@@ -93,7 +93,8 @@ class Attention(FeatureMap):
         self.check(sample.n, sample.d)
         dtype = dtype or self.dtype
         X, W = sample.X.to(self.device, dtype), self.weight.to(dtype)
-        return AttentionView(Layer(self.scores, X, W, self.name), self.bounds, self.suggest)
+        layer = Layer(self.scores, X, W, self.name)
+        return AttentionView(layer, self.bounds, self.suggest)
 
     def search_view(self, sample: Sample) -> AttentionView:
         return self.ranking_view(sample) if self.smooth else self.view(sample)
@@ -107,7 +108,7 @@ class Attention(FeatureMap):
 
 
 def attention_kind(
-    made: type[Attention],
+    made: type[RandomAttention],
     *,
     title: str,
     about: str,

@@ -65,9 +65,18 @@ class Moved(NamedTuple):
 
 @final
 class Layer:
-    """φ(X) = P(XWXᵀ/√d)X at one text X (n×d). ``W`` is kept divided by √d."""
+    """φ(X) = P(XWXᵀ/√d + bias)X at one text X (n×d). ``W`` is kept divided by √d; ``bias`` (n×n) is
+    constant, and −∞ where row j does not see key l.
+    """
 
-    def __init__(self, scores: Scores, X: torch.Tensor, W: torch.Tensor, name: str) -> None:
+    def __init__(
+        self,
+        scores: Scores,
+        X: torch.Tensor,
+        W: torch.Tensor,
+        name: str,
+        bias: torch.Tensor | None = None,
+    ) -> None:
         n, d = X.shape
         self.scores = scores
         self.X = X
@@ -80,7 +89,7 @@ class Layer:
         self.keys, phi, self.queries, half = self._stack.split(self._sizes)
         torch.matmul(X, self.W, out=self.keys)  # row j: Wᵀx_j/√d, so that a_j = keys_j·Δ
         torch.matmul(X, self.W.T, out=self.queries)  # row l: W x_l/√d, for row i's own scores
-        self.s = self.keys @ X.T
+        self.s = self.keys @ X.T if bias is None else self.keys @ X.T + bias
         self.P = scores.attention(self.s)
         self.phi = torch.matmul(self.P, X, out=phi) if scores.normalised else self.P @ X
         half.copy_((self.W + self.W.T) / 2)
@@ -104,8 +113,20 @@ class Layer:
             return
         keys = top[rows]
         others = self.s[rows].scatter(1, keys[:, None], float("-inf"))
-        self.sharp = Sharp(rows, keys, self.scores.attention(others) @ self.X)
+        # The mean of no keys at all is never used: such a row gives all it has, and goes on to.
+        means = self.scores.attention(others).nan_to_num(0.0) @ self.X
+        self.sharp = Sharp(rows, keys, means)
         self.y2[keys, rows] = ((self.X[keys] - self.sharp.means) ** 2).sum(1)
+
+    def seers(self, i: int) -> torch.Tensor:
+        """The rows j ≠ i that see key i, as a mask (n,)."""
+        others = torch.arange(len(self.X), device=self.X.device) != i
+        return others & (self.s[:, i] > -math.inf)
+
+    def heard(self, i: int) -> torch.Tensor:
+        """The keys l ≠ i that row i sees, as a mask (n,)."""
+        others = torch.arange(len(self.X), device=self.X.device) != i
+        return others & (self.s[i] > -math.inf)
 
     @cached_property
     def largest_own_score(self) -> float:

@@ -9,7 +9,7 @@ import torch
 from wordsway.maps.attention.bounds import OwnRow, RowBounds, farthest_row, hull
 from wordsway.maps.attention.cone import STEPS as STEPS_TO_SILENCE
 from wordsway.maps.attention.curves import NODES, Curve, Tail, neighbour
-from wordsway.maps.attention.definition import Attention, attention_kind
+from wordsway.maps.attention.definition import RandomAttention, attention_kind
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.silence import CELLS, STEPS, own_row_above
@@ -52,8 +52,11 @@ class ReluScores(Scores):
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         s, R = pairs
         shares = self.move(pairs, a)
-        rest = R / _nonzero(R + torch.relu(s))
-        return shares.t * rest, shares.dt * rest
+        before = torch.relu(s)
+        total = _nonzero(R + before)
+        gain = shares.t * (R / total)
+        # A row that falls silent gives up all that it gave.
+        return torch.where(shares.lost, -before / total, gain), shares.dt * (R / total)
 
 
 @final
@@ -104,7 +107,7 @@ def attracting_and_silencing(
 
 
 @final
-class ReluRAF(Attention):
+class ReluRAF(RandomAttention):
     """Attention with normalised ReLU scores: φ(X)_j = Σ_l (s_jl)₊ x_l / Σ_l (s_jl)₊, zero where no
     score is positive.
 

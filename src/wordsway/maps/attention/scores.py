@@ -41,7 +41,7 @@ class Scores(ABC):
 
     @abstractmethod
     def attention(self, s: torch.Tensor) -> torch.Tensor:
-        """Scores (…, n) → shares (…, n) between 0 and 1."""
+        """Scores (…, n) → shares (…, n); a key with the score −∞ is hidden, and has none."""
 
     @abstractmethod
     def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:

@@ -32,7 +32,7 @@ import torch
 
 from wordsway.maps.attention.bounds import OwnRow, RowBounds
 from wordsway.maps.attention.curves import Curve, Tail, logistic_curve, low_shares, neighbour
-from wordsway.maps.attention.definition import Attention, attention_kind
+from wordsway.maps.attention.definition import RandomAttention, attention_kind
 from wordsway.maps.attention.dual import Problem
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
@@ -86,7 +86,7 @@ class SigmoidBounds(RowBounds):
     def own_keys(
         self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float
     ) -> Problem:
-        others = torch.arange(len(layer.X), device=e.device) != i
+        others = layer.heard(i)
         worth = (1 + split) * norm_above(layer.X[others]) ** 2
         Q = layer.queries[others]
         curve = logistic_curve((layer.s[i, others] - math.log(len(layer.X)))[:, None], Q, radius)
@@ -128,7 +128,7 @@ class SigmoidBounds(RowBounds):
 
 
 @final
-class SigmoidRAF(Attention):
+class SigmoidRAF(RandomAttention):
     """Sigmoid attention φ(X)_j = Σ_l σ(s_jl − log n) x_l, s = XWXᵀ/√d, W_ab ~ N(0, 1/d).
 
     >>> from wordsway import Sample

@@ -30,7 +30,7 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     x, phi = layer.X[i], layer.phi[i]
     if not float(x.norm()) > 0:  # no direction to be tied to: the hull is the bound
         return math.inf
-    rows = torch.arange(len(layer.X), device=x.device) != i
+    rows = layer.heard(i)
     others = layer.X[rows]
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
     norm, size, far = float(x.norm()), float(phi.norm()), float((x - phi).norm()) + r

@@ -8,11 +8,23 @@ import torch
 
 from wordsway.maps.attention.bounds import OwnRow, RowBounds, farthest_row, hull
 from wordsway.maps.attention.curves import Curve, Tail, logistic_curve, low_shares
-from wordsway.maps.attention.definition import Attention, attention_kind
+from wordsway.maps.attention.definition import RandomAttention, attention_kind
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.starts import attracting
 from wordsway.maps.kind import Style, constant
+
+
+def log_shares(s: torch.Tensor) -> Pairs:
+    """logit p⁰ and log(1 − p⁰) of every share of softmax(s)."""
+    log_p = torch.log_softmax(s, -1)
+    # log(1 − p⁰) from 1 − p⁰ loses everything where p⁰ ≈ 1; at the row's largest score, sum the
+    # others instead. Where there are no others, a large number stands for infinity.
+    log_q = torch.log1p(-log_p.exp().clamp_max(0.75))
+    top = log_p.argmax(-1, keepdim=True)
+    others = log_p.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
+    log_q = log_q.scatter(-1, top, others.clamp_min(-torch.finfo(s.dtype).max / 4))
+    return log_p - log_q, log_q
 
 
 @final
@@ -26,14 +38,7 @@ class SoftmaxScores(Scores):
         return shares * (h - (shares * h).sum(-1, keepdim=True))
 
     def prepare(self, s: torch.Tensor) -> Pairs:
-        log_p = torch.log_softmax(s, -1)
-        # log(1 − p⁰) from 1 − p⁰ loses everything where p⁰ ≈ 1; at the row's largest score, sum the
-        # others instead.
-        log_q = torch.log1p(-log_p.exp().clamp_max(0.75))
-        top = log_p.argmax(-1, keepdim=True)
-        others = log_p.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
-        log_q = log_q.scatter(-1, top, others)
-        return log_p - log_q, log_q
+        return log_shares(s)
 
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         logit, log_q = pairs
@@ -69,7 +74,7 @@ class SoftmaxBounds(RowBounds):
 
 
 @final
-class RAF(Attention):
+class RAF(RandomAttention):
     """Random attention features φ(X) = softmax(XWXᵀ/√d) X, W_ab ~ N(0, 1/d), or your own
     ``weight=W``.
 

@@ -29,6 +29,9 @@ from wordsway.progress import Progress, silent
 SMALL = 4_000_000
 #: suggest(layer, row, count, radius, noise): up to ``count`` Δ worth starting from, (m, d).
 Suggest = Callable[[Layer, int, int, float, torch.Generator], torch.Tensor]
+#: What S at each of the rows cannot exceed, where it is known without a dual problem:
+#: certify(layer, rows, radius, progress).
+Certify = Callable[[Layer, Sequence[int], float, Progress], Certificate]
 
 
 def is_small(n: int, d: int) -> bool:
@@ -50,7 +53,7 @@ def bytes_per_point(n: int, d: int, itemsize: int) -> int:
 class AttentionView(RowView):
     """The view of every kind of attention. Shapes: B pairs (i, Δ), n rows, d dimensions."""
 
-    def __init__(self, layer: Layer, bounds: RowBounds, suggest: Suggest) -> None:
+    def __init__(self, layer: Layer, bounds: RowBounds | Certify, suggest: Suggest) -> None:
         self.X = layer.X
         self.layer = layer
         self.rows_before = layer.phi
@@ -116,14 +119,19 @@ class AttentionView(RowView):
         progress: Progress = silent,
         around: Around | None = None,
     ) -> Certificate:
-        return certify(self.layer, self.bounds, rows, radius, progress, around)
+        if isinstance(self.bounds, RowBounds):
+            return certify(self.layer, self.bounds, rows, radius, progress, around)
+        assert around is None  # wrappers go around maps with row bounds only
+        return self.bounds(self.layer, rows, radius, progress)
 
     def certify_row(self, read: int, rows: Sequence[int], radius: float) -> Certificate:
         """A certificate for ‖φ_read(X^i(Δ)) − φ_read(X)‖ alone."""
+        assert isinstance(self.bounds, RowBounds)
         return certify_row(self.layer, self.bounds, read, rows, radius)
 
     def certify_mean(self, rows: Sequence[int], radius: float, residual: bool) -> Certificate:
         """A certificate for n times the change of the rows' mean."""
+        assert isinstance(self.bounds, RowBounds)
         return certify_mean(self.layer, self.bounds, rows, radius, residual)
 
     def readout(self, thetas: torch.Tensor) -> Readout:

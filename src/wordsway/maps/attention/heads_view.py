@@ -1,0 +1,173 @@
+"""Attention with projections and heads seen from one row: exact change and gradient at incremental
+cost, starts and readouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final
+
+import torch
+
+from wordsway.maps.attention.heads import FromRow, HeadsLayer, Moved
+from wordsway.maps.attention.view import is_small, plan_for
+from wordsway.maps.base import Readout, View
+from wordsway.maps.certificate import Certificate
+from wordsway.progress import Progress, silent
+from wordsway.vectors import unit
+
+Certify = Callable[[HeadsLayer, Sequence[int], float, Progress], Certificate]
+
+
+def heads_bytes_per_point(n: int, d: int, heads: int, itemsize: int) -> int:
+    """Working memory of one point (i, Δ)."""
+    return (n * (20 * heads + 3 * heads * heads) + (12 + 2 * heads) * d) * itemsize
+
+
+@final
+class HeadsView(View):
+    """The view of attention with projections. Points of a batch are evaluated row by row of i."""
+
+    def __init__(self, layer: HeadsLayer, certify: Certify | None) -> None:
+        self.X = layer.X
+        self.layer = layer
+        self._certify = certify
+        self.small = is_small(*layer.X.shape)
+        self.plan = plan_for(*layer.X.shape)
+
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        value = torch.empty(len(rows), dtype=self.X.dtype, device=self.X.device)
+        for i, points in by_row(rows):
+            value[points] = self._evaluate(i, delta[points], gradient=False)[0]
+        return value
+
+    def change_and_gradient(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        value = torch.empty(len(rows), dtype=self.X.dtype, device=self.X.device)
+        gradient = torch.empty_like(delta)
+        for i, points in by_row(rows):
+            value[points], gradient[points] = self._evaluate(i, delta[points], gradient=True)
+        return value, gradient
+
+    def _evaluate(
+        self, i: int, delta: torch.Tensor, gradient: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        layer, row = self.layer, self.layer.row(i)
+        moved = row.moved(delta)
+        t, p = moved.shares.t, moved.shares.p
+        z = layer.gram_with(moved.delta_v)  # G_hk δ_k (B, H, H, m′)
+        B, H, m = t.shape
+        # y_hᵀG_hk δ_k, head by head: (H, m, m′) @ (H, m′, B·k).
+        across = torch.bmm(row.y, z.permute(1, 3, 0, 2).reshape(H, -1, B * H))
+        across = across.view(H, m, B, H).permute(2, 0, 3, 1)  # (B, h, k, m)
+        D = (moved.delta_v[:, :, None] * z).sum(-1)  # δ_hᵀG_hk δ_k (B, H, H)
+        ty = torch.bmm(t.permute(2, 0, 1), row.gram).permute(1, 2, 0)  # Σ_h t_h y_hᵀG_hk y_k
+        td = (t[:, :, None] * across).sum(1)  # Σ_h t_h y_hᵀG_hk δ_k (B, k, m)
+        pd = torch.bmm(D.mT, p)  # Σ_h p_h D_hk (B, k, m)
+        others = t * ty + p * (2 * td + pd)
+        own = layer.setting.weights.out(moved.own_heads, bias=False)
+        value = (others.sum((1, 2)) + (own * own).sum(1)) / layer.norm**2
+        if not gradient:
+            return value, value
+
+        by_t = 2 * (ty + (across * p[:, None]).sum(2))
+        slope = by_t * moved.shares.dt + 2 * (td + pd) * moved.shares.dp
+        # In δ_k: 2 Σ_h G_kh (Σ_j p_k t_h y_h) + 2 Σ_h (Σ_j p_h p_k) G_kh δ_h.
+        pt = (t[:, :, None] * p[:, None]).permute(1, 0, 2, 3).reshape(H, B * H, m)
+        drawn = torch.bmm(pt, row.y).view(H, B, H, -1).permute(1, 2, 0, 3)  # (B, k, h, m′)
+        along = layer.gram_rows(drawn)
+        along = along + torch.einsum("bkh,bkhx->bkx", torch.bmm(p, p.mT), z)
+        own_heads = layer.setting.weights.out_back(2 * own)
+        g = row.pulled(moved, slope, 2 * along, own_heads)
+        return value, g / layer.norm**2
+
+    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+        if count < 1 or len(self.X) < 2:
+            return self.X.new_zeros(0, self.X.shape[1])
+        return attracting_heads(self.layer, row, count, radius, noise)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        if self._certify is None:
+            return None
+        return self._certify(self.layer, rows, radius, progress)
+
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        return HeadsReadout(self.layer, thetas)
+
+    @property
+    def bytes_per_point(self) -> int:
+        n, d = self.X.shape
+        return heads_bytes_per_point(n, d, self.layer.setting.weights.heads, self.X.itemsize)
+
+
+@final
+class HeadsReadout:
+    """φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, n·d): O(B·T·n·d)."""
+
+    def __init__(self, layer: HeadsLayer, thetas: torch.Tensor) -> None:
+        self.layer = layer
+        theta = thetas.to(layer.X).reshape(-1, *layer.X.shape)
+        self.theta = layer.setting.weights.out_back(theta)  # (T, n, H, m′)
+        self.before = torch.einsum("jd,tjd->tj", layer.phi, theta)
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        T = len(self.theta)
+        value = torch.empty(len(rows), T, dtype=delta.dtype, device=delta.device)
+        gradient = torch.empty(len(rows), T, delta.shape[1], dtype=delta.dtype, device=delta.device)
+        for i, points in by_row(rows):
+            row = self.layer.row(i)
+            moved = row.moved(delta[points])
+            for which in range(T):
+                value[points, which], gradient[points, which] = self._one(which, row, moved)
+        return value, gradient
+
+    def _one(self, which: int, row: FromRow, moved: Moved) -> tuple[torch.Tensor, torch.Tensor]:
+        theta = self.theta[which, row.rows].transpose(0, 1)  # (H, m, m′)
+        own = self.theta[which, row.i]
+        t, p, dt, dp, _ = moved.shares
+        y = (row.y * theta).sum(-1)  # (H, m)
+        d = torch.bmm(moved.delta_v.transpose(0, 1), theta.mT).transpose(0, 1)  # (B, H, m)
+        value = self.before[which].sum() + (t * y + p * d).sum((1, 2))
+        value = value + (moved.own_heads * own).sum((1, 2))
+        along = torch.bmm(p.transpose(0, 1), theta).transpose(0, 1)
+        return value, row.pulled(moved, dt * y + dp * d, along, own.expand_as(moved.own_heads))
+
+
+def by_row(rows: torch.Tensor) -> Iterator[tuple[int, Any]]:
+    """The rows of a batch, each with its points."""
+    found = rows.unique().tolist()
+    if len(found) == 1:
+        yield found[0], slice(None)
+        return
+    for i in found:
+        yield i, (rows == i).nonzero().squeeze(1)
+
+
+def attracting_heads(
+    layer: HeadsLayer, row: int, count: int, radius: float, noise: torch.Generator
+) -> torch.Tensor:
+    """Δ that raise the scores of key i in all rows and heads, in random crowds of them, and in
+    single heads, each with some of the direction that lengthens what is attracted. (count, d)
+    """
+    seen, setting = layer.row(row), layer.setting
+    H, m = seen.f.shape[:2]
+    how: dict[str, Any] = {"generator": noise, "device": layer.X.device, "dtype": layer.X.dtype}
+    crowd = torch.rand(count, H, m, **how).clamp_min(1e-12).log().neg()
+    crowd[1::2] = (crowd[1::2] > 2 * torch.rand(len(crowd[1::2]), 1, 1, **how)).to(crowd)
+    if H > 1:
+        chosen = torch.rand(len(crowd[2::3]), H, 1, **how)
+        crowd[2::3] *= (chosen >= chosen.amax(1, keepdim=True) * torch.rand(1, **how)).to(crowd)
+    outward = 0.8 * torch.rand(count, 1, **how)
+    crowd[:1], outward[:1] = 1, 0
+    up = torch.bmm(crowd.transpose(0, 1), seen.f).transpose(0, 1)
+    up = setting.lift.key_pull(layer.k[row].expand(count, -1, -1), up)
+    up = up if setting.rotation is None else setting.rotation.turn_as(row, up, back=True)
+    keys = setting.weights.keys_back(up)
+    far = setting.weights.out(layer.v[row], bias=False) - layer.phi.mean(0)
+    longer = setting.weights.values_back(setting.weights.out_back(far))
+    return radius * unit(unit(keys) + outward * unit(longer[None]))

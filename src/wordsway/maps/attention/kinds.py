@@ -1,0 +1,138 @@
+"""`attention` for the registry, with its options, and presets of it by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wordsway.maps.attention.choices import SCORES
+from wordsway.maps.attention.cost import attention_cost, heads_cost
+from wordsway.maps.attention.encodings import MASKS, POSITIONS
+from wordsway.maps.attention.family import Attention, check_choices
+from wordsway.maps.attention.relu import silencing_work
+from wordsway.maps.attention.weights import check_heads
+from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style, constant, falling
+from wordsway.optimize.plan import Plan
+
+OPTIONS = (
+    Option("scores", str, "softmax", "How scores become weights.", choices=tuple(SCORES)),
+    Option("heads", int, None, "Heads of Q, K, V, O; one matrix W by default.", least=1),
+    Option("mask", str, "none", "Which keys a row sees.", choices=MASKS),
+    Option("pe", str, "none", "Positional encoding.", choices=POSITIONS),
+    Option("temperature", float, None, "Scores are divided by it; 1 by default."),
+    Option("window", int, None, "Keys nearer than this are seen; with mask window.", least=1),
+    Option("visible", int, None, "Keys before this one are seen; with mask padding.", least=1),
+)
+#: Scores of which the paper's argument says that a word is lost.
+LOSING = ("softmax-1/d", "relu", "relu/n", "linear/n", "linear-attention", "l2", "qk-norm")
+
+
+def _make(
+    n: int, d: int, seed: int, *, pe: str, temperature: float | None, **options: Any
+) -> Attention:
+    return Attention(d, seed, positions=pe, temperature=temperature or 1.0, **options)
+
+
+def _validate(n: int, d: int, **options: Any) -> None:
+    temperature = options["temperature"]
+    check_choices(
+        options["scores"],
+        options["mask"],
+        options["pe"],
+        1.0 if temperature is None else temperature,
+        options["window"],
+        options["visible"],
+    )
+    check_heads(d, options["heads"])
+
+
+def _cost(
+    n: int,
+    d: int,
+    rows: int,
+    *,
+    plan: Plan | None = None,
+    effort: float = 1.0,
+    certificate: bool = True,
+    memory: int = 2**31,
+    **options: Any,
+) -> Cost:
+    choice, heads = SCORES[options["scores"]], options["heads"]
+    asked: dict[str, Any] = {"plan": plan, "effort": effort, "memory": memory}
+    if heads is None and choice.bounds is not None and options["pe"] != "rope":
+        silent = options["scores"] == "relu"
+        one = attention_cost(
+            smooth=choice.smooth,
+            own_keys=options["scores"] == "sigmoid",
+            row_work=silencing_work if silent else lambda n, d: 0.0,
+        )
+        return one(n, d, rows, certificate=certificate, **asked)
+    count = (heads or 1) * (2 if choice.shape == "twice" else 1)
+    certified = certificate and choice.certify_heads is not None
+    return heads_cost(n, d, rows, heads=count, smooth=choice.smooth, certificate=certified, **asked)
+
+
+def _references(d: int, *, scores: str = "softmax", **options: Any) -> list[Reference]:
+    return [falling() if scores in LOSING else constant()]
+
+
+ATTENTION_KIND = MapKind(
+    name=Attention.name,
+    title="attention",
+    about="Attention of your choice: scores, heads, mask, positional encoding.",
+    make=_make,
+    count=lambda n, d, **options: n * d,
+    search_cost=_cost,
+    style=Style("#000000", "h"),
+    references=_references,
+    options=OPTIONS,
+    validate=_validate,
+    composed=True,
+)
+
+
+def preset(
+    name: str, title: str, about: str, style: Style, chosen: Callable[[int], dict[str, Any]]
+) -> MapKind:
+    """A map of the family under a name of its own; ``chosen(d)`` are its options."""
+
+    def filled(d: int) -> dict[str, Any]:
+        return ATTENTION_KIND.filled(chosen(d))
+
+    return MapKind(
+        name=name,
+        title=title,
+        about=about,
+        make=lambda n, d, seed: _make(n, d, seed, name=name, **filled(d)),
+        count=lambda n, d: n * d,
+        search_cost=lambda n, d, rows, **how: _cost(n, d, rows, **how, **filled(d)),
+        style=style,
+        references=lambda d: _references(d, **filled(d)),
+        composed=True,
+    )
+
+
+PRESETS = (
+    preset(
+        "sink",
+        "softmax with a sink",
+        "Softmax attention with a sink, weights e^s/(1 + Σe^s).",
+        Style("#B8860B", "p"),
+        lambda d: {"scores": "sink"},
+    ),
+    preset(
+        "multi-head",
+        "multi-head attention",
+        "Softmax attention with Q, K, V, O ~ N(0, 1/d) and eight heads (fewer if d is odd).",
+        Style("#882255", "*"),
+        lambda d: {"heads": math.gcd(d, 8)},
+    ),
+    preset(
+        "linear-attention",
+        "linear attention",
+        "Weights (elu(q) + 1)·(elu(k) + 1) divided by their row's sum, q = Wᵀx, k = x.",
+        Style("#999933", "<"),
+        lambda d: {"scores": "linear-attention"},
+    ),
+)

@@ -1,0 +1,115 @@
+"""Queries and keys before they meet: s_jl = f(q_j)·g(k_l).
+
+Scores that are no plain products of queries and keys are products of *lifted* ones, row by row, so
+that one moved word still moves one score of every other row, by f_j·(g(k_i′) − g(k_i)):
+
+- L2:               −‖q − k‖²  = (2q, −1)·(k, ‖k‖²) up to ‖q‖², the same for all keys of a row;
+- QK-norm:          q̂·k̂, both of length one;
+- linear attention: (elu(q) + 1)·(elu(k) + 1).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import torch
+
+
+class Lift(ABC):
+    """f and g with their gradients; the last axis is that of a head."""
+
+    #: Whether f and g are the identity: then g(k + δ) − g(k) = δ exactly.
+    plain = False
+
+    @abstractmethod
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        """f(q)."""
+
+    @abstractmethod
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        """g(k)."""
+
+    @abstractmethod
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        """The gradient in q of grad·f(q)."""
+
+    @abstractmethod
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        """The gradient in k of grad·g(k)."""
+
+
+@final
+class Plain(Lift):
+    """f(q) = q, g(k) = k."""
+
+    plain = True
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return q
+
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        return k
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad
+
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad
+
+
+@final
+class Distance(Lift):
+    """f(q) = (2q, −1), g(k) = (k, ‖k‖²): f·g = ‖q‖² − ‖q − k‖²."""
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return torch.cat([2 * q, -torch.ones_like(q[..., :1])], -1)
+
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        return torch.cat([k, (k * k).sum(-1, keepdim=True)], -1)
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return 2 * grad[..., :-1]
+
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad[..., :-1] + 2 * k * grad[..., -1:]
+
+
+@final
+class Unit(Lift):
+    """f(q) = q/‖q‖, g(k) = k/‖k‖; zero stays zero."""
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return q / _length(q)
+
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        return k / _length(k)
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        length = _length(q)
+        unit = q / length
+        return (grad - (grad * unit).sum(-1, keepdim=True) * unit) / length
+
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return self.query_pull(k, grad)
+
+
+@final
+class Positive(Lift):
+    """f = g = elu + 1: e^x below 0, x + 1 above."""
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.elu(q) + 1
+
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.elu(k) + 1
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad * q.clamp_max(0).exp()
+
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad * k.clamp_max(0).exp()
+
+
+def _length(x: torch.Tensor) -> torch.Tensor:
+    return x.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)

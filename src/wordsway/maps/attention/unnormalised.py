@@ -1,0 +1,105 @@
+"""Attention without a normaliser or a limit: weights s/n, or (s)₊/n.
+
+Row j gives row l the weight p = ω(s_jl)/n with ω(s) = s or (s)₊, whatever it gives to the others:
+y_j = x_i and t = p − p⁰ in `wordsway.maps.attention.scores`, and the change of the other rows has
+rank two.
+
+**Certificate.** |ω(s + a) − ω(s)| ≤ |a|, so with a = AΔ, A_j = Wᵀx_j/√d, and row j moving by
+(p − p⁰)(x_i + Δ) + p⁰Δ,
+
+    ‖rows j ≠ i‖ ≤ ‖AΔ‖‖x_i + Δ‖/n + ‖p⁰‖r.
+
+Split Δ = βx̂_i + Δ⊥: ‖AΔ‖ ≤ |β|‖Ax̂_i‖ + √(r² − β²)‖A⊥‖ and ‖x_i + Δ‖² ≤ ‖x_i‖² + 2β‖x_i‖ + r².
+Both are bounded in each cell of a grid over β. Row i moves by
+
+    Σ_{l≠i} (p_l − p⁰_l) x_l + p_i(x_i + Δ) − p⁰_i x_i,     p_l − p⁰_l = (q_l·Δ)/n for ω(s) = s,
+
+so by at most r‖X₋ᵢᵀQ₋ᵢ‖/n (or r‖X₋ᵢ‖‖Q₋ᵢ‖/n for ReLU) plus c(‖x_i‖ + r) + |p⁰_i|r, where
+c = (r‖k_i + q_i‖ + r²‖H‖)/n bounds the move of its own weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import final
+
+import torch
+
+from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.scores import Pairs, Scores, Shares
+from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.progress import Progress, silent
+
+#: Cells of the grid over β.
+CELLS = 64
+SAFE = 1 + 1e-9
+
+
+@final
+class PerLength(Scores):
+    """p = ω(s)/n, ω(s) = s, or (s)₊ with ``relu``; hidden keys (s = −∞) have no weight."""
+
+    normalised = False
+
+    def __init__(self, *, relu: bool) -> None:
+        self.relu = relu
+
+    def attention(self, s: torch.Tensor) -> torch.Tensor:
+        return self._weight(s) / s.shape[-1]
+
+    def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        return h * self._slope(s) / s.shape[-1]
+
+    def prepare(self, s: torch.Tensor) -> Pairs:
+        return s, torch.full_like(s, 1 / s.shape[-1])
+
+    def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
+        s, share = pairs
+        p = self._weight(s + a) * share
+        slope = self._slope(s + a) * share
+        # p − p⁰ without cancellation where both weights are those of a line.
+        straight = self._slope(s) * self._slope(s + a) > 0
+        gain = torch.where(straight, a * share, p - self._weight(s) * share)
+        return Shares(gain, p, slope, slope, None)
+
+    def _weight(self, s: torch.Tensor) -> torch.Tensor:
+        return torch.relu(s) if self.relu else torch.where(s == -math.inf, 0.0, s)
+
+    def _slope(self, s: torch.Tensor) -> torch.Tensor:
+        return (s > (0.0 if self.relu else -math.inf)).to(s.dtype)
+
+
+def certify_per_length(
+    layer: Layer, rows: Sequence[int], radius: float, progress: Progress = silent
+) -> Certificate:
+    """An exact certificate for each row; the layer must be in float64."""
+    relu = isinstance(layer.scores, PerLength) and layer.scores.relu
+    n = len(layer.X)
+    H = float(torch.linalg.eigvalsh((layer.W + layer.W.T) / 2).abs().max()) * SAFE
+    upper = []
+    for i in rows:
+        x, length = layer.X[i], float(layer.X[i].norm())
+        unit = x / max(length, 1e-300)
+        seers = layer.seers(i)
+        A = layer.keys[seers]
+        along = A @ unit
+        across = norm_above(A - torch.outer(along, unit))
+        edges = torch.linspace(-radius, radius, CELLS + 1, dtype=torch.float64, device=x.device)
+        lo, hi = edges[:-1], edges[1:]
+        near = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
+        far = torch.maximum(lo.abs(), hi.abs())
+        moved = far * float(along.norm()) + (radius**2 - near**2).clamp_min(0).sqrt() * across
+        word = (length**2 + 2 * hi * length + radius**2).clamp_min(0).sqrt()
+        others = float((moved * word).max()) / n + float(layer.P[seers, i].norm()) * radius
+
+        heard = layer.s[i] > -math.inf
+        heard[i] = False
+        X, Q = layer.X[heard], layer.queries[heard]
+        turned = norm_above(X) * norm_above(Q) if relu else norm_above(X.T @ Q)
+        score = radius * float((layer.keys[i] + layer.queries[i]).norm()) + radius**2 * H
+        own = turned * radius / n + score * (length + radius) / n
+        own += float(layer.P[i, i].abs()) * radius
+        upper.append(math.hypot(others, own) * SAFE / layer.norm)
+        progress("certifying", len(upper), len(rows))
+    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
