@@ -277,7 +277,7 @@ def learned() -> str:
 
 def probed() -> str:
     """Pretrained models, each measurement in a fresh process."""
-    names = ("command", "long", "determined", "curve", "ceiling", "prefix", "fair", "swaps")
+    names = ("command", "long", "determined", "curve", "ceiling", "prefix", "swaps")
     return probing.page({name: fresh(name, "ours", "probe") for name in names})
 
 

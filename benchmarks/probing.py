@@ -1,8 +1,8 @@
 """Pretrained models: are the tiers determined, right, fast and fair; swaps; peers.
 
 `python -m benchmarks probing` measures all cases into docs/performance.md, each in a fresh process;
-`python -m benchmarks.probing CASE [TEXTS]` prints one of them as JSON. The case ``peers`` needs
-Captum, which nothing else does: ``pip install --target DIR captum``, then PYTHONPATH=DIR.
+`python -m benchmarks.probing CASE [TEXTS]` prints one of them as JSON. `benchmarks.peers` has the
+comparison with others, `benchmarks.fair` words of several tokens and sink rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -24,7 +23,6 @@ from wordsway.paper.long_text import LONG_TEXT
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.candidates import candidates, vocabulary
 from wordsway.probing.memory import MEMORY, at_once, room_for
-from wordsway.probing.results import WordSway
 from wordsway.probing.search import Effort, worst
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
@@ -36,7 +34,7 @@ TWENTY = (
     "to care much"
 )
 #: Runs of a whole command; tokens of a review and of a sentence; texts by default.
-RUNS, REVIEW, SENTENCE, TEXTS = 3, 64, 24, 20
+RUNS, REVIEW, SENTENCE, TEXTS = 3, 40, 16, 20
 SWAPPED = (
     (TWENTY, "bad"),
     (
@@ -61,8 +59,6 @@ def run(case: str, count: int = TEXTS) -> dict[str, Any]:
         "curve": _curve,
         "ceiling": _ceiling,
         "prefix": _prefix,
-        "fair": _fair,
-        "peers": _peers,
     }[case](count)
 
 
@@ -220,23 +216,6 @@ def _prefix(count: int) -> dict[str, Any]:
     return sizes | {"seconds": kept, "whole": whole, "ratio": whole / kept, "off": off}
 
 
-def _fair(count: int) -> dict[str, Any]:
-    """Words of several tokens among the 30 with the largest mean local over reviews, against what
-    chance allows: P(X ≥ found) for X ~ Binomial(30, share of such words).
-    """
-    probe = Probe("minilm")
-    rows = []
-    for text in texts_of(probe, count, REVIEW):
-        found = words(text, probe, tiers=("mean-local",)).words
-        rows += [(word.mean_local or 0.0, word.pieces > 1) for word in found if word.word.isalpha()]
-    rows.sort(reverse=True)
-    share = statistics.mean(several for _, several in rows)
-    top = sum(several for _, several in rows[:30])
-    chance = torch.distributions.Binomial(30, torch.tensor(share).double())
-    tail = float(chance.log_prob(torch.arange(top, 31).double()).exp().sum())
-    return {"words": len(rows), "share": share, "top": top, "p": tail, "texts": count}
-
-
 def _swaps() -> dict[str, Any]:
     """Screened swaps against exhaustive ones."""
     probe = Probe("minilm")
@@ -259,81 +238,6 @@ def _swaps() -> dict[str, Any]:
             }
         )
     return {"swaps": found}
-
-
-def _peers(count: int) -> dict[str, Any]:
-    """Attributions by others and our tiers: seconds per text, and rank correlation with real words
-    (the mean over 256 draws), on sentences.
-    """
-    probe = Probe("minilm", eager=True)
-    rows: dict[str, list[tuple[float, float]]] = {}
-    for text in texts_of(probe, count, SENTENCE):
-        many = words(text, probe, tiers=("real-words",), draws=256, seed=9).words
-        chosen = [word for word in many if word.real is not None]
-        truth = [word.real.mean for word in chosen if word.real is not None]
-        for name, method in _methods(text, probe, chosen).items():
-            started = time.perf_counter()
-            values = method()
-            spent = time.perf_counter() - started
-            rows.setdefault(name, []).append((spent, rank_correlation(values, truth)))
-    return {
-        name: {
-            "seconds": statistics.median(spent for spent, _ in some),
-            "correlation": statistics.mean(value for _, value in some),
-            "error": statistics.stdev(v for _, v in some) / len(some) ** 0.5,
-        }
-        for name, some in rows.items()
-    }
-
-
-def _methods(
-    text: str, probe: Probe, chosen: Sequence[WordSway]
-) -> dict[str, Callable[[], list[float]]]:
-    """Ways to give every word of a text a number. What attributions explain is the last layer's
-    product with itself, ⟨H(x), H⟩: its squared norm at the text.
-    """
-    from captum.attr import IntegratedGradients  # type: ignore[import-not-found]
-
-    embeds = probe.read(text).embeds
-    base = probe.layers.layer(6, embeds[None]).detach()
-
-    def product(x: torch.Tensor) -> torch.Tensor:
-        return (probe.layers.layer(6, x) * base).flatten(1).sum(1)
-
-    def per_word(by_row: torch.Tensor) -> list[float]:
-        return [float(by_row[list(word.rows)].sum().abs()) for word in chosen]
-
-    def integrated() -> list[float]:
-        return per_word(IntegratedGradients(product).attribute(embeds[None], n_steps=50)[0].sum(1))
-
-    def gradient() -> list[float]:
-        x = embeds[None].clone().requires_grad_(True)
-        (found,) = torch.autograd.grad(product(x).sum(), x)
-        return per_word((found * x)[0].sum(1).detach())
-
-    def occlusion() -> list[float]:
-        hidden = embeds.repeat(len(chosen), 1, 1)
-        for row, word in enumerate(chosen):
-            hidden[row, list(word.rows)] = 0
-        with torch.no_grad():
-            moved = probe.layers.layer(6, hidden) - base
-        return [float(value) for value in moved.flatten(1).norm(dim=1)]
-
-    def attention() -> list[float]:
-        with torch.no_grad():
-            return per_word(probe.layers.attentions(embeds[None])[-1][0].mean(0).mean(0))
-
-    def tier(name: str) -> list[float]:
-        found = {word.index: word for word in words(text, probe, tiers=(name,)).words}
-        return [TIERS[name](found[word.index]) for word in chosen]
-
-    return {
-        "integrated gradients (50 steps)": integrated,
-        "gradient × input": gradient,
-        "occlusion": occlusion,
-        "attention of the last layer": attention,
-        **{f"wordsway {name}": partial(tier, name) for name in TIERS},
-    }
 
 
 def page(cases: dict[str, dict[str, Any]]) -> str:

@@ -13,10 +13,10 @@ import tiny
 
 STATES = """
 import sys
-import torch
 from wordsway import runtime
 if sys.argv[1] == "own":
     runtime.own_process()
+import torch
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import Loading, load
@@ -25,8 +25,8 @@ for folder in sys.argv[3:]:
     layers = Layers(locate(folder))
     with torch.no_grad():
         found[folder] = layers.every(layers.words(torch.arange(4, 13)[None]))
-extras = [name for name in ("torch._dynamo", "torch.distributed.tensor", "scipy", "sympy")
-          if name in sys.modules]
+names = ("torch._dynamo", "torch.distributed.tensor", "scipy", "sympy")
+extras = [name for name in names if name in sys.modules]
 torch.save(found, sys.argv[2])
 print(",".join(extras) or "none")
 from wordsway.errors import WordswayError
@@ -36,6 +36,10 @@ except WordswayError as error:
     print("lacks weights" in str(error))
 import torch._dynamo, torch.distributed.tensor
 print(torch._dynamo.disable.__module__, torch.distributed.is_available())
+import transformers
+print(len(dir(transformers)), transformers.BertModel.__module__)
+twin = load(locate(sys.argv[3]), Loading(twin=1))
+print(float(twin.get_input_embeddings().weight.double().sum()))
 model = load(locate(sys.argv[3]), Loading("causal"))
 print(model.generate(torch.arange(4, 9)[None], max_new_tokens=3).shape)
 """

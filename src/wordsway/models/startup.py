@@ -2,9 +2,10 @@
 
 transformers' modelling code imports torch's compiler (`torch._dynamo`), distributed tensors (with
 sympy), scipy.optimize where it is installed, and a table of every installed distribution, none of
-which a forward pass needs: two thirds of the time. A process that runs nothing but wordsway may
-leave them out (`runtime.own_process`, called by the command line). In a user's own process
-transformers is imported as it is, since other code there may want the rest.
+which a forward pass needs, and reads two thousand files to learn which names they define: two
+thirds of the time. A process that runs nothing but wordsway may leave them out
+(`runtime.own_process`, called by the command line). In a user's own process transformers is
+imported as it is, since other code there may want the rest.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import contextlib
 import functools
 import importlib
 import importlib.metadata
+import importlib.util
+import json
 import sys
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+from wordsway.data.home import home, write_json
 from wordsway.errors import needs
 from wordsway.runtime import is_own_process
 
@@ -53,7 +58,7 @@ def import_transformers() -> Any:
     """The package, with its modelling code; the only door to it."""
     needs("models", "transformers")
     if "transformers" not in sys.modules and is_own_process():
-        with _without_extras(), without_compiler():
+        with _without_extras(), without_compiler(), _known_structure():
             import transformers
 
             for name in _SHARED:
@@ -61,6 +66,71 @@ def import_transformers() -> Any:
     import transformers
 
     return transformers
+
+
+@contextlib.contextmanager
+def _known_structure() -> Iterator[None]:
+    """While the body imports transformers: which file defines which of its names is read from a
+    table of ours, instead of from all two thousand files, twice.
+
+    The table is what transformers' own scan found before, kept for this version and folder.
+    """
+    spec = importlib.util.find_spec("transformers")
+    if spec is None or not spec.submodule_search_locations:
+        yield
+        return
+    folder = Path(spec.submodule_search_locations[0])
+    # Its utilities before itself: a package with nothing in it stands for their parent meanwhile.
+    parent: Any = types.ModuleType("transformers")
+    parent.__path__ = [str(folder)]
+    parent.__version__ = importlib.metadata.version("transformers")
+    sys.modules["transformers"] = parent
+    try:
+        utils: Any = importlib.import_module("transformers.utils.import_utils")
+    finally:
+        del sys.modules["transformers"]
+    original = getattr(utils, "define_import_structure", None)
+    if original is None:  # a transformers that works in another way
+        yield
+        return
+    models = folder / "models"
+    kept = home() / "startup" / f"transformers-{parent.__version__}.json"
+
+    def define(path: Any, prefix: str | None = None) -> dict[frozenset[str], dict[str, set[str]]]:
+        if Path(path) not in (models, models / "__init__.py"):
+            return dict(original(path, prefix))
+        start = "" if prefix is None else f"{prefix}."
+        return {
+            frozenset(backends): {start + file: set(names) for file, names in files.items()}
+            for backends, files in _structure(kept, models, original)
+        }
+
+    utils.define_import_structure = define
+    try:
+        yield
+    finally:
+        utils.define_import_structure = original
+
+
+def _structure(
+    kept: Path, models: Path, scan: Callable[[Path], Any]
+) -> list[tuple[list[str], dict[str, list[str]]]]:
+    """The table: what a name needs to be installed, and the files with the names that need it."""
+    stamp = [str(models), models.stat().st_mtime_ns]
+    try:
+        found = json.loads(kept.read_text("utf-8"))
+        if found["stamp"] == stamp:
+            return [(backends, files) for backends, files in found["table"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    table = [
+        (sorted(backends), {file: sorted(names) for file, names in files.items()})
+        for backends, files in scan(models).items()
+    ]
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_json(kept, {"stamp": stamp, "table": table})
+    return table
 
 
 @contextlib.contextmanager

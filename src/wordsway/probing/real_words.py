@@ -106,14 +106,14 @@ class _Order:
     def draw(self, place: Place, count: int) -> Candidates:
         """The first ``count`` of the order that can stand in this place, with as many tokens."""
         like, pieces = place.word.text, len(place.word.rows)
-        order = self.signs
-        if any(char.isalnum() for char in like):
-            order = [cased(name, like) for name in (self.words if pieces == 1 else self.known)]
+        letters = any(char.isalnum() for char in like)
+        order = self.signs if not letters else self.words if pieces == 1 else self.known
         found = Candidates([], [])
         start, size = 0, CHUNK
         while start < len(order) and len(found) < count:
-            fitting = [name for name in order[start : start + size] if place.takes(name)]
-            more = place.encode(list(dict.fromkeys(fitting)), pieces=pieces)
+            some = order[start : start + size]
+            names = dict.fromkeys(cased(name, like) if letters else name for name in some)
+            more = place.encode([name for name in names if place.takes(name)], pieces=pieces)
             found = Candidates(found.words + more.words, found.ids + more.ids)
             start, size = start + size, min(2 * size, MOST)
         return Candidates(found.words[:count], found.ids[:count])

@@ -44,7 +44,7 @@ def words_figure(words: Words, kind: str = "png") -> Figure:
         [min(6.0, max(2.2, 0.25 * (words.layers + 1)))] if layers else []
     )
     width = sum(widths) + 2.4 if widths else 5.0
-    figure = Figure(figsize=(width, 1.75 + 0.23 * rows), layout="constrained")
+    figure = Figure(figsize=(width, 1.9 + 0.23 * max(4, rows)), layout="constrained")
     figure.suptitle(_title(words, len(shown), kind, width), fontsize=10.5)
     if not shown:
         return figure
@@ -59,7 +59,7 @@ def words_figure(words: Words, kind: str = "png") -> Figure:
         _profiles(figure, heat, words, shown)
     first.set_yticks(range(rows), [_label(word, kind) for word in shown], fontsize=9)
     first.set_ylim(rows - 0.5, -0.5)
-    note = spelled(textwrap.fill(meaning(words), max(50, int(13 * width))), kind)
+    note = textwrap.fill(spelled(meaning(words), kind), max(50, int(13 * width)))
     figure.supxlabel(note, fontsize=7.5, color="#5b6675", x=0.02, ha="left")
     return figure
 
@@ -87,7 +87,9 @@ def _bars(axes: Axes, shown: list[WordSway], tier: str, colour: str) -> None:
     known = [(row, pair) for row, pair in scores if pair is not None]
     rows = [row for row, _ in known]
     values = [value for _, (value, _) in known]
-    errors = [2 * error for _, (_, error) in known]
+    errors = np.array([[2 * error for _, (_, error) in known]] * 2)
+    if tier == "curve":  # attained: branches that found less lie below it, nothing above
+        errors[1] = 0.0
     axes.barh(
         rows, values, xerr=errors, height=0.68, color=colour, ecolor=INK, error_kw={"lw": 0.9}
     )
@@ -99,10 +101,12 @@ def _bars(axes: Axes, shown: list[WordSway], tier: str, colour: str) -> None:
     if beyond:
         across, down = zip(*beyond, strict=True)
         axes.plot(across, down, "|", color=BLUE, markersize=8, linestyle="none")
-    for row, (value, error) in known:
-        axes.text(value + 2 * error, row, f" {number(value)}", va="center", fontsize=7.5)
-    top = largest([*(v + e for v, e in zip(values, errors, strict=True))]) or 1.0
-    axes.set_xlim(0, max(1.34 * top, 1.06 * largest([value for value, _ in beyond])))
+    ends = dict(zip(rows, values + errors[1], strict=True))
+    marks = {row: value for value, row in beyond}
+    ends = {row: max(end, marks.get(row, 0.0)) for row, end in ends.items()}
+    for row, (value, _) in known:  # behind the bar's error and its mark, over neither
+        axes.text(ends[row], row, f"  {number(value)}", va="center", fontsize=7.5)
+    axes.set_xlim(0, 1.36 * (largest([*ends.values(), *marks.values()]) or 1.0))
     extra = {"real-words": "\n| the worst of them", "curve": "\n| certified ceiling"}
     axes.set_xlabel(TITLES[tier] + (extra.get(tier, "") if beyond else ""), fontsize=9)
     axes.spines["left"].set_visible(False)
@@ -133,5 +137,6 @@ def _profiles(figure: Figure, axes: Axes, words: Words, shown: list[WordSway]) -
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0, labelleft=False)
-    scale = figure.colorbar(mesh, ax=axes, label="change by the worst Δ", fraction=0.08)
+    scale = figure.colorbar(mesh, ax=axes, fraction=0.08)
+    scale.set_label("change by the worst Δ", fontsize=8)
     scale.outline.set_visible(False)
