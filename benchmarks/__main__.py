@@ -4,8 +4,9 @@ forecasts are.
 Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`,
 `forecasts`, `learning`, `probing`, `embedding`) renews just that one. `python -m benchmarks cost
 FOLDER` reads docs/cost.md off a finished `wordsway reproduce`; `python -m benchmarks effect`
-measures the paper's effect on IMDb reviews, for docs/data.md. `python -m benchmarks run CASE WHO`
-runs one measurement in this process and prints it as JSON.
+measures the paper's effect on IMDb reviews, for docs/data.md; `python -m benchmarks attack` kills,
+fuzzes and feeds hostile files, and fails where something was lost. `python -m benchmarks run CASE
+WHO` runs one measurement in this process and prints it as JSON.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import torch
 
 from benchmarks import cost, effect, learning, probing
+from benchmarks.attack.report import attack
 from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
 from wordsway.data import home
@@ -320,6 +322,12 @@ def main() -> None:
             f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, "
             "two workers.*",
         )
+        return
+    if sys.argv[1:2] == ["attack"]:
+        page, faults = attack(*map(int, sys.argv[2:3]))
+        renew(DOCS / "performance.md", "Under attack", f"`python -m benchmarks attack`\n\n{page}")
+        if faults:
+            sys.exit("\n".join(faults))
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -1,0 +1,1 @@
+"""Attacks on wordsway: kills, deaths of Dask workers, fuzzed requests, hostile files."""
