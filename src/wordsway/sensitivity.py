@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import torch
 
 from wordsway.errors import WordswayError
+from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
 from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
@@ -39,6 +40,7 @@ ROUNDING = 1e-12
 class WordSensitivity:
     """One searched row: ``lower`` was attained, ``upper`` is certified (None without certificate).
 
+    ``average`` and ``real`` are over random Δ and over words of a vocabulary, where asked for.
     ``index`` is the index of the word in the original text, where the sample knows it: a word of
     several tokens has several rows, special tokens and padding belong to no word.
     """
@@ -48,6 +50,19 @@ class WordSensitivity:
     lower: float
     upper: float | None
     index: int | None = None
+    average: AverageChange | None = None
+    real: AverageChange | None = None
+
+    def row(self) -> dict[str, Any]:
+        """A row of a table; averages where they were asked for."""
+        found = {name: getattr(self, name) for name in _COLUMNS}
+        for name, kind in (("mean", self.average), ("real", self.real)):
+            if kind is not None:
+                found |= {name: kind.mean, f"{name}_error": kind.error, f"{name}_q90": kind.q90}
+        return found
+
+
+_COLUMNS = ("position", "word", "lower", "upper", "index")
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,8 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     d: int
     map: dict[str, Any]
     versions: dict[str, str]
+    average: AverageChange | None = None
+    real: AverageChange | None = None
 
     def by_word(self) -> tuple[WordSensitivity, ...]:
         """One entry per word of the original text: the best of its rows, certified by the largest
@@ -89,18 +106,18 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self) | {
+            "average": None if self.average is None else asdict(self.average),
+            "real": None if self.real is None else asdict(self.real),
             "delta": self.delta.tolist(),
-            "words": [asdict(word) for word in self.words],
+            "words": [word.row() for word in self.words],
         }
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per searched row."""
         import pandas
 
-        return pandas.DataFrame(
-            [asdict(word) for word in self.words],
-            columns=[field.name for field in fields(WordSensitivity)],
-        )
+        rows = [word.row() for word in self.words]
+        return pandas.DataFrame(rows, columns=None if rows else list(_COLUMNS))
 
     def __repr__(self) -> str:
         upper = "no certificate" if self.upper is None else f"{self.upper:.4g} ({self.certificate})"
@@ -158,6 +175,8 @@ def sensitivity(
     plan: Plan | None = None,
     effort: float = 1.0,
     certificate: bool = True,
+    average: int | None = None,
+    vocabulary: Any = None,
     memory: int = MEMORY,
     progress: Progress = silent,
 ) -> Sensitivity:
@@ -175,6 +194,8 @@ def sensitivity(
         for ranking them
     effort : scales the starts and steps of the map's own plan
     certificate : also compute an upper end
+    average : also try so many random Δ of length radius at each row; see `AverageChange`
+    vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``
     memory : budget of the search in bytes; rows are searched in batches that fit
     progress : called as progress(stage, done, total, note), the note being the best S so far
 
@@ -221,6 +242,7 @@ def sensitivity(
             if certificate:
                 bound = exact.certify(rows, radius, certifying)
                 certifying("certifying", 1, 1)
+        means = averages(view, rows, radius, seed, memory, average, vocabulary)
         # The definition itself, at the best witness, in float64.
         best = int(attained.argmax())
         before = phi.exact(sample)
@@ -228,6 +250,7 @@ def sensitivity(
     lowers = attained.tolist()
     lowers[best] = float((after - before).norm() / before.norm())
     entries = _entries(sample, rows, lowers, bound)
+    entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
     return Sensitivity(
         lower=entries[best].lower,
         upper=None if bound is None else float(bound.upper.max()),
@@ -243,6 +266,7 @@ def sensitivity(
         d=sample.d,
         map=phi.describe(),
         versions=versions(),
+        **means[0],
     )
 
 

@@ -5,6 +5,7 @@ from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.relu import ReluRAF
 from wordsway.maps.attention.softmax import RAF
 from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.boolean import boolean_sensitivity
 from wordsway.maps.callable import CallableMap
 from wordsway.maps.dense.definition import DRF, RF, FullyConnected
 from wordsway.maps.wrappers.block import transformer_block
@@ -26,6 +27,7 @@ __all__ = [
     "ReluRAF",
     "View",
     "activation",
+    "boolean_sensitivity",
     "layer_norm",
     "read_out",
     "residual",

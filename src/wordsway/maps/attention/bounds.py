@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from wordsway.maps.attention.curves import Curve, Tail
-from wordsway.maps.attention.dual import Problem
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.problem import Problem
 
 
 @dataclass(frozen=True)

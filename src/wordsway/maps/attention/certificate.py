@@ -31,18 +31,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import torch
 
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.curves import Tail, neighbour
-from wordsway.maps.attention.dual import Multipliers, Problem, minimise_dual
+from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, minimise_dual
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.problem import Problem
 from wordsway.maps.certificate import Certificate, norm_above
 from wordsway.progress import Progress, silent
 
+#: Fourth powers are priced where the text has more than this many rows for each dimension.
+QUARTIC_FROM = 0.5
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
@@ -102,6 +105,12 @@ def certify(
             if not value >= total:  # also where it is not a number: the last resort takes over then
                 total, tuned, chosen = value, start, (split, tilt)
         choices = [chosen]
+        found_at = problems[chosen[0]]
+        # The price is that of the keys: rows of the dual that stand for queries are not in it.
+        only_keys = len(found_at.p) == int(layer.seers(i).sum())
+        if tuned and only_keys and len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
+            priced = replace(found_at, quartic_price=layer.quartic_price)
+            total = min(total, lower_with_fourth_powers(priced, radius, tuned))
         last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
         if around.before is not None and around.sizes is not None:
             each = 2 * math.sqrt(around.before.shape[1]) * SAFE

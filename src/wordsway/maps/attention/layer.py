@@ -25,6 +25,7 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.maps.attention.cone import Cone
+from wordsway.maps.attention.quartic import quartic_price
 from wordsway.maps.attention.scores import Scores
 from wordsway.maps.base import nonzero_norm
 
@@ -127,6 +128,11 @@ class Layer:
         """The keys l ≠ i that row i sees, as a mask (n,)."""
         others = torch.arange(len(self.X), device=self.X.device) != i
         return others & (self.s[i] > -math.inf)
+
+    @cached_property
+    def quartic_price(self) -> float:
+        """B with Σ_j (k_j·u)⁴ ≤ B‖u‖⁴ over all keys k_j."""
+        return quartic_price(self.keys)
 
     @cached_property
     def largest_own_score(self) -> float:

@@ -33,8 +33,8 @@ import torch
 from wordsway.maps.attention.bounds import OwnRow, RowBounds
 from wordsway.maps.attention.curves import Curve, Tail, logistic_curve, low_shares, neighbour
 from wordsway.maps.attention.definition import RandomAttention, attention_kind
-from wordsway.maps.attention.dual import Problem
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.problem import Problem
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.starts import attracting
 from wordsway.maps.certificate import norm_above

@@ -10,6 +10,7 @@ from wordsway.render.numbers import count, largest, number
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.tables import Column, IntervalBar, table
 from wordsway.render.wording.sensitivity import (
+    average_line,
     interval,
     ranked,
     source_line,
@@ -27,6 +28,9 @@ def sensitivity_panel(result: Sensitivity) -> RenderableType:
     """The interval, the witness, and the rows that sway most, with bars."""
     found = interval(result.lower, result.upper, result.certificate)
     head = Text.assemble(("S ", "bold"), found, f"   ‖Δ‖ ≤ {number(result.radius)}")
+    average = average_line(result)
+    if average is not None:
+        head = Text.assemble(head, f"\non average, {average}")
     row = witness(result)
     name = f" “{one_line(row.word)}”" if row is not None and row.word else ""
     where = f"attained at row {result.position}{name} of {result.n}"

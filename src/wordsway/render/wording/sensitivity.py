@@ -33,6 +33,17 @@ def upper_end(row: WordSensitivity) -> float:
     return row.lower if row.upper is None else row.upper
 
 
+def average_line(result: Sensitivity) -> str | None:
+    """The average case beside the worst, where it was asked for."""
+    told = []
+    for name, found in (("random Δ", result.average), ("real words", result.real)):
+        if found is not None:
+            error = "" if found.error is None else f" ± {number(found.error)}"
+            quantiles = f"90 % below {number(found.q90)}, largest {number(found.most)}"
+            told.append(f"{name}: mean {number(found.mean)}{error}, {quantiles}")
+    return " · ".join(told) or None
+
+
 def source_line(result: Sensitivity) -> str:
     name = result.map.get("map", "map")
     seconds = format_seconds(result.seconds)

@@ -1,0 +1,146 @@
+"""The problem that the dual of `wordsway.maps.attention.certificate` solves, and its variations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from wordsway.maps.attention.curves import Tail
+from wordsway.maps.certificate import norm_above
+
+#: finish(others, own, lo, hi) of each cell of β, growing in others and own.
+Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All the dual needs of row i: rows j ≠ i (n−1 of them), G grid points each."""
+
+    radius: float  # of the ball for Δ
+    p: torch.Tensor  # shares at the grid points (n−1, G)
+    a: torch.Tensor  # the moves that give them, times the row's weight (n−1, G)
+    y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
+    most: torch.Tensor  # ‖row j‖² whatever the price (n−1, 1)
+    ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
+    across: torch.Tensor  # A_j without its e-component, unweighted (n−1, d)
+    square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
+    linear: torch.Tensor  # p(p−p⁰) y·e (n−1, G)
+    quartic: torch.Tensor  # p²(p−p⁰)² (n−1, G)
+    width2: torch.Tensor  # (grid step)²/8 around each grid point (n−1, G)
+    price_width2: torch.Tensor  # the same in the weighted units of a (n−1, G)
+    slope: torch.Tensor  # |poly′| around each grid point, without the κ-term (n−1, G)
+    bend: torch.Tensor  # |p″| around each grid point (n−1, G)
+    kappa_bend: torch.Tensor  # what the κ-term adds to the concavity (n−1, G)
+    low: Tail  # the polynomial below the first grid point at most, and its κ-term
+    high: Tail  # the same above the last one
+    norm_a: float
+    norm_y: float
+    own_far: tuple[float, float, float]  # ‖x_i−φ_i‖², its e-component, the norm of the rest
+    own_hull: float  # max_l ‖x_l − φ_i‖², and ‖φ_i‖² where a row may fall silent
+    own_cap: float  # another bound of ‖row i‖², +∞ where there is none
+    own_times: float = 1.0  # how often Δ itself counts in row i
+    own_scale: float = 1.0  # what ‖row i‖² counts
+    own_ceiling: float = math.inf  # what it counts at most
+    ceiling: float = math.inf  # what each of the rows counts at most
+    extra: float = 0.0  # what all of them count in addition
+    quartic_price: float = math.inf  # Σ_j (A_j·u)⁴ for unit vectors u at most, unweighted
+    repeat: float = 1.0  # for how many rows each one stands, where multipliers are tuned
+    finish: Finish | None = None  # from the bounds of a cell to what is certified; their sum
+
+    def tilted(self, tilt: float) -> Problem:
+        """The same problem with weighted rows: a power of the move that would win 95 % of the row,
+        largest where it is shortest.
+        """
+        # At any grid point a = logit p − logit p⁰, so the move that gives a share of 95 % follows
+        # from the first one.
+        need = (math.log(0.95 / 0.05) - torch.logit(self.p[:, :1]) + self.a[:, :1]).clamp_min(1.0)
+        weight = (need.mean() / need) ** tilt
+        return replace(
+            self,
+            a=weight * self.a,
+            ae=weight * self.ae,
+            price_width2=weight**2 * self.width2,
+            norm_a=norm_above(weight * self.across),
+        )
+
+    def times(self, scale: torch.Tensor | float) -> Problem:
+        """The problem of Σ_j scale_j‖row j‖² with scale (n−1, 1)."""
+
+        def tail(one: Tail) -> Tail:
+            return Tail(scale * one.value, scale**2 * one.kappa_term)
+
+        return replace(
+            self,
+            y2=scale * self.y2,
+            most=scale * self.most,
+            square=scale * self.square,
+            linear=scale * self.linear,
+            quartic=scale**2 * self.quartic,
+            slope=scale * self.slope,
+            kappa_bend=scale**2 * self.kappa_bend,
+            low=tail(self.low),
+            high=tail(self.high),
+        )
+
+    def scaled(
+        self,
+        scale: torch.Tensor,
+        ceiling: float,
+        own_scale: float,
+        own_ceiling: float,
+        extra: float,
+    ) -> Problem:
+        """The problem of Σ_j min(scale_j‖row j‖², ceiling) + min(own_scale‖row i‖², own_ceiling) +
+        extra.
+        """
+        found = self.times(scale)
+        return replace(
+            found,
+            most=found.most.clamp_max(ceiling),
+            low=Tail(found.low.value.clamp_max(ceiling), found.low.kappa_term),
+            high=Tail(found.high.value.clamp_max(ceiling), found.high.kappa_term),
+            ceiling=ceiling,
+            own_scale=own_scale,
+            own_ceiling=own_ceiling,
+            extra=extra,
+        )
+
+    def coarse(self, rows: int | None = None) -> Problem:
+        """Every third grid point, for tuning; and about so many of the rows."""
+        every = 1 if rows is None else max(1, len(self.p) // rows)
+        some = {name: getattr(self, name)[::every, ::3].contiguous() for name in _GRIDS}
+        if every > 1:
+            some |= {name: getattr(self, name)[::every] for name in ("y2", "most", "ae")}
+            some["low"] = Tail(*(part[::every] for part in self.low))
+            some["high"] = Tail(*(part[::every] for part in self.high))
+            some["repeat"] = len(self.p) / max(1, len(some["ae"]))
+        return replace(self, **some)
+
+    def with_rows(self, more: Problem) -> Problem:
+        """The rows of both problems under one price; what belongs to row i stays as it is here."""
+        both: dict[str, Any] = {
+            name: torch.cat([getattr(self, name), getattr(more, name)])
+            for name in (*_GRIDS, "y2", "most", "ae", "across")
+        }
+        low = Tail(*(torch.cat(pair) for pair in zip(self.low, more.low, strict=True)))
+        high = Tail(*(torch.cat(pair) for pair in zip(self.high, more.high, strict=True)))
+        return replace(self, **both, low=low, high=high, norm_a=norm_above(both["across"]))
+
+
+#: The fields of a problem that have one column per grid point.
+_GRIDS = (
+    "p",
+    "a",
+    "square",
+    "linear",
+    "quartic",
+    "width2",
+    "price_width2",
+    "slope",
+    "bend",
+    "kappa_bend",
+)

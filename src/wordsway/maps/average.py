@@ -1,0 +1,116 @@
+"""The average beside the worst case: how far a random Δ, or a real word, moves the features.
+
+S is a supremum. Beside it stand the mean and quantiles of ‖φ(X^i(Δ)) − φ(X)‖/‖φ(X)‖ over Δ drawn
+uniformly from the sphere ‖Δ‖ = radius, or over Δ = v − x_i for the words v of a vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.maps.base import View
+from wordsway.sample import finite_matrix
+from wordsway.seeds import generator
+from wordsway.vectors import unit
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+@dataclass(frozen=True)
+class AverageChange:
+    """The relative change over random Δ at one row, or over all of several rows.
+
+    ``error`` is the standard error of ``mean``; ``q50``, ``q90`` and ``q99`` are quantiles of the
+    draws, ``most`` is the largest of them.
+    """
+
+    mean: float
+    error: float | None
+    q50: float
+    q90: float
+    q99: float
+    most: float
+    draws: int
+
+    @staticmethod
+    def of(changes: torch.Tensor) -> AverageChange:
+        """From relative changes, (draws,).
+
+        >>> AverageChange.of(torch.tensor([1.0, 2.0, 3.0])).mean
+        2.0
+        """
+        count = len(changes)
+        error = float(changes.std()) / math.sqrt(count) if count > 1 else None
+        levels = torch.tensor(QUANTILES, dtype=changes.dtype)
+        q50, q90, q99 = torch.quantile(changes, levels).tolist()
+        mean, most = float(changes.mean()), float(changes.max())
+        return AverageChange(mean, error, q50, q90, q99, most, count)
+
+
+def averages(
+    view: View,
+    rows: Sequence[int],
+    radius: float,
+    seed: int,
+    memory: int,
+    draws: int | None,
+    vocabulary: Any,
+) -> list[dict[str, Any]]:
+    """The average over random Δ ("average") and over words ("real"), where ``draws`` and
+    ``vocabulary`` ask for them: over all rows first, then row by row.
+    """
+    found: dict[str, torch.Tensor] = {}
+    if draws is not None:
+        found["average"] = random_changes(view, rows, radius, draws, seed, memory)
+    if vocabulary is not None:
+        found["real"] = word_changes(view, rows, vocabulary, memory)
+    parts = [found, *({name: part[at] for name, part in found.items()} for at in range(len(rows)))]
+    return [
+        {name: AverageChange.of(each.flatten()) for name, each in part.items()} for part in parts
+    ]
+
+
+def random_changes(
+    view: View, rows: Sequence[int], radius: float, draws: int, seed: int, memory: int
+) -> torch.Tensor:
+    """Relative changes by ``draws`` Δ at each row, uniform on the sphere: (rows, draws). A row's
+    numbers depend on the seed and the row alone.
+    """
+    if draws < 1:
+        raise InputError("at least one random Δ for an average", draws, "pass average=100")
+    return torch.stack(
+        [_changes(view, row, _on_sphere(view, row, radius, draws, seed), memory) for row in rows]
+    )
+
+
+def word_changes(view: View, rows: Sequence[int], vocabulary: Any, memory: int) -> torch.Tensor:
+    """Relative changes where each word v of ``vocabulary`` (V, d) stands at each row: (rows, V)."""
+    words = finite_matrix(vocabulary, "a vocabulary").to(view.X)
+    if words.shape[1] != view.X.shape[1]:
+        raise InputError(
+            f"word vectors of {view.X.shape[1]} dimensions",
+            f"shape {tuple(words.shape)}",
+            "embed the vocabulary as the text is",
+        )
+    return torch.stack([_changes(view, row, words - view.X[row], memory) for row in rows])
+
+
+def _on_sphere(view: View, row: int, radius: float, draws: int, seed: int) -> torch.Tensor:
+    noise = generator(seed, "average", row)
+    drawn = torch.randn(draws, view.X.shape[1], generator=noise, dtype=torch.float64)
+    return (radius * unit(drawn)).to(view.X)
+
+
+def _changes(view: View, row: int, delta: torch.Tensor, memory: int) -> torch.Tensor:
+    at_once = max(1, min(256, memory // max(1, view.bytes_per_point)))
+    parts = [
+        view.change(torch.full((len(part),), row, device=part.device), part)
+        for part in delta.split(at_once)
+    ]
+    return torch.cat(parts).clamp_min(0).sqrt().to("cpu", torch.float64)
