@@ -2,8 +2,8 @@
 forecasts are.
 
 Each part is a section of docs/performance.md; `python -m benchmarks tightness` (or `compare`,
-`forecasts`, `learning`, `probing`, `embedding`) renews just that one. `python -m benchmarks cost
-FOLDER` reads docs/cost.md off a finished `wordsway reproduce`; `python -m benchmarks effect`
+`zoo`, `forecasts`, `learning`, `probing`, `embedding`) renews just that one. `python -m benchmarks
+cost FOLDER` reads docs/cost.md off a finished `wordsway reproduce`; `python -m benchmarks effect`
 measures the paper's effect on IMDb reviews, for docs/data.md; `python -m benchmarks attack` kills,
 fuzzes and feeds hostile files, and fails where something was lost. `python -m benchmarks run CASE
 WHO` runs one measurement in this process and prints it as JSON.
@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import cost, effect, learning, probing
+from benchmarks import cost, effect, learning, probing, zoo
 from benchmarks.attack.report import attack
 from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
@@ -286,6 +286,7 @@ def probed() -> str:
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "compare": ("The naive procedure against ours", comparison),
     "tightness": ("How tight the certificates are", tightness),
+    "zoo": ("The attention family", zoo.page),
     "forecasts": ("How true forecasts are", forecasts),
     "learning": ("Learning", learned),
     "probing": ("Pretrained models", probed),

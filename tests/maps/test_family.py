@@ -108,7 +108,7 @@ def test_the_default_is_the_papers_map() -> None:
 def test_rows_before_a_moved_word_never_move_under_a_causal_mask() -> None:
     X, delta = ws.Sample.gaussian(7, 8, 0), random(8, seed=1)
     for scores in SCORES:
-        phi = ws.Attention(8, 0, scores=scores, heads=2, mask="causal")
+        phi: Any = ws.Attention(8, 0, scores=scores, heads=2, mask="causal")
         assert torch.equal(phi(X.replaced(4, delta))[:4], phi(X)[:4])
         assert phi.view(X).layer.row(4).rows.tolist() == [5, 6]
 

@@ -52,6 +52,7 @@ class ReluScores(Scores):
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         s, R = pairs
         shares = self.move(pairs, a)
+        assert shares.lost is not None
         before = torch.relu(s)
         total = _nonzero(R + before)
         gain = shares.t * (R / total)
