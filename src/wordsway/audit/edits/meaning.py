@@ -21,6 +21,7 @@ from wordsway.audit.edits.word_pairs import (
     IDIOMS,
     NOT_AFTER,
     NOT_BEFORE,
+    ONLY_BEFORE,
     REFUSED,
     SURE_OPPOSITES,
     SURE_SYNONYMS,
@@ -126,6 +127,8 @@ def _best(reading: tuple[str, Pos, Form], others: list[str]) -> str | None:
     best = max(others, key=lambda one: wordnet().count(one, pos))
     if pos == "noun" and form == "s":
         return plural(best)
+    if form == "ed" and inflected(best, "ed") != inflected(best, "en"):
+        return None  # past or participle (was repaired, was broke)? No tagger tells
     return inflected(best, form)
 
 
@@ -144,6 +147,8 @@ def _replaced(sentence: Sentence, other: Callable[[str], str | None]) -> Iterato
             continue
         before, after = sentence.word(at - 1), sentence.word(at + 1)
         if before in NOT_AFTER.get(word, ()) or after in NOT_BEFORE.get(word, ()):
+            continue
+        if word in ONLY_BEFORE and after not in ONLY_BEFORE[word]:
             continue
         if word in IDIOMS and IDIOMS[word] & sentence.words:
             continue

@@ -19,12 +19,13 @@ _MODALS = {
     "might": "must",
     "shall": "may",
 }
-_VERBS_BEHIND = {"be", "have", "not"}
 #: Adverbs that stand between a modal verb and its verb.
 _BETWEEN = words("also always never only still even definitely really easily")
 _SUBJECT_LIKE = words("i you he she it we they this that there who which")
 #: What one can do without being made to: "I can see", "I would think".
 _MIND = words("see think remember tell imagine believe understand say relate only")
+#: "I must say" and "I would recommend it" commit to nothing more than "I say" does.
+_SAYING = words("say admit confess recommend suggest agree guess")
 _NOT_VERBS = words("of in at on a the no you i we they he she it not")
 
 
@@ -37,7 +38,11 @@ def _modals(sentence: Sentence) -> Iterator[Change]:
         verb = sentence.word(at + 2) if verb in _BETWEEN else verb
         if not _verb(verb) or not _subject(sentence, at - 1):
             continue
-        if word in ("would", "could") and (verb == "have" or "than" in sentence.words):
+        if word in ("would", "could") and verb == "have":
+            continue
+        if {"than", "lest"} & sentence.words or (before == "i" and verb in _SAYING):
+            continue
+        if "definitely" in (sentence.word(at + 1), before):
             continue
         if word in ("can", "could", "would"):
             if any(negated(one) for one in sentence.lower) or not _main(sentence, at):
@@ -124,7 +129,7 @@ def _comparatives(sentence: Sentence) -> Iterator[Change]:
             continue
         if word in _SUPERLATIVES:
             if before in ("the", "its", "his", "her", "their") and after.isalpha():
-                if after in _FIXED:
+                if after in _FIXED or sentence.word(at - 2) in ("make", "makes", "made", "making"):
                     continue
                 yield sentence.replaced(at, at, _OPPOSITES[word])
         elif word in _OPPOSITES:

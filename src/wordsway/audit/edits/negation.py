@@ -34,7 +34,7 @@ _SHUN = words(
     "almost nearly indeed sadly surely about well enough only however unfortunately many most "
     "several few all i you he she we they it there this these those , . ; : !"
 )
-_ASSERTING = {"some", "already", "too", "also", "both", "still"}
+_ASSERTING = {"some", "already", "too", "also", "both", "still", "so", "such"}
 _PRONOUNS = words("i you we they")
 _THIRD = words("he she it this that")
 #: Verbs that are negated with do, in the present and the past.

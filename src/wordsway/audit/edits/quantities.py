@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import WITH_NEGATION, negated, words
-from wordsway.audit.forms import singular
+from wordsway.audit.edits.lexicon import AUXILIARIES, WITH_NEGATION, negated, words
+from wordsway.audit.forms import singular, verb_forms
 from wordsway.text.wordnet import wordnet
 
 _WORDS = {
@@ -112,7 +112,6 @@ _UNITS = {
     "dollar": "cent",
     "buck": "cent",
     "cent": "dollar",
-    "pound": "penny",
     "mile": "foot",
     "meter": "mile",
     "metre": "mile",
@@ -134,9 +133,15 @@ _UNITS = {
     "million": "thousand",
     "billion": "thousand",
 }
-_PLURALS = {"foot": "feet", "century": "centuries", "penny": "pence", "inch": "inches"}
+_PLURALS = {"foot": "feet", "century": "centuries", "inch": "inches"}
 _SAME = {"mg", "ml", "g", "l", "kg", "km", "cm", "m", "million", "billion", "thousand"}
 _COUNTS = set(_WORDS) | words("few several many hundred thousand dozen couple")
+
+
+def _unit(word: str) -> str | None:
+    """A unit in its singular, if the word is one."""
+    base = next((one for one, many in _PLURALS.items() if many == word), None)
+    return base or (word if word in _SAME or word in _UNITS else singular(word))
 
 
 def _units(sentence: Sentence) -> Iterator[Change]:
@@ -145,11 +150,12 @@ def _units(sentence: Sentence) -> Iterator[Change]:
         if number not in _COUNTS and not number.isdigit():
             continue
         word = sentence.word(at)
-        base = next((one for one, many in _PLURALS.items() if many == word), None)
-        base = base or (word if word in _SAME else singular(word))
-        if base not in _UNITS or sentence.in_name(at):
+        base = None if word in _UNITS and word not in _SAME else _unit(word)
+        if base not in _UNITS or sentence.in_name(at) or sentence.named(at - 1):
             continue
-        if sentence.named(at - 1):
+        if {_unit(sentence.word(at - 2)), _unit(sentence.word(at - 3))} & set(_UNITS):
+            continue  # an hour and fifty minutes
+        if base == "cent" and number in ("two", "2"):  # one's opinion
             continue
         if sentence.word(at + 1) == "old" or re.fullmatch(r"(19|20)\d\d", number):
             continue
@@ -204,6 +210,8 @@ def _partitive(sentence: Sentence, at: int) -> bool:
     if not (at == 0 or sentence.word(at - 1) in ("and", ",", "but", "that", "because")):
         return False
     if sentence.word(at) == "all":
+        if sentence.lower.count("all") > 1:
+            return False
         return sentence.word(at + 2) in _PARTITIVE
     return sentence.word(at + 2) in _PARTITIVE and _counted(sentence, at + 3)
 
@@ -221,7 +229,8 @@ def _fits(sentence: Sentence, at: int) -> bool:
     if at > 0 or after in ("else", "but", ",", "about", "that", "to", "of", "more"):
         return False
     if word == "nothing":
-        return not set(sentence.lower) & WITH_NEGATION
+        verb = after in AUXILIARIES or any(form == "s" for _, form in verb_forms(after))
+        return verb and not set(sentence.lower) & WITH_NEGATION
     if word != "many" or after == "people":
         return True
     return singular(after) is not None and after != "moons"
@@ -229,7 +238,7 @@ def _fits(sentence: Sentence, at: int) -> bool:
 
 _PARTITIVE = words("the these those my his her its our their")
 _SUBJECT_END = words("i you he she it we they was is are were has have had will would who")
-_NO_ALWAYS = words("seen been heard before again once in get gets got be")
+_NO_ALWAYS = words("met forget have seen been heard before again once in get gets got be")
 
 NUMBERS = Rule("numbers", "turning", "a number becomes another one", _numbers)
 UNITS = Rule("units", "turning", "a unit becomes a much larger or smaller one", _units)

@@ -26,7 +26,7 @@ def _articles(sentence: Sentence) -> Iterator[Change]:
         elif word == "of" and before in ("all", "both") and after in ("the", "these", "his"):
             yield sentence.removed(at, at)
         elif word in ("all", "both") and after in ("the", "these", "those") and at > 0:
-            if before in ("of", "with", "for", "in"):
+            if before in ("of", "with", "for", "in") and sentence.word(at - 2) != "first":
                 yield sentence.replaced(at, at, f"{word} of")
         elif word == "that" and before in _SAYING and after in _CLAUSE:
             yield sentence.removed(at, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import BE, HAVE, MODALS, words
+from wordsway.audit.edits.lexicon import BE, HAVE, MODALS, PREPOSITIONS, words
 from wordsway.audit.forms import verb_forms
 
 _PAIRS = """
@@ -96,6 +96,8 @@ def _contractions(sentence: Sentence) -> Iterator[Change]:
         elif "'" in word:
             yield from _long(sentence, at, word, after)
         elif _joins(sentence, at) and _goes_on(sentence, at + 2, after):
+            if sentence.word(at - 1) in ("as", "than"):  # as it is
+                continue
             yield sentence.replaced(at, at + 1, sentence.tokens[at].text + _SHORT[after])
 
 
@@ -131,6 +133,8 @@ def _long(sentence: Sentence, at: int, word: str, after: str) -> Iterator[Change
     if ending in _LONG and head in ("i", "you", "we", "they", "he", "she", "it"):
         yield sentence.replaced(at, at, f"{spelled} {_LONG[ending]}")
     elif ending == "'s" and head in ("it", "he", "she", "that", "there"):
+        if head == "it" and sentence.word(at - 1) in PREPOSITIONS - {"as", "than", "like"}:
+            return  # its, misspelled
         participle = any(form == "en" for _, form in verb_forms(after)) or after.endswith("ed")
         if after in ("been", "had", "got"):
             yield sentence.replaced(at, at, f"{spelled} has")

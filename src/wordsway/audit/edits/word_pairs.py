@@ -35,7 +35,7 @@ for _word in ("right", "open"):  # too many other senses, in this direction
 
 #: Bases whose antonym reads badly, in another sense than the one that is usual in texts.
 REFUSED = words(
-    "know little dead sad western walk let loud sit lose continue admit greater lesser nuclear "
+    "know little unusual alive dead sad western walk let loud sit lose continue admit greater lesser nuclear "
     "definite specific specifically ability stranger attract goodness usual night arrive forget "
     "refuse borrow pull push presence sudden personal winning joy continuity "
     "sadly pleasure local include king empty fat outer secondary parent artificial narrow"
@@ -84,7 +84,7 @@ NOT_AFTER: dict[str, Set[str]] = {
     "likes": {"the", "of", "and"},
     "high": {"junior", "or", "get", "gets", "getting"},
     "married": {"get", "gets", "got", "getting", "was", "were"},
-    "new": {"brand", "something", "anything", "nothing", "a", "like"},
+    "new": {"brand", "something", "anything", "nothing", "a", "like", "whole"},
     "young": {"the", "two", "three"},
     "easy": {"it", "take", "an"},
     "really": {"n't", "not", "don't", "didn't", "doesn't", "isn't", "wasn't", "can't", "couldn't"},
@@ -123,16 +123,18 @@ NOT_BEFORE: dict[str, Set[str]] = {
     "happens": {"to"},
     "happened": {"to"},
     "happening": {"to"},
-    "film": words("noir maker makers festival making buff buffs adaptation industry critics"),
+    "film": words("noir maker makers festival making buff buffs adaptation industry critics stock"),
+    "car": words("alarm alarms chase chases crash wash"),
     "films": {"noir"},
     "movie": words("theater theatre theaters star stars buff buffs goer goers making house"),
     "really": words("is was are were do did does have has had bad that the"),
-    "begins": {"and"},
+    "begins": {"and", "to"},
+    "loved": {"one", "ones"},
     "agree": {"to", "on", "upon"},
     "agreed": {"to", "on", "upon"},
     "agrees": {"to", "on", "upon"},
     "sell": {"out", "it"},
-    "buy": {"into", "it", "this", "that"},
+    "buy": {"into", "it", "this", "that", "the"},
     "big": words("fan fans deal screen time budget name names brother city as"),
     "strong": {"enough"},
     "likely": {"to"},
@@ -152,16 +154,19 @@ NOT_BEFORE: dict[str, Set[str]] = {
     "negative": {"reviews", "review"},
     "wrong": {"way"},
     "right": {"to"},
-    "choose": {"to"},
-    "chose": {"to"},
-    "chooses": {"to"},
+    "choose": {"to", "not"},
+    "chose": {"to", "not", "from"},
+    "chooses": {"to", "not"},
     "assume": {"the"},
 }
+#: Words that are what they seem only with one of these behind them.
+ONLY_BEFORE: dict[str, Set[str]] = {"able": {"to"}, "unable": {"to"}}
+_HE, _SHE = words("he his him himself"), words("she her hers herself")
 IDIOMS: dict[str, Set[str]] = {
     "possible": {"as", "than", "every"},
     "easy": {"eyes"},
-    "man": {"he", "his", "him"},
-    "woman": {"she", "her"},
+    **dict.fromkeys(("man", "boy", "husband", "son", "father", "brother"), _HE | _SHE),
+    **dict.fromkeys(("woman", "girl", "wife", "daughter", "mother", "sister"), _HE | _SHE),
     "male": {"female"},
     "rarely": {"not"},
     "hardly": {"any", "ever", "believe"},
