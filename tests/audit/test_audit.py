@@ -14,11 +14,14 @@ import tiny
 import wordsway as ws
 from wordsway.audit.audit import forecast_audit
 from wordsway.audit.cases import collect
+from wordsway.audit.edits.kinds import RULES
 from wordsway.audit.job import CHUNK, jobs_of, measured_of
+from wordsway.audit.local import LocalJob, changed_words
 from wordsway.audit.models import ModelName
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.models.files import locate
+from wordsway.models.probe import Probe
 
 TEXTS = [
     "the film isn't good, and the plot was not bad.",
@@ -39,14 +42,17 @@ def without_time(found: ws.Audit) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_league(model: str, tmp_path: Path) -> None:
-    found = ws.audit([model, f"{model}:random=1"], TEXTS, draws=3, out=tmp_path, workers=1)
+    models = [model, f"{model}:random=1"]
+    found = ws.audit(models, TEXTS, draws=3, local=2, out=tmp_path, workers=1)
     document = json.loads(found.to_json())
     assert {one["name"] for one in document["models"]} == {model, f"{model}:random=1"}
     first = document["models"][0]["kinds"][0]
     fields = "kind texts auc low high median_turning median_keeping blind"
     assert set(fields.split()) <= set(first)
     assert 0 <= first["low"] <= first["auc"] <= first["high"] <= 1
-    assert len(first["layers"]) == 4
+    assert len(first["layers"]) == 4 and [one["layer"] for one in first["local"]] == [0, 1, 2, 3]
+    assert all(0 <= one["low"] <= one["share"] <= one["high"] <= 1 for one in first["local"])
+    assert 0 <= first["percentile_low"] <= first["percentile"] <= first["percentile_high"] <= 100
     aucs = [one["mean_auc"] for one in document["models"]]
     assert aucs == sorted(aucs, reverse=True)
     edits = pandas.read_parquet(tmp_path / "edits.parquet")
@@ -60,6 +66,10 @@ def test_tables_are_the_same_for_any_number_of_workers(model: str, tmp_path: Pat
     one = ws.audit(model, TEXTS, draws=3, workers=1)
     two = ws.audit(model, TEXTS, draws=3, out=tmp_path, workers=2)
     assert without_time(one) == without_time(two)
+    dask = ws.audit(model, TEXTS, draws=3, out=tmp_path / "dask", cluster="local:2")
+    assert without_time(one) == without_time(dask)
+    for name in ("audit.csv", "edits.csv", "edits.parquet"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "dask" / name).read_bytes()
     again = ws.audit(model, TEXTS, draws=3, out=tmp_path, workers=1)  # from the store
     assert without_time(again) == without_time(two)
     assert (tmp_path / "edits.csv").read_bytes()
@@ -83,9 +93,39 @@ def test_a_job_is_its_content(model: str) -> None:
 def test_a_text_has_the_same_numbers_beside_any_other(model: str) -> None:
     cases = collect(TEXTS).cases * 10
     jobs = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 1, 0)
-    assert [len(job.texts) for job in jobs] == [CHUNK, len(cases) - CHUNK]
-    first = jobs[0].run()["texts"]
-    assert replace(jobs[0], texts=jobs[0].texts[:1]).run()["texts"] == first[:1]
+    assert len(jobs[0].texts) == CHUNK
+    assert sum(len(job.texts) for job in jobs) == len(cases)
+    for text, output in zip(jobs[0].texts, jobs[0].run()["texts"], strict=True):
+        (alone,) = replace(jobs[0], texts=(text,)).run()["texts"]
+        for one, other in zip(alone["edits"], output["edits"], strict=True):
+            assert one["distances"] == pytest.approx(other["distances"], rel=1e-3, abs=1e-6)
+            assert one["percentile"] == other["percentile"]
+
+
+def test_the_changed_words_of_an_edit() -> None:
+    for kind, text, expected in (
+        ("negation", "It is good.", "not"),
+        ("negation", "It is not good.", "not"),
+        ("antonyms", "It was a beautiful day.", "beautiful"),
+        ("contractions", "I do not know it.", "do not"),
+    ):
+        where, spans = changed_words(RULES[kind].edits(text)[0])
+        assert " ".join(where[a:b] for a, b in spans) == expected
+
+
+def test_shares_of_words_equal_the_naive_ones(model: str) -> None:
+    probe, text = Probe(model), "the film was not very good and she was fine"
+    at = text.index("not")
+    job = LocalJob(((text, (((at, at + 3),),)),), model, probe.files.digest, 7, 4, 5)
+    output = job.run()
+    assert output["layers"] == [0, 1, 2, 3]
+    for layer, share in zip(output["layers"], output["texts"][0]["edits"][0], strict=True):
+        said = ws.words(text, probe, layer=layer, tiers=["mean-local"], passes=4, seed=5)
+        values = {word.text: word.mean_local for word in said.words}
+        own = next(word.mean_local for word in said.words if word.text == "not")
+        others = [word.mean_local for word in said.words if word.text != "not"]
+        assert values and own is not None
+        assert share == pytest.approx(sum(one < own for one in others if one) / len(others))
 
 
 def test_a_forecast_counts_what_is_left(model: str) -> None:
@@ -130,5 +170,40 @@ def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
     assert "is below 1" in said.err and "AUC" in said.out
     assert run([*base, "--forecast"]) == 0
     assert run([*base, "--fail-under", "negation"]) == 2
-    (tmp_path / "empty.csv").write_text("", "utf-8")
-    assert run(["audit", "--model", model, "--data", str(tmp_path / "empty.csv")]) == 2
+
+
+def test_rows_that_cannot_be_used_are_told(model: str, tmp_path: Path, capsys: Any) -> None:
+    huge = "word " * 2_000_000
+    german, japanese = "Das ist kein guter Film.", "これは良い映画です。"
+    rows = [TEXTS[0], huge, "", german, "good", TEXTS[1], japanese]
+    path = tmp_path / "texts.csv"
+    path.write_text("text\n" + "\n".join(f'"{row}"' for row in rows) + "\n", "utf-8")
+    found = ws.audit(model, path, draws=0, local=0, workers=1)
+    assert found.texts == 2 and [one.row for one in found.refused] == [2, 3, 4, 5, 7]
+    reasons = [one.reason for one in found.refused]
+    assert "more than 20,000" in reasons[0] and "empty" in reasons[1]
+    assert all("no English sentence" in reason for reason in reasons[2:])
+    lines = tmp_path / "texts.txt"
+    lines.write_text("\n".join(row for row in rows if row), "utf-8")
+    assert ws.audit(model, lines, draws=0, local=0, workers=1).texts == 2
+    base = ["audit", "--model", model, "--out", str(tmp_path / "out"), "--data"]
+    for name, text in (("empty.csv", ""), ("header.csv", "text\n"), ("german.txt", german)):
+        (tmp_path / name).write_text(text, "utf-8")
+        assert run([*base, str(tmp_path / name)]) == 2
+        error = capsys.readouterr().err.strip().splitlines()[-1]
+        assert "expected" in error and "got" in error
+
+
+def test_pairs_without_a_partner_are_told(model: str, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "a,b,kind\n"
+        "the film was good,the film was bad,antonyms\n"
+        "the film was good,the film was fine,keeping\n"
+        "the film was good,the film was good,antonyms\n"
+        "das ist gut,das ist schlecht,german\n",
+        "utf-8",
+    )
+    found = ws.audit(model, path, draws=0, local=0, workers=1)
+    assert found.texts == 1 and [one.row for one in found.refused] == [3, 4]
+    assert "the same" in found.refused[0].reason and "keeps" in found.refused[1].reason

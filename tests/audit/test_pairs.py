@@ -11,7 +11,7 @@ import torch
 
 import tiny
 import wordsway as ws
-from wordsway.audit.background import background, common_words, place_of
+from wordsway.audit.background import USES, RandomWords, background, known_words, place_of
 from wordsway.audit.changes import changes
 from wordsway.audit.encoder import Encoder, cosine_distance
 from wordsway.audit.table import LONGEST, read_table
@@ -50,21 +50,46 @@ def test_places(a: str, b: str, before: str, after: str) -> None:
     assert rebuilt.split() == b.split()
 
 
+def random_texts(a: str, b: str, draws: int, seed: int, words: RandomWords) -> list[str]:
+    return background(a, place_of(a, b), draws, seed, words)
+
+
 def test_backgrounds_are_real_words_in_that_place() -> None:
-    text = "It was an old film."
-    drawn = background(text, place_of(text, "It was a new film."), 50, seed=3)
-    known = set(common_words())
+    text, other = "It was an old film.", "It was a new film."
+    one_each = RandomWords(lambda texts: [len(one.split()) for one in texts])
+    drawn = random_texts(text, other, 50, 3, one_each)
+    known = set(known_words(USES))
     for one in drawn:
         _, _, article, word, _ = one.replace(".", "").split()
         assert article == ("an" if word[0] in "aeio" else article) and article in ("a", "an")
         assert word in known and word not in ("old", "new")
     assert len(set(drawn)) > 40 and len(known) > 2000
-    assert drawn == background(text, place_of(text, "It was a new film."), 50, seed=3)
-    assert drawn != background(text, place_of(text, "It was a new film."), 50, seed=4)
-    inserted = background(text, place_of(text, "It was not an old film."), 5, seed=0)
-    removed = background(text, place_of(text, "It was an film."), 5, seed=0)
+    assert drawn == random_texts(text, other, 50, 3, one_each)
+    assert drawn != random_texts(text, other, 50, 4, one_each)
+    inserted = random_texts(text, "It was not an old film.", 5, 0, one_each)
+    removed = random_texts(text, "It was an film.", 5, 0, one_each)
     assert all(len(one.split()) == 6 for one in inserted)
     assert all(len(one.split()) == 5 for one in removed)
+    for one in random_texts("Good, old film.", "Awful, new film.", 5, 0, one_each):
+        assert one[0].isupper() and one.endswith(" film.") and one.index(",") > 2
+
+
+@pytest.mark.parametrize("model", ["minilm", "smollm2"])
+@pytest.mark.slow
+def test_random_words_have_as_many_tokens_as_what_they_stand_for(model: str) -> None:
+    encoder = Encoder(Probe(model))
+    for a, b in (
+        ("It was a good film.", "It was an uninteresting film."),
+        ("It was a good film.", "It was not a good film."),
+        ("It was not an uninteresting film.", "It was a film."),
+        ("Excellent actors.", "Unremarkable actors."),
+        ("I did not like it.", "I liked it."),
+        ("Please, don't go there.", "Do go there."),
+    ):
+        like = a if place_of(a, b).after.strip() == "" else b
+        drawn = random_texts(a, b, 8, 0, encoder.words)
+        counts = [len(ids) for ids in encoder.tokens([like, *drawn])]
+        assert counts == counts[:1] * 9, (a, b)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "mpnet", "llama"])
@@ -74,7 +99,8 @@ def test_pooled_states_equal_the_naive_ones(architecture: str, tmp_path: Path) -
     folder = tiny.save(tmp_path, architecture)
     probe = Probe(folder)
     texts = ["the film was good", "a dull plot", "the film was not very good and she was fine"]
-    found = Encoder(probe).pooled(texts)
+    encoder = Encoder(probe)
+    found = encoder.pooled(encoder.tokens(texts))
     model = transformers.AutoModel.from_pretrained(folder)
     for row, tokens in zip(found, probe.reader(texts), strict=True):
         ids = torch.tensor([tokens.ids])
@@ -87,15 +113,16 @@ def test_changes_equal_the_naive_ones(bert: Probe) -> None:
     encoder = Encoder(bert)
     text, edited = "the film was good", "the film was not good"
     (found,) = changes(encoder, text, [place_of(text, edited)], draws=20, seed=1)
-    u, v = encoder.pooled([text])[0], encoder.pooled([edited])[0]
+    u, v = (encoder.pooled(encoder.tokens([one]))[0] for one in (text, edited))
     naive = torch.nn.functional.cosine_similarity(u, v, dim=-1)
     assert found.value == pytest.approx(1 - float(naive[-1]), abs=1e-9)
     assert found.cosine == pytest.approx(float(naive[-1]), abs=1e-9)
     assert found.layers[-1] == pytest.approx(float((v - u)[-1].norm() / u[-1].norm()), rel=1e-6)
-    others = background(text, place_of(text, edited), 20, 1)
-    beside = [float(cosine_distance(u[-1], encoder.pooled([one])[0, -1])) for one in others]
-    share = sum(one < found.value - 1e-12 for one in beside) / 20
-    assert found.percentile == pytest.approx(100 * share, abs=100 / 20)
+    others = random_texts(text, edited, 20, 1, encoder.words)
+    apart = [encoder.pooled(encoder.tokens([one]))[0, -1] for one in others]
+    beside = [float(cosine_distance(u[-1], one)) for one in apart]
+    share = sum((one < found.value) + 0.5 * (abs(one - found.value) < 1e-12) for one in beside)
+    assert found.percentile == pytest.approx(100 * share / 20, abs=2.6)
 
 
 def test_targets(bert: Probe, llama: Probe) -> None:
@@ -133,7 +160,7 @@ def test_next_token_of_a_decoder(tmp_path: Path) -> None:
     encoder = Encoder(Probe(tmp_path), "next-token")
     text = "the film was good"
     (found,) = changes(encoder, text, [place_of(text, "the film was bad")], draws=3, seed=0)
-    p, q = encoder.heads([text, "the film was bad"])
+    p, q = encoder.heads(encoder.tokens([text, "the film was bad"]))
     assert found.value == pytest.approx(float((p.exp() * (p - q)).sum()), rel=1e-6)
     assert found.value > 0
 

@@ -249,10 +249,10 @@ class BagOfWords(Encoder):
         super().__init__(probe)
         self.layer = 1
 
-    def pooled(self, texts: Sequence[str]) -> torch.Tensor:
+    def pooled(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
         rows = []
-        for ids in self.tokens(texts):
-            vectors = self.probe.layers.words(torch.tensor([ids[1:-1]]))[0].double()
+        for one in ids:
+            vectors = self.probe.layers.words(torch.tensor([one[1:-1]]))[0].double()
             rows.append(vectors.mean(0).expand(2, -1))
         return torch.stack(rows)
 
@@ -265,12 +265,12 @@ def test_a_mean_of_word_vectors_notices_not_as_any_other_word() -> None:
         at = text.index(" ", 12) + 1
         edited = f"{text[:at]}not {text[at:]}"
         (found,) = changes(model, text, [place_of(text, edited)], draws=40, seed=0)
-        v, w = model.pooled([text, "not"])[:, -1]
+        v, w = model.pooled(model.tokens([text, "not"]))[:, -1]
         n = len(model.tokens([text])[0]) - 2
         expected = float((w - v).norm() / ((n + 1) * v.norm()))
         assert found.layers[-1] == pytest.approx(expected, rel=1e-5)
-        others = background(text, place_of(text, edited), 40, 0)
-        beside = relative(v, model.pooled(others)[:, -1])
+        others = background(text, place_of(text, edited), 40, 0, model.words)
+        beside = relative(v, model.pooled(model.tokens(others))[:, -1])
         shares.append(float((beside < found.layers[-1]).double().mean()))
         assert 0.5 < found.layers[-1] / float(beside.median()) < 1.5
     assert np.mean(shares) < 0.5  # a frequent word lies near the mean: even less than others

@@ -26,6 +26,7 @@ from probed import words_of
 from wordsway.audit.background import place_of
 from wordsway.audit.changes import Change
 from wordsway.audit.edits.edit import Edit
+from wordsway.audit.local import LocalScore
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
 from wordsway.audit.result import Audit, KeepingScore, ModelAudit
 from wordsway.audit.retrieval import Retrieval
@@ -273,6 +274,8 @@ def audit(text: str) -> Audit:
         median_keeping=0.1234,
         blind=0.275,
         percentile=61.5,
+        percentile_low=52.25,
+        percentile_high=70.5,
         percentile_keeping=40.25,
         layers=layers,
         heard=1,
@@ -291,6 +294,7 @@ def audit(text: str) -> Audit:
         retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0),),
         measured=(Measured(text[:12], text, (edit,), (change,)),),
         failed=(Refused(3, text[:20]),),
+        local={f"negation {text[:12]}": (LocalScore(0, 0.4375, 0.35, 0.525),)},
     )
     return Audit(
         models=(model,),

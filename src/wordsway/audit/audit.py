@@ -13,6 +13,8 @@ from wordsway.audit.cases import QUICK, TEXTS, Cases, collect
 from wordsway.audit.encoder import Encoder
 from wordsway.audit.gate import below, parse_gate
 from wordsway.audit.job import CHUNK, AuditJob, jobs_of, measured_of
+from wordsway.audit.local import TEXTS as LOCAL_TEXTS
+from wordsway.audit.local import LocalPlan
 from wordsway.audit.models import ModelName
 from wordsway.audit.result import Audit, ModelAudit, keeping_scores
 from wordsway.audit.retrieval import Retrieval, documents_of, retrieval
@@ -21,6 +23,7 @@ from wordsway.audit.table import Refused
 from wordsway.errors import InputError, WordswayError
 from wordsway.escape import csv_frame
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
+from wordsway.experiments.job import Job
 from wordsway.experiments.run import Machines, Tally, run_jobs
 from wordsway.experiments.store import Store
 from wordsway.experiments.sweep import writable
@@ -31,7 +34,7 @@ from wordsway.progress import Progress, silent
 from wordsway.result import versions
 
 #: Random real words that each edit is compared with.
-DRAWS = 6
+DRAWS = 2
 
 
 def audit(
@@ -43,6 +46,7 @@ def audit(
     quick: bool = False,
     target: int | str = "cosine",
     draws: int = DRAWS,
+    local: int = LOCAL_TEXTS,
     documents: str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] = (),
     out: Path | str | None = None,
@@ -64,6 +68,7 @@ def audit(
     kinds : kinds of turning edits; all by default. ``texts`` per kind: 200, 40 if ``quick``
     target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
     draws : random real words in the place of each edit
+    local : texts per kind whose edited word's local sensitivity is measured in every layer
     documents : a file of documents: how do their ranks move when a query is edited?
     fail_under : {"negation": 0.7} or ["negation=0.7"]; what falls short is in the result's gate
     out : a folder for the store: the same call goes on where it was
@@ -86,10 +91,10 @@ def audit(
         store = Store(writable(Path(folder)) / "store")
         machines = Machines(workers, cluster, memory)
         league, interrupted = [], False
-        for name, jobs in _jobs(names, chosen, target, draws, seed).items():
+        for name, (jobs, plan) in _jobs(names, chosen, target, draws, local, seed).items():
             # A model after the other: a worker holds one at a time.
             tally = run_jobs(
-                jobs,
+                [*jobs, *plan.jobs],
                 store,
                 machines,
                 retry_failed=retry_failed,
@@ -100,10 +105,13 @@ def audit(
             measured, failed = _measured(name, chosen, jobs, store, tally)
             encoder = Encoder(Probe(name.model, twin=name.twin), target)
             moved = () if archive is None else retrieval(encoder, measured, archive, progress)
-            league.append(_scored(name, encoder, chosen, measured, failed, moved, seed))
+            found = _scored(name, encoder, chosen, measured, failed, moved, seed)
+            done = [job.key for job in plan.jobs if job.key in store]
+            heard = {key: record.outputs for key, record in store.records(done)}
+            league.append(replace(found, local=plan.scores(heard, seed)))
     league.sort(key=lambda model: (-model.mean_auc, model.name))
     short = tuple(below(floors, league))
-    found = Audit(
+    result = Audit(
         tuple(league),
         chosen.source,
         len(chosen.cases),
@@ -117,7 +125,7 @@ def audit(
         time.perf_counter() - started,
         versions(),
     )
-    return found if out is None else write(found, Path(out))
+    return result if out is None else write(result, Path(out))
 
 
 def write(found: Audit, folder: Path) -> Audit:
@@ -141,6 +149,7 @@ def forecast_audit(
     quick: bool = False,
     target: int | str = "cosine",
     draws: int = DRAWS,
+    local: int = LOCAL_TEXTS,
     out: Path | str | None = None,
     seed: int = 0,
     encoding: str | None = None,
@@ -152,9 +161,8 @@ def forecast_audit(
     chosen = collect(
         data, kinds=kinds, texts=count, seed=seed, encoding=encoding, progress=progress
     )
-    jobs = [
-        job for some in _jobs(_names(models), chosen, target, draws, seed).values() for job in some
-    ]
+    every = _jobs(_names(models), chosen, target, draws, local, seed).values()
+    jobs: list[Job] = [job for own, plan in every for job in (*own, *plan.jobs)]
     machines = Machines(workers)
     left = jobs
     if out is not None and Path(out).exists():
@@ -172,14 +180,22 @@ def _names(models: str | Sequence[str]) -> list[ModelName]:
 
 
 def _jobs(
-    names: Sequence[ModelName], chosen: Cases, target: int | str, draws: int, seed: int
-) -> dict[ModelName, list[AuditJob]]:
-    if draws < 0:
-        raise InputError("draws ≥ 0", draws, "leave it out")
+    names: Sequence[ModelName],
+    chosen: Cases,
+    target: int | str,
+    draws: int,
+    local: int,
+    seed: int,
+) -> dict[ModelName, tuple[list[AuditJob], LocalPlan]]:
+    for what, count in (("draws", draws), ("local", local)):
+        if count < 0:
+            raise InputError(f"{what} ≥ 0", count, "leave it out")
     found = {}
     for name in names:
         sha256 = locate(name.model).digest
-        found[name] = jobs_of(chosen.cases, name, sha256, str(target), draws, seed)
+        jobs = jobs_of(chosen.cases, name, sha256, str(target), draws, seed)
+        plan = LocalPlan(chosen.cases, chosen.kinds, name, sha256, local, seed)
+        found[name] = jobs, plan
     return found
 
 

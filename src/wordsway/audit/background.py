@@ -1,8 +1,12 @@
-"""Where two texts differ, and random real words in that place: what any word would do there."""
+"""Where two texts differ, and random real words in that place: what any word would do there.
+
+A random word has as many tokens as the word it stands for, as in the tier "real words" of
+`wordsway words`: a model moves more where more of its rows change, and that is not what is asked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -14,8 +18,9 @@ from wordsway.reading import word_spans
 from wordsway.seeds import generator
 from wordsway.text.wordnet import wordnet
 
-#: Uses in the tagged texts that a random word needs: about three thousand are known that well.
-USES = 15
+#: Uses in the tagged texts that a random word needs, and those of the rarer words that are taken
+#: where fewer than `FEWEST` of the others have the right number of tokens.
+USES, RARE, FEWEST = 15, 4, 20
 ARTICLES = ("a", "an")
 
 
@@ -58,43 +63,87 @@ def _stretch(spans: Sequence[tuple[int, int]], head: int, tail: int, end: int) -
 
 
 @cache
-def common_words() -> tuple[str, ...]:
-    """Frequent English words, from WordNet's own counts, sorted."""
-    uses: dict[str, int] = {}
+def known_words(uses: int) -> tuple[str, ...]:
+    """English words that WordNet's own counts have met at least so often, sorted."""
+    counts: dict[str, int] = {}
     for line in (wordnet().folder / "index.sense").read_text("latin-1").splitlines():
         word = line.partition("%")[0]
         if word.isalpha() and 3 <= len(word) <= 12:
-            uses[word] = uses.get(word, 0) + int(line.rpartition(" ")[2])
-    return tuple(sorted(word for word, count in uses.items() if count >= USES))
+            counts[word] = counts.get(word, 0) + int(line.rpartition(" ")[2])
+    return tuple(sorted(word for word, count in counts.items() if count >= uses))
 
 
-def background(text: str, place: Place, draws: int, seed: int) -> list[str]:
+class RandomWords:
+    """Real words by the number of tokens that a model's tokenizer makes of them; ``count`` gives
+    the tokens of texts.
+    """
+
+    def __init__(self, count: Callable[[Sequence[str]], Sequence[int]]) -> None:
+        self.count = count
+        self._sizes: dict[tuple[str, bool], int] = {}
+        self._pools: dict[tuple[int, bool], tuple[str, ...]] = {}
+
+    def sizes(self, words: Sequence[str], first: bool) -> list[int]:
+        """Tokens of each word, at the beginning of a text or inside it."""
+        fresh = list(dict.fromkeys(word for word in words if (word, first) not in self._sizes))
+        if fresh:
+            texts = [f"{word} the" if first else f"the {word} the" for word in fresh]
+            rest, *found = self.count(["the" if first else "the the", *texts])
+            self._sizes |= {
+                (word, first): size - rest for word, size in zip(fresh, found, strict=True)
+            }
+        return [self._sizes[word, first] for word in words]
+
+    def pool(self, size: int, first: bool = False) -> tuple[str, ...]:
+        """Words of ``size`` tokens; where there are too few, of one token less, and so on."""
+        if (size, first) not in self._pools:
+            self._pools[size, first] = self._pool(size, first)
+        return self._pools[size, first]
+
+    def _pool(self, size: int, first: bool) -> tuple[str, ...]:
+        for uses in (USES, RARE):
+            words = known_words(uses)
+            spelled = [word.capitalize() for word in words] if first else words
+            sizes = self.sizes(spelled, first)
+            found = tuple(word for word, one in zip(words, sizes, strict=True) if one == size)
+            if len(found) >= FEWEST:
+                return found
+        return self.pool(size - 1, first) if size > 1 else known_words(USES)
+
+
+def background(text: str, place: Place, draws: int, seed: int, words: RandomWords) -> list[str]:
     """``draws`` texts with random real words in that place.
 
-    As many words as the change puts in, and as it takes out where it puts none in; an article that
-    the change only adjusts ("a" to "an") stays an article. The words of the change are not drawn.
+    Each word that the change puts in, or takes out where it puts none in, has its random word of as
+    many tokens; punctuation stays, and so does an article that the change only adjusts ("a" to
+    "an"). The words of the change are not drawn.
 
-    >>> [one.split()[:2] for one in background("It is good.", Place(6, "good", "bad"), 2, seed=0)]
+    >>> plain = RandomWords(lambda texts: [len(text.split()) for text in texts])
+    >>> place = Place(6, "good", "bad")
+    >>> [one.split()[:2] for one in background("It is good.", place, 2, 0, plain)]
     [['It', 'is'], ['It', 'is']]
     """
     start, before, after = place
     shown = after if after.strip() else before
-    words = [shown[i:j] for i, j in word_spans(shown)] or [shown]
-    kept = words[0] if len(words) > 1 and words[0].lower() in ARTICLES else None
-    count = len(words) - (kept is not None)
-    own = {word.lower() for word in (*words, *before.split())}
-    pool = [word for word in common_words() if word not in own]
+    spans = [(a, b) for a, b in word_spans(shown) if shown[a].isalnum()] or [(0, len(shown))]
+    article = len(spans) > 1 and shown[slice(*spans[0])].lower() in ARTICLES
+    spans = spans[article:]
+    own = {one[a:b].lower() for one in (shown, before) for a, b in word_spans(one)}
     drawn = generator(seed, "background", text, start, before, after)
-    picks = torch.randint(len(pool), (draws, count), generator=drawn).tolist()
-    capital = start == 0 and shown[:1].isupper()
-    lead = " " if shown.startswith(" ") else ""
-    space = " " if shown.endswith(" ") else ""
+    columns = []
+    for a, b in spans:
+        first = start + a == 0
+        (size,) = words.sizes([shown[a:b]], first)
+        pool = [word for word in words.pool(max(1, size), first) if word not in own]
+        picks = torch.randint(len(pool), (draws,), generator=drawn).tolist()
+        columns.append([pool[number] for number in picks])
     texts = []
-    for row in picks:
-        chosen = [pool[number] for number in row]
-        if kept is not None:
-            chosen.insert(0, "an" if takes_an(chosen[0]) else "a")
-        put = f"{lead}{' '.join(chosen)}{space}"
-        put = put[:1].upper() + put[1:] if capital else put
+    for row in zip(*columns, strict=True):
+        put = shown
+        for (a, b), word in reversed(list(zip(spans, row, strict=True))):
+            put = put[:a] + word + put[b:]
+        if article:
+            put = put.replace(put.split()[0], "an" if takes_an(row[0]) else "a", 1)
+        put = put[:1].upper() + put[1:] if shown[:1].isupper() and start == 0 else put
         texts.append(text[:start] + put + text[start + len(before) :])
     return texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wordsway.audit.background import place_of
@@ -72,11 +72,12 @@ def collect(
         table = read_table(data, encoding)
         if table.pairs:
             return _from_pairs(table.pairs, table.refused, Path(data).name, kinds, seed)
-        own = [(f"row {row}", text) for row, text in table.texts]
-        return _edited(_cut(own), wanted, texts, seed, Path(data).name, table.refused, progress)
+        own = _Own(table.texts)
+        found = _edited(own, wanted, texts, seed, Path(data).name, table.refused, progress)
+        return own.tell(found)
     if not isinstance(data, (str, Path)):
-        own = [(f"text {number}", text) for number, text in enumerate(data, 1)]
-        return _edited(_cut(own), wanted, texts, seed, "texts", (), progress)
+        own = _Own(list(enumerate(data, 1)))
+        return own.tell(_edited(own, wanted, texts, seed, "texts", (), progress))
     if str(data) == "imdb":
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
     topic = None if str(data) == "packaged" else str(data)
@@ -103,12 +104,32 @@ def _reviews(texts: int, seed: int, progress: Progress) -> Iterator[tuple[str, s
                 yield f"{review.id} sentence {number}", sentence
 
 
-def _cut(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The sentences of a user's own texts, whatever they look like."""
-    for name, text in texts:
-        for sentence in sentences(text):
-            if SHORTEST <= len(sentence.split()) <= LONGEST:
-                yield name, sentence
+class _Own:
+    """The sentences of a user's own texts, whatever they look like; it remembers which rows were
+    read.
+    """
+
+    def __init__(self, texts: Sequence[tuple[int, str]]) -> None:
+        self.texts = texts
+        self.read: list[int] = []
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for row, text in self.texts:
+            self.read.append(row)
+            for sentence in sentences(text):
+                if SHORTEST <= len(sentence.split()) <= LONGEST:
+                    yield f"row {row}", sentence
+
+    def tell(self, found: Cases) -> Cases:
+        """The cases, with the rows that were read in vain among the refused ones."""
+        used = {case.id for case in found.cases}
+        reason = (
+            f"no English sentence of {SHORTEST} to {LONGEST} words that allows an edit that turns "
+            "its meaning and one that keeps it"
+        )
+        vain = [Refused(row, reason) for row in self.read if f"row {row}" not in used]
+        refused = sorted((*found.refused, *vain), key=lambda one: one.row)
+        return replace(found, refused=tuple(refused))
 
 
 def _edited(

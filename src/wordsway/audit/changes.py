@@ -1,15 +1,17 @@
-"""How far edits of one text move a model, beside random words in the same places."""
+"""How far edits of texts move a model, beside random words in the same places."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import torch
 
 from wordsway.audit.background import Place, background
 from wordsway.audit.encoder import Encoder, cosine_distance, relative
+from wordsway.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -41,29 +43,85 @@ class Change:
 def changes(
     encoder: Encoder, text: str, places: Sequence[Place], *, draws: int, seed: int
 ) -> list[Change]:
-    """The change by each edit of a text; all texts run together."""
+    """The change by each edit of one text."""
+    (found,) = changes_of(encoder, [(text, places)], draws=draws, seed=seed)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def changes_of(
+    encoder: Encoder,
+    texts: Sequence[tuple[str, Sequence[Place]]],
+    *,
+    draws: int,
+    seed: int,
+) -> list[list[Change] | InputError]:
+    """The change by each edit of each text, or why a text cannot be read.
+
+    Everything runs together, and what is the same in tokens runs once.
+    """
+    cases = [_case(encoder, text, places, draws, seed) for text, places in texts]
+    read = [case for case in cases if not isinstance(case, InputError)]
+    unique = list(dict.fromkeys(ids for case in read for ids in case.ids))
+    if not unique:
+        return [case for case in cases if isinstance(case, InputError)]
+    rows = {ids: number for number, ids in enumerate(unique)}
+    pooled = encoder.pooled(unique)
+    heads = encoder.heads(unique) if encoder.head is not None else None
+    found: list[list[Change] | InputError] = []
+    for case in cases:
+        if isinstance(case, InputError):
+            found.append(case)
+            continue
+        own = [rows[ids] for ids in case.ids]
+        found.append(_changes(encoder, case, pooled[own], None if heads is None else heads[own]))
+    return found
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Token ids of a text, of its ``edits`` edited texts, and of the random ones of each."""
+
+    ids: list[tuple[int, ...]]
+    edits: int
+    draws: int
+
+
+def _case(
+    encoder: Encoder, text: str, places: Sequence[Place], draws: int, seed: int
+) -> _Case | InputError:
     edited = [text[: p.start] + p.after + text[p.start + len(p.before) :] for p in places]
-    others = [one for place in places for one in background(text, place, draws, seed)]
-    texts = [text, *edited, *others]
-    unique = list(dict.fromkeys(texts))
-    pooled, heads = encoder.pooled(unique), None
-    if encoder.head is not None:
-        heads = encoder.heads(unique)
-    values = dict(zip(unique, [0.0, *encoder.changes(pooled, heads).tolist()], strict=True))
-    rows = {one: number for number, one in enumerate(unique)}
+    try:
+        own = encoder.tokens([text, *edited])
+        others = [
+            one
+            for place in places
+            for one in (background(text, place, draws, seed, encoder.words) if draws else ())
+        ]
+        return _Case([*own, *encoder.tokens(others)], len(edited), draws)
+    except InputError as error:
+        return error
+
+
+def _changes(
+    encoder: Encoder, case: _Case, pooled: torch.Tensor, heads: torch.Tensor | None
+) -> list[Change]:
+    values = encoder.changes(pooled, heads).tolist()
+    distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])
+    layers = relative(pooled[:1], pooled[1 : 1 + case.edits])
     found = []
-    for number, one in enumerate(edited):
-        row = rows[one]
-        beside = sorted(values[other] for other in others[number * draws : (number + 1) * draws])
-        distances = cosine_distance(pooled[0], pooled[row])
+    for number in range(case.edits):
+        first = case.edits + number * case.draws
+        beside = values[first : first + case.draws]
         found.append(
             Change(
-                values[one],
-                percentile(values[one], beside),
-                float(torch.tensor(beside, dtype=torch.float64).quantile(0.5)) if beside else None,
-                1.0 - float(distances[-1]),
-                tuple(distances.tolist()),
-                tuple(relative(pooled[0], pooled[row]).tolist()),
+                values[number],
+                percentile(values[number], beside),
+                median(beside) if beside else None,
+                1.0 - float(distances[number, -1]),
+                tuple(distances[number].tolist()),
+                tuple(layers[number].tolist()),
             )
         )
     return found

@@ -1,15 +1,17 @@
 """Texts through a model: the pooled vector of every layer, and what else may be compared.
 
-Texts of equal length run together, none is padded: a text's numbers depend on no other text.
+Texts of equal length run together, and none is padded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 
+from wordsway.audit.background import RandomWords
 from wordsway.errors import InputError
 from wordsway.models.load import Loading, load
 from wordsway.models.pooling import pool
@@ -46,7 +48,7 @@ class Encoder:
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Token ids, special tokens included."""
-        read = self.probe.reader([checked(text) for text in texts])
+        read = self.probe.reader([checked(text) for text in texts]) if texts else []
         limit = self.probe.limit
         for text, one in zip(texts, read, strict=True):
             if one.count == 0 or not text.strip():
@@ -59,15 +61,20 @@ class Encoder:
                 )
         return [one.ids[: one.count] for one in read]
 
-    @torch.no_grad()
-    def pooled(self, texts: Sequence[str]) -> torch.Tensor:
-        """The pooled states of layers 0 … L for each of B texts, (B, L + 1, d), in float64."""
-        return self._by_length(self.tokens(texts), self._layers)
+    @cached_property
+    def words(self) -> RandomWords:
+        """Random real words, by the tokens that they have for this model."""
+        return RandomWords(lambda texts: [one.count for one in self.probe.reader(list(texts))])
 
     @torch.no_grad()
-    def heads(self, texts: Sequence[str]) -> torch.Tensor:
+    def pooled(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """The pooled states of layers 0 … L for each of B texts, (B, L + 1, d), in float64."""
+        return self._by_length(ids, self._layers)
+
+    @torch.no_grad()
+    def heads(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """The logits of a classifier, or log-probabilities of the next token, (B, ·)."""
-        return self._by_length(self.tokens(texts), self._logits)
+        return self._by_length(ids, self._logits)
 
     def _layers(self, ids: torch.Tensor) -> torch.Tensor:
         states = self.probe.layers.model(

@@ -12,7 +12,7 @@ from typing import Any
 
 from wordsway.audit.background import Place
 from wordsway.audit.cases import Case
-from wordsway.audit.changes import Change, changes
+from wordsway.audit.changes import Change, changes_of
 from wordsway.audit.encoder import Encoder
 from wordsway.audit.models import ModelName
 from wordsway.audit.scores import Measured
@@ -28,7 +28,7 @@ from wordsway.runtime import single_thread
 #: What tells these jobs from others.
 KIND = "audit"
 #: What a stored job means; raise it when the same content would give other numbers.
-VERSION = 1
+VERSION = 2
 #: Texts of a job: a second or two of MiniLM, more than a worker spends between two jobs.
 CHUNK = 16
 #: Bytes of the states of a batch, beside the weights.
@@ -56,22 +56,13 @@ class AuditJob(Job):
         return fields_of(self) | {"texts": texts, "kind": KIND, "version": VERSION}
 
     def run(self) -> dict[str, Any]:
-        """What each edit of each text changes, or why a text cannot be read. One thread and a text
-        after the other, so that it is the same for any number of workers.
+        """What each edit of each text changes, or why a text cannot be read. One thread, and always
+        the same texts together, so that it is the same for any number of workers.
         """
         with _ONE_AT_A_TIME, single_thread(True):
             encoder = encoder_of(self.model, self.model_sha256, self.target)
-            return {"texts": [self._measure(encoder, *text) for text in self.texts]}
-
-    def _measure(self, encoder: Encoder, text: str, edits: tuple[Place, ...]) -> dict[str, Any]:
-        try:
-            found = changes(encoder, text, edits, draws=self.draws, seed=self.seed)
-        except InputError as error:
-            return {"error": first_line(error)}
-        for change in found:
-            if not all(map(math.isfinite, (change.value, *change.distances, *change.layers))):
-                raise WordswayError("the model gives numbers that are not finite")
-        return {"edits": [fields_of(change) for change in found]}
+            found = changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
+        return {"texts": [_output(one) for one in found]}
 
     @property
     def passes(self) -> float:
@@ -97,6 +88,15 @@ class AuditJob(Job):
         started = time.perf_counter()
         tried.run()
         return (time.perf_counter() - started) * self.passes / tried.passes
+
+
+def _output(found: list[Change] | InputError) -> dict[str, Any]:
+    if isinstance(found, InputError):
+        return {"error": first_line(found)}
+    for change in found:
+        if not all(map(math.isfinite, (change.value, *change.distances, *change.layers))):
+            raise WordswayError("the model gives numbers that are not finite")
+    return {"edits": [fields_of(change) for change in found]}
 
 
 def jobs_of(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wordsway.audit.local import LocalScore
 from wordsway.audit.retrieval import Retrieval
 from wordsway.audit.scores import BlindSpot, KindScore, Measured
 from wordsway.audit.table import Refused
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeepingScore:
-    """One kind of keeping edits in one model: medians of the change and of the percentile."""
+    """One kind of keeping edits in one model: the median change, and the mean percentile."""
 
     kind: str
     edits: int
@@ -30,7 +31,9 @@ class KeepingScore:
 
 @dataclass(frozen=True)
 class ModelAudit:
-    """One model: its scores, its ten worst blind spots, and how rankings of documents moved."""
+    """One model: its scores, its ten worst blind spots, how rankings of documents moved, and for
+    every kind how sensitive layers are to the words that are edited (``local``).
+    """
 
     name: str
     about: dict[str, Any]
@@ -40,6 +43,7 @@ class ModelAudit:
     retrieval: tuple[Retrieval, ...]
     measured: tuple[Measured, ...]
     failed: tuple[Refused, ...] = ()
+    local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict)
 
     @property
     def mean_auc(self) -> float:
@@ -54,7 +58,9 @@ class ModelAudit:
             "name": self.name,
             "mean_auc": self.mean_auc,
             "kinds": [
-                fields_of(score) | {"layers": [fields_of(one) for one in score.layers]}
+                fields_of(score)
+                | {"layers": [fields_of(one) for one in score.layers]}
+                | {"local": [fields_of(one) for one in self.local.get(score.kind, ())]}
                 for score in self.kinds
             ],
             "keeping": [fields_of(one) for one in self.keeping],
@@ -147,7 +153,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
 
 def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
-    """Medians per kind of keeping edit."""
+    """What the keeping edits of each kind do."""
     found: dict[str, list[tuple[float, float | None]]] = {}
     for text in measured:
         for edit, change in text.with_role("keeping"):
@@ -156,6 +162,6 @@ def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
     for kind, values in sorted(found.items(), key=lambda item: -len(item[1])):
         shares = [share for _, share in values if share is not None]
         middle = float(np.median([value for value, _ in values]))
-        median_share = float(np.median(shares)) if shares else None
-        scores.append(KeepingScore(kind, len(values), middle, median_share))
+        share = float(np.mean(shares)) if shares else None
+        scores.append(KeepingScore(kind, len(values), middle, share))
     return tuple(scores)

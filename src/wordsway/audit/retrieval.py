@@ -105,7 +105,7 @@ def embedded(
 
 
 def _last(encoder: Encoder, texts: Sequence[str]) -> torch.Tensor:
-    return encoder.pooled(texts)[:, -1]
+    return encoder.pooled(encoder.tokens(texts))[:, -1]
 
 
 def _unit(x: torch.Tensor) -> torch.Tensor:

@@ -57,10 +57,13 @@ class KindScore:
     """One kind of turning edits in one model.
 
     ``blind`` is the share of turning edits that move the model less than the median keeping edit of
-    these texts. ``percentile`` and ``percentile_keeping`` are medians of the percentiles among
-    random words. ``layers`` are the AUCs of layers 0 … L by the cosine distance of pooled states:
-    the edit is *heard* in the first layer whose interval lies above ½, and *lost* in the first one
-    behind the best from which on it no longer does; None where it never is.
+    these texts. ``percentile`` is the mean of the percentiles among random words, the probability
+    that a turning edit moves the model more than a random word in its place (in percent, with its
+    95 % interval), ``percentile_keeping`` that of the keeping edits of these texts.
+
+    ``layers`` are the AUCs of layers 0 … L by the cosine distance of pooled states: the edit is
+    *heard* in the first layer whose interval lies above ½, and *lost* in the first one behind the
+    best from which on it no longer does; None where it never is.
     """
 
     kind: str
@@ -72,6 +75,8 @@ class KindScore:
     median_keeping: float
     blind: float
     percentile: float | None
+    percentile_low: float | None
+    percentile_high: float | None
     percentile_keeping: float | None
     layers: tuple[Score, ...]
     heard: int | None
@@ -81,6 +86,7 @@ class KindScore:
 def kind_score(measured: Sequence[Measured], kind: str, seed: int) -> KindScore | None:
     """The score of a kind; None where no text has such an edit."""
     shares: list[list[float]] = []
+    beside: list[list[float]] = []
     turning: list[Change] = []
     keeping: list[Change] = []
     texts = 0
@@ -92,6 +98,7 @@ def kind_score(measured: Sequence[Measured], kind: str, seed: int) -> KindScore 
         texts += 1
         per_edit = [_shares(one, kept) for one in turned]
         shares.append(np.mean(per_edit, axis=0).tolist())
+        beside.append([one.percentile for one in turned if one.percentile is not None])
         turning += turned
         keeping += kept
     if not texts:
@@ -109,8 +116,8 @@ def kind_score(measured: Sequence[Measured], kind: str, seed: int) -> KindScore 
         float(np.median([one.value for one in turning])),
         middle,
         float(np.mean([one.value < middle for one in turning])),
-        _median([one.percentile for one in turning]),
-        _median([one.percentile for one in keeping]),
+        *_percentile(beside, seed, kind),
+        _mean([one.percentile for one in keeping]),
         layers,
         heard,
         lost,
@@ -153,9 +160,20 @@ def heard_and_lost(layers: Sequence[Score]) -> tuple[int | None, int | None]:
     return noticing[0], last + 1 if last + 1 < len(layers) else None
 
 
-def _median(values: Sequence[float | None]) -> float | None:
+def _percentile(
+    values: Sequence[Sequence[float]], seed: int, kind: str
+) -> tuple[float | None, float | None, float | None]:
+    """The mean of the texts' percentiles and its interval; Nones where there are none."""
+    means = [[float(np.mean(some)) / 100] for some in values if some]
+    if not means:
+        return None, None, None
+    (score,) = bootstrap(np.array(means), seed, f"percentile {kind}")
+    return 100 * score.auc, 100 * score.low, 100 * score.high
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
+    return float(np.mean(known)) if known else None
 
 
 @dataclass(frozen=True)

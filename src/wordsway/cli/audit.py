@@ -41,7 +41,13 @@ def audit_command(
             help="cosine, pooled, a layer's number, logits (of a classifier), next-token.",
         ),
     ] = "cosine",
-    draws: Annotated[int, typer.Option("--draws", help="Random real words beside each edit.")] = 6,
+    draws: Annotated[int, typer.Option("--draws", help="Random real words beside each edit.")] = 2,
+    local: Annotated[
+        int,
+        typer.Option(
+            "--local", help="Texts per kind whose word's local sensitivity is measured, too."
+        ),
+    ] = 12,
     documents: Annotated[
         str | None,
         typer.Option("--documents", help="A file of documents: how do their ranks move?"),
@@ -81,6 +87,7 @@ def audit_command(
                 quick=quick,
                 target=target,
                 draws=draws,
+                local=local,
                 out=out,
                 seed=seed,
                 encoding=encoding,
@@ -98,6 +105,7 @@ def audit_command(
             quick=quick,
             target=target,
             draws=draws,
+            local=local,
             documents=documents,
             fail_under=fail_under or (),
             out=out,

@@ -35,7 +35,8 @@ for _word in ("right", "open"):  # too many other senses, in this direction
 
 #: Bases whose antonym reads badly, in another sense than the one that is usual in texts.
 REFUSED = words(
-    "know little unusual alive dead sad western walk let loud sit lose continue admit greater lesser nuclear "
+    "know little unusual alive dead sad western walk let loud sit lose continue admit greater "
+    "lesser nuclear "
     "definite specific specifically ability stranger attract goodness usual night arrive forget "
     "refuse borrow pull push presence sudden personal winning joy continuity "
     "sadly pleasure local include king empty fat outer secondary parent artificial narrow"

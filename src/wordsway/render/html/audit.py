@@ -12,16 +12,18 @@ from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.audit_chart import colour, profile_chart
 from wordsway.render.html.page import page_around
 from wordsway.render.html.pairs import marked_change
-from wordsway.render.numbers import number, small
+from wordsway.render.numbers import small
 from wordsway.render.wording.audit import (
     ABOVE,
     AUC,
     BLIND,
     LAYERS,
+    LOCAL,
     above,
     heading,
     interval,
     layers,
+    listening,
     percent,
 )
 from wordsway.render.wording.pairs import models_facts
@@ -37,7 +39,9 @@ def audit_fragment(audit: Audit) -> str:
     parts = [elements.paragraph(f"<b>{html_line(heading(audit))}</b>"), *_gate(audit)]
     parts += [elements.heading("<b>League</b>"), _league(audit), elements.soft(AUC)]
     parts += [elements.heading("<b>Every kind</b>"), _key(audit), _pictures(audit)]
-    parts += [_details(audit), elements.soft(f"{BLIND} {ABOVE} {LAYERS}")]
+    heard = any(model.local for model in audit.models)
+    explained = f"{BLIND} {ABOVE} {LAYERS}{' ' + LOCAL if heard else ''}"
+    parts += [_details(audit), elements.soft(explained)]
     for model in audit.models:
         if model.blind_spots:
             title = f"blind spots of <b>{html_name(model.name)}</b>"
@@ -68,7 +72,7 @@ def _league(audit: Audit) -> str:
     rows = [
         (html_line(kind), *(_cell(model, kind) for model in audit.models)) for kind in audit.kinds
     ]
-    means = (f"<b>{number(model.mean_auc)}</b>" for model in audit.models)
+    means = (f"<b>{model.mean_auc:.3f}</b>" for model in audit.models)
     rows.append(("<b>mean AUC</b>", *means))
     return elements.table(heads, rows)
 
@@ -97,7 +101,11 @@ def _pictures(audit: Audit) -> str:
     pictures = []
     for kind in audit.kinds:
         found = [(at, model.kind(kind)) for at, model in enumerate(audit.models)]
-        profiles = [(at, score.layers) for at, score in found if score is not None]
+        profiles = [
+            (at, score.layers, audit.models[at].local.get(kind, ()))
+            for at, score in found
+            if score is not None
+        ]
         about = RULES[kind].about if kind in RULES else "your own pairs"
         caption = f"<b>{html_line(kind)}</b><br>{html_line(about)}"
         look = "font-size:.9em;min-height:3.2em"
@@ -110,16 +118,17 @@ def _pictures(audit: Audit) -> str:
 
 
 def _details(audit: Audit) -> str:
+    whole = "white-space:nowrap"
     heads = (
         ("kind", elements.WORD),
         ("model", elements.WORD),
         ("texts", elements.RIGHT),
-        ("AUC", elements.RIGHT),
         ("turning", elements.RIGHT),
         ("keeping", elements.RIGHT),
         ("blind", elements.RIGHT),
-        ("above", elements.RIGHT),
-        ("heard", elements.LEFT),
+        ("above", f"{elements.RIGHT};{whole}"),
+        ("heard", f"{elements.LEFT};{whole}"),
+        ("local", f"{elements.RIGHT};{whole}"),
     )
     rows = []
     for kind in audit.kinds:
@@ -131,12 +140,12 @@ def _details(audit: Audit) -> str:
                         html_line(kind),
                         html_name(model.name),
                         f"{score.texts:,}",
-                        interval(score),
                         small(score.median_turning),
                         small(score.median_keeping),
                         percent(score.blind),
                         above(score),
                         layers(score),
+                        listening(model, kind),
                     )
                 )
     return elements.table(heads, rows)

@@ -1,9 +1,12 @@
-"""AUC against depth as SVG: one small chart per kind, a line per model."""
+"""AUC against depth as SVG: one small chart per kind, a line per model, and dotted beside it how
+sensitive the layers are to the word.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wordsway.audit.local import LocalScore
 from wordsway.audit.scores import Score
 
 WIDTH, HEIGHT = 300, 170
@@ -17,8 +20,12 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def profile_chart(profiles: Sequence[tuple[int, Sequence[Score]]]) -> str:
-    """AUC from the input (left) to the last layer (right) of each model, with its interval."""
+def profile_chart(
+    profiles: Sequence[tuple[int, Sequence[Score], Sequence[LocalScore]]],
+) -> str:
+    """AUC from the input (left) to the last layer (right) of each model, with its interval; dotted,
+    where the edited word stands among the words of its text by local sensitivity.
+    """
     parts = []
     for value in (0.0, 0.5, 1.0):
         dash = ' stroke-dasharray="4 3"' if value == 0.5 else ""
@@ -27,8 +34,12 @@ def profile_chart(profiles: Sequence[tuple[int, Sequence[Score]]]) -> str:
         parts.append(_label(LEFT - 6, _y(value) + 4, f"{value:g}", "end"))
     parts.append(_label(LEFT, HEIGHT - 10, "input", "start"))
     parts.append(_label(WIDTH - RIGHT, HEIGHT - 10, "last layer", "end"))
-    for number, scores in profiles:
+    for number, scores, local in profiles:
         look = colour(number)
+        if local:
+            dots = _path([(_x(one.layer, scores), _y(one.share)) for one in local])
+            how = 'stroke-width="1.6" stroke-dasharray="1.5 3.5" stroke-linecap="round"'
+            parts.append(f'<path d="{dots}" fill="none" stroke="{look}" {how}/>')
         upper = [(_x(at, scores), _y(score.high)) for at, score in enumerate(scores)]
         lower = [(_x(at, scores), _y(score.low)) for at, score in enumerate(scores)]
         band = _path([*upper, *reversed(lower)])

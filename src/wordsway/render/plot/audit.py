@@ -32,6 +32,9 @@ def audit_figure(audit: Audit, kind: str) -> Figure:
         axes.set_visible(False)
     for row in grid:
         row[0].set_ylabel("AUC")
+    if any(model.local for model in audit.models):
+        note = "dotted: share of the text's words that the layer is locally less sensitive to"
+        below.supxlabel(note, fontsize=9, color=GREY)
     return figure
 
 
@@ -67,6 +70,14 @@ def _profile(axes: Axes, audit: Audit, name: str, kind: str) -> None:
         axes.plot(depth, [one.auc for one in score.layers], color=colour, linewidth=1.6)
         low, high = ([getattr(one, end) for one in score.layers] for end in ("low", "high"))
         axes.fill_between(depth, low, high, color=colour, alpha=0.13, linewidth=0)
+        local = model.local.get(name, ())
+        axes.plot(
+            [one.layer / max(1, len(score.layers) - 1) for one in local],
+            [one.share for one in local],
+            color=colour,
+            linestyle=":",
+            linewidth=1.4,
+        )
     axes.axhline(0.5, color=GREY, linestyle="--", linewidth=0.8)
     axes.set_ylim(0, 1.02)
     axes.set_xticks([0, 1], ["input", "last layer"])

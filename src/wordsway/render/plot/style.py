@@ -30,7 +30,6 @@ BLUE = PALETTE[0][0]
 ORANGE = PALETTE[1][0]
 INK = "#1d2430"
 GREY = "#555555"
-FORMATS = ("png", "svg", "pdf")
 #: Every $ is taken as it is, and names in the files do not change from run to run.
 _STYLE: dict[str, Any] = {
     "font.size": 10,

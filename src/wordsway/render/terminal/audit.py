@@ -8,12 +8,13 @@ from rich.text import Text
 from wordsway.audit.result import Audit, ModelAudit
 from wordsway.escape import one_line, shortened
 from wordsway.format import format_seconds
-from wordsway.render.numbers import number, small
+from wordsway.render.numbers import small
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.tables import Column, Fitted, bar, table
 from wordsway.render.wording.audit import (
     AUC,
     BLIND,
+    among,
     change,
     heading,
     interval,
@@ -24,7 +25,10 @@ from wordsway.render.wording.audit import (
 
 #: Blind spots that are shown per model, rows that were refused, and columns of a bar.
 SPOTS, REFUSED, BARS = 3, 5, 12
-SHORT = "Layers: from the first to the last one that tells turning from keeping edits."
+SHORT = (
+    "Above: the share of random real words in the same place that move it less. "
+    "Layers: from the first to the last one that tells turning from keeping edits."
+)
 
 
 @panels.register(Audit)
@@ -56,7 +60,7 @@ def _league(audit: Audit) -> RenderableType:
     rows = [
         (
             model.name,
-            number(model.mean_auc),
+            f"{model.mean_auc:.3f}",
             Text(bar(model.mean_auc, 1.0, BARS), style="dark_orange3"),
         )
         for model in audit.models
@@ -72,6 +76,7 @@ def _kinds(audit: Audit) -> RenderableType:
         Column("turning", least=7),
         Column("keeping", least=7),
         Column("blind", least=5),
+        Column("above", least=5),
         Column("layers", "left", width=6, style="dim"),
     )
     rows = []
@@ -82,8 +87,8 @@ def _kinds(audit: Audit) -> RenderableType:
             if score is not None:
                 turning, keeping = small(score.median_turning), small(score.median_keeping)
                 blind = percent(score.blind)
-                about = (model.name, interval(score), turning, keeping, blind, layers_short(score))
-                rows.append((name, *about))
+                about = (model.name, interval(score), turning, keeping, blind, among(score))
+                rows.append((name, *about, layers_short(score)))
                 name = ""
     return table(columns, rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.audit.result import Audit
+from wordsway.audit.result import Audit, ModelAudit
 from wordsway.audit.retrieval import Retrieval
 from wordsway.audit.scores import BlindSpot, KindScore
 from wordsway.render.numbers import small
@@ -13,7 +13,14 @@ AUC = (
     "the 95 % interval over texts."
 )
 BLIND = "Blind: the share of turning edits that move the model less than the median keeping edit."
-ABOVE = "Above: the median share of random real words in the same place that move the model less."
+ABOVE = (
+    "Above: the share of random real words in the same place that move the model less, for turning "
+    "edits (with its 95 % interval), and for keeping ones."
+)
+LOCAL = (
+    "Local (dotted in the pictures): the share of the text's other words to whose small moves the "
+    "layer responds less than to the edited word's; in the table, that of the last layer."
+)
 LAYERS = (
     "Heard: the first layer that tells turning from keeping edits (its interval lies above 0.5). "
     "Lost: the layer from which on none does any more."
@@ -53,10 +60,22 @@ def percent(share: float | None) -> str:
 
 
 def above(score: KindScore) -> str:
-    """Medians of the percentiles: turning, keeping."""
+    """Mean percentiles: of turning edits with the interval, and of keeping ones."""
     if score.percentile is None or score.percentile_keeping is None:
         return "–"
-    return f"{score.percentile:.0f} / {score.percentile_keeping:.0f} %"
+    between = f"({score.percentile_low:.0f}–{score.percentile_high:.0f})"
+    return f"{score.percentile:.0f} {between} / {score.percentile_keeping:.0f} %"
+
+
+def among(score: KindScore) -> str:
+    """The mean percentile of turning edits, for a narrow column."""
+    return "–" if score.percentile is None else f"{score.percentile:.0f} %"
+
+
+def listening(model: ModelAudit, kind: str) -> str:
+    """Where the edited word stands among the others of its text, in the last layer."""
+    found = model.local.get(kind)
+    return f"{found[-1].share:.2f} ({found[-1].low:.2f}–{found[-1].high:.2f})" if found else "–"
 
 
 def layers(score: KindScore) -> str:
