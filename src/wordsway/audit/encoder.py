@@ -64,7 +64,7 @@ class Encoder:
     @cached_property
     def words(self) -> RandomWords:
         """Random real words, by the tokens that they have for this model."""
-        return RandomWords(lambda texts: [one.count for one in self.probe.reader(list(texts))])
+        return RandomWords(lambda texts: [len(ids) for ids in self.probe.reader.ids(texts)])
 
     @torch.no_grad()
     def pooled(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,46 +77,36 @@ def audit_command(
     from wordsway.audit.audit import audit, forecast_audit
 
     names = model or ["minilm"]
-    if forecast:
-        with progress_line() as progress:
-            cost = forecast_audit(
+    asked: dict[str, Any] = {
+        "kinds": kind,
+        "texts": texts,
+        "quick": quick,
+        "target": target,
+        "draws": draws,
+        "local": local,
+        "out": out,
+        "seed": seed,
+        "encoding": encoding,
+        "workers": workers,
+    }
+    with progress_line() as progress:
+        if forecast:
+            cost = forecast_audit(names, data, **asked, progress=progress)
+        else:
+            result = audit(
                 names,
                 data,
-                kinds=kind,
-                texts=texts,
-                quick=quick,
-                target=target,
-                draws=draws,
-                local=local,
-                out=out,
-                seed=seed,
-                encoding=encoding,
-                workers=workers,
+                **asked,
+                documents=documents,
+                fail_under=fail_under or (),
+                cluster=cluster,
+                memory=None if memory is None else opt.bytes_of(memory),
+                retry_failed=retry_failed,
                 progress=progress,
             )
+    if forecast:
         echo_json(cost.to_dict()) if as_json else cost.show()
         return
-    with progress_line() as progress:
-        result = audit(
-            names,
-            data,
-            kinds=kind,
-            texts=texts,
-            quick=quick,
-            target=target,
-            draws=draws,
-            local=local,
-            documents=documents,
-            fail_under=fail_under or (),
-            out=out,
-            seed=seed,
-            encoding=encoding,
-            workers=workers,
-            cluster=cluster,
-            memory=None if memory is None else opt.bytes_of(memory),
-            retry_failed=retry_failed,
-            progress=progress,
-        )
     if as_json:
         echo_json(result.to_dict())
     else:
