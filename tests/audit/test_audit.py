@@ -174,7 +174,7 @@ def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
 def test_rows_that_cannot_be_used_are_told(model: str, tmp_path: Path, capsys: Any) -> None:
     huge = "word " * 2_000_000
     german, japanese = "Das ist kein guter Film.", "これは良い映画です。"
-    rows = [TEXTS[0], huge, "", german, "good", TEXTS[1], japanese]
+    rows = [TEXTS[2], huge, "", german, "good", TEXTS[1], japanese]
     path = tmp_path / "texts.csv"
     path.write_text("text\n" + "\n".join(f'"{row}"' for row in rows) + "\n", "utf-8")
     found = ws.audit(model, path, draws=0, local=0, workers=1)
