@@ -184,6 +184,9 @@ def test_rows_that_cannot_be_used_are_told(model: str, tmp_path: Path, capsys: A
     assert all("no English sentence" in reason for reason in reasons[2:])
     lines = tmp_path / "texts.txt"
     lines.write_text("\n".join(row for row in rows if row), "utf-8")
+    with pytest.raises(InputError, match="longer line 2"):
+        ws.audit(model, lines, draws=0, local=0, workers=1)
+    lines.write_text("\n".join(row for row in rows if row not in ("", huge)), "utf-8")
     assert ws.audit(model, lines, draws=0, local=0, workers=1).texts == 2
     base = ["audit", "--model", model, "--out", str(tmp_path / "out"), "--data"]
     for name, text in (("empty.csv", ""), ("header.csv", "text\n"), ("german.txt", german)):
