@@ -11,6 +11,7 @@ import pytest
 from wordsway.errors import InputError
 from wordsway.experiments.cells import Cell
 from wordsway.paper.figures import FIGURES, choose
+from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.sources import Sources
 
@@ -95,6 +96,36 @@ def test_the_phase_diagrams_claims_can_fail() -> None:
     assert verdicts(plane(turn=100, fall=-0.5))[1] == "disagrees"
     assert verdicts(plane(turn=2, fall=-0.5, upper=9))[2] == "disagrees"
     assert verdicts(plane(turn=2, fall=-0.5, upper=0.9))[3] == "disagrees"
+
+
+def zoo(power: float, noise: float = 0.01) -> pandas.DataFrame:
+    """Every ingredient with S = 3 n^power."""
+    rows = []
+    for ingredient in ingredients().ingredients:
+        for n in (16, 64, 256):
+            for trial in range(3):
+                value = 3 * n**power * (1 + noise * (-1) ** trial * n / 256)
+                point = {"map": ingredient.map, "data": "gaussian", "d": 256, "n": n}
+                ends = {"trial": trial, "lower": value, "upper": 1.5 * value}
+                rows.append(point | dict.fromkeys(OPTIONS) | ingredient.options | ends)
+    return pandas.DataFrame(rows)
+
+
+def test_ingredients_keep_or_lose_a_word_by_their_slopes() -> None:
+    figure = ingredients()
+
+    def verdicts(frame: pandas.DataFrame) -> dict[str, str]:
+        return {found.claim.split(":")[0]: found.verdict for found in figure.findings(frame)}
+
+    flat = verdicts(zoo(0.0))
+    assert flat["softmax (RAF)"] == "agrees" and flat["X + RAF"] == "disagrees"
+    falling = verdicts(zoo(-0.5))
+    assert falling["softmax (RAF)"] == "disagrees" and falling["X + RAF"] == "agrees"
+    assert set(verdicts(zoo(-0.25, noise=0.5)).values()) == {"undecided", "agrees"}  # certificates
+    chart = figure.drawing(zoo(0.0))
+    assert [len(panel.curves) for panel in chart.panels] == [
+        len(question.ingredients) for question in QUESTIONS
+    ]
 
 
 def test_lines_of_the_phase_diagram() -> None:

@@ -16,7 +16,7 @@ def reproduce_command(
     figures: Annotated[
         list[str] | None,
         typer.Argument(
-            help="1-left, 2-right, 3.3, 4-minilm …; 1 to 5, all; phase or studies go beyond it.",
+            help="1-left, 2-right, 3.3, 4-minilm …; 1 to 5, all; studies go beyond the paper.",
             metavar="[FIGURE...|all]",
         ),
     ] = None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from wordsway.errors import InputError
 from wordsway.paper.figure import Figure
+from wordsway.paper.ingredients import ingredients, read_outs
 from wordsway.paper.learned_flips import flips
 from wordsway.paper.phase import PhaseDiagram
 from wordsway.paper.pretrained import (
@@ -28,7 +29,9 @@ _ALL: tuple[Figure[Any], ...] = (
     AttractedLayers(),
     AttractedAttention(),
     *flips(),
+    ingredients(),
     PhaseDiagram(),
+    read_outs(),
 )
 FIGURES = {figure.name: figure for figure in _ALL}
 

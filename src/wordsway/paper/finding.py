@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOLDS, FAILS, OPEN = "agrees", "disagrees", "not measured"
+#: The interval of what was measured allows either answer.
+UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
