@@ -59,12 +59,13 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
     return found
 
 
-#: Functions that run only behind another function's door, in the same module.
+#: Functions that run only behind the door of another one, in the same module.
 INNER = {
     ("data/clients.py", "huggingface_hub"),
     ("experiments/dask_cluster.py", "distributed"),
     ("experiments/records.py", "pyarrow"),
     ("experiments/store.py", "pyarrow"),
+    ("models/tokens.py", "tokenizers"),
 }
 
 

@@ -117,7 +117,7 @@ def test_commands_on_models_shown_run(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     lines = re.findall(
-        r"^wordsway ((?:words|swap|attention) .*?)(?:\s+#.*)?$",
+        r"^wordsway ((?:words|swap|attention|attract|pairs) .*?)(?:\s+#.*)?$",
         (ROOT / "README.md").read_text(),
         flags=re.MULTILINE,
     )

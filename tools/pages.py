@@ -106,6 +106,10 @@ def parse(words: list[str]) -> None:
     from wordsway.cli.app import app
 
     command: Any = typer.main.get_command(app)
+    if words[0].startswith("-"):  # of the program itself, and done as soon as it is read
+        known = {name for param in command.params for name in (*param.opts, "--help", "-h")}
+        assert words[0] in known, words[0]
+        return
     context = command.make_context("wordsway", list(words), resilient_parsing=False)
     rest = [*context._protected_args, *context.args]
     while hasattr(command, "commands"):
