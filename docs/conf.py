@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from wordsway.version import __version__  # noqa: E402
 
 project, author, release = "wordsway", "The wordsway authors", __version__
 project_copyright = "the wordsway authors, MIT licence"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_title = f"wordsway {release}"
 html_static_path = ["_static"]
@@ -29,7 +30,7 @@ myst_enable_extensions = ["colon_fence"]
 highlight_language = "text"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 default_role = "code"
 nitpicky = False
 
@@ -43,10 +44,30 @@ def _outside(app: object, name: str, source: list[str]) -> None:
     )
 
 
+def _listed(lines: list[str]) -> Iterator[str]:
+    """Underlined headings (Parameters) as bold lines, ``name : meaning`` below them as items."""
+    inside = False
+    for number, line in enumerate(lines):
+        below = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        item = re.match(r"(\S.*?) : (.*)", line)
+        if line.strip() and re.fullmatch("-{3,}", below):
+            yield from (f"**{line.strip()}**", "")
+        elif re.fullmatch("-{3,}", line.strip()):
+            inside = True
+        elif inside and item:
+            yield f"- ``{item[1]}``: {item[2]}"
+        elif inside and line.strip():
+            yield f"  {line.strip()}"
+        else:
+            inside = False
+            yield line
+
+
 def _norms(
     app: object, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """A bar in a docstring is an absolute value, not a substitution."""
+    """Lists of parameters as lists; a bar is an absolute value, not a substitution."""
+    lines[:] = list(_listed(lines))
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             parts = re.split(r"(``.*?``)", line)

@@ -35,7 +35,7 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
     """The libraries that a module imports while it runs, each with whether `needs` stands before it
     in the same function.
     """
-    found = []
+    found: list[tuple[str, bool]] = []
 
     def visit(node: ast.AST, guarded: set[str]) -> None:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

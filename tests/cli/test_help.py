@@ -122,7 +122,8 @@ def test_completion_installs_and_works_in_bash(tmp_path):
 
 
 def result_types(kind: type = Result) -> set[type]:
-    below = {one for child in kind.__subclasses__() for one in result_types(child)}
+    children: list[type] = kind.__subclasses__()
+    below = {one for child in children for one in result_types(child)}
     return below | ({kind} if kind.__module__.startswith("wordsway") else set())
 
 

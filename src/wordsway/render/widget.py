@@ -25,7 +25,7 @@ def clickable(words: Words) -> Any:
     import anywidget
     import traitlets
 
-    class WordsWidget(anywidget.AnyWidget):  # type: ignore[misc]
+    class WordsWidget(anywidget.AnyWidget):
         """The heat map of one text."""
 
         _esm = asset("widget.js")
@@ -58,6 +58,6 @@ def told_of(words: Words) -> dict[str, Any]:
                 "noise": list(word.noise or ()),
             }
         )
-    found = headline(words)
-    names = ", ".join(f"“{name}”" for name, _ in found.names)
-    return {"text": words.text, "title": f"{names} {found.text}".strip(), "words": items}
+    told = headline(words)
+    names = ", ".join(f"“{name}”" for name, _ in told.names)
+    return {"text": words.text, "title": f"{names} {told.text}".strip(), "words": items}
