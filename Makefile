@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test lint types fast bench picture docs dist data clean
+.PHONY: help run check test lint types fast bench picture browser docs dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -17,7 +17,7 @@ run: data        ## the paper's figures, a quick subset, into out/reproduce/inde
 check: data      ## style, types and the fast tests, side by side: under two minutes on two cores
 	@$(MAKE) --no-print-directory --jobs=2 types fast lint
 
-test: data       ## every test, doctests included: under fifteen minutes on two cores
+test: data browser  ## every test, doctests included: under fifteen minutes on two cores
 	$(PYTEST)
 
 lint: $(STAMP)   ## style alone (Ruff)
@@ -35,6 +35,9 @@ bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (
 
 picture: $(STAMP)  ## docs/architecture.svg, drawn from the imports
 	$(BIN)/python -m tools.architecture
+
+browser: $(STAMP)  ## a Chromium for the tests of the page: found, or installed where that is allowed
+	$(BIN)/python -m tools.browser
 
 docs: $(STAMP)   ## the documentation site, offline, into out/docs/index.html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import cost, effect, learning, probing, zoo
+from benchmarks import cost, effect, learning, page, probing, zoo
 from benchmarks.attack.report import attack
 from benchmarks.cases import CASES, run
 from benchmarks.tightness import GRID, ratios
@@ -291,6 +291,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "learning": ("Learning", learned),
     "probing": ("Pretrained models", probed),
     "embedding": ("Embedding and reading back", embedding),
+    "page": ("The page", page.table),
 }
 
 

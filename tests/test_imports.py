@@ -119,6 +119,8 @@ def test_heavy_libraries_live_in_one_room_each():
         "matplotlib": "render",
         "huggingface_hub": "data",
         "distributed": "experiments",
+        "fastapi": "page",
+        "uvicorn": "page",
     }
     for path in sorted(PACKAGE.rglob("*.py")):
         room = path.relative_to(PACKAGE).parts[0]

@@ -28,6 +28,7 @@ HEAVY = (
     "transformers",
     "datasets",
     "distributed",
+    "fastapi",
 )
 
 STAGES = """

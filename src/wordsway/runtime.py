@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import multiprocessing as mp
+import os
 import re
 import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from wordsway.errors import InputError, first_line
@@ -91,6 +94,16 @@ def release_memory() -> None:
         gc.freeze()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it is gone, also in the middle of a job; for a
+    thread of its own.
+    """
+    parent = mp.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from wordsway.cli.options import MapCommand
 from wordsway.cli.pairs import pairs_command
 from wordsway.cli.playground import playground_command
 from wordsway.cli.reproduce import reproduce_command
+from wordsway.cli.serve import serve_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
 from wordsway.cli.tour import tour_command
@@ -55,6 +56,7 @@ app.command("attract")(attract_command)
 app.command("compare")(compare_command)
 app.command("pairs")(pairs_command)
 app.command("audit")(audit_command)
+app.command("serve")(serve_command)
 app.add_typer(data_app, name="data")
 dress(app)
 

@@ -29,7 +29,7 @@ from wordsway.errors import first_line
 from wordsway.experiments.agreement import Agreement, Disagreement, Terms
 from wordsway.experiments.job import Job
 from wordsway.result import versions
-from wordsway.runtime import peak_bytes, release_memory
+from wordsway.runtime import end_with_parent, peak_bytes, release_memory
 
 #: A job whose worker died this often is given up.
 DEATHS = 3
@@ -92,7 +92,7 @@ def facts(started: float) -> dict[str, Any]:
 def _serve(pipe: Connection) -> None:
     """A worker: jobs in, outcomes out, until the pipe closes. Ctrl-C is the driver's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -115,14 +115,6 @@ def _main_left_alone() -> Iterator[None]:
         yield
     finally:
         vars(main).update({name: value for name, value in hidden.items() if value is not None})
-
-
-def _end_with_parent() -> None:
-    """End this process when the run that started it is gone, also in the middle of a job."""
-    parent = mp.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 @dataclass

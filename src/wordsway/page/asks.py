@@ -1,0 +1,140 @@
+"""What the page may ask: every field checked for its type and size before any process hears of it.
+
+What only a model can know (which layers it has, whether a text fits) is checked in the lane.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+#: A name of the catalogue, a hub id or a folder; which of them may be used, the settings say.
+Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+Short = Annotated[str, StringConstraints(min_length=1, max_length=60)]
+Text = Annotated[str, StringConstraints(max_length=8_000, pattern=r"\S")]
+Layer = Annotated[str, StringConstraints(pattern=r"^(last|input|[0-9]{1,3})$")]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Tier = Literal["mean-local", "local", "real-words", "curve"]
+Ending = Literal["json", "csv", "svg"]
+
+
+class Ask(BaseModel):
+    """Nothing unknown, nothing converted, no number that is not one."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    @field_validator("*")
+    @classmethod
+    def whole_characters(cls, value: object) -> object:
+        """Halves of characters cannot be sent on."""
+        if isinstance(value, str):
+            value.encode("utf-8")
+        return value
+
+
+class TextAsk(Ask):
+    """One text in one model."""
+
+    text: Text
+    model: Name = "minilm"
+    seed: Seed = 0
+
+
+class WordsAsk(TextAsk):
+    """How far each word moves the model; ``other`` is a second text to see beside the first."""
+
+    other: Text | None = None
+    layer: Layer = "last"
+    target: Literal["layer", "all", "pooled", "cosine", "logits", "next-token"] = "layer"
+    tiers: Annotated[list[Tier], Field(min_length=1, max_length=4)] | None = None
+    cut: bool = False
+
+
+class WordAsk(TextAsk):
+    """Everything about one word: its curve, its profile, its real words."""
+
+    index: Annotated[int, Field(ge=0, lt=10_000)]
+    layer: Layer = "last"
+    target: Literal["layer", "all", "pooled", "cosine", "logits", "next-token"] = "layer"
+    cut: bool = False
+
+
+class AttentionAsk(TextAsk):
+    """Attention before and after a Δ that draws it to a word; the last one where none is named."""
+
+    word: Annotated[int, Field(ge=0, lt=10_000)] | None = None
+    layer: Annotated[str, StringConstraints(pattern=r"^(last|[0-9]{1,3})$")] = "1"
+    head: Annotated[str, StringConstraints(pattern=r"^(mean|[0-9]{1,3})$")] = "mean"
+    reach: Annotated[float, Field(gt=0, le=3, strict=False)] = 1.0
+
+
+class MapAsk(Ask):
+    """A map of the registry with its options."""
+
+    map: Short
+    options: Annotated[dict[Short, bool | int | float | Short], Field(max_length=16)] = Field(
+        default_factory=dict
+    )
+
+
+class TheoryAsk(Ask):
+    """S of random maps at several n."""
+
+    maps: Annotated[list[MapAsk], Field(min_length=1, max_length=8)]
+    n: Annotated[list[Annotated[int, Field(ge=1, le=512)]], Field(min_length=1, max_length=16)]
+    d: Annotated[int, Field(ge=1, le=1024)] = 64
+    data: Literal["gaussian", "imdb"] = "gaussian"
+    trials: Annotated[int, Field(ge=1, le=20)] = 3
+    seed: Seed = 0
+
+
+class FolderAsk(Ask):
+    """An audit by its folder."""
+
+    folder: Name
+
+
+class AuditAsk(FolderAsk):
+    """A new audit."""
+
+    models: Annotated[list[Name], Field(min_length=1, max_length=4)]
+    data: Literal["imdb", "everyday", "medical", "legal", "packaged"] = "everyday"
+    kinds: Annotated[list[Short], Field(min_length=1, max_length=16)] | None = None
+    texts: Annotated[int, Field(ge=4, le=200)] = 20
+    seed: Seed = 0
+
+
+class NothingAsk(Ask):
+    """A question without any words."""
+
+
+class FileAsk(Ask):
+    """What one place shows, as a file."""
+
+    ending: Ending
+    words: WordsAsk | None = None
+    attention: AttentionAsk | None = None
+    theory: TheoryAsk | None = None
+    audit: FolderAsk | None = None
+
+    @property
+    def place(self) -> str:
+        """The one that was asked for."""
+        return next(
+            name for name in ("words", "attention", "theory", "audit") if getattr(self, name)
+        )
+
+    @model_validator(mode="after")
+    def one_place(self) -> FileAsk:
+        given = [self.words, self.attention, self.theory, self.audit]
+        if sum(one is not None for one in given) != 1:
+            raise ValueError("ask for the file of one place")
+        return self

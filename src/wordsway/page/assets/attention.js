@@ -1,0 +1,133 @@
+// Attention: before and after a Δ that the user drags along the attracting direction.
+import { asked, field, h, number, option, remember } from "./dom.js";
+import { ask, get } from "./stream.js";
+import { chart } from "./chart.js";
+import { Matrix } from "./matrix.js";
+import { Status } from "./status.js";
+import { TakeAway } from "./takeaway.js";
+
+export async function open(main) {
+  new Place(main, await get("/api/models"), asked()).measure(false);
+}
+
+class Place {
+  constructor(main, known, given) {
+    this.state = { text: "I love her much", model: "minilm", word: "", layer: "1", head: "mean", reach: "1", seed: "0", ...given };
+    this.status = new Status();
+    this.after = new Map();
+    this.build(main, known);
+  }
+
+  build(main, known) {
+    const state = this.state;
+    this.text = h("textarea", { rows: 2, maxlength: known.text, "aria-label": "Text", spellcheck: "false", dir: "auto", value: state.text });
+    const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
+    this.model = h("select", { "aria-label": "Model" }, models.map((one) => option(one.name, one.here ? one.name : `${one.name} (fetched once, ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
+    this.word = h("select", { "aria-label": "Word that attracts", onchange: () => this.measure() }, option("", "the last one", ""));
+    this.layer = h("select", { "aria-label": "Layer", onchange: () => this.measure() }, option(state.layer, state.layer, state.layer));
+    this.head = h("select", { "aria-label": "Head", onchange: () => this.measure() }, option(state.head, state.head, state.head));
+    this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.word.value = ""; this.measure(); } },
+      h("div", { class: "texts" }, h("div", { class: "field wide" }, h("span", {}, "Text"), this.text)),
+      h("div", { class: "controls" }, field("Model", this.model), field("Word that attracts", this.word), field("Layer", this.layer), field("Head", this.head),
+        h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Show"))));
+    this.slider = h("input", { type: "range", min: 0, max: 3, step: 0.25, "aria-label": "Length of Δ, relative to the word's own", oninput: () => this.move() });
+    this.slider.value = state.reach;
+    this.length = h("output", { class: "length" });
+    this.share = h("p", { class: "headline", role: "status" });
+    this.before = new Matrix("Before");
+    this.now = new Matrix("After");
+    this.change = new Matrix("Difference");
+    this.profile = h("div", { class: "slot" });
+    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Attention to the word as a table"), h("div", { class: "scroll" }));
+    this.take = new TakeAway(this.status, () => ({ attention: { ...this.body(), word: this.first.word, reach: Math.max(0.25, Number(this.slider.value)) } }));
+    this.result = h("div", { class: "result", hidden: true },
+      h("section", { class: "card" }, this.share, h("label", { class: "drag" }, h("span", {}, "Drag Δ"), this.slider, this.length),
+        h("p", { class: "soft" }, "A row tells how a token spreads its attention over the columns, and sums to 1. Δ moves the word along the direction that raises the first layer's scores for it most."),
+        h("div", { class: "matrices" }, this.before.element, this.now.element, this.change.element)),
+      h("section", { class: "card below" }, this.profile, this.table), this.take.element);
+    main.replaceChildren(h("h1", {}, "Draw attention to a word"),
+      h("p", { class: "lead" }, "Move one word's embedding, a little or a lot, and watch who looks at it: in any layer, in any head."), this.form, this.status.element, this.result);
+    addEventListener("popstate", () => location.reload());
+  }
+
+  body() {
+    const state = this.state;
+    return { text: state.text, model: state.model, layer: state.layer, head: state.head, seed: Number(state.seed), reach: Math.max(0.25, Number(state.reach)), ...(state.word === "" ? {} : { word: Number(state.word) }) };
+  }
+
+  save(push = false) {
+    const { model, layer, head, seed, reach, ...rest } = this.state;
+    remember({ ...rest, model: model === "minilm" ? "" : model, layer: layer === "1" ? "" : layer, head: head === "mean" ? "" : head, seed: seed === "0" ? "" : seed, reach: reach === "1" ? "" : reach }, push);
+  }
+
+  async measure(push = true) {
+    if (!this.text.value.trim()) { this.status.failed(new Error("There is no text yet: write or paste one.")); return; }
+    this.leaving?.abort();
+    const mine = this.leaving = new AbortController();
+    if (push) Object.assign(this.state, { text: this.text.value, model: this.model.value, word: this.word.value, layer: this.layer.value, head: this.head.value, reach: this.slider.value });
+    this.save(push);
+    this.result.dataset.state = "working";
+    this.status.working("asking …");
+    try {
+      await ask("/api/attention", this.body(), (event) => this.hear(event), mine.signal);
+      this.status.done("every position of the slider is computed");
+      this.result.dataset.state = "done";
+    } catch (error) {
+      if (mine === this.leaving) this.status.failed(error);
+    }
+  }
+
+  hear(event) {
+    if (event.kind === "progress") this.status.progress(event);
+    if (event.kind === "before") {
+      this.first = event;
+      this.after = new Map();
+      this.take.say(event.command, event.python);
+      this.word.replaceChildren(...event.words.map((one) => option(String(one.index), `${one.text} (${one.index})`, String(event.word))));
+      const numbers = (count) => Array.from({ length: count }, (_, at) => String(at + 1));
+      this.layer.replaceChildren(...numbers(event.layers).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
+      this.head.replaceChildren(option("mean", "mean of all", this.state.head), ...numbers(event.heads).map((one) => option(one, `${one} of ${event.heads}`, this.state.head)));
+      this.tokens = event.tokens.map((one) => one.piece);
+      this.before.set(this.tokens, event.rows, event.matrix);
+      this.status.working("moving the word …");
+    }
+    if (event.kind === "after") {
+      this.after.set(event.reach, event);
+      this.status.working("computing every position of the slider …", this.after.size / this.first.reaches.length);
+      if (this.result.hidden || Number(this.slider.value) === event.reach) { this.result.hidden = false; this.move(false); }
+    }
+  }
+
+  // The nearest length that is computed; 0 is the text as it is.
+  move(save = true) {
+    const reach = Number(this.slider.value);
+    this.length.textContent = `${reach.toFixed(2)} × the word's own length`;
+    if (save) { this.state.reach = String(reach); this.save(); }
+    const found = reach === 0 ? { matrix: this.first.matrix, share: this.first.share } : this.after.get(reach);
+    if (!found) { this.share.textContent = "This position is being computed …"; return; }
+    this.now.set(this.tokens, this.first.rows, found.matrix);
+    this.change.set(this.tokens, this.first.rows, found.matrix.map((row, j) => row.map((value, i) => value - this.first.matrix[j][i])), true);
+    const name = this.first.rows.map((row) => this.tokens[row].replace(/^##/, "")).join("");
+    this.share.replaceChildren("The others give ", h("b", {}, "“", h("bdi", {}, name), "”"), ` ${(100 * this.first.share).toFixed(1)} % of their attention before, and `, h("b", { class: "share" }, `${(100 * found.share).toFixed(1)} %`), " after.");
+    this.drawProfile(found);
+    this.list();
+  }
+
+  drawProfile(found) {
+    if (!found.profile) return;
+    const line = (values) => values.map((value, at) => [at, value]);
+    this.profile.replaceChildren(chart({
+      title: `How far each layer moves by this Δ, beside noise as long (reach ${Number(this.slider.value)})`, xlabel: "layer", width: 640, height: 240,
+      xticks: found.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((found.profile.length - 1) / 12)) === 0),
+      series: [{ name: "attracting Δ", kind: "worst", points: line(found.profile) }, { name: "noise", kind: "noise", points: line(found.noise) }],
+    }));
+  }
+
+  list() {
+    if (!this.table.open || !this.first) return;
+    const found = this.after.get(Number(this.slider.value));
+    const to = (matrix, row) => this.first.rows.reduce((sum, column) => sum + matrix[row][column], 0);
+    this.table.lastElementChild.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "token"), h("th", { class: "num" }, "before"), h("th", { class: "num" }, "after"))),
+      h("tbody", {}, this.tokens.map((token, row) => h("tr", {}, h("td", {}, h("bdi", {}, token)), h("td", { class: "num" }, number(to(this.first.matrix, row))), h("td", { class: "num" }, found ? number(to(found.matrix, row)) : "–"))))));
+  }
+}

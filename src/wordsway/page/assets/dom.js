@@ -1,0 +1,73 @@
+// Elements from data: text only ever becomes text, so nothing that a user types is markup.
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(element.style, value);
+    else if (name === "value" && "value" in element) element.value = value;
+    else if (name in element && !(element instanceof SVGElement) && typeof value !== "string") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+// Four digits, as every other medium spells them.
+export function number(value) {
+  if (value === null || value === undefined) return "–";
+  if (value === 0) return "0.000";
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  if (size < -4 || size > 5) return value.toExponential(3);
+  return value.toFixed(Math.max(0, 3 - size));
+}
+
+export const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+export function option(value, text, chosen) {
+  return h("option", { value, selected: value === chosen }, text);
+}
+
+export function field(label, control, more = "") {
+  return h("label", { class: `field ${more}` }, h("span", {}, label), control);
+}
+
+// One tooltip for the page: numbers of what is pointed at or has the focus.
+const tip = document.getElementById("tip");
+export function hint(element, text) {
+  const show = () => {
+    tip.textContent = text();
+    tip.hidden = false;
+    const box = element.getBoundingClientRect();
+    const wide = tip.offsetWidth;
+    const left = Math.min(Math.max(8, box.left + box.width / 2 - wide / 2), innerWidth - wide - 8);
+    const above = box.top - tip.offsetHeight - 8;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above > 4 ? above : box.bottom + 8}px`;
+  };
+  element.addEventListener("pointerenter", show);
+  element.addEventListener("focus", show);
+  for (const name of ["pointerleave", "blur"]) element.addEventListener(name, () => { tip.hidden = true; });
+}
+addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+
+// The address is the state: what is set can be shared and reloaded.
+export function address(values) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== null && value !== undefined && value !== "" && value !== false) query.set(name, value);
+  }
+  return `${location.pathname}?${query}`;
+}
+
+export function remember(values, push = false) {
+  const url = address(values);
+  if (url !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", url);
+}
+
+export const asked = () => Object.fromEntries(new URLSearchParams(location.search));

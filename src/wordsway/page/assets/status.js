@@ -1,0 +1,41 @@
+// What is being done, and what went wrong: one line where the user looks, read out politely.
+import { h } from "./dom.js";
+
+export class Status {
+  constructor() {
+    this.line = h("p", { class: "status", role: "status" });
+    this.bar = h("span", { class: "bar" });
+    this.box = h("div", { class: "working" }, this.line, h("div", { class: "track", "aria-hidden": "true" }, this.bar));
+    this.error = h("p", { class: "error", role: "alert", hidden: true });
+    this.element = h("div", { class: "state" }, this.box, this.error);
+    this.said = 0;
+  }
+
+  working(text, share = null) {
+    this.error.hidden = true;
+    this.box.classList.add("on");
+    // A screen reader hears stages, not percents.
+    if (this.stage !== text) { this.line.textContent = text; this.stage = text; }
+    this.bar.style.width = share === null ? "100%" : `${Math.round(100 * share)}%`;
+    this.bar.classList.toggle("unknown", share === null);
+  }
+
+  progress(event) {
+    const names = event.note ? `${event.stage}: ${event.note}` : event.stage;
+    this.working(`${names} …`, event.total ? Math.min(1, event.done / event.total) : null);
+  }
+
+  done(text) {
+    this.box.classList.remove("on");
+    this.line.textContent = text;
+    this.stage = text;
+    this.bar.style.width = "0";
+  }
+
+  failed(error) {
+    if (error.name === "AbortError") return;
+    this.done("");
+    this.error.textContent = error.message;
+    this.error.hidden = false;
+  }
+}

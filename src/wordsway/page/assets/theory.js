@@ -1,0 +1,138 @@
+// Theory: S of random maps against n, drawn as cells finish.
+import { asked, field, h, number, option, plural, remember } from "./dom.js";
+import { ask } from "./stream.js";
+import { chart } from "./chart.js";
+import { Status } from "./status.js";
+import { TakeAway } from "./takeaway.js";
+
+const FIRST = { maps: "rf,raf", n: "5,10,20,40", d: "32", data: "gaussian", trials: "3", seed: "0", axes: "log" };
+
+export async function open(main) {
+  const known = [];
+  const place = new Place(main, asked());
+  try {
+    await ask("/api/maps", {}, (event) => { if (event.kind === "maps") known.push(...event.maps); });
+  } catch (error) { place.status.failed(error); return; }
+  place.build(known);
+  place.measure(false);
+}
+
+// "drf:depth=4" is a map with an option.
+function parse(text) {
+  return text.split(",").filter(Boolean).map((one) => {
+    const [map, ...options] = one.split(":");
+    return { map, options: Object.fromEntries(options.map((pair) => pair.split("=")).map(([name, value]) => [name, value === "true" ? true : value === "false" ? false : Number.isNaN(Number(value)) ? value : Number(value)])) };
+  });
+}
+const spell = (chosen) => chosen.map(({ map, options }) => [map, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(":")).join(",");
+
+class Place {
+  constructor(main, given) {
+    this.main = main;
+    this.state = { ...FIRST, ...given };
+    this.status = new Status();
+    main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "How does the sensitivity to one word change as texts grow? Choose maps, and the curves draw themselves; what was measured once is kept."), this.status.element);
+  }
+
+  build(known) {
+    const state = this.state;
+    this.known = known;
+    this.chosen = parse(state.maps);
+    this.maps = h("div", { class: "maps", role: "group", "aria-label": "Maps" }, known.map((kind) => this.map(kind)));
+    const input = (name, label, more = {}) => h("input", { "aria-label": label, value: state[name], size: 6, ...more });
+    this.n = input("n", "Lengths n", { size: 18, pattern: "[0-9 ,]+" });
+    this.d = input("d", "Width d", { inputmode: "numeric", pattern: "[0-9]{1,4}" });
+    this.trials = input("trials", "Trials", { inputmode: "numeric", pattern: "[0-9]{1,2}" });
+    this.seed = input("seed", "Seed", { inputmode: "numeric", pattern: "[0-9]{1,9}" });
+    this.data = h("select", { "aria-label": "Data" }, option("gaussian", "Gaussian texts", state.data), option("imdb", "IMDb reviews (MiniLM)", state.data));
+    this.axes = h("select", { "aria-label": "Axes", onchange: () => { this.state.axes = this.axes.value; this.save(); this.draw(); } }, option("log", "logarithmic", state.axes), option("plain", "plain", state.axes));
+    this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.maps,
+      h("div", { class: "controls" }, field("Lengths n", this.n), field("Width d", this.d), field("Data", this.data), field("Trials", this.trials), field("Seed", this.seed), field("Axes", this.axes),
+        h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Draw"))));
+    this.plot = h("div", { class: "slot tall" });
+    this.claims = h("div", { class: "scroll" });
+    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every point as a table"), h("div", { class: "scroll" }));
+    this.take = new TakeAway(this.status, () => ({ theory: this.body() }));
+    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "What the theory says, and what was measured"), this.claims), this.table, this.take.element);
+    this.status.element.before(this.form);
+    this.status.element.after(this.result);
+    addEventListener("popstate", () => location.reload());
+  }
+
+  map(kind) {
+    const own = this.chosen.find((one) => one.map === kind.name);
+    const box = h("input", { type: "checkbox", checked: Boolean(own), "data-map": kind.name, "aria-label": kind.title });
+    const options = kind.options.map((one) => h("input", { class: "opt", "data-option": one.name, placeholder: one.name + (one.default === null ? "" : ` ${one.default}`), "aria-label": `${kind.title}: ${one.name}. ${one.help}`, title: one.help, size: 8, value: own?.options[one.name] ?? "" }));
+    return h("div", { class: "map", title: kind.about }, h("label", {}, box, h("span", { class: "swatch", "aria-hidden": "true", style: { background: kind.colour } }), h("b", {}, kind.title)),
+      h("span", { class: "soft about" }, kind.about), options.length ? h("details", { class: "opts", open: Boolean(own && Object.keys(own.options).length) }, h("summary", {}, "options"), h("div", {}, options)) : null);
+  }
+
+  read() {
+    const value = (text) => (text === "true" ? true : text === "false" ? false : text.trim() === "" || Number.isNaN(Number(text)) ? text.trim() : Number(text));
+    this.chosen = [...this.maps.querySelectorAll("[data-map]:checked")].map((box) => ({
+      map: box.dataset.map,
+      options: Object.fromEntries([...box.closest(".map").querySelectorAll("[data-option]")].filter((one) => one.value.trim()).map((one) => [one.dataset.option, value(one.value)])),
+    }));
+    Object.assign(this.state, { maps: spell(this.chosen), n: this.n.value.replace(/\s/g, ""), d: this.d.value, data: this.data.value, trials: this.trials.value, seed: this.seed.value });
+  }
+
+  body() {
+    const state = this.state;
+    return { maps: parse(state.maps), n: state.n.split(",").filter(Boolean).map(Number), d: Number(state.d), data: state.data, trials: Number(state.trials), seed: Number(state.seed) };
+  }
+
+  save(push = false) {
+    remember(Object.fromEntries(Object.entries(this.state).map(([name, value]) => [name, value === FIRST[name] && name !== "maps" ? "" : value])), push);
+  }
+
+  async measure(push = true) {
+    if (push) this.read();
+    if (!this.chosen.length) { this.status.failed(new Error("No map is chosen: tick at least one.")); return; }
+    this.save(push);
+    this.leaving?.abort();
+    const mine = this.leaving = new AbortController();
+    this.result.dataset.state = "working";
+    this.status.working("asking …");
+    try {
+      await ask("/api/theory", this.body(), (event) => this.hear(event), mine.signal);
+      this.result.dataset.state = "done";
+      this.status.done(this.plan.total === this.plan.kept ? `all ${plural(this.plan.total, "cell")} were kept from before` : `${plural(this.plan.total, "cell")}, ${this.plan.total - this.plan.kept} of them measured now`);
+    } catch (error) {
+      if (mine === this.leaving) this.status.failed(error);
+    }
+  }
+
+  hear(event) {
+    if (event.kind === "progress") this.status.working(`${event.stage} …`, event.total ? event.done / event.total : null);
+    if (event.kind === "plan") { this.plan = event; this.take.say(event.command, event.python); }
+    if (event.series) { this.series = event.series; this.draw(); }
+    if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} cells …`, event.done / (event.done + event.left));
+    if (event.kind === "claims") this.judge(event);
+  }
+
+  draw() {
+    if (!this.series) return;
+    const log = this.state.axes === "log";
+    const shown = this.series.filter((one) => one.n.length);
+    const lines = shown.flatMap((one) => [
+      { name: `${one.name}: attained, and certified (shaded)`, short: one.name, colour: one.colour, points: one.n.map((n, at) => [n, one.mean[at]]), sd: one.sd, upper: one.upper },
+      ...one.references.map((line, at) => ({ name: `${one.name}: ${line.name}`, colour: one.colour, kind: at ? "dotted" : "dashed", dots: false, points: line.x.map((x, place) => [x, line.y[place]]) })),
+    ]);
+    this.result.hidden = false;
+    if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "The first cell is being measured …")); return; }
+    this.plot.replaceChildren(chart({ title: `Word sensitivity S against the number of rows n (d = ${this.state.d})`, series: lines, width: 900, height: 420, logx: log, logy: log, xlabel: "number of rows n", ylabel: "S", xticks: this.body().n }));
+    this.list();
+  }
+
+  judge(event) {
+    this.claims.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ["map", "claim", "measured", "verdict"].map((name) => h("th", {}, name)))),
+      h("tbody", {}, event.claims.map((one) => h("tr", {}, h("td", {}, one.map), h("td", {}, one.claim), h("td", {}, one.measured), h("td", { class: `verdict ${one.verdict === "agrees" ? "agrees" : one.verdict === "disagrees" ? "disagrees" : "open"}` }, one.verdict))))));
+    if (event.failures.length) this.status.failed(new Error(`Some cells failed: ${event.failures.join("; ")}`));
+  }
+
+  list() {
+    if (!this.table.open || !this.series) return;
+    this.table.lastElementChild.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "map"), ["n", "S attained", "± sd", "certified", "trials"].map((name) => h("th", { class: "num" }, name)))),
+      h("tbody", {}, this.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(n), number(one.mean[at]), number(one.sd[at]), number(one.upper[at]), String(one.trials[at])].map((value) => h("td", { class: "num" }, value))))))));
+  }
+}

@@ -1,0 +1,104 @@
+// One word: its numbers, its curve S(ρ) with ceiling, its profile over the layers, its real words.
+import { h, number } from "./dom.js";
+import { ask } from "./stream.js";
+import { chart } from "./chart.js";
+import { Status } from "./status.js";
+
+export class WordPanel {
+  constructor(place) {
+    this.place = place;
+    this.status = new Status();
+    this.title = h("h2", {});
+    this.numbers = h("dl", {});
+    this.curve = h("div", { class: "slot" });
+    this.profile = h("div", { class: "slot" });
+    this.real = h("div", { class: "real" });
+    this.empty = h("p", { class: "soft hint" }, "Choose a word of the text: its curve, its profile over the layers and the real words that move the model most appear here.");
+    this.body = h("div", { hidden: true }, this.title, this.numbers, this.status.element, h("div", { class: "charts" }, this.curve, this.profile), this.real);
+    this.element = h("section", { class: "card chosen", "aria-label": "The chosen word", "aria-live": "off" }, this.empty, this.body);
+    this.index = null;
+  }
+
+  clear() {
+    this.leaving?.abort();
+    this.index = null;
+    this.body.hidden = true;
+    this.empty.hidden = false;
+    this.key = null;
+  }
+
+  get text() { return this.place.texts[this.which]; }
+
+  refresh() {
+    if (this.index === null || !this.text) return;
+    const numbers = this.text.numbers[this.index];
+    if (!numbers) return;
+    this.numbers.replaceChildren(...Object.entries(numbers).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  }
+
+  async open(index, which) {
+    this.index = index;
+    this.which = which;
+    const word = this.text.result.words[index];
+    const state = this.place.body();
+    const body = { text: this.text.result.text, model: state.model, layer: state.layer, target: state.target, seed: state.seed, index };
+    const key = JSON.stringify(body);
+    if (key === this.key) return;
+    this.key = key;
+    this.leaving?.abort();
+    const mine = this.leaving = new AbortController();
+    this.empty.hidden = true;
+    this.body.hidden = false;
+    this.title.replaceChildren("“", h("bdi", {}, word.text), `”, word ${word.index}`);
+    this.refresh();
+    this.curve.replaceChildren(h("p", { class: "soft waiting" }, "S(ρ) is being followed …"));
+    if (word.profile) this.drawProfile(word, this.text.result.layer);
+    else this.profile.replaceChildren(h("p", { class: "soft waiting" }, "The profile follows …"));
+    this.real.replaceChildren(h("p", { class: "soft waiting" }, "Real words follow …"));
+    this.status.working("following S(ρ) …");
+    if (innerWidth < 960) this.element.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    try {
+      await ask("/api/word", body, (event) => this.hear(event), mine.signal);
+      this.status.done("");
+    } catch (error) {
+      if (mine === this.leaving) { this.key = null; this.status.failed(error); }
+    }
+  }
+
+  hear(event) {
+    if (event.kind === "progress") this.status.progress(event);
+    if (event.kind === "curve") { this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
+    if (event.kind === "swaps") this.drawSwaps(event.swaps);
+  }
+
+  drawCurve(word) {
+    const points = word.curve.map((one) => [one.reach, one.lower]);
+    this.curve.replaceChildren(chart({
+      title: "How far it can move the model, by reach", xlabel: "reach ρ: length of Δ, relative to the word's own", logx: true,
+      xticks: word.curve.map((one) => one.reach).filter((_, at, all) => (all.length - 1 - at) % 2 === 0),
+      ceiling: word.upper, series: [{ name: "found", kind: "worst", points }],
+    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, at any reach at most ${number(word.upper)} (certified)`}.`));
+  }
+
+  drawProfile(word, layer) {
+    const line = (values) => values.map((value, at) => [at, value]);
+    this.profile.replaceChildren(chart({
+      title: "Change of every layer, beside noise as long", xlabel: "layer", mark: layer,
+      xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
+      series: [{ name: "worst Δ found", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise), dots: true }],
+    }));
+  }
+
+  drawSwaps(swaps) {
+    const top = Math.max(...swaps.swaps.map((one) => one.change), 1e-12);
+    const text = this.text.result.text;
+    const word = this.text.result.words[this.index];
+    const rows = swaps.swaps.map((one) => h("li", {}, h("button", { type: "button", class: "swap", "data-swap": one.word,
+      "aria-label": `See the text with ${one.word}, change ${number(one.change)}`,
+      onclick: () => this.place.besides(text.slice(0, word.start) + one.word + text.slice(word.end)) },
+    h("span", { class: "name" }, h("bdi", {}, one.word)), h("span", { class: "track" }, h("span", { class: "bar", style: { width: `${(100 * one.change) / top}%` } })), h("span", { class: "num" }, number(one.change)))));
+    this.real.replaceChildren(h("h3", {}, "Real words in its place"),
+      h("p", { class: "soft" }, `Of ${swaps.candidates.toLocaleString("en")} words ${swaps.evaluated.toLocaleString("en")} were tried; these move ${swaps.target} most, relative to its size. Choose one to see the text with it.`),
+      h("ol", { class: "swaps" }, rows));
+  }
+}

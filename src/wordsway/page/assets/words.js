@@ -1,0 +1,249 @@
+// Words: how far each word moves the model; tiers fill in as they are done.
+import { asked, field, h, hint, option, plural, remember } from "./dom.js";
+import { ask, get } from "./stream.js";
+import { Status } from "./status.js";
+import { TakeAway } from "./takeaway.js";
+import { WordPanel } from "./word.js";
+
+const EXAMPLE = "I love her much";
+const TARGETS = {
+  layer: "a layer's hidden states", all: "all layers, on average", pooled: "the text's embedding",
+  cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "the next token",
+};
+const TIERS = {
+  "": "what is quick", "mean-local": "mean local only", "mean-local,local,real-words": "mean local, local, real words",
+  "mean-local,local,real-words,curve": "all, with S(ρ) of every word",
+};
+
+export async function open(main) {
+  const known = await get("/api/models");
+  new Place(main, known, asked()).start();
+}
+
+class Place {
+  constructor(main, known, given) {
+    this.status = new Status();
+    this.panel = new WordPanel(this);
+    this.texts = [null, null];
+    this.state = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0", ...given };
+    this.build(main, known);
+  }
+
+  build(main, known) {
+    const state = this.state;
+    const area = (value, label, rows) => h("textarea", { rows, maxlength: known.text, "aria-label": label, spellcheck: "false", value: value ?? "", dir: "auto",
+      onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); } });
+    this.text = area(state.text ?? EXAMPLE, "Text", 3);
+    this.other = area(state.other, "Second text", 3);
+    this.second = h("div", { class: "field wide", hidden: !state.other }, h("span", {}, "Second text, to see beside the first"), this.other);
+    const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
+    this.model = h("select", { "aria-label": "Model" }, models.map((one) =>
+      option(one.name, one.here ? one.name : `${one.name} (fetched once, ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
+    this.target = h("select", { "aria-label": "What moves", onchange: () => this.layers() }, Object.entries(TARGETS).map(([value, name]) => option(value, name, state.target)));
+    this.layer = h("input", { "aria-label": "Layer", value: state.layer, size: 4, pattern: "last|input|[0-9]{1,3}", title: "last, input, or a number" });
+    this.tiers = h("select", { "aria-label": "What to measure" }, Object.entries(TIERS).map(([value, name]) => option(value, name, state.tiers)));
+    this.seed = h("input", { "aria-label": "Seed", value: state.seed, size: 4, inputmode: "numeric", pattern: "[0-9]{1,9}" });
+    this.compare = h("button", { type: "button", class: "plain", "aria-expanded": String(!this.second.hidden), onclick: () => this.toggle() }, this.second.hidden ? "Beside a second text" : "One text only");
+    this.layerField = field("Layer", this.layer);
+    this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } },
+      h("div", { class: "texts" }, h("div", { class: "field wide" }, h("span", {}, "Text"), this.text), this.second),
+      h("div", { class: "controls" }, field("Model", this.model), field("What moves", this.target), this.layerField, field("Measure", this.tiers), field("Seed", this.seed),
+        h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"), this.compare)));
+    this.headline = h("p", { class: "headline" });
+    this.notes = h("div", { class: "notes" });
+    this.colours = h("div", { class: "colours", role: "radiogroup", "aria-label": "Colour the words by" });
+    this.flows = h("div", { class: "flows" });
+    this.scale = h("p", { class: "scale" });
+    this.meaning = h("p", { class: "soft" });
+    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every word as a table"), h("div", { class: "scroll" }));
+    this.take = new TakeAway(this.status, () => ({ words: this.body() }));
+    this.facts = h("details", { class: "all" }, h("summary", {}, "Where these numbers come from"), h("dl", {}));
+    this.result = h("div", { class: "result", hidden: true },
+      h("div", { class: "stage" },
+        h("section", { class: "card text", "aria-label": "The text, coloured" }, this.headline, this.notes, this.colours, this.flows, this.scale, this.meaning),
+        this.panel.element),
+      this.table, this.facts, this.take.element);
+    main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
+      h("p", { class: "lead" }, "Change one word, and see how far the model's inside moves. The first colours come at once, sharper numbers follow."),
+      this.form, this.status.element, this.result);
+    this.layers();
+    addEventListener("popstate", () => location.reload());
+  }
+
+  layers() {
+    this.layerField.hidden = this.target.value !== "layer";
+  }
+
+  toggle() {
+    this.second.hidden = !this.second.hidden;
+    if (this.second.hidden) this.other.value = "";
+    this.compare.textContent = this.second.hidden ? "Beside a second text" : "One text only";
+    this.compare.setAttribute("aria-expanded", String(!this.second.hidden));
+    if (!this.second.hidden) this.other.focus();
+  }
+
+  body() {
+    const state = this.state;
+    return {
+      text: state.text, model: state.model, layer: state.layer, target: state.target, seed: Number(state.seed),
+      ...(state.tiers ? { tiers: state.tiers.split(",") } : {}), ...(state.other ? { other: state.other } : {}),
+    };
+  }
+
+  start() {
+    this.measure(false);
+  }
+
+  // The sentence with another word, beside this one.
+  besides(text) {
+    this.other.value = text;
+    this.second.hidden = true;
+    this.toggle();
+    this.other.value = text;
+    this.measure();
+    this.form.scrollIntoView({ block: "nearest" });
+  }
+
+  async measure(push = true) {
+    if (!this.text.value.trim()) { this.text.focus(); this.status.failed(new Error("There is no text yet: write or paste one.")); return; }
+    this.leaving?.abort();
+    const mine = this.leaving = new AbortController();
+    const chosen = this.state.word;
+    this.state = {
+      text: this.text.value, other: this.second.hidden ? "" : this.other.value.trim() && this.other.value, model: this.model.value, layer: this.layer.value.trim() || "last",
+      target: this.target.value, tiers: this.tiers.value, seed: this.seed.value || "0", colour: this.state.colour ?? "", word: push ? "" : chosen,
+    };
+    this.save(push);
+    this.edits = [[], []];
+    this.fresh = true;
+    this.panel.clear();
+    this.status.working("asking …");
+    this.result.dataset.state = "working";
+    try {
+      await ask("/api/words", this.body(), (event) => this.hear(event), mine.signal);
+      this.result.dataset.state = "done";
+      const seconds = this.texts[0].result.seconds;
+      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s of computing`);
+      if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
+    } catch (error) {
+      if (mine === this.leaving) this.status.failed(error);
+    }
+  }
+
+  save(push = false) {
+    const { layer, target, seed, model, ...rest } = this.state;
+    remember({ ...rest, model: model === "minilm" ? "" : model, layer: layer === "last" ? "" : layer, target: target === "layer" ? "" : target, seed: seed === "0" ? "" : seed }, push);
+  }
+
+  hear(event) {
+    if (event.kind === "progress") this.status.progress(event);
+    if (event.kind === "command") this.take.say(event.command, event.python);
+    if (event.kind === "edits") { this.edits = event.words; this.draw(); }
+    if (event.kind === "words") {
+      if (this.fresh) { this.texts = [null, null]; this.fresh = false; }
+      this.texts[event.which] = event;
+      this.draw();
+      this.panel.refresh();
+    }
+  }
+
+  get tier() {
+    const first = this.texts[0];
+    return first.views[this.state.colour] ? this.state.colour : first.result.tier;
+  }
+
+  draw() {
+    if (!this.texts[0]) return;
+    const first = this.texts[0];
+    const view = first.views[this.tier];
+    this.headline.replaceChildren(...view.headline.names.flatMap((name, at) => [at ? ", " : "", h("b", {}, "“", h("bdi", {}, name), "”")]), " ", view.headline.text);
+    this.notes.replaceChildren(...first.notes.map((note) => h("p", { class: "note" }, note)));
+    this.meaning.textContent = view.meaning;
+    this.drawColours();
+    this.flows.classList.toggle("two", Boolean(this.texts[1]));
+    // Words that stay are kept, so that colours change in place and nothing jumps.
+    this.texts.forEach((text, which) => {
+      if (!text) { this.flows.children[which]?.remove(); return; }
+      const old = this.flows.children[which];
+      const same = old?.dataset.text === text.result.text && old.dataset.count === String(text.result.words.length);
+      if (!same) {
+        const made = this.flow(text, which);
+        old ? old.replaceWith(made) : this.flows.append(made);
+      }
+      this.paint(text, which);
+    });
+    const low = h("b", {}, format(view.low));
+    this.scale.replaceChildren(`${view.title} `, low, h("i", { "aria-hidden": "true" }), h("b", {}, format(view.high)));
+    this.result.hidden = false;
+    this.list();
+    this.facts.lastElementChild.replaceChildren(...Object.entries(first.facts).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))]));
+  }
+
+  drawColours() {
+    const shown = Object.keys(this.texts[0].views);
+    const now = this.tier;
+    const key = `${shown}|${now}`;
+    if (this.colours.dataset.key === key) return;
+    this.colours.dataset.key = key;
+    this.colours.replaceChildren(h("span", { class: "soft" }, "Coloured by"), ...shown.map((tier) =>
+      h("button", { type: "button", role: "radio", "aria-checked": String(tier === now), class: "chip", "data-tier": tier,
+        onclick: () => { this.state.colour = tier; this.save(); this.draw(); } }, this.texts[0].views[tier].title)));
+  }
+
+  flow(text, which) {
+    const words = [];
+    const run = text.pieces.map(([piece, place]) => {
+      if (place === null) return piece;
+      const word = h("span", { class: "w", role: "button", tabindex: words.length ? "-1" : "0", "aria-pressed": "false", "data-index": place,
+        onclick: () => this.choose(place, which), onkeydown: (event) => this.walk(event, words, which) }, piece);
+      hint(word, () => word.dataset.tip);
+      words.push(word);
+      return word;
+    });
+    return h("p", { class: "flow", dir: "auto", "data-text": text.result.text, "data-count": text.result.words.length }, run);
+  }
+
+  walk(event, words, which) {
+    const at = words.indexOf(event.currentTarget);
+    const way = getComputedStyle(event.currentTarget).direction === "rtl" ? -1 : 1;
+    const to = { ArrowRight: at + way, ArrowLeft: at - way, Home: 0, End: words.length - 1 }[event.key];
+    if (event.key === "Enter" || event.key === " ") this.choose(Number(event.currentTarget.dataset.index), which);
+    else if (words[to]) { words[at].tabIndex = -1; words[to].tabIndex = 0; words[to].focus(); } else return;
+    event.preventDefault();
+  }
+
+  paint(text, which) {
+    const view = text.views[this.tier] ?? text.views["mean-local"];
+    for (const word of this.flows.children[which].querySelectorAll(".w")) {
+      const place = Number(word.dataset.index);
+      word.style.setProperty("--share", view.shades[place].toFixed(3));
+      word.dataset.tip = view.tips[place];
+      word.setAttribute("aria-label", `${text.result.words[place].text}, ${view.title} ${view.numbers[place]}, rank ${view.ranks[place]}`);
+      word.classList.toggle("differs", this.edits[which]?.includes(place));
+      word.setAttribute("aria-pressed", String(this.panel.index === place && this.panel.which === which));
+    }
+  }
+
+  choose(place, which) {
+    const text = this.texts[which];
+    if (!text) return;
+    if (which === 0) { this.state.word = String(place); this.save(); }
+    this.panel.open(place, which);
+    this.texts.forEach((one, at) => { if (one) this.paint(one, at); });
+  }
+
+  list() {
+    if (!this.table.open || !this.texts[0]) return;
+    const text = this.texts[0];
+    const view = text.views[this.tier];
+    const order = view.shades.map((_, at) => at).sort((a, b) => rankOf(view, a) - rankOf(view, b) || a - b);
+    const tiers = Object.keys(text.views);
+    this.table.lastElementChild.replaceChildren(h("table", {},
+      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), tiers.map((tier) => h("th", { class: "num" }, text.views[tier].title)), h("th", { class: "num" }, "pieces"))),
+      h("tbody", {}, order.map((at) => h("tr", {}, h("td", { class: "num" }, view.ranks[at]), h("td", {}, h("bdi", {}, text.result.words[at].text)),
+        tiers.map((tier) => h("td", { class: "num" }, text.views[tier].numbers[at])), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
+  }
+}
+
+const rankOf = (view, at) => (view.ranks[at] === "–" ? Infinity : Number.parseInt(view.ranks[at], 10));
+const format = (value) => value.toPrecision(4);

@@ -1,0 +1,64 @@
+"""The verb `serve`: listen, say where, answer until Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+
+import uvicorn
+
+from wordsway.page.server import make_app
+from wordsway.page.settings import Settings, listening
+
+#: Seconds that open streams may take to end after Ctrl-C.
+GRACE = 1
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready."""
+
+    ready: Callable[[], None] = staticmethod(lambda: None)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.ready()
+
+
+def serve(
+    settings: Settings,
+    port: int | None,
+    *,
+    start: Callable[..., None],
+    browse: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Serve the page until it is interrupted; no process is left behind. ``start`` is what the
+    processes of the lanes run.
+    """
+    bound = listening(settings.host, port)
+    number = int(bound.getsockname()[1])
+    address = settings.address(number)
+    config = uvicorn.Config(
+        make_app(settings, number, start),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=128 * 1024,
+        limit_concurrency=512,
+        http="h11",
+        ws="none",
+    )
+    server = _Server(config)
+
+    def ready() -> None:
+        say(address)
+        if browse:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    server.ready = ready
+    server.run(sockets=[bound])

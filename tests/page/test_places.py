@@ -1,0 +1,124 @@
+"""Attention, Theory and Audit in Chromium: what is drawn, what streams in, what can be taken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+TEXT = "the film was good"
+
+
+@pytest.mark.slow
+def test_attention_before_and_after(tab, small_model, tmp_path):
+    """Sliding changes the matrix and the share; both are those of the verb."""
+    from wordsway.models.probe import Probe
+    from wordsway.probing.attract import attract
+
+    tab.goto(f"/attention?text={quote(TEXT)}&model={quote(str(small_model))}&word=1")
+    tab.wait_for_selector(".result[data-state=done]")
+    probe = Probe(str(small_model), eager=True)
+    for reach in (1.0, 2.5):
+        tab.locator("input[type=range]").fill(str(reach))
+        before, after = attract(TEXT, "1", probe, reach=reach).drawn
+        said = tab.locator(".headline").inner_text()
+        assert f"{100 * before:.1f} % of their attention before" in said
+        assert tab.locator(".share").inner_text() == f"{100 * after:.1f} %"
+    assert "reach=2.5" in tab.url
+    tab.locator("canvas").nth(1).focus()
+    tab.keyboard.press("ArrowRight")
+    assert "[CLS] looks at [CLS]: " in tab.locator(".readout").nth(1).inner_text()
+    tab.select_option("select[aria-label=Layer]", "3")
+    tab.wait_for_selector(".result[data-state=done]")
+    tab.select_option("select[aria-label=Head]", "2")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert "layer=3" in tab.url and "head=2" in tab.url
+    with tab.expect_download() as got:
+        tab.click("[data-file=json]")
+    got.value.save_as(tmp_path / "found.json")
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["reach"] == 2.5 and found["rows"] == [2]
+    assert "--attract 1 --reach 2.5" in tab.locator(".code code").first.text_content()
+
+
+@pytest.mark.slow
+def test_theory_draws_itself_and_is_kept(tab):
+    """Cells become points; a second visit measures nothing."""
+    from wordsway.experiments.cells import Cell
+    from wordsway.experiments.request import Request
+
+    tab.goto("/theory?maps=rf,raf&n=3,5,8&d=6&trials=1")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert "6 of them measured now" in tab.locator(".status").inner_text()
+    assert tab.locator(".plotted circle").count() == 6
+    assert tab.locator(".plotted .band").count() == 2
+    assert tab.locator(".claims tbody tr").count() == 2
+    tab.locator("details.all summary").first.click()
+    rows = tab.locator("details.all tbody tr").all_inner_texts()
+    first = Cell(Request("rf", 3, 6), 0).run()
+    assert f"{first['lower']:#.4g}" in rows[0] and f"{first['upper']:#.4g}" in rows[0]
+    tab.reload()
+    tab.wait_for_selector(".result[data-state=done]")
+    assert "all 6 cells were kept from before" in tab.locator(".status").inner_text()
+    for ending in ("json", "csv", "svg"):
+        with tab.expect_download() as got:
+            tab.click(f"[data-file={ending}]")
+        assert got.value.suggested_filename == f"theory.{ending}"
+    for box in tab.locator("[data-map]:checked").all():
+        box.uncheck()
+    tab.click("button[type=submit]")
+    assert "tick at least one" in tab.locator("[role=alert]").first.inner_text()
+
+
+@pytest.mark.slow
+def test_theory_refuses_what_takes_too_long(client):
+    huge = client.ask("/api/theory", maps=[{"map": "drf"}], n=[512], d=1024)
+    assert huge.status == 400 and "smaller n or d" in huge.json["error"]["message"]
+    unknown = client.ask("/api/theory", maps=[{"map": "nothing"}], n=[4], d=4)
+    assert unknown.status == 400 and "a map among" in unknown.json["error"]["message"]
+
+
+@pytest.mark.slow
+def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
+    tab.goto("/audit")
+    tab.wait_for_selector("html[data-ready=audit]")
+    for box in tab.locator("[data-model]:checked").all():
+        box.uncheck()
+    tab.check(f"[data-model='{small_model}']")
+    tab.check("[data-kind=negation]")
+    tab.fill("[aria-label='Texts per kind']", "4")
+    tab.fill("[aria-label=Folder]", "tried/first")
+    tab.click("button[type=submit]")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert "negation" in tab.locator("table").inner_text()
+    tab.goto("/audit?folder=tried/first")
+    tab.wait_for_selector(".result[data-state=done]")
+    with tab.expect_download() as got:
+        tab.click("[data-file=json]")
+    got.value.save_as(tmp_path / "audit.json")
+    found = json.loads((tmp_path / "audit.json").read_text())
+    score = found["models"][0]["kinds"][0]
+    assert f"{score['auc']:.3f}" in tab.locator("table").inner_text()
+    assert tab.locator(".folders .chip[aria-current]").inner_text() == "tried/first"
+
+
+@pytest.mark.parametrize(
+    "folder", ["..", "../x", "/etc", "a/../../b", "a//b", ".hidden", "a/b/c/d", "ä", "a\n"]
+)
+def test_no_folder_outside_of_the_root(client, folder):
+    for path in ("/api/audit", "/api/audit/start"):
+        more = {"models": ["minilm"]} if path.endswith("start") else {}
+        assert 400 <= client.ask(path, folder=folder, **more).status < 500
+
+
+def test_links_do_not_lead_out_of_the_root(tmp_path):
+    from wordsway.errors import InputError
+    from wordsway.page.auditing import folders, inside
+
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "way").symlink_to(Path("/etc"))
+    with pytest.raises(InputError):
+        inside(tmp_path / "root", "way")
+    assert folders(tmp_path / "root") == []
