@@ -6,7 +6,6 @@ import contextlib
 import io
 import math
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from wordsway.page.playground import instance, playground
 from wordsway.page.playground.draws import TEXT, normals, threefry
 from wordsway.page.playground.instance import SCORES
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 #: n, d, temperature, seed: usual, largest, a single word, more words than dimensions, saturated,
 #: hot, and a saturated text of which every row already looks at one word.
 STATES = [
@@ -35,18 +33,6 @@ STATES = [
     (20, 16, 20.0, 7),
     (64, 2, 0.05, 4_294_967_295),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip("no Chromium here: install one (Debian: apt install chromium)")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
