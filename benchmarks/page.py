@@ -52,7 +52,21 @@ def bad_requests(count: int, port: int, seed: int = 0) -> Iterator[Bad]:
         "/api/audit/start": {"folder": "x", "models": ["minilm"]},
         "/api/file": {"ending": "json", "words": {"text": "a"}},
     }
-    strange = [None, True, -1, 1.5, "", [], {}, [[]], {"a": 1}, 10**30, "\ud800", "x" * 9000, -0.0]
+    strange: list[Any] = [
+        None,
+        True,
+        -1,
+        1.5,
+        "",
+        [],
+        {},
+        [[]],
+        {"a": 1},
+        10**30,
+        "\ud800",
+        "x" * 9000,
+        -0.0,
+    ]
     outside = ["..", "%2e%2e", "..%2f", "%00", "etc/passwd", "\\", "....//", "%ff", "~", "a" * 3000]
     for _ in range(count):
         path = noise.choice(list(good))

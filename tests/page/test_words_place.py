@@ -99,7 +99,7 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     opened(tab, small_model)
     tab.click(".w[data-index='3']")
     tab.wait_for_selector(".swaps li")
-    one = words(TEXT, str(small_model), tiers=["curve"], only=[3]).words[0]
+    one = words(TEXT, str(small_model), tiers=["curve"], word=[3]).words[0]
     said = tab.locator(".chosen").inner_text()
     assert "“good”, word 3" in said
     last = one.curve[-1]

@@ -91,7 +91,7 @@ def inside(root: Path, name: str) -> Path:
 
 def folders(root: Path) -> list[dict[str, Any]]:
     """Folders below the root that hold an audit."""
-    found = []
+    found: list[dict[str, Any]] = []
     for depth in range(1, DEPTH + 1):
         for path in root.glob("/".join(["*"] * depth) + "/audit.json"):
             name = path.parent.relative_to(root).as_posix()

@@ -197,8 +197,9 @@ def claims(found: list[dict[str, Any]]) -> list[dict[str, str]]:
         if not one["references"]:
             claim = "no claim of the paper's" if slope is not None else "–"
         if slope is not None and one["references"]:
-            holds = slope.value >= FLAT if stays else slope.value <= FALLING
-            verdict = "agrees" if holds else "disagrees"
+            holds = slope.low >= FALLING and slope.value >= FLAT if stays else slope.high < FLAT
+            fails = slope.high < FLAT if stays else slope.low >= FLAT
+            verdict = "agrees" if holds else "disagrees" if fails else "not determined"
         sure = [
             (low, top)
             for low, top in zip(one["mean"], one["upper"], strict=True)

@@ -105,7 +105,7 @@ def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator
     found = words(text, probe, tiers=["mean-local"], progress=desk.progress, **how)
     yield _coloured(found)
     for tier, only in _tiers(probe, found, ask):
-        more = words(text, probe, tiers=[tier], only=only, progress=desk.progress, **how)
+        more = words(text, probe, tiers=[tier], word=only, progress=desk.progress, **how)
         found = joined(found, more, tier)
         yield _coloured(found)
 
@@ -204,7 +204,7 @@ def word_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
             ask["text"],
             probe,
             tiers=["curve"],
-            only=[ask["index"]],
+            word=[ask["index"]],
             progress=desk.progress,
             **_how(ask),
         )

@@ -28,7 +28,7 @@ class Place {
   build(known, models) {
     this.known = known;
     this.folders = h("div", { class: "folders" });
-    this.folder = h("input", { "aria-label": "Folder", value: this.state.folder ?? "audit-new", size: 14, pattern: "[A-Za-z0-9][A-Za-z0-9._/-]*", required: true });
+    this.folder = h("input", { "aria-label": "Folder", value: this.state.folder ?? "audit-new", size: 14, pattern: "[A-Za-z0-9][A-Za-z0-9._\\/\\-]*", required: true });
     this.models = h("div", { class: "checks", role: "group", "aria-label": "Models" }, models.filter((one) => one.here).map((one, at) => h("label", {}, h("input", { type: "checkbox", value: one.name, checked: at === 0, "data-model": one.name }), h("bdi", {}, one.name.split("/").at(-1)))));
     this.kinds = h("div", { class: "checks", role: "group", "aria-label": "Kinds of edits" }, known.kinds.map((one) => h("label", { title: one.about }, h("input", { type: "checkbox", value: one.name, "data-kind": one.name }), one.name)));
     this.data = h("select", { "aria-label": "Sentences" }, Object.entries(DATA).map(([value, name]) => option(value, name, "everyday")));
