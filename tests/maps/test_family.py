@@ -160,7 +160,7 @@ def test_given_weights_reproduce_the_drawn_map() -> None:
 
 def test_presets_are_maps_of_the_family() -> None:
     X = text(6, 8, 0)
-    same = {
+    same: dict[str, dict[str, Any]] = {
         "sink": {"scores": "sink"},
         "multi-head": {"heads": 8},
         "linear-attention": {"scores": "linear-attention"},

@@ -220,10 +220,17 @@ def test_the_comparison_and_the_chart_are_pythons(tab):
 
 
 def test_python_refuses_what_the_page_has_not():
-    sizes = [{"n": 65}, {"n": 0}, {"d": 1}, {"seed": -1}, {"n": 2.5}, {"temperature": 0.01}]
+    sizes: list[dict[str, Any]] = [
+        {"n": 65},
+        {"n": 0},
+        {"d": 1},
+        {"seed": -1},
+        {"n": 2.5},
+        {"temperature": 0.01},
+    ]
     for wrong in sizes:
         with pytest.raises(InputError):
-            instance(**{"n": 4, "d": 4, **wrong})  # type: ignore[arg-type]
+            instance(**({"n": 4, "d": 4} | wrong))
     with pytest.raises(InputError, match="softmax"):
         instance(4, 4, scores="soft")
 

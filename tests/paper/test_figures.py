@@ -107,7 +107,7 @@ def zoo(power: float, noise: float = 0.01) -> pandas.DataFrame:
                 value = 3 * n**power * (1 + noise * (-1) ** trial * n / 256)
                 point = {"map": ingredient.map, "data": "gaussian", "d": 256, "n": n}
                 ends = {"trial": trial, "lower": value, "upper": 1.5 * value}
-                rows.append(point | dict.fromkeys(OPTIONS) | ingredient.options | ends)
+                rows.append(point | dict.fromkeys(OPTIONS) | dict(ingredient.options) | ends)
     return pandas.DataFrame(rows)
 
 

@@ -58,6 +58,6 @@ def told_of(words: Words) -> dict[str, Any]:
                 "noise": list(word.noise or ()),
             }
         )
-    told = headline(words)
-    names = ", ".join(f"“{name}”" for name, _ in told.names)
-    return {"text": words.text, "title": f"{names} {told.text}".strip(), "words": items}
+    heading = headline(words)
+    names = ", ".join(f"“{name}”" for name, _ in heading.names)
+    return {"text": words.text, "title": f"{names} {heading.text}".strip(), "words": items}

@@ -220,10 +220,10 @@ def check_choices(
             scores,
             "subtracting distances means something to exponentials only: choose rope instead",
         )
-    for needs, name, value in (("window", "window", window), ("padding", "visible", visible)):
-        if (mask == needs) != (value is not None) or (value is not None and value < 1):
+    for needs, name, size in (("window", "window", window), ("padding", "visible", visible)):
+        if (mask == needs) != (size is not None) or (size is not None and size < 1):
             raise InputError(
                 f'{name} ≥ 1 with mask="{needs}", and only there',
-                f"{name}={value} with mask={mask!r}",
+                f"{name}={size} with mask={mask!r}",
                 f"pass both, for example mask={needs!r}, {name}=8",
             )

@@ -9,6 +9,7 @@ identity).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -32,7 +33,7 @@ class Projections:
 
     def to(self, like: torch.Tensor) -> Projections:
         """The same in another precision or place."""
-        changed = {
+        changed: dict[str, Any] = {
             name: value.to(like)
             for name, value in vars(self).items()
             if isinstance(value, torch.Tensor)
