@@ -12,11 +12,11 @@ import torch
 
 import wordsway as ws
 from pages import HARMFUL, Page
+from wordsway.maps.change import Change
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS
 from wordsway.render.numbers import number
-from wordsway.sensitivity import Change
 
 MAPS = {
     "rf": lambda n, d, seed: ws.RF(n, d, seed=seed),

@@ -5,10 +5,9 @@ S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,8 +15,8 @@ from wordsway.errors import WordswayError
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
-from wordsway.optimize import Objective, Plan, maximise, maximise_ranked
-from wordsway.optimize.objective import Plane
+from wordsway.maps.change import Change
+from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
 from wordsway.progress import Progress, silent, stretch_of
 from wordsway.result import SequenceResult, fields_of, versions
@@ -125,44 +124,6 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
             f"Sensitivity(lower={self.lower:.4g}, upper={upper}, position={self.position}, "
             f"status={self.status!r})"
         )
-
-
-@final
-class Change(Objective):
-    """S²(i, Δ) of a map's view over ‖Δ‖ ≤ radius: one problem per row i."""
-
-    def __init__(self, view: View, radius: float) -> None:
-        self.view = view
-        self.reach = radius
-        self.dimension = view.X.shape[1]
-        self.dtype = view.X.dtype
-        self.device = view.X.device
-        self.bytes_per_point = view.bytes_per_point
-        self.bytes_kept = view.bytes_kept
-
-    def radius(self, which: torch.Tensor) -> torch.Tensor:
-        return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
-
-    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        return self.view.change(which, x)
-
-    def value_and_gradient(
-        self, which: torch.Tensor, x: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.view.change_and_gradient(which, x)
-
-    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
-        return self.view.plane(which, a, b) or super().plane(which, a, b)
-
-    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        return self.view.suggest(problem, count, self.reach, noise)
-
-    def landmark(self, problem: int) -> torch.Tensor:
-        """−x_i, where the row is erased and a map that does not see lengths can point anywhere."""
-        return -self.view.X[problem]
-
-    def describe(self, value: float) -> str:
-        return f"best S {math.sqrt(max(0.0, value)):.4g}"
 
 
 def sensitivity(
