@@ -74,7 +74,8 @@ def renamed(**names: str) -> Callable[[Callable[Options, Answer]], Callable[Opti
 
     >>> @renamed(colour="color")
     ... def paint(color): return color
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     paint(colour="red")
     'red'
     """

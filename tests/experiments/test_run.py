@@ -286,7 +286,7 @@ def family(process: subprocess.Popen[str], most: float = 120) -> list[psutil.Pro
     return []
 
 
-LONG = "[[grid]]\nmap = 'rf'\nn = 100\nd = 128\npositions = 'all'\ntrials = 4"
+LONG = "[[grid]]\nmap = 'rf'\nn = 100\nd = 128\npositions = 'all'\ntrials = 40"
 
 
 @pytest.mark.slow

@@ -98,9 +98,10 @@ def test_a_measurement_of_version_0_1_0_is_read_again(
     here = data.present("minilm")
     assert here is not None
     payload = attract(figure.text, token=figure.row, head=figure.head, seed=0).to_dict()
-    plain = ["3.4", "attracted", [figure.text], figure.row, figure.head, "minilm", here.digest]
+    plain = ["3.4", "attracted", [figure.text], figure.row, figure.head + 1, "minilm", here.digest]
     key = hashlib.sha256(json.dumps([*plain, 0, 1]).encode()).hexdigest()
-    (tmp_path / "3.4.json").write_text(json.dumps(payload | {"key": key}))
+    former = payload | {"key": key, "head": figure.head + 1}  # heads counted from 1
+    (tmp_path / "3.4.json").write_text(json.dumps(former))
     monkeypatch.setattr(ProbeJob, "run", lambda _: pytest.fail("measured again"))
     assert run(["reproduce", "3.4", "--out", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["before"] == 1

@@ -54,8 +54,6 @@ def run_batch(
 
     given = {name: value for name, value in how.items() if value is not None}
     folder = out or OUT
-    if not as_json and not forecast:
-        typer.echo(f"texts and tables go to {folder}; the same command goes on where it was")
     with progress_line(f"reading {data}") as progress:
         texts = corpus_texts(
             data, limit=limit, options=options, seed=how["seed"], progress=progress

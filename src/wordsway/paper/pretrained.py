@@ -73,8 +73,12 @@ class ModelFigure(Figure[Data]):
                 return []
             key = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
             if isinstance(payload, dict) and payload.pop("key", None) == key:
-                return [Record(job.content, payload, {})]
+                return [Record(job.content, self.renewed(payload), {})]
         return []
+
+    def renewed(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """What version 0.1.0 measured, as it is written today."""
+        return payload
 
     def finding(self, claim: str, result: Any, measured: str, holds: bool) -> list[Finding]:
         where = str(result.model["name"])
@@ -208,6 +212,9 @@ class AttractedAttention(ModelFigure[Attracted]):
     @property
     def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
         return "attracted", (self.text,), self.row, self.head + 1
+
+    def renewed(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return payload | {"head": self.head}  # heads counted from 1
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text": self.text, "row": self.row, "head": self.head, "seed": seed}

@@ -21,6 +21,8 @@ DUAL_TENSORS, FIRST_PASSES, LATER_PASSES = 12, 60, 12
 PER_ENTRY = 40
 #: n×n tensors of a layer in double precision, and those of a search in single precision beside it.
 SQUARES, SQUARES_SINGLE = 9, 5
+#: n×n tensors of the price of fourth powers, which is asked for where n > d/2.
+QUARTIC_SQUARES = 8
 
 
 def attention_cost(
@@ -63,6 +65,7 @@ def attention_cost(
             work += passes * entries * PER_ENTRY
             work += 2 * rows * (n + d) * min(n, d) ** 2 * 4  # operator norms
             held += 8 * entries * DUAL_TENSORS
+            held += 8 * n * n * QUARTIC_SQUARES * (2 * n > d)
         return Cost(min(points, memory) + held, work)
 
     return cost

@@ -35,8 +35,8 @@ VECTORS, STEPS = 6, 24
 def quartic_price(A: torch.Tensor) -> float:
     """A number B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴ for all u, or +∞ where there are too many rows.
 
-    >>> round(quartic_price(torch.eye(3, dtype=torch.float64)), 6)
-    1.0
+    >>> 1.0 <= quartic_price(torch.eye(3, dtype=torch.float64)) <= 1.02
+    True
     """
     n, d = A.shape
     if not 1 <= n <= MOST_ROWS:

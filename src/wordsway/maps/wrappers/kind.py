@@ -105,7 +105,7 @@ def block_cost(attention: MapKind, plan_for: Callable[[int, int], Plan]) -> Call
         ]
         points = sum(count * some.total for some, count in found)
         at_once = max(count * some.at_once for some, count in found)
-        held = min(memory, at_once * 16 * n * (3 * d + width))
+        held = min(memory, at_once * 40 * n * (3 * d + width))
         return Cost(inner.bytes + held + 16 * d * width, inner.work + 12 * points * n * d * width)
 
     return cost
