@@ -114,6 +114,7 @@ def test_the_search_never_goes_down(solver):
     assert (state.value > first.value * 1.05).any()
 
 
+@pytest.mark.slow
 def test_all_positions_within_a_small_memory_budget_give_the_same_result():
     X, phi = ws.Sample.gaussian(10, 8, 0), ws.RAF(8, 1)
     large = ws.sensitivity(phi, X, seed=1)

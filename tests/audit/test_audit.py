@@ -171,6 +171,7 @@ def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
     assert run([*base, "--fail-under", "negation"]) == 2
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_used_are_told(model: str, tmp_path: Path, capsys: Any) -> None:
     huge = "word " * 2_000_000
     german, japanese = "Das ist kein guter Film.", "これは良い映画です。"
@@ -196,6 +197,7 @@ def test_rows_that_cannot_be_used_are_told(model: str, tmp_path: Path, capsys: A
         assert "expected" in error and "got" in error
 
 
+@pytest.mark.slow
 def test_pairs_without_a_partner_are_told(model: str, tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text(

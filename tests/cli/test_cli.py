@@ -438,6 +438,7 @@ def test_measure_on_a_file(capsys, tmp_path):
     assert "reviews.csv:" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -62,6 +62,7 @@ def test_fetched_once_and_only_what_is_named(room):
     assert seen[-1] == (1000, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "harm",
     [

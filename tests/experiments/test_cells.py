@@ -215,6 +215,7 @@ def test_contents_have_one_spelling() -> None:
         canonical({"a": float("nan")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
 def test_learning_cells_share_work_and_give_what_they_give_alone(name: str) -> None:
     """Numbers of training texts, updates and losses in any order, after each other or in a fresh

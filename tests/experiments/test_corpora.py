@@ -223,6 +223,7 @@ def test_a_cell_gives_what_words_gives(probe, model, at):
         json.dumps(outputs, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsys):
     """--tier, --target, --draws and --passes reach every text; mean local is always there."""
     how = ["--tier", "real-words", "--target", "cosine", "--draws", "3", "--passes", "4"]

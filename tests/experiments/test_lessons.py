@@ -133,6 +133,7 @@ def test_lessons_on_gaussian_texts_and_reviews(capsys):
     assert "10 training texts" in shown and "(imdb)" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -124,6 +124,7 @@ def test_jobs_that_share_work_follow_each_other() -> None:
         assert waiting[number].together != first.last
 
 
+@pytest.mark.slow
 def test_errors_of_jobs_are_one_line() -> None:
     broken = work(cell("raf", 5, 400, data="imdb"), Agreement().for_job(cell("raf", 5, 4)))
     assert broken.outputs is None and broken.error is not None

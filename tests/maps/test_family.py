@@ -132,6 +132,7 @@ def test_readouts_and_their_gradients_equal_the_definition(scores: str) -> None:
                 assert error <= 1e-8 * (float(slope.norm()) + size)
 
 
+@pytest.mark.slow
 def test_a_search_finds_what_an_incremental_view_shows() -> None:
     """Attained values are those of the definition, in single precision searches, too."""
     X = ws.Sample.gaussian(6, 8, 0)

@@ -173,6 +173,7 @@ def test_single_precision_batches_and_factors(wrapper: str) -> None:
     assert torch.allclose(both[1], phi(X.replaced(0, delta[3])), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_wrapped_maps_are_searched_and_learned_from(wrapper: str) -> None:
     d = 5

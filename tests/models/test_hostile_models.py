@@ -62,6 +62,7 @@ def rename(old: str, new: str) -> Callable[[dict[str, torch.Tensor]], None]:
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
 def test_a_missing_weight_is_refused_by_name(tmp_path: Path, architecture: str) -> None:
     """One weight of the last layer gone, in every architecture."""

@@ -86,6 +86,7 @@ def test_every_layer_of_minilm_equals_transformers(reviews):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
 def test_every_architecture_stops_at_the_right_layer(tmp_path, architecture):
     """Layers are found by what flows through them, not by a list of architectures; shared layers

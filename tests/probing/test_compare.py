@@ -292,6 +292,7 @@ def shown(found):
     return file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_prompts(models, text, capsys):
     """They are read as they are, and drive neither the terminal nor the JSON."""

@@ -296,6 +296,7 @@ def test_screening_finds_what_an_exhaustive_search_finds(minilm, monkeypatch):
         )
 
 
+@pytest.mark.slow
 def test_candidates_of_the_vocabulary(minilm, folders):
     prepared = minilm.read("Good films rarely fail")
     found = candidates(minilm, prepared, prepared.word("Good"))
@@ -478,6 +479,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
     page = tmp_path / "page.html"

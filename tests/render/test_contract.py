@@ -127,6 +127,7 @@ def test_files_hold_the_same_numbers(kind: type[Result], tmp_path: Path) -> None
 # Hostile text is harmless
 
 
+@pytest.mark.slow
 @KINDS
 @EACH_TEXT
 @pytest.mark.parametrize("width", [80, 120])
