@@ -35,7 +35,13 @@ def table(folder: Path) -> bytes:
 def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "wordsway", "sweep", str(study), "--out", str(out), *options]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Whoever runs the tests in the background may have left Ctrl-C ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
