@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from wordsway.audit.sentences import packaged
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
 from wordsway.paper.long_text import LONG_TEXT
@@ -65,6 +66,12 @@ def run(case: str, count: int = TEXTS) -> dict[str, Any]:
 def texts_of(probe: Probe, count: int, tokens: int, seed: int = 0) -> list[str]:
     """The beginnings of IMDb reviews."""
     return [probe.cut(text.text, tokens) for text in draw(corpus("imdb"), count, seed)]
+
+
+def sentences_of(count: int) -> list[str]:
+    """Sentences of the package, spread over everyday life, medicine and law."""
+    every = [text for _, text in packaged()]
+    return [every[at * len(every) // count] for at in range(count)]
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:

@@ -31,6 +31,7 @@ ROOMS = (
     "format",
     "seeds",
     "vectors",
+    "light",
     "runtime",
     "atomic",
     "progress",

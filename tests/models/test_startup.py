@@ -25,7 +25,8 @@ for folder in sys.argv[3:]:
     layers = Layers(locate(folder))
     with torch.no_grad():
         found[folder] = layers.every(layers.words(torch.arange(4, 13)[None]))
-names = ("torch._dynamo", "torch.distributed.tensor", "scipy", "sympy")
+names = ("torch._dynamo", "torch.distributed.tensor", "scipy", "sympy", "accelerate")
+names += ("torch._prims", "jinja2", "PIL")
 extras = [name for name in names if name in sys.modules]
 torch.save(found, sys.argv[2])
 print(",".join(extras) or "none")
@@ -34,10 +35,16 @@ try:
     Layers(locate(sys.argv[2] + "-broken"))
 except WordswayError as error:
     print("lacks weights" in str(error))
+from wordsway import light
+light.import_meta_kernels()
+import torch._meta_registrations as meta
+print(torch.randn(3, 4, device="meta").softmax(0).shape, hasattr(meta, "meta_index_Tensor"))
+print(torch.randn(2, generator=torch.Generator().manual_seed(3)).tolist())
 import torch._dynamo, torch.distributed.tensor
 print(torch._dynamo.disable.__module__, torch.distributed.is_available())
 import transformers
-print(len(dir(transformers)), transformers.BertModel.__module__)
+models = [name for name in dir(transformers) if name.endswith(("Model", "LM", "Config"))]
+print(len(models), transformers.BertModel.__module__)
 twin = load(locate(sys.argv[3]), Loading(twin=1))
 print(float(twin.get_input_embeddings().weight.double().sum()))
 model = load(locate(sys.argv[3]), Loading("causal"))
@@ -76,8 +83,32 @@ def test_own_processes_leave_out_what_is_not_needed_and_compute_the_same(tmp_pat
     assert "torch._dynamo" in lines["shared"][0], "there would be nothing to leave out"
     assert lines["own"][1:] == lines["shared"][1:]
     assert lines["own"][1] == "True", "memory that was not initialised is never taken for weights"
-    assert lines["own"][2].startswith("torch._dynamo.")
+    assert lines["own"][2].endswith("True") and lines["own"][4].startswith("torch._dynamo.")
     own, shared = (torch.load(tmp_path / mode) for mode in ("own", "shared"))
     for folder in own:
         for one, two in zip(own[folder], shared[folder], strict=True):
             assert torch.equal(one, two), folder
+
+
+ASKED = """
+from wordsway import runtime
+runtime.own_process()
+import os, sys, torch
+print("torch._prims" in sys.modules, os.environ["OMP_WAIT_POLICY"])
+from torch._meta_registrations import meta_index_Tensor
+import torch._meta_registrations as meta
+print("torch._prims" in sys.modules, meta.meta_index_Tensor is meta_index_Tensor)
+try:
+    meta.nothing_of_this_name
+except AttributeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_what_was_left_for_later_comes_when_it_is_asked_for() -> None:
+    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "False passive", "torch came without"
+    assert lines[1] == "True True"
+    assert "nothing_of_this_name" in lines[2]

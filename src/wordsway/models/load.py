@@ -12,6 +12,7 @@ import torch
 
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.format import format_bytes
+from wordsway.light import import_meta_kernels
 from wordsway.models.files import ModelFiles
 from wordsway.models.startup import (
     import_transformers,
@@ -70,6 +71,8 @@ def load(files: ModelFiles, options: Loading | None = None) -> Any:
     folder = files.verified()
     missing: set[str] = set()
     try:
+        if options.twin is not None or options.remote_code:
+            import_meta_kernels()
         with quiet(), without_compiler():
             config = _config(folder, options)
             if options.twin is not None:

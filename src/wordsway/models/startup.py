@@ -211,26 +211,30 @@ def without_meta_device() -> Iterator[None]:
         model.get_init_context = original
 
 
+#: Packages that transformers imports where they are installed, and that no forward pass needs.
+_EXTRAS = ("scipy", "accelerate", "jinja2", "PIL")
+
+
 @contextlib.contextmanager
 def _without_extras() -> Iterator[None]:
-    """While the body imports transformers: no distributed tensors, no scipy, no table of the
-    installed distributions.
+    """While the body imports transformers: no distributed tensors, none of its optional packages,
+    no table of the installed distributions.
 
-    transformers remembers that there are none; torch and scipy are as they were afterwards.
+    transformers remembers that there are none; torch and the packages are as they were afterwards.
     """
     import torch
 
     available = torch.distributed.is_available
     distributions = importlib.metadata.packages_distributions
-    hide_scipy = "scipy" not in sys.modules
+    hidden = [name for name in _EXTRAS if name not in sys.modules]
     try:
         torch.distributed.is_available = lambda: False
         importlib.metadata.packages_distributions = dict
-        if hide_scipy:
-            sys.modules["scipy"] = None  # type: ignore[assignment]
+        for name in hidden:
+            sys.modules[name] = None  # type: ignore[assignment]
         yield
     finally:
         torch.distributed.is_available = available
         importlib.metadata.packages_distributions = distributions
-        if hide_scipy:
-            del sys.modules["scipy"]
+        for name in hidden:
+            del sys.modules[name]
