@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
 from tools.architecture import PICTURE, draw
-from tools.imports import PACKAGE, ROOMS, ROOT
+from tools.imports import PACKAGE, ROOMS, ROOT, syntax
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 STEP = re.compile(r"^\d+\. `([\w/]+\.py)` · `([\w.]+)`: ", flags=re.MULTILINE)
@@ -27,10 +28,10 @@ def walks() -> dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
     return found
 
 
-def names_of(source: str) -> set[str]:
+def names_of(path: Path) -> set[str]:
     """Functions, classes, methods and constants of a module, methods as Class.method."""
     found = set()
-    for node in ast.parse(source).body:
+    for node in syntax(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
@@ -64,7 +65,7 @@ def test_a_walk_names_what_exists(verb: str):
     down, back = walks()[verb]
     assert len(down) >= 4 and len(back) >= 2
     for path, name in [*down, *back]:
-        assert name in names_of((PACKAGE / path).read_text()), f"{path} has no {name}"
+        assert name in names_of(PACKAGE / path), f"{path} has no {name}"
 
 
 @pytest.mark.parametrize("verb", walks())

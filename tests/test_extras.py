@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tools.dist import REMEDIES, ROOT, WORKS, attempt
+from tools.imports import name_called, syntax
 
 PACKAGE = ROOT / "src" / "wordsway"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -44,7 +45,7 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
             guarded = {
                 str(argument.value)
                 for call in ast.walk(node)
-                if isinstance(call, ast.Call) and ast.unparse(call.func) == "needs"
+                if isinstance(call, ast.Call) and name_called(call) == "needs"
                 for argument in call.args[1:]
                 if isinstance(argument, ast.Constant)
             }
@@ -74,7 +75,7 @@ def test_every_import_of_an_extra_stands_behind_needs():
     seen = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         place = str(path.relative_to(PACKAGE))
-        for library, guarded in runs(ast.parse(path.read_text())):
+        for library, guarded in runs(syntax(path)):
             if library not in libraries:
                 continue
             seen.add(library)
@@ -86,8 +87,8 @@ def test_every_import_of_an_extra_stands_behind_needs():
 def test_needs_names_an_extra_that_brings_the_library():
     count = 0
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "needs":
+        for node in ast.walk(syntax(path)):
+            if isinstance(node, ast.Call) and name_called(node) == "needs":
                 extra, *wanted = (getattr(argument, "value", None) for argument in node.args)
                 for library in wanted:
                     if isinstance(library, str):

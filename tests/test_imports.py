@@ -20,6 +20,7 @@ from tools.imports import (
     imports_of_source,
     modules,
     room_of,
+    syntax,
     upward,
 )
 
@@ -124,7 +125,7 @@ def test_heavy_libraries_live_in_one_room_each():
     }
     for path in sorted(PACKAGE.rglob("*.py")):
         room = path.relative_to(PACKAGE).parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax(path)):
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

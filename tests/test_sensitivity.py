@@ -202,6 +202,7 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
     assert "10 more rows" in printed
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_same_numbers_and_runs_nothing():
     X = ws.Sample(
         torch.randn(30, 4, generator=torch.Generator().manual_seed(0)),

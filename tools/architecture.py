@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from tools.imports import FRONT, ROOMS, ROOT, imports, modules, room_of
+from tools.imports import FRONT, ROOMS, ROOT, imports, modules, room_of, syntax
 
 PICTURE = ROOT / "docs" / "architecture.svg"
 
@@ -61,7 +61,7 @@ def flows() -> dict[tuple[str, str], Counter[str]]:
         if here not in FRONT and here != there:
             found.setdefault((here, there), Counter())
     for module, path in modules().items():
-        for target, name in _imported_names(ast.parse(path.read_text())):
+        for target, name in _imported_names(syntax(path)):
             pair = room_of(module), room_of(target)
             if pair in found and not name.startswith("_"):
                 found[pair][name] += 1
@@ -79,8 +79,10 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 elif (node.module or "").startswith("wordsway."):
                     yield node.module or "", alias.name
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in whole:
-            yield f"wordsway.{ast.unparse(node.value)}", node.attr
+        if isinstance(node, ast.Attribute):
+            module = getattr(node.value, "id", None)
+            if module in whole:
+                yield f"wordsway.{module}", node.attr
 
 
 def levels(below: dict[str, set[str]]) -> dict[str, int]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -98,14 +99,30 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def syntax(path: Path) -> ast.Module:
+    """The syntax tree of a file of the package, read once in a process."""
+    return ast.parse(path.read_text())
+
+
+def name_called(call: ast.Call) -> str:
+    """What is called: the last part of a dotted name, or nothing where it is computed.
+
+    >>> name_called(ast.parse("importlib.import_module('x')").body[0].value)
+    'import_module'
+    """
+    return getattr(call.func, "id", "") or getattr(call.func, "attr", "")
+
+
+@cache
 def imports() -> list[Import]:
     """Every import of one module of the package by another."""
     known = modules()
     return [
         found
         for name, path in known.items()
-        for found in imports_of_source(
-            path.read_text(), name, known, is_package=path.name == "__init__.py"
+        for found in imports_of_tree(
+            syntax(path), name, known, is_package=path.name == "__init__.py"
         )
     ]
 
@@ -118,11 +135,18 @@ def imports_of_source(
     ``from wordsway.a import b`` means the module ``wordsway.a.b`` where that is ``known`` as one,
     else the module ``wordsway.a``.
     """
+    return imports_of_tree(ast.parse(source), name, known, is_package)
+
+
+def imports_of_tree(
+    tree: ast.Module, name: str, known: Iterable[str] = (), is_package: bool = False
+) -> list[Import]:
+    """The same of a module's syntax tree."""
     package = name if is_package else name.rpartition(".")[0]
     names = set(known)
     return [
         Import(name, target, kind, getattr(node, "lineno", 0))
-        for node, kind in _walk(ast.parse(source), "module")
+        for node, kind in _walk(tree, "module")
         for target in _targets(node, package, names)
         if target == "wordsway" or target.startswith("wordsway.")
     ]
@@ -156,7 +180,7 @@ def _targets(node: ast.AST, package: str, known: set[str]) -> Iterator[str]:
         for alias in node.names:
             inside = f"{base}.{alias.name}"
             yield inside if inside in known else base
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+    elif isinstance(node, ast.Call) and name_called(node) == "import_module":
         # A computed name says at least that something of the package is meant.
         first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str):

@@ -90,6 +90,7 @@ def test_a_job_is_its_content(model: str) -> None:
         replace(job, model_sha256="0" * 64).run()
 
 
+@pytest.mark.slow
 def test_a_text_has_the_same_numbers_beside_any_other(model: str) -> None:
     cases = collect(TEXTS).cases * 10
     jobs = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 1, 0)

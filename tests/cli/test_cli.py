@@ -89,6 +89,7 @@ def test_json_is_one_document_with_the_promised_fields(name, capsys):
     assert only_progress(err)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_a_trial_can_be_made_again(capsys):
     import wordsway as ws
 
@@ -108,6 +109,7 @@ def test_the_same_seed_gives_the_same_numbers_and_a_trial_can_be_made_again(caps
     assert again.lower == trial["lower"]
 
 
+@pytest.mark.slow
 def test_real_text_moves_its_first_word(tmp_path, capsys):
     """Row 0 of a real text is [CLS]: by default its first word moves, and the row is told."""
     texts = tmp_path / "texts.csv"

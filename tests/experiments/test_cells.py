@@ -119,6 +119,7 @@ def test_the_content_of_version_0_1_0() -> None:
     assert (learning.content["train"], learning.content["penalty"]) == (9, 0.1)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_other_cells_or_threads() -> None:
     job = cell("raf", 9, 8, 1, positions="all")
     first = job.run()
@@ -172,6 +173,7 @@ def test_a_wrong_learning_part(learning: dict, said: str) -> None:
         LearningOptions(**learning)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MAPS))
 def test_measure_keeps_the_witness_and_every_row(name: str) -> None:
     """Δ attains ``lower`` on the map and the text that the seeds make again; rows have ends."""

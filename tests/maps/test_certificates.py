@@ -170,6 +170,7 @@ def test_certificates_are_tight_at_the_papers_sizes(name, n, d, limit):
         assert s.lower <= s.upper <= limit * s.lower
 
 
+@pytest.mark.slow
 def test_the_attention_dual_bounds_any_delta_we_can_think_of():
     """Random Δ, attracting Δ, erased words: at n = 20, d = 10 none exceeds the certificate, for all
     words.

@@ -78,6 +78,7 @@ def test_every_kind_of_scores_equals_its_naive_version(scores: str, heads: int |
             check_against_naive(phi, X, seed=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", ["softmax", "sink", "sigmoid", "linear/n", "relu", "l2"])
 @pytest.mark.parametrize("mask", MASKS)
 def test_masks_and_positions_equal_their_naive_version(scores: str, mask: str) -> None:
@@ -113,6 +114,7 @@ def test_rows_before_a_moved_word_never_move_under_a_causal_mask() -> None:
         assert phi.view(X).layer.row(4).rows.tolist() == [5, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", SCORES)
 def test_readouts_and_their_gradients_equal_the_definition(scores: str) -> None:
     for heads, scale in ((None, 1.0), (2, 1.0), (2, 20.0)):

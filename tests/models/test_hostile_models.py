@@ -79,6 +79,7 @@ def test_a_missing_weight_is_refused_by_name(tmp_path: Path, architecture: str) 
     assert gone.split(".", 1)[1] in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "named"),
     [

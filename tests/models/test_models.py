@@ -151,6 +151,7 @@ def test_a_sample_of_a_text(tmp_path):
         Embedder(tmp_path / "bert", context=80, cache=False).sample(TEXT, n=70, padding="pad")
 
 
+@pytest.mark.slow
 def test_words_know_their_rows_and_places(tmp_path):
     embedder = Embedder(tiny.save(tmp_path / "bert"), context=64, cache=False)
     X = embedder.sample("Films, films! I don't.")

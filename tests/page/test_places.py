@@ -72,6 +72,7 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert "tick at least one" in tab.locator("[role=alert]").first.inner_text()
 
 
+@pytest.mark.slow
 def test_theory_refuses_what_takes_too_long(client, monkeypatch):
     from wordsway.errors import InputError
     from wordsway.page import theory
@@ -108,6 +109,7 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     assert tab.locator(".folders .chip[aria-current]").inner_text() == "tried/first"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder", ["..", "../x", "/etc", "a/../../b", "a//b", ".hidden", "a/b/c/d", "ä", "a\n"]
 )

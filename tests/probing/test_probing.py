@@ -553,6 +553,7 @@ def test_a_hub_out_of_reach_says_so_at_once(monkeypatch, tmp_path, capsys):
     assert "hub" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_words_and_swaps_from_the_command_line(folders, tmp_path, capsys):
     model = str(folders["bert"])
     assert (

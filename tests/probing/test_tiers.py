@@ -237,6 +237,7 @@ def test_a_word_of_several_tokens_is_replaced_by_such(
     assert word.real.mean < 1.5 * max(single), "it does not lead by its length"
 
 
+@pytest.mark.slow
 def test_words_of_several_tokens_come_from_wordnet(monkeypatch: Any) -> None:
     probe = Probe("minilm")
     text = "The disinterested hero mumbled through it"
@@ -254,6 +255,7 @@ def test_words_of_several_tokens_come_from_wordnet(monkeypatch: Any) -> None:
         assert b.real == (a.real if a.pieces == 1 else None)
 
 
+@pytest.mark.slow
 def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
     """The same candidates with the same ids; where a tokenizer disagrees, whole texts are read."""
     probe = Probe("minilm")
@@ -431,6 +433,7 @@ def test_json_has_the_contract_fields(probes: dict[str, Probe]) -> None:
     assert len(result.frame()) == 9
 
 
+@pytest.mark.slow
 def test_real_words_stay_within_memory(probes: dict[str, Probe]) -> None:
     probe = probes["bert"]
     prepared = probe.read(TEXT)
