@@ -19,7 +19,7 @@ from wordsway.text import corpus, draw
 #: Texts per kind, and of a quick audit.
 TEXTS, QUICK = 200, 40
 #: Reviews that are read per text of a kind, and at least: the rarest kinds need that many.
-REVIEWS, FEWEST = 40, 1000
+REVIEWS, FEWEST = 60, 2000
 #: Words of a sentence of a user's own texts.
 SHORTEST, LONGEST = 3, 60
 #: Kinds in a user's table that mean: this one keeps the meaning.

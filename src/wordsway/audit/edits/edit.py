@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from wordsway.audit.edits.lexicon import AUXILIARIES, PREPOSITIONS
 from wordsway.audit.forms import takes_an
 from wordsway.reading import word_spans
 
@@ -90,6 +91,19 @@ class Sentence:
     def in_name(self, index: int) -> bool:
         """Is the word, or one beside it, a part of a name?"""
         return any(self.named(beside) for beside in (index - 1, index, index + 1))
+
+    def misspelled_its(self, index: int) -> bool:
+        """Is this an "it's" that should be "its"?
+
+        >>> Sentence("It's tone is dark.").misspelled_its(0)
+        True
+        >>> Sentence("It's dark.").misspelled_its(0)
+        False
+        """
+        if self.word(index) != "it's":
+            return False
+        behind = self.word(index - 1) in PREPOSITIONS - {"as", "than", "like"}
+        return behind or self.word(index + 2) in AUXILIARIES
 
     def replaced(self, first: int, last: int, after: str) -> Change:
         """Words ``first`` … ``last`` become ``after``: as a capital or not, with a or an before it.

@@ -33,6 +33,8 @@ from wordsway.text.wordnet import PARTS, Pos, wordnet
 SHARE, DOMINANT = 0.85, 0.6
 #: Uses that a word needs to be known well enough.
 USES = 4
+#: Letters of an adjective that is compared by its ending.
+SHORT = 5
 
 
 @cache
@@ -147,6 +149,8 @@ def _replaced(sentence: Sentence, other: Callable[[str], str | None]) -> Iterato
             continue
         before, after = sentence.word(at - 1), sentence.word(at + 1)
         if before in NOT_AFTER.get(word, ()) or after in NOT_BEFORE.get(word, ()):
+            continue
+        if before in ("more", "most") and len(new) <= SHORT:  # most expensive, but cheapest
             continue
         if word in ONLY_BEFORE and after not in ONLY_BEFORE[word]:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import negated, words
+from wordsway.audit.edits.lexicon import BE, negated, words
 from wordsway.text.wordnet import wordnet
 
 _MODALS = {
@@ -25,7 +25,12 @@ _SUBJECT_LIKE = words("i you he she it we they this that there who which")
 #: What one can do without being made to: "I can see", "I would think".
 _MIND = words("see think remember tell imagine believe understand say relate only")
 #: "I must say" and "I would recommend it" commit to nothing more than "I say" does.
-_SAYING = words("say admit confess recommend suggest agree guess")
+_SAYING = words(
+    "say admit confess recommend suggest agree guess tell add mention bet urge argue note applaud "
+    "be"
+)
+#: With these what will be is only possible anyway.
+_UNSURE = words("hope hopes hoped hoping maybe perhaps probably wish wishes possibly likely")
 _NOT_VERBS = words("of in at on a the no you i we they he she it not")
 
 
@@ -38,16 +43,24 @@ def _modals(sentence: Sentence) -> Iterator[Change]:
         verb = sentence.word(at + 2) if verb in _BETWEEN else verb
         if not _verb(verb) or not _subject(sentence, at - 1):
             continue
-        if word in ("would", "could") and verb == "have":
+        if word in ("would", "could", "might", "may") and verb == "have":
+            continue  # it might have been better: of what is not so
+        if word in ("will", "should", "must") and _UNSURE & sentence.words:
             continue
-        if {"than", "lest"} & sentence.words or (before == "i" and verb in _SAYING):
+        if verb == "be" and not sentence.word(at + 2).isalpha():  # as it should be.
+            continue
+        if {"than", "lest", "matter", "either"} & sentence.words or (
+            before == "i" and verb in _SAYING
+        ):
+            continue
+        if sentence.word(at - 2) == "much":  # how much you should …
             continue
         if "definitely" in (sentence.word(at + 1), before):
             continue
         if word in ("can", "could", "would"):
             if any(negated(one) for one in sentence.lower) or not _main(sentence, at):
                 continue
-            if before == "i" and verb in _MIND:
+            if (before == "i" and verb in _MIND) or verb == "tell":  # you can tell that …
                 continue
         if verb in ("like", "love", "rather", "prefer") or "only" in sentence.lower[at : at + 2]:
             continue
@@ -113,7 +126,15 @@ _OPPOSITES = {
     "funniest": "dullest",
 }
 _SUPERLATIVES = {word for word in _OPPOSITES if word.endswith(("st", "est"))}
-_FIXED = words("known interest friend friends left way to trying when")
+_FIXED = words("known interest friend friends left way to trying when they i you he she we")
+#: Behind a verb these say how it is done, and their opposites do not.
+_ADVERBS = words("harder easier longer shorter")
+#: The lower deck is no less high than others: it has an upper one.
+_SIDES = words("lower higher")
+_PARTS = words(
+    "appendage appendages back berth body class classes deck decks depths east education end half "
+    "jaw leg legs level levels limb limbs lip middle part parts power powers ranks school side"
+)
 _NOT_COMPARED = words("had for no any or and i'd you'd you we know known knows knew")
 _DEGREE = {"more": "less", "less": "more", "most": "least", "least": "most"}
 
@@ -133,8 +154,10 @@ def _comparatives(sentence: Sentence) -> Iterator[Change]:
                     continue
                 yield sentence.replaced(at, at, _OPPOSITES[word])
         elif word in _OPPOSITES:
-            if before in _NOT_COMPARED:
+            if before in _NOT_COMPARED or (word in _SIDES and after in _PARTS):
                 continue
+            if word in _ADVERBS and before not in BE and wordnet().senses(before, "verb"):
+                continue  # laugh harder, last longer
             if after in ("and", "or", "off", "yet", "still", "known", "brother", "sister", "to"):
                 continue
             yield sentence.replaced(at, at, _OPPOSITES[word])

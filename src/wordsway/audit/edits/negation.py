@@ -34,6 +34,8 @@ _SHUN = words(
     "almost nearly indeed sadly surely about well enough only however unfortunately many most "
     "several few all i you he she we they it there this these those , . ; : !"
 )
+#: "I will admit that …" says that it is so.
+_SAID = words("admit say confess agree add note mention")
 _ASSERTING = {"some", "already", "too", "also", "both", "still", "so", "such"}
 _PRONOUNS = words("i you we they")
 _THIRD = words("he she it this that")
@@ -58,11 +60,21 @@ def _insertions(sentence: Sentence) -> Iterator[Change]:
             return
         following = sentence.word(at + 1)
         if word in _CONTRACTED and at == 0:
+            if sentence.misspelled_its(at):
+                return
             if following not in _SHUN and _goes_on(following):
                 yield sentence.inserted(at + 1, "not")
             return
         if word in (BE | HAVE | MODALS) - {"be", "been", "being"} and at > 0:
             if following in _SHUN or not _goes_on(following):
+                return
+            if sentence.named(at - 1) and sentence.named(at + 1):  # a title: My Name is Modesty
+                return
+            if (following, sentence.word(at + 2)) == ("one", "thing"):  # …, but another to …
+                return
+            if sentence.word(at - 1) in ("guess", "opinion", "theory", "point"):
+                return  # My guess is he did it
+            if word in MODALS and following in _SAID:
                 return
             if word in HAVE and not _participle(following):
                 return
@@ -125,6 +137,8 @@ def _removals(sentence: Sentence) -> Iterator[Change]:
         return
     if sentence.word(at - 2) == "or":  # it may or may not
         return
+    if "if" in words[:at] and "for" in (sentence.word(at + 1), sentence.word(at + 2)):
+        return  # if it wasn't for the music
     word = words[at]
     if word == "not":
         if before in BE | HAVE | MODALS and sentence.word(at + 1).isalpha():
@@ -135,7 +149,9 @@ def _removals(sentence: Sentence) -> Iterator[Change]:
         verb = _WONT.get(word, word.removesuffix("n't"))
         if verb in ("do", "does", "did"):
             yield from _without_do(sentence, at, at, verb)
-        elif verb in BE | HAVE | MODALS and at > 0 and words[at - 1] not in (",",):
+        elif verb in BE | HAVE | MODALS and at > 0 and before not in (",", "just"):
+            if verb in MODALS and not _base(sentence.word(at + 1)):  # he could but wouldn't.
+                return
             yield sentence.replaced(at, at, verb)
 
 
@@ -143,6 +159,8 @@ def _without_do(sentence: Sentence, first: int, not_at: int, verb: str) -> Itera
     """do not like → like, didn't like → liked; an order ("Don't watch it") → "Watch it"."""
     base = sentence.word(not_at + 1)
     if not base.isalpha() or not wordnet().senses(base, "verb") or base.endswith("ly"):
+        return
+    if base == "know" and sentence.word(not_at + 2) in (",", "a"):  # I don't know, …
         return
     if first == 0:
         if verb == "do":

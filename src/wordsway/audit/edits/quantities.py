@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import AUXILIARIES, WITH_NEGATION, negated, words
+from wordsway.audit.edits.lexicon import (
+    AUXILIARIES,
+    DETERMINERS,
+    SUBJECTS,
+    WITH_NEGATION,
+    negated,
+    words,
+)
 from wordsway.audit.forms import singular, verb_forms
 from wordsway.text.wordnet import wordnet
 
@@ -31,6 +38,7 @@ _WORDS = {
 }
 _DIGITS = re.compile(r"[2-9]|[1-9]\d{1,3}")
 _RATING = re.compile(r"\d|10")
+_CHILDREN = words("kid kids child children boy boys girl girls baby babies teenager teenagers")
 #: What is said of a number more than of what it counts, or of two numbers at once.
 _NOT_BESIDE = {"or", "to", "and", "something", "plus", "-"}
 
@@ -41,20 +49,32 @@ def _numbers(sentence: Sentence) -> Iterator[Change]:
             if (
                 not sentence.in_name(at)
                 and not _beside_another(sentence, at)
+                and sentence.word(at - 2) != "out"
                 and _counted(sentence, at + 1)
             ):
                 yield sentence.replaced(at, at, _WORDS[token.lower])
         elif _DIGITS.fullmatch(token.text) and not _glued(sentence, at):
             if _beside_another(sentence, at) or token.text in ("180", "360", "911"):
                 continue
+            if _CHILDREN & set(sentence.lower[at : at + 6]):  # 6 year old kids
+                continue
+            if sentence.word(at - 1) == "an" and token.text == "18":  # a certificate
+                continue
             rating = sentence.word(at - 1) in ("a", "an") or sentence.word(at + 1) == "out"
             if rating and _RATING.fullmatch(token.text):
-                yield sentence.replaced(at, at, "9" if int(token.text) <= 5 else "2")
+                low = int(token.text) <= 5 and sentence.word(at + 3) not in (
+                    "4",
+                    "5",
+                    "five",
+                    "four",
+                )
+                yield sentence.replaced(at, at, "9" if low else "2" if token.text != "2" else "4")
             elif sentence.word(at - 1) == "at" and int(token.text) <= 12:  # o'clock
                 hour = int(token.text)
                 yield sentence.replaced(at, at, str(hour + 4 if hour < 8 else hour - 5))
             elif sentence.word(at - 2) != "out":
-                yield sentence.replaced(at, at, _other(int(token.text)))
+                year = not _counted(sentence, at + 1)
+                yield sentence.replaced(at, at, _other(int(token.text), year))
 
 
 def _beside_another(sentence: Sentence, at: int) -> bool:
@@ -67,24 +87,30 @@ def _glued(sentence: Sentence, at: int) -> bool:
     before, after = text[token.start - 1 : token.start], text[token.end : token.end + 1]
     beside = (before not in ("", " ", "$")) or (after not in ("", " ", ".", ",", "%", "!", ";"))
     decimal = after in (".", ",") and text[token.end + 1 : token.end + 2].isdigit()
-    title = sentence.named(at - 1) or sentence.named(at + 1)
-    return beside or decimal or title or sentence.word(at - 1) in _OF_NAMES
+    title = sentence.named(at - 1) or sentence.named(at + 1) or sentence.word(at + 1) == "mile"
+    title = title or (at == 1 and sentence.word(2) in AUXILIARIES)  # Zoey 101 is
+    film = sentence.word(at - 1).endswith("'s") and not sentence.word(at + 1).isalpha()
+    sound = sentence.word(at + 1) in DETERMINERS | SUBJECTS  # 4 the win, 2 you
+    return beside or decimal or title or film or sound or sentence.word(at - 1) in _OF_NAMES
 
 
-_OF_NAMES = words("number part episode season volume chapter no act rated top version")
+_OF_NAMES = words("number part episode season volume chapter no act rated top version year")
 
 
-def _other(number: int) -> str:
+def _other(number: int, year: bool = True) -> str:
     """Another number of the same sort: years and ages stay possible, others are off by ten times.
 
     >>> [_other(number) for number in (1985, 5, 12, 90, 300)]
     ['1945', '50', '52', '40', '30']
     """
-    if 1900 <= number <= 2029:
+    if year and 1900 <= number <= 2029:
         return str(number - 40 if number >= 1950 else number + 40)
     if 10 <= number < 100:
         return str(number + 40 if number < 60 else number - 50)
     return str(number // 10 if number % 10 == 0 else number * 10)
+
+
+_BODY = words("hands eyes feet legs ears arms parents halves sides cents")
 
 
 def _counted(sentence: Sentence, at: int) -> bool:
@@ -93,7 +119,7 @@ def _counted(sentence: Sentence, at: int) -> bool:
         word = sentence.word(index)
         base = singular(word)
         if base is not None and wordnet().senses(base, "noun"):
-            return not sentence.named(index)
+            return not sentence.named(index) and word not in _BODY
         if not wordnet().senses(word, "adj"):
             return False
     return False
@@ -160,7 +186,8 @@ def _units(sentence: Sentence) -> Iterator[Change]:
         if sentence.word(at + 1) == "old" or re.fullmatch(r"(19|20)\d\d", number):
             continue
         new = _UNITS[base]
-        yield sentence.replaced(at, at, new if new in _SAME else _PLURALS.get(new, f"{new}s"))
+        one = new in _SAME and word in _SAME  # five million, but several millions
+        yield sentence.replaced(at, at, new if one else _PLURALS.get(new, f"{new}s"))
 
 
 #: One word that says of how many it is true, and the one that turns it.
@@ -186,8 +213,12 @@ _NOT_BEFORE = words(
     "almost nearly any for and or of than about with after but from in on to at have has had get "
     "like if just"
 )
+#: Behind a negation these would have to be anything, yet, …
+_ASSERTING = words(
+    "something someone somebody somewhere already still too pretty definitely soon certainly"
+)
 _EVERY = {"every", "each"}
-_TIMES = words("now time day once way night bit other one year week so")
+_TIMES = words("thing now time day once way night bit other one year week so")
 
 
 def _quantifiers(sentence: Sentence) -> Iterator[Change]:
@@ -197,6 +228,8 @@ def _quantifiers(sentence: Sentence) -> Iterator[Change]:
         if word not in _SINGLE and word not in _WITH_OF:
             continue
         if negations > negated(word) or sentence.in_name(at):
+            continue
+        if not negated(word) and _ASSERTING & set(words[at + 1 :]):
             continue
         if word in _WITH_OF and sentence.word(at + 1) == "of":
             if _partitive(sentence, at):
@@ -225,7 +258,24 @@ def _fits(sentence: Sentence, at: int) -> bool:
             return False
         if negated(word) and (after in _NO_ALWAYS or set(sentence.lower) & WITH_NEGATION):
             return False
-        return after not in ("am", "is", "was", "are", "were", "a", "the", "been", "to", "do", ",")
+        if word == "never" and _once(before, after):
+            return False
+        if "any" in sentence.words:
+            return False
+        return after not in (
+            "am",
+            "is",
+            "was",
+            "are",
+            "were",
+            "a",
+            "the",
+            "been",
+            "to",
+            "do",
+            ",",
+            "times",
+        )
     if at > 0 or after in ("else", "but", ",", "about", "that", "to", "of", "more"):
         return False
     if word == "nothing":
@@ -234,6 +284,12 @@ def _fits(sentence: Sentence, at: int) -> bool:
     if word != "many" or after == "people":
         return True
     return singular(after) is not None and after != "moons"
+
+
+def _once(before: str, after: str) -> bool:
+    """Is it said of one event, as in "was never shown", "it never did"?"""
+    modal = before in ("will", "was", "were") or before.endswith("'ve")
+    return modal or after in ("did", "made", "happened") or after.endswith("ed")
 
 
 _PARTITIVE = words("the these those my his her its our their")

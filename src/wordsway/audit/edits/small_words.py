@@ -51,6 +51,9 @@ _ORDERS = words(
 )
 _SOFT = words("you your this it the a his her me us yourself not waste that these at out")
 
+_NO_ORDERS = {("don't", "you"), ("give", "me"), ("tell", "me"), ("call", "me"), ("call", "it")}
+_EXAMPLES = words("scene scenes example instance case fact character characters plot story")
+
 
 def _politeness(sentence: Sentence) -> Iterator[Change]:
     """An order with please: "Avoid this film." ↔ "Please avoid this film." """
@@ -62,6 +65,12 @@ def _politeness(sentence: Sentence) -> Iterator[Change]:
         end = sentence.tokens[1].end
         yield Change(start, sentence.text[start:end], first[:1].upper() + first[1:])
     elif words[0] in _ORDERS and sentence.word(1) in _SOFT and "please" not in sentence.words:
+        if (
+            "or don't" in sentence.text
+            or (words[0], sentence.word(1)) in _NO_ORDERS
+            or (words[0] == "take" and _EXAMPLES & sentence.words)
+        ):
+            return  # "Give me a reason and …", "Take the last scene", "Call me old" order nothing
         first = sentence.tokens[0].text
         yield Change(0, first, f"Please {first[:1].lower()}{first[1:]}")
 

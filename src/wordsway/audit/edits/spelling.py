@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import BE, HAVE, MODALS, PREPOSITIONS, words
+from wordsway.audit.edits.lexicon import BE, HAVE, MODALS, words
 from wordsway.audit.forms import verb_forms
 
 _PAIRS = """
@@ -133,8 +133,8 @@ def _long(sentence: Sentence, at: int, word: str, after: str) -> Iterator[Change
     if ending in _LONG and head in ("i", "you", "we", "they", "he", "she", "it"):
         yield sentence.replaced(at, at, f"{spelled} {_LONG[ending]}")
     elif ending == "'s" and head in ("it", "he", "she", "that", "there"):
-        if head == "it" and sentence.word(at - 1) in PREPOSITIONS - {"as", "than", "like"}:
-            return  # its, misspelled
+        if sentence.misspelled_its(at):
+            return
         participle = any(form == "en" for _, form in verb_forms(after)) or after.endswith("ed")
         if after in ("been", "had", "got"):
             yield sentence.replaced(at, at, f"{spelled} has")

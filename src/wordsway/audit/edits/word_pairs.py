@@ -39,7 +39,7 @@ REFUSED = words(
     "lesser nuclear "
     "definite specific specifically ability stranger attract goodness usual night arrive forget "
     "refuse borrow pull push presence sudden personal winning joy continuity "
-    "sadly pleasure local include king empty fat outer secondary parent artificial narrow"
+    "sadly pleasure local include king empty fat outer secondary parent artificial narrow mental"
 )
 
 #: Bases whose synonym was read and found to say the same.
@@ -77,11 +77,13 @@ COMMON = {"film", "films", "movie", "movies"}
 #: Words in whose company a word means something else: before it, behind it, anywhere.
 NOT_AFTER: dict[str, Set[str]] = {
     "good": {"for", "no", "as", "any", "much"},
-    "bad": {"too", "so", "that", "as"},
+    "bad": {"too", "so", "that", "as", "than"},
     "possible": {"as", "best", "if", "it"},
     "true": {"come", "comes", "came", "coming", "rings", "ring", "so"},
     "wrong": {"go", "goes", "went", "going", "gone", "me", "something"},
-    "likely": {"most", "more", "very"},
+    "likely": words("most more very will would could can may might"),
+    "quickly": {"too", "over", "so", "as"},
+    "slowly": {"too", "so", "as"},
     "likes": {"the", "of", "and"},
     "high": {"junior", "or", "get", "gets", "getting"},
     "married": {"get", "gets", "got", "getting", "was", "were"},
@@ -93,6 +95,7 @@ NOT_AFTER: dict[str, Set[str]] = {
     "often": {"how", "too", "so", "more", "very", "as"},
     "fair": {"to", "the"},
     "deep": {"so"},
+    "large": {"at", "by", "and"},
     "open": {"to"},
     "honest": {"be", "being"},
     "big": {"too"},
@@ -106,7 +109,11 @@ NOT_AFTER: dict[str, Set[str]] = {
     "female": {"male"},
 }
 NOT_BEFORE: dict[str, Set[str]] = {
-    "good": words("deal while thing old luck looking at enough job will riddance for to ol"),
+    "good": words(
+        "deal while thing old luck looking at enough job will riddance for to ol share cheer and "
+        "number bit amount measure faith sense idea"
+    ),
+    "intelligence": words("agent agents agency agencies officer officers service services"),
     "bad": {"for", "enough", "news", "ass", "at"},
     "high": {"school", "schools", "on", "time", "as", "speed"},
     "true": {"to", "that", "fans", "fan", "love", "enough"},
@@ -139,8 +146,9 @@ NOT_BEFORE: dict[str, Set[str]] = {
     "big": words("fan fans deal screen time budget name names brother city as"),
     "strong": {"enough"},
     "likely": {"to"},
-    "new": {"to", "york", "wave", "age", "zealand", "year"},
-    "young": {"at"},
+    "new": {"to", "york", "wave", "age", "zealand", "year", "year's", "years"},
+    "young": words("at kid kids child children boy boys girl girls adult adults"),
+    "old": words("friend friends boy girl kid school fashioned hat"),
     "attempts": {"at", "of", "in", "by", "and", "made", "are", "were"},
     "attempt": {"at", "of", "in", "by", "and", "made", "is", "was", "to"},
     "kid": {"me", "you", "around", "yourself"},
@@ -170,5 +178,6 @@ IDIOMS: dict[str, Set[str]] = {
     **dict.fromkeys(("woman", "girl", "wife", "daughter", "mother", "sister"), _HE | _SHE),
     "male": {"female"},
     "rarely": {"not"},
+    **dict.fromkeys(("able", "unable"), words("not no never without nobody nothing")),
     "hardly": {"any", "ever", "believe"},
 }
