@@ -26,7 +26,14 @@ from wordsway.audit.encoder import Encoder, relative
 from wordsway.audit.gate import below, parse_gate
 from wordsway.audit.models import ModelName
 from wordsway.audit.result import ModelAudit, keeping_scores
-from wordsway.audit.retrieval import TOP, documents_of, embedded, retrieval
+from wordsway.audit.retrieval import (
+    TOP,
+    documents_of,
+    embedded,
+    rank_moves,
+    retrieval,
+    same_answers,
+)
 from wordsway.audit.scores import Measured, blind_spots, bootstrap, heard_and_lost, kind_score
 from wordsway.audit.sentences import packaged
 from wordsway.errors import InputError
@@ -221,7 +228,7 @@ def deaf(folder: Path, words: Sequence[str], out: Path) -> Path:
 def test_a_model_that_cannot_tell_two_words_apart_is_blind(tmp_path: Path) -> None:
     folder = tiny.save(tmp_path / "tiny")
     model = Probe(deaf(folder, ["good", "bad"], tmp_path / "deaf"))
-    given = ["the film isn't good and the cast was fine", "it isn't a bad plot and she was good"]
+    given = ["the cast was fine but the film isn't good", "it isn't a bad plot and she was good"]
     measured = audited(model, collect(given, kinds=["antonyms"]))
     score = kind_score(measured, "antonyms", 0)
     assert score is not None
@@ -311,10 +318,14 @@ def test_ranks_of_documents(tmp_path: Path) -> None:
         Edit(same, 0, same, same, "none", "keeping"),
         Edit(same, 0, same, other, "all", "turning"),
     )
-    found = {
-        row.kind: row
-        for row in retrieval(model, [Measured("1", same, edits, (change(0), change(1)))], documents)
-    }
+    texts = [Measured("1", same, edits, (change(0), change(1)))]
+    moves = rank_moves(model, texts, documents)
+    found = {row.kind: row for row in retrieval(moves, seed=0)}
+    assert list(found) == ["all", "none"]
+    assert found["all"].stays_low == found["all"].stays == found["all"].stays_high
+    (shown,) = same_answers(moves)
+    assert shown.edit.edited == other and shown.first in documents
+    assert same_answers([moves[0]]) == ()
     assert (found["none"].stays, found["none"].first_stays, found["none"].first_rank) == (1, 1, 1)
     vectors = embedded(model, [*documents, same, other])
     scores = vectors[-2:] @ vectors[:-2].T

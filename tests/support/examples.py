@@ -29,7 +29,7 @@ from wordsway.audit.edits.edit import Edit
 from wordsway.audit.local import LocalScore
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
 from wordsway.audit.result import Audit, KeepingScore, ModelAudit
-from wordsway.audit.retrieval import Retrieval
+from wordsway.audit.retrieval import RankMove, Retrieval
 from wordsway.audit.scores import BlindSpot, KindScore, Measured, Score
 from wordsway.audit.table import Refused
 from wordsway.chart import Chart, Curve, Panel, Points, Reference, Tiles
@@ -291,9 +291,10 @@ def audit(text: str) -> Audit:
         kinds=(score,),
         keeping=(KeepingScore("synonym", 40, 0.1234, 40.25),),
         blind_spots=(spot,),
-        retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0),),
+        retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0, 0.8, 0.9),),
         measured=(Measured(text[:12], text, (edit,), (change,)),),
         failed=(Refused(3, text[:20]),),
+        moves=(RankMove(edit, 0.9, 2, text),),
         local={f"negation {text[:12]}": (LocalScore(0, 0.4375, 0.35, 0.525),)},
     )
     return Audit(

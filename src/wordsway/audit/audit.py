@@ -17,7 +17,7 @@ from wordsway.audit.local import TEXTS as LOCAL_TEXTS
 from wordsway.audit.local import LocalPlan
 from wordsway.audit.models import ModelName
 from wordsway.audit.result import Audit, ModelAudit, keeping_scores
-from wordsway.audit.retrieval import Retrieval, documents_of, retrieval
+from wordsway.audit.retrieval import RankMove, documents_of, rank_moves, retrieval
 from wordsway.audit.scores import Measured, blind_spots, kind_score
 from wordsway.audit.table import Refused
 from wordsway.errors import InputError, WordswayError
@@ -104,7 +104,7 @@ def audit(
             interrupted = interrupted or tally.interrupted
             measured, failed = _measured(name, chosen, jobs, store, tally)
             encoder = Encoder(Probe(name.model, twin=name.twin), target)
-            moved = () if archive is None else retrieval(encoder, measured, archive, progress)
+            moved = () if archive is None else rank_moves(encoder, measured, archive, progress)
             found = _scored(name, encoder, chosen, measured, failed, moved, seed)
             done = [job.key for job in plan.jobs if job.key in store]
             heard = {key: record.outputs for key, record in store.records(done)}
@@ -228,7 +228,7 @@ def _scored(
     chosen: Cases,
     measured: Sequence[Measured],
     failed: Sequence[Refused],
-    moved: tuple[Retrieval, ...],
+    moved: tuple[RankMove, ...],
     seed: int,
 ) -> ModelAudit:
     """What the finished texts say of a model."""
@@ -239,7 +239,8 @@ def _scored(
         tuple(score for score in scores if score is not None),
         keeping_scores(measured),
         blind_spots(measured),
-        moved,
+        retrieval(moved, seed),
         tuple(measured),
         tuple(failed),
+        moves=moved,
     )

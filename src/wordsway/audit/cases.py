@@ -38,7 +38,7 @@ class Case:
 @dataclass(frozen=True)
 class Cases:
     """The texts of an audit; ``source`` says where they come from, ``refused`` what was left out
-    and why, ``unused`` how many texts allow no edit.
+    and why, ``unused`` how many texts that were read allow no edit that was still wanted.
     """
 
     cases: tuple[Case, ...]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wordsway.audit.explained import EXPLAINED
 from wordsway.audit.local import LocalScore
-from wordsway.audit.retrieval import Retrieval
+from wordsway.audit.retrieval import RankMove, Retrieval, same_answers
 from wordsway.audit.scores import BlindSpot, KindScore, Measured
 from wordsway.audit.table import Refused
 from wordsway.result import SequenceResult, fields_of
@@ -32,7 +33,8 @@ class KeepingScore:
 @dataclass(frozen=True)
 class ModelAudit:
     """One model: its scores, its ten worst blind spots, how rankings of documents moved, and for
-    every kind how sensitive layers are to the words that are edited (``local``).
+    every kind how sensitive layers are to the words that are edited (``local``); ``moves`` has the
+    ranking of every edit.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ModelAudit:
     measured: tuple[Measured, ...]
     failed: tuple[Refused, ...] = ()
     local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict)
+    moves: tuple[RankMove, ...] = ()
 
     @property
     def mean_auc(self) -> float:
@@ -66,6 +69,7 @@ class ModelAudit:
             "keeping": [fields_of(one) for one in self.keeping],
             "blind_spots": [fields_of(one) for one in self.blind_spots],
             "retrieval": [fields_of(one) for one in self.retrieval],
+            "same_answers": [move.to_dict() for move in same_answers(self.moves)],
             "failed": [fields_of(one) for one in self.failed],
             "about": self.about,
         }
@@ -110,6 +114,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
             "refused": [fields_of(one) for one in self.refused],
             "gate": list(self.gate),
             "files": [str(path) for path in self.files],
+            "explained": EXPLAINED,
         }
 
     def frame(self) -> pandas.DataFrame:
@@ -126,10 +131,16 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         return pandas.DataFrame(rows).astype({"heard": "Int64", "lost": "Int64"})
 
     def edits_frame(self) -> pandas.DataFrame:
-        """A data frame with one row per model and edit: the texts that were used, and what each
-        edit changed.
+        """A data frame with one row per model and edit: the texts that were used, what each edit
+        changed, and how the ranks of documents moved.
         """
         import pandas
+
+        ranks = {
+            (model.name, move.edit): {"stays": move.stays, "first_rank": move.first_rank}
+            for model in self.models
+            for move in model.moves
+        }
 
         rows = [
             {
@@ -145,6 +156,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
                 "percentile": change.percentile,
                 "cosine": change.cosine,
             }
+            | ranks.get((model.name, edit), {})
             for model in self.models
             for text in model.measured
             for edit, change in zip(text.edits, text.changes, strict=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
+from wordsway.audit.edits.edit import Edit
+from wordsway.audit.edits.kinds import RULES
 from wordsway.audit.encoder import Encoder
-from wordsway.audit.scores import Measured
+from wordsway.audit.scores import Measured, bootstrap
 from wordsway.audit.table import LONGEST, read_table
 from wordsway.errors import InputError
 from wordsway.models.cache import Cache
@@ -23,9 +26,33 @@ SHARD = 64
 
 
 @dataclass(frozen=True)
+class RankMove:
+    """A query and its edited twin: the share of the top ten that stays, the document that came
+    first, and its rank for the twin.
+    """
+
+    edit: Edit
+    stays: float
+    first_rank: int
+    first: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.edit.kind,
+            "role": self.edit.role,
+            "text": self.edit.text,
+            "edited": self.edit.edited,
+            "stays": self.stays,
+            "first_rank": self.first_rank,
+            "first": self.first,
+        }
+
+
+@dataclass(frozen=True)
 class Retrieval:
-    """Queries and their edited twins of one kind: the mean share of the top ten that stays, the
-    share of queries whose first document stays, and the median rank that this document has then.
+    """Queries and their edited twins of one kind: the mean share of the top ten that stays with its
+    95 % interval, the share of queries whose first document stays, and the median rank that this
+    document has then.
     """
 
     kind: str
@@ -34,6 +61,8 @@ class Retrieval:
     stays: float
     first_stays: float
     first_rank: float
+    stays_low: float
+    stays_high: float
 
 
 def documents_of(path: str, encoding: str | None = None) -> list[str]:
@@ -49,38 +78,74 @@ def documents_of(path: str, encoding: str | None = None) -> list[str]:
     return texts
 
 
-def retrieval(
+def rank_moves(
     encoder: Encoder,
     measured: Sequence[Measured],
     documents: Sequence[str],
     progress: Progress = silent,
-) -> tuple[Retrieval, ...]:
+) -> tuple[RankMove, ...]:
     """Rank the documents by cosine for every text and every edited text."""
     found = embedded(encoder, documents, progress)
-    rows: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    moves = []
     for count, text in enumerate(measured):
         texts = [text.text, *(edit.edited for edit in text.edits)]
         scores = _unit(_last(encoder, texts)) @ found.T
         # Ties go to the document that comes first, so that a ranking is the same everywhere.
         order = torch.argsort(-scores, dim=1, stable=True)
         top = set(order[0, :TOP].tolist())
+        first = int(order[0, 0])
         for number, edit in enumerate(text.edits, 1):
             ranking = order[number].tolist()
             stays = len(top & set(ranking[:TOP])) / TOP
-            rank = ranking.index(int(order[0, 0])) + 1
-            rows.setdefault((edit.role, edit.kind), []).append((stays, rank == 1, rank))
+            moves.append(RankMove(edit, stays, ranking.index(first) + 1, documents[first]))
         progress("ranking documents", count + 1, len(measured))
-    return tuple(
-        Retrieval(
-            kind,
-            role,
-            len(values),
-            float(np.mean([one[0] for one in values])),
-            float(np.mean([one[1] for one in values])),
-            float(np.median([one[2] for one in values])),
+    return tuple(moves)
+
+
+def retrieval(moves: Sequence[RankMove], seed: int) -> tuple[Retrieval, ...]:
+    """What the moves say of each kind: those that turn the meaning first."""
+    rows: dict[tuple[str, str], list[RankMove]] = {}
+    for move in moves:
+        rows.setdefault((move.edit.role, move.edit.kind), []).append(move)
+    order = list(RULES)
+    found = []
+    for (role, kind), some in sorted(
+        rows.items(),
+        key=lambda item: (
+            item[0][0] != "turning",
+            order.index(item[0][1]) if item[0][1] in order else len(order),
+        ),
+    ):
+        (score,) = bootstrap(np.array([[one.stays] for one in some]), seed, f"ranks {role} {kind}")
+        found.append(
+            Retrieval(
+                kind,
+                role,
+                len(some),
+                score.auc,
+                float(np.mean([one.first_rank == 1 for one in some])),
+                float(np.median([one.first_rank for one in some])),
+                score.low,
+                score.high,
+            )
         )
-        for (role, kind), values in sorted(rows.items(), key=lambda item: item[0][::-1])
-    )
+    return tuple(found)
+
+
+def same_answers(moves: Sequence[RankMove], count: int = 10) -> tuple[RankMove, ...]:
+    """Turned queries that find the same documents: those whose top ten stays most, one per text
+    and per pair of words.
+    """
+    turned = [move for move in moves if move.edit.role == "turning"]
+    turned.sort(key=lambda move: (-move.stays, move.first_rank))
+    chosen: list[RankMove] = []
+    seen: set[object] = set()
+    for move in turned:
+        words = (move.edit.before.lower(), move.edit.after.lower())
+        if move.edit.text not in seen and words not in seen:
+            chosen.append(move)
+        seen |= {move.edit.text, words}
+    return tuple(chosen[:count])
 
 
 def embedded(

@@ -60,7 +60,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
     """The pairs of a table with columns a, b or text, word, replacement (kind is optional); or its
     texts.
 
-    Files other than .csv and .tsv are read as a corpus: one text per line or object.
+    A .txt file has one text per line; files other than these are read as a corpus.
     """
     if not there(path) or not expanded(path).is_file():
         raise InputError(
@@ -68,6 +68,8 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
         )
     file = expanded(path)
     separator = SEPARATORS.get(file.suffix.lower())
+    if file.suffix.lower() == ".txt":
+        return _lines(file, encoding)
     if separator is None:
         texts = [
             (number, one.text) for number, one in enumerate(corpus(file, encoding=encoding), 1)
@@ -108,6 +110,28 @@ def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str
             raise InputError(f"a table in {path.name}", error, "check its quotes") from None
         finally:
             csv.field_size_limit(before)
+
+
+def _lines(path: Path, encoding: str | None) -> Table:
+    """One text per line; an endless line is passed over, and told."""
+    good: list[tuple[int, str]] = []
+    refused = []
+    row = 0
+    with opened(path, encoding) as file:
+        while head := file.readline(LONGEST + 2):
+            row += 1
+            length, rest = len(head.rstrip("\n")), head
+            while not rest.endswith("\n") and (rest := file.readline(LONGEST)):
+                length += len(rest.rstrip("\n"))
+            text = head.strip()
+            reason = too_long(length) or (unusable(text) if text else None)
+            if reason:
+                refused.append(Refused(row, reason))
+            elif text:
+                good.append((row, text))
+    if not good and not refused:
+        raise InputError(f"texts in {path.name}", "an empty file", "write one per line")
+    return Table(texts=tuple(good), refused=tuple(refused))
 
 
 def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
@@ -177,6 +201,13 @@ def _checked_texts(texts: Sequence[tuple[int, str]]) -> Table:
     return Table(texts=tuple(good), refused=tuple(refused))
 
 
+def too_long(length: int) -> str | None:
+    """Why a text of so many characters cannot be measured, or None."""
+    if length <= LONGEST:
+        return None
+    return f"a text of {length:,} characters, more than {LONGEST:,}"
+
+
 def unusable(text: str) -> str | None:
     """Why a text cannot be measured, or None.
 
@@ -185,8 +216,8 @@ def unusable(text: str) -> str | None:
     """
     if not text.strip():
         return "an empty text"
-    if len(text) > LONGEST:
-        return f"a text of {len(text):,} characters, more than {LONGEST:,}"
+    if reason := too_long(len(text)):
+        return reason
     if not any(char.isalnum() for char in text):
         return "a text without a word"
     if re.search("[\ud800-\udfff]", text):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from wordsway.audit.edits.edit import Edit
 from wordsway.audit.edits.kinds import RULES
 from wordsway.audit.result import Audit, ModelAudit
+from wordsway.audit.retrieval import same_answers
 from wordsway.audit.scores import BlindSpot
-from wordsway.escape import html_line, html_name
+from wordsway.escape import html_line, html_name, shortened
 from wordsway.format import format_seconds
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.audit_chart import colour, profile_chart
@@ -14,34 +15,42 @@ from wordsway.render.html.page import page_around
 from wordsway.render.html.pairs import marked_change
 from wordsway.render.numbers import small
 from wordsway.render.wording.audit import (
-    ABOVE,
-    AUC,
-    BLIND,
-    LAYERS,
-    LOCAL,
+    COLUMNS,
+    RANKS,
+    WHAT,
     above,
     heading,
     interval,
     layers,
     listening,
     percent,
+    verdict,
 )
 from wordsway.render.wording.pairs import models_facts
 from wordsway.render.wording.provenance import provenance
 
-#: Edits of each kind that are shown as examples, and refused rows.
-EXAMPLES, REFUSED = 5, 50
+#: Edits of each kind that are shown as examples, refused rows, and characters of a document.
+EXAMPLES, REFUSED, DOCUMENT = 5, 50, 160
+LINE = "Line: AUC by what each layer says, from the input to the last layer, with its 95 % band."
+DOTTED = f"{LINE} Dotted: how much the layer listens to the word at all (local, below)."
 
 
 @fragments.register(Audit)
 def audit_fragment(audit: Audit) -> str:
     """The league, a picture per kind, and the worst blind spots."""
-    parts = [elements.paragraph(f"<b>{html_line(heading(audit))}</b>"), *_gate(audit)]
-    parts += [elements.heading("<b>League</b>"), _league(audit), elements.soft(AUC)]
-    parts += [elements.heading("<b>Every kind</b>"), _key(audit), _pictures(audit)]
+    parts = [elements.soft(WHAT), elements.heading(f"<b>{html_line(heading(audit))}</b>")]
+    parts += [*_gate(audit), *_verdicts(audit)]
+    parts += [
+        elements.heading("<b>League</b>"),
+        _league(audit),
+        elements.explained({"AUC": COLUMNS["AUC"]}),
+    ]
+    parts += [elements.heading("<b>Every kind, from layer to layer</b>"), _key(audit)]
     heard = any(model.local for model in audit.models)
-    explained = f"{BLIND} {ABOVE} {LAYERS}{' ' + LOCAL if heard else ''}"
-    parts += [_details(audit), elements.soft(explained)]
+    parts += [elements.soft(DOTTED if heard else LINE), _pictures(audit)]
+    parts += [elements.heading("<b>In numbers</b>"), _details(audit)]
+    others = {name: said for name, said in COLUMNS.items() if name != "AUC"}
+    parts.append(elements.explained(others))
     for model in audit.models:
         if model.blind_spots:
             title = f"blind spots of <b>{html_name(model.name)}</b>"
@@ -66,15 +75,31 @@ def _gate(audit: Audit) -> list[str]:
     return [f'<div style="{look}">{html_line(line)}</div>' for line in audit.gate]
 
 
+def _verdicts(audit: Audit) -> list[str]:
+    return [
+        elements.paragraph(f"<b>{html_name(model.name)}</b>: {html_line(verdict(model))}")
+        for model in audit.models
+    ]
+
+
 def _league(audit: Audit) -> str:
-    heads = [("kind", elements.WORD)]
+    heads = [("kind", f"{elements.LEFT};min-width:15em")]
     heads += [(html_name(model.name), elements.RIGHT) for model in audit.models]
     rows = [
-        (html_line(kind), *(_cell(model, kind) for model in audit.models)) for kind in audit.kinds
+        (_named(audit, kind), *(_cell(model, kind) for model in audit.models))
+        for kind in audit.kinds
     ]
     means = (f"<b>{model.mean_auc:.3f}</b>" for model in audit.models)
     rows.append(("<b>mean AUC</b>", *means))
     return elements.table(heads, rows)
+
+
+def _named(audit: Audit, kind: str) -> str:
+    """A kind with an edit of it that was used."""
+    edits = (e for model in audit.models for text in model.measured for e in text.edits)
+    example = next((edit for edit in edits if edit.kind == kind), None)
+    shown = "" if example is None else marked_change(example.before.strip(), example.after.strip())
+    return f'{html_line(kind)} <span style="{elements.SOFT};margin-left:.6em">{shown}</span>'
 
 
 def _cell(model: ModelAudit, kind: str) -> str:
@@ -157,6 +182,7 @@ def _spots(model: ModelAudit) -> str:
         ("moves it", elements.RIGHT),
         ("keeping edit of the same text", elements.LEFT),
         ("moves it", elements.RIGHT),
+        ("times further", elements.RIGHT),
     )
     rows = [
         (
@@ -164,6 +190,7 @@ def _spots(model: ModelAudit) -> str:
             small(found.change),
             marked_change(found.keeping_before.strip(), found.keeping_after.strip()),
             small(found.keeping_change),
+            f"{found.ratio:.1f}" if found.ratio < 1000 else "≥ 1000",
         )
         for found in model.blind_spots
     ]
@@ -190,7 +217,7 @@ def _ranks(audit: Audit) -> list[str]:
             html_line(one.kind),
             html_line(one.role),
             f"{one.queries:,}",
-            percent(one.stays),
+            f"{percent(one.stays)} ({100 * one.stays_low:.0f}–{100 * one.stays_high:.0f})",
             percent(one.first_stays),
             f"{one.first_rank:g}",
         )
@@ -208,7 +235,32 @@ def _ranks(audit: Audit) -> list[str]:
         ("first stays", elements.RIGHT),
         ("its rank then", elements.RIGHT),
     )
-    return [elements.folded("how the ranks of documents move", elements.table(heads, rows))]
+    body = elements.table(heads, rows) + elements.explained(RANKS)
+    parts = [elements.folded("how the ranks of documents move", body)]
+    for model in audit.models:
+        title = f"turned queries that find the same documents in <b>{html_name(model.name)}</b>"
+        parts.append(elements.folded(title, _same(model), opened=False))
+    return parts
+
+
+def _same(model: ModelAudit) -> str:
+    """Turned queries whose top ten stays most, with the document that came first."""
+    heads = (
+        ("query, and its turned twin", elements.LEFT),
+        ("top ten stays", elements.RIGHT),
+        ("first document", elements.LEFT),
+        ("its rank then", elements.RIGHT),
+    )
+    rows = [
+        (
+            edited(move.edit),
+            percent(move.stays),
+            html_line(shortened(move.first, DOCUMENT)),
+            f"{move.first_rank:,}",
+        )
+        for move in same_answers(model.moves)
+    ]
+    return elements.table(heads, rows)
 
 
 def _examples(audit: Audit) -> str:

@@ -4,7 +4,7 @@ notebook as well as a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -43,6 +43,15 @@ def heading(inner: str) -> str:
 def soft(text: object) -> str:
     """A remark."""
     return f'<div style="{SOFT}">{html_line(text)}</div>'
+
+
+def explained(sentences: Mapping[str, str]) -> str:
+    """One plain sentence for each column of a table."""
+    lines = [
+        f"<div><b>{html_line(name)}</b> · {html_line(said)}</div>"
+        for name, said in sentences.items()
+    ]
+    return f'<div style="{SOFT};margin:.4em 0 .8em;max-width:54em">{"".join(lines)}</div>'
 
 
 def source(text: str) -> str:

@@ -8,22 +8,17 @@ from wordsway.format import format_seconds
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import page_around
 from wordsway.render.numbers import number, share
-from wordsway.render.wording.pairs import heading, in_place, models_facts, percent
+from wordsway.render.wording.pairs import COLUMNS, heading, in_place, models_facts, percent
 from wordsway.render.wording.provenance import provenance
 
 #: Pairs that are shown one by one: a page of a thousand is no page any more.
 SHOWN = 200
-EXPLAINED = (
-    "Cosine of the pooled embeddings: 1 means that the model holds both texts for the same. "
-    "Above: the share of random real words in that place that move the embedding less. "
-    "Parts in: the layer in which the relative change grows most."
-)
 
 
 @fragments.register(Pairs)
 def pairs_fragment(pairs: Pairs) -> str:
     """Each pair with its numbers in every model, medians per kind, and what was refused."""
-    parts = [elements.paragraph(f"<b>{html_line(heading(pairs))}</b>"), elements.soft(EXPLAINED)]
+    parts = [elements.paragraph(f"<b>{html_line(heading(pairs))}</b>"), elements.explained(COLUMNS)]
     if any(pair.kind for pair in pairs.pairs):
         parts.append(elements.folded("medians per kind", _kinds(pairs)))
     for pair in pairs.pairs[:SHOWN]:

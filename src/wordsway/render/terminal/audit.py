@@ -5,15 +5,17 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from wordsway.audit.explained import EXPLAINED
 from wordsway.audit.result import Audit, ModelAudit
 from wordsway.escape import one_line, shortened
 from wordsway.format import format_seconds
 from wordsway.render.numbers import small
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Column, Fitted, bar, table
+from wordsway.render.terminal.tables import Column, Fitted, bar, explained, table
 from wordsway.render.wording.audit import (
-    AUC,
-    BLIND,
+    COLUMNS,
+    RANKS,
+    WHAT,
     among,
     change,
     heading,
@@ -21,14 +23,15 @@ from wordsway.render.wording.audit import (
     layers_short,
     percent,
     spot,
+    verdict,
 )
 
 #: Blind spots that are shown per model, rows that were refused, and columns of a bar.
 SPOTS, REFUSED, BARS = 3, 5, 12
-SHORT = (
-    "Above: the share of random real words in the same place that move it less. "
-    "Layers: from the first to the last one that tells turning from keeping edits."
-)
+#: Columns that are explained below the table.
+SHOWN = ("AUC", "turning", "keeping", "blind")
+ABOVE = EXPLAINED["percentile"]
+LAYERS = "From the first to the last layer that tells turning from keeping edits (0: the input)."
 
 
 @panels.register(Audit)
@@ -38,10 +41,16 @@ def audit_panel(audit: Audit) -> RenderableType:
 
 
 def _audit(audit: Audit, width: int) -> RenderableType:
-    parts: list[RenderableType] = [Text(one_line(heading(audit))), Text()]
+    parts: list[RenderableType] = [Text(one_line(heading(audit)), style="bold")]
+    parts += [Text(WHAT, style="dim"), Text()]
+    for model in audit.models:
+        name = (shortened(one_line(model.name), 40), "bold")
+        parts.append(Text.assemble(name, f": {one_line(verdict(model))}", overflow="fold"))
+    parts.append(Text())
     if len(audit.models) > 1:
         parts += [_league(audit), Text()]
-    parts += [_kinds(audit), Text(f"{AUC} {BLIND} {SHORT}", style="dim"), Text()]
+    columns = {name: COLUMNS[name] for name in SHOWN} | {"above": ABOVE, "layers": LAYERS}
+    parts += [_kinds(audit), explained(columns), Text()]
     for model in audit.models:
         parts += _spots(model, width)
     parts += _ranks(audit)
@@ -49,7 +58,7 @@ def _audit(audit: Audit, width: int) -> RenderableType:
     parts += [Text(one_line(str(one)), style="yellow") for one in audit.refused[:REFUSED]]
     if len(audit.refused) > REFUSED:
         parts.append(Text(f"… and {len(audit.refused) - REFUSED:,} more rows refused"))
-    unused = f" · {audit.unused:,} sentences without an edit" if audit.unused else ""
+    unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     about = f"{audit.draws} random words beside each edit · seed {audit.seed}"
     time = format_seconds(audit.seconds)
     return Group(*parts, Text(f"{about}{unused} · {time}", style="dim"))
@@ -107,7 +116,14 @@ def _spots(model: ModelAudit, width: int) -> list[RenderableType]:
 
 def _ranks(audit: Audit) -> list[RenderableType]:
     rows = [
-        (model.name, one.kind, one.role, one.queries, percent(one.stays), percent(one.first_stays))
+        (
+            model.name,
+            one.kind,
+            one.role,
+            one.queries,
+            f"{percent(one.stays)} ({100 * one.stays_low:.0f}–{100 * one.stays_high:.0f})",
+            percent(one.first_stays),
+        )
         for model in audit.models
         for one in model.retrieval
     ]
@@ -121,4 +137,5 @@ def _ranks(audit: Audit) -> list[RenderableType]:
         "top ten stays",
         "first stays",
     )
-    return [table(columns, rows), Text()]
+    said = {name: RANKS[name] for name in ("top ten stays", "first stays")}
+    return [table(columns, rows), explained(said), Text()]

@@ -10,8 +10,8 @@ from wordsway.escape import one_line, readable
 from wordsway.format import format_seconds
 from wordsway.render.numbers import number
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Column, Fitted, bar, table
-from wordsway.render.wording.pairs import heading, in_place, percent
+from wordsway.render.terminal.tables import Column, Fitted, bar, explained, table
+from wordsway.render.wording.pairs import COLUMNS, heading, in_place, percent
 
 #: Pairs that are shown one by one, refused rows, and characters before and behind a change.
 SHOWN, REFUSED, CONTEXT = 12, 5, 120
@@ -33,6 +33,7 @@ def _pairs(pairs: Pairs, width: int) -> RenderableType:
         parts += [Text(f"… and {more:,} more", style="dim"), Text()]
     if any(pair.kind for pair in pairs.pairs):
         parts += [_kinds(pairs), Text()]
+    parts += [explained(COLUMNS), Text()]
     parts += [Text(one_line(str(one)), style="yellow") for one in pairs.refused[:REFUSED]]
     if len(pairs.refused) > REFUSED:
         parts.append(Text(f"… and {len(pairs.refused) - REFUSED:,} more rows refused"))

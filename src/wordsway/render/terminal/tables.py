@@ -4,7 +4,7 @@ rich's markup, and none drives the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,6 +66,15 @@ def table(
     for row in cells:
         drawn.add_row(*row)
     return drawn
+
+
+def explained(sentences: Mapping[str, str]) -> Table:
+    """One plain sentence for each column of a table above."""
+    heads = (
+        Column("", "left", width=14, style="dim"),
+        Column("", "left", wraps=True, style="dim"),
+    )
+    return table(heads, sentences.items(), show_header=False)
 
 
 def text_cell(text: object, style: str = "") -> Text:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from wordsway.audit.explained import EXPLAINED
 from wordsway.audit.result import Audit, ModelAudit
-from wordsway.audit.retrieval import Retrieval
 from wordsway.audit.scores import BlindSpot, KindScore
 from wordsway.render.numbers import small
 
-AUC = (
-    "AUC: the probability that an edit that turns the meaning moves the model more than one that "
-    "keeps it, in the same text; 0.5 means that the model does not tell them apart. In brackets: "
-    "the 95 % interval over texts."
-)
-BLIND = "Blind: the share of turning edits that move the model less than the median keeping edit."
-ABOVE = (
-    "Above: the share of random real words in the same place that move the model less, for turning "
-    "edits (with its 95 % interval), and for keeping ones."
-)
-LOCAL = (
-    "Local (dotted in the pictures): the share of the text's other words to whose small moves the "
-    "layer responds less than to the edited word's; in the table, that of the last layer."
-)
-LAYERS = (
-    "Heard: the first layer that tells turning from keeping edits (its interval lies above 0.5). "
-    "Lost: the layer from which on none does any more."
+AUC = f"AUC: {EXPLAINED['auc']} In brackets: the 95 % interval over texts."
+BLIND = f"Blind: {EXPLAINED['blind']}"
+#: Every column of the tables, with the sentence that explains it.
+COLUMNS = {
+    "AUC": f"{EXPLAINED['auc']} In brackets: the 95 % interval over texts.",
+    "turning": EXPLAINED["median_turning"],
+    "keeping": EXPLAINED["median_keeping"],
+    "blind": EXPLAINED["blind"],
+    "above": f"{EXPLAINED['percentile']} Behind the stroke: that of the keeping edits.",
+    "heard": f"{EXPLAINED['heard']} Lost: {EXPLAINED['lost'][0].lower()}{EXPLAINED['lost'][1:]}",
+    "local": EXPLAINED["local"],
+}
+RANKS = {
+    "top ten stays": EXPLAINED["stays"],
+    "first stays": EXPLAINED["first_stays"],
+    "its rank then": EXPLAINED["first_rank"],
+}
+WHAT = (
+    "One word of a sentence is changed. Some edits turn its meaning (is → is not, 5 mg → 50 mg), "
+    "others keep it (film → movie, do not → don't). A model that notices the word that matters "
+    "moves further for the first than for the second."
 )
 
 
@@ -45,6 +49,29 @@ def target(audit: Audit) -> str:
         "next-token": "the divergence of the next token (nats)",
     }
     return named.get(audit.target, f"the cosine distance of layer {audit.target}")
+
+
+def verdict(model: ModelAudit) -> str:
+    """What a model's scores say, in plain words."""
+    mean = round(100 * model.mean_auc)
+    said = (
+        f"in {mean} of 100 comparisons the edit that turns the meaning moves it more than one that "
+        "keeps it"
+    )
+    if len(model.kinds) < 2:
+        return f"{said}{_doubt(model.kinds[0])}."
+    ordered = sorted(model.kinds, key=lambda score: (-score.auc, score.kind))
+    best, worst = ordered[0], ordered[-1]
+    return (
+        f"{said} (mean of {len(ordered)} kinds). Surest: {best.kind} ({best.auc:.2f}); least sure: "
+        f"{worst.kind} ({worst.auc:.2f}{_doubt(worst)})."
+    )
+
+
+def _doubt(score: KindScore) -> str:
+    if score.high < 0.5:
+        return ", less than by chance"
+    return ", which may be chance" if score.low <= 0.5 else ""
 
 
 def interval(score: KindScore | None) -> str:
@@ -110,8 +137,3 @@ def change(before: str, after: str) -> str:
     if gone and come:
         return f"{gone} → {come}"
     return f"+ {come}" if come else f"− {gone}"
-
-
-def stays(row: Retrieval) -> str:
-    """How a ranking moved, in one sentence."""
-    return f"{row.stays:.0%} of the top ten stays"

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordsway.audit.explained import EXPLAINED
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
+
+#: Every column, with the sentence that explains it.
+COLUMNS = {
+    "cosine": EXPLAINED["cosine"],
+    "change": EXPLAINED["change"],
+    "above": "The share of random real words in the place of the change that move the embedding "
+    "less than it does.",
+    "parts in": EXPLAINED["parts"],
+}
 
 
 def in_place(pair: Pair) -> tuple[str, str, str, str]:

@@ -1,0 +1,58 @@
+"""Every number has its sentence, and a model its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from examples import audit
+from wordsway.audit.explained import EXPLAINED
+from wordsway.audit.result import ModelAudit
+from wordsway.audit.retrieval import Retrieval
+from wordsway.audit.scores import KindScore
+from wordsway.audit.table import LONGEST, read_table
+from wordsway.errors import InputError
+from wordsway.render.wording.audit import verdict
+
+
+@pytest.mark.parametrize(("of", "names"), [(KindScore, {"kind"}), (Retrieval, {"kind", "role"})])
+def test_every_number_is_explained(of: type, names: set[str]) -> None:
+    ends = {"queries", "stays_low", "stays_high"}
+    told = {field.name for field in fields(of)} - names - ends
+    assert told <= set(EXPLAINED)
+    assert all(sentence.endswith((".", ").")) for sentence in EXPLAINED.values())
+    assert audit("a text").to_dict()["explained"] == EXPLAINED
+
+
+def _with(*kinds: tuple[str, float, float, float]) -> ModelAudit:
+    model = audit("a text").models[0]
+    scores = [
+        replace(model.kinds[0], kind=kind, auc=auc, low=low, high=high)
+        for kind, auc, low, high in kinds
+    ]
+    return replace(model, kinds=tuple(scores))
+
+
+def test_the_verdict_names_the_best_and_the_worst_kind() -> None:
+    said = verdict(
+        _with(("modals", 0.6, 0.45, 0.7), ("names", 0.98, 0.9, 1), ("units", 0.9, 0.8, 1))
+    )
+    assert said.startswith("in 83 of 100 comparisons")
+    assert "Surest: names (0.98); least sure: modals (0.60, which may be chance)" in said
+    assert "less than by chance" in verdict(_with(("units", 0.2, 0.1, 0.3)))
+    assert "chance" not in verdict(_with(("units", 0.9, 0.8, 0.97)))
+
+
+def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text(f"one text\n{'x ' * LONGEST}\n\n   \nanother\r\nlast", "utf-8")
+    table = read_table(path)
+    assert table.texts == ((1, "one text"), (5, "another"), (6, "last"))
+    assert [(one.row, one.reason) for one in table.refused] == [
+        (2, f"a text of {2 * LONGEST:,} characters, more than {LONGEST:,}")
+    ]
+    path.write_text("\n\n", "utf-8")
+    with pytest.raises(InputError, match="an empty file"):
+        read_table(path)
