@@ -6,10 +6,10 @@ STAMP := $(VENV)/.installed
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test lint types fast bench picture browser docs dist data clean
+.PHONY: help run check test lint types fast bench bench-quick picture browser docs dist data clean
 
 help:            ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 run: data        ## the paper's figures, a quick subset, into out/reproduce/index.html
 	$(BIN)/wordsway reproduce --quick --out out/reproduce
@@ -30,8 +30,11 @@ types: $(STAMP)  ## types alone (mypy: source, benchmarks, tools and tests)
 fast: data       ## the tests that take less than two seconds each
 	$(PYTEST) -m "not slow"
 
-bench: $(STAMP)  ## the naive procedure against ours, into docs/performance.md (about fifty minutes)
+bench: $(STAMP)  ## every figure of docs/performance.md in one run (about forty minutes; goes on where it stopped)
 	$(BIN)/python -m benchmarks
+
+bench-quick: data  ## a small share of it in five minutes, into out/bench/quick.md
+	$(BIN)/python -m benchmarks --quick
 
 picture: $(STAMP)  ## docs/architecture.svg, drawn from the imports
 	$(BIN)/python -m tools.architecture
