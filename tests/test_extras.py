@@ -60,7 +60,7 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
     return found
 
 
-#: Functions that run only behind the door of another one, in the same module.
+#: Functions that run only behind the door of another one.
 INNER = {
     ("data/clients.py", "huggingface_hub"),
     ("experiments/dask_cluster.py", "distributed"),
@@ -97,13 +97,11 @@ def test_needs_names_an_extra_that_brings_the_library():
     assert count >= 8
 
 
-BLOCKED = """
+#: Read by Python before anything else: these libraries are not there.
+HIDING = """
 import sys
 for name in {names}:
     sys.modules[name] = None
-sys.argv = ["wordsway", *sys.argv[1:]]
-from wordsway.cli.app import main
-main()
 """
 
 
@@ -112,11 +110,10 @@ def test_without_extras_the_core_works_and_each_absence_says_what_to_install(tmp
     """As `make dist` tries it in an empty environment, here with the libraries hidden."""
     hidden = sorted(set.union(*EXTRAS.values()))
     python = tmp_path / "python"
-    (tmp_path / "main.py").write_text(BLOCKED.format(names=hidden))
+    (tmp_path / "sitecustomize.py").write_text(HIDING.format(names=hidden))
     python.write_text(
         "#!/bin/sh\n"
-        f'export PYTHONPATH="{PACKAGE.parent}"\n'
-        f'if [ "$1" = "-m" ]; then shift 2; exec "{sys.executable}" "{tmp_path}/main.py" "$@"; fi\n'
+        f'export PYTHONPATH="{tmp_path}:{PACKAGE.parent}"\n'
         f'exec "{sys.executable}" "$@"\n'
     )
     python.chmod(0o755)

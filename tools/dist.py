@@ -1,9 +1,10 @@
 """A wheel and a source archive that are the same bytes whoever builds them, and proof that the
-wheel works: installed without extras into an empty environment, with what it does there and what it
-says about each extra that is missing.
+wheel works: installed without extras into an empty environment, with what it does there, what it
+says about each extra that is missing, and a user's script under `mypy --strict`.
 
     python -m tools.dist            build twice, compare, install, try
     python -m tools.dist --build    build twice and compare
+    python -m tools.dist --sizes    … and install each extra, for its size
 """
 
 from __future__ import annotations
@@ -31,6 +32,27 @@ assert s.lower <= s.upper and s.frame().shape[0] == 1
 print(f"{s.lower:.3f} <= S <= {s.upper:.3f}")
 """
 
+#: A user's typed script: it has to pass `mypy --strict` against the installed wheel.
+TYPED = """
+import wordsway as ws
+
+
+def widest(samples: list[ws.Sample], seed: int) -> ws.Sensitivity:
+    phi: ws.FeatureMap = ws.residual(ws.RAF(d=samples[0].d, seed=seed))
+    found = [ws.sensitivity(phi, X, positions="all", seed=seed) for X in samples]
+    return max(found, key=lambda s: s.lower)
+
+
+def heard(text: str) -> dict[str, float]:
+    words: ws.Words = ws.words(text, model="minilm", seed=0)
+    return {word.text: word.mean_local or 0.0 for word in words}
+
+
+best = widest([ws.Sample.gaussian(n=5, d=4, seed=k) for k in range(3)], seed=1)
+gap: float = (best.upper or best.lower) - best.lower
+rows: ws.Measurement = ws.measure("raf", n=8, d=16, trials=2, seed=0)
+"""
+
 #: What works without extras; and what does not, with the extra that its one line has to name.
 WORKS = (
     ["--version"],
@@ -47,7 +69,11 @@ REMEDIES = (
     (["reproduce", "2-left", "--quick"], "figures"),
     (["sweep", "{grid}", "--out", "grid"], "figures"),
     (["tour"], "figures"),
+    (["serve", "--no-open"], "page"),
+    (["sweep", "{grid}", "--out", "grid", "--cluster", "tcp://127.0.0.1:9"], "cluster"),
 )
+#: The notebook's extra is asked for from Python alone.
+CLICKABLE = "import wordsway as ws; ws.clickable(None)"
 GRID = """
 trials = 1
 [[grid]]
@@ -121,7 +147,34 @@ def smoke(wheel: Path) -> None:
         pip += ["--constraint", str(ROOT / "constraints.txt")]
         subprocess.run([*pip, "torch"], check=True)
         subprocess.run([*pip, str(wheel)], check=True)
+        print(f"without extras: {installed_mb(room):,.0f} MB installed")
         attempt(python, room)
+        check_types(python, room)
+        if "--sizes" in sys.argv:
+            for extra in ("models", "figures", "cluster", "page", "notebook"):
+                subprocess.run([*pip, f"{wheel}[{extra}]"], check=True)
+                print(f"with {extra}, too: {installed_mb(room):,.0f} MB installed")
+
+
+def installed_mb(room: Path) -> float:
+    """Megabytes of the environment, pip and its like apart."""
+    files = (room / "env").rglob("site-packages/**/*")
+    own = ("/pip/", "/setuptools/", "/__pycache__/")
+    counted = (p for p in files if p.is_file() and not any(name in str(p) for name in own))
+    return sum(path.stat().st_size for path in counted) / 1e6
+
+
+def check_types(python: Path, room: Path) -> None:
+    """The typed script under `mypy --strict`, against what ``python`` has installed."""
+    script = room / "typed.py"
+    script.write_text(TYPED)
+    how = ["--strict", "--cache-dir", str(room / "types"), "--python-executable", str(python)]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *how, str(script)], cwd=room, capture_output=True, text=True
+    )
+    print(f"mypy --strict: {done.stdout.strip()}")
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
 
 
 def attempt(python: Path, room: Path) -> None:
@@ -154,6 +207,11 @@ def attempt(python: Path, room: Path) -> None:
         print(f"wordsway {' '.join(words)}: {done.returncode}, {lines[-1:]}")
         if done.returncode != 1 or len(lines) != 1 or f"'wordsway[{extra}]'" not in lines[0]:
             failures.append(f"{words}: {done.stdout} {done.stderr}")
+    done = run("-c", CLICKABLE)
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    print(f"ws.clickable: {last}")
+    if "'wordsway[notebook]'" not in last:
+        failures.append(f"clickable: {done.stderr}")
     if failures:
         sys.exit("\n".join(failures))
 

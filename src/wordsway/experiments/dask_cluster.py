@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wordsway.errors import InputError, WordswayError, first_line, needs
+from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.experiments.agreement import Agreement, compare_versions
 from wordsway.experiments.job import Job
 from wordsway.experiments.workers import DEATHS, Outcome, work_together
@@ -69,7 +69,6 @@ class DaskCluster:
         return int(count)
 
     def _connect(self, count: int | None, memory: int) -> None:
-        needs("cluster", "distributed")
         from distributed import Client, LocalCluster
 
         if count is not None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, needs
 from wordsway.experiments.agreement import Agreement, Disagreement, agree, compare_versions
 from wordsway.experiments.dask_cluster import DaskCluster
 from wordsway.experiments.job import Job
@@ -69,6 +69,8 @@ class Machines:
             raise InputError(
                 "workers between 1 and 1024", self.workers, "leave it out for one per core"
             )
+        if self.cluster is not None:
+            needs("cluster", "distributed", "pyarrow")
 
     @property
     def limit(self) -> int:
