@@ -79,7 +79,9 @@ def test_every_kind_of_scores_equals_its_naive_version(scores: str, heads: int |
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scores", ["softmax", "sink", "sigmoid", "linear/n", "relu", "l2"])
+@pytest.mark.parametrize(
+    "scores", ["softmax", "sink", "sigmoid", "sparsemax", "linear/n", "relu", "l2"]
+)
 @pytest.mark.parametrize("mask", MASKS)
 def test_masks_and_positions_equal_their_naive_version(scores: str, mask: str) -> None:
     for positions, heads in itertools.product(POSITIONS, (None, 2)):
@@ -195,7 +197,7 @@ def test_presets_are_maps_of_the_family() -> None:
         (lambda: ws.Request("attention", 5, 6, {"heads": 4}), "divides d=6"),
         (lambda: ws.Request("attention", 5, 6, {"scores": "swish"}), "scores among softmax"),
         (lambda: ws.Request("attention", 5, 6, {"mask": "window"}), "window ≥ 1"),
-        (lambda: ws.Request("raf", 5, 6, {"heads": 2}), "heads only with attention"),
+        (lambda: ws.Request("raf", 5, 6, {"heads": 2}), "heads only with gpt-block and bert-block"),
     ],
 )
 def test_unknown_choices_and_impossible_combinations_are_refused(make: Any, message: str) -> None:

@@ -68,6 +68,13 @@ def test_options_reach_the_map() -> None:
     expected = ws.read_out(ws.rms_norm(ws.residual(ws.RAF(2, 0))), "mean")
     X = ws.Sample.gaussian(3, 2, 0)
     assert torch.equal(wrapped(X), expected(X))
+    heads = kind_of("attention").build(3, 2, 0, heads=2, residual=True, norm="layer")
+    assert torch.equal(heads(X), ws.layer_norm(ws.residual(ws.Attention(2, 0, heads=2)))(X))
+    block = kind_of("gpt-block").build(3, 2, 0, heads=2, mask="causal", hidden=5)
+    inner = ws.Attention(2, 0, heads=2, mask="causal")
+    assert torch.equal(block(X), ws.transformer_block(inner, 2, hidden=5, seed=0)(X))
+    with pytest.raises(ws.InputError, match="divides d=2"):
+        kind_of("gpt-block").check(3, 2, heads=3)
     assert kind_of("raf").features(3, 2, residual=True, read_out="mean") == 2
     assert kind_of("raf").features(3, 2, residual=True, read_out="all") == 6
 

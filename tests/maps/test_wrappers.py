@@ -26,11 +26,21 @@ def sharp(d: int) -> ws.FeatureMap:
     return ws.RAF(weight=30 * random(d, d, seed=d))
 
 
+def heads(d: int, scale: float, **choices: Any) -> ws.FeatureMap:
+    """One head with weights ``scale`` times the usual."""
+    usual = ws.Attention(d, 4, heads=1, **choices).given
+    weights = {name: scale * matrix for name, matrix in usual.items()}
+    return ws.Attention(weights=weights, heads=1, **choices)
+
+
 INNER: dict[str, Callable[[int], ws.FeatureMap]] = {
     "raf": lambda d: ws.RAF(d, 1),
     "relu-raf": lambda d: ws.ReluRAF(d, 3),
     "sigmoid": lambda d: SigmoidRAF(d, 1),
     "sharp": sharp,
+    "heads": lambda d: ws.Attention(d, 2, heads=d if d < 4 else d // 2),
+    "sharp heads": lambda d: heads(d, 30.0, mask="causal", positions="alibi"),
+    "positions": lambda d: ws.Attention(d, 1, scores="linear/n", positions="sinusoidal"),
     "callable": lambda d: ws.FeatureMap.of(lambda X: torch.sin(2 * X)),
 }
 WRAPPERS: dict[str, Callable[[ws.FeatureMap, int], ws.FeatureMap]] = {

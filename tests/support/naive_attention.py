@@ -75,6 +75,8 @@ def weights(phi: Any, s: torch.Tensor, n: int) -> torch.Tensor:
         top = s.max().clamp_min(0).detach()
         e = torch.exp(s - top)
         return e / (torch.exp(-top) + e.sum())
+    if phi.scores == "sparsemax":
+        return sparsemax(s)
     if phi.scores == "sigmoid":
         return torch.sigmoid(s - math.log(n))
     if phi.scores in ("relu/n", "linear/n"):
@@ -83,6 +85,17 @@ def weights(phi: Any, s: torch.Tensor, n: int) -> torch.Tensor:
         w = torch.relu(s)
         return w / torch.where(w.sum() > 0, w.sum(), 1.0)
     return torch.softmax(s, 0)
+
+
+def sparsemax(s: torch.Tensor) -> torch.Tensor:
+    """The point of the simplex that is nearest to s: the support by trying every size of it."""
+    order = s.argsort(descending=True)
+    for size in range(len(s), 0, -1):
+        inside = s[order[:size]]
+        tau = (inside.sum() - 1) / size
+        if float(inside[-1].detach()) > float(tau.detach()):
+            return torch.relu(s - tau)
+    raise AssertionError("the largest score is always in the support")
 
 
 def sees(phi: Any, j: int, key: int) -> bool:

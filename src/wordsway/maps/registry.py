@@ -17,19 +17,19 @@ from wordsway.maps.wrappers.kind import block_kind, with_wrappers
 
 GPT_BLOCK_KIND = block_kind(
     "gpt-block",
-    RAF_KIND,
+    ATTENTION_KIND,
     plan_for,
     title="GPT block",
-    about="A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with softmax attention φ.",
+    about="A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with attention φ of your choice.",
     style=Style("#E69F00", "P"),
     order="pre",
 )
 BERT_BLOCK_KIND = block_kind(
     "bert-block",
-    RAF_KIND,
+    ATTENTION_KIND,
     plan_for,
     title="BERT block",
-    about="A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with softmax attention φ.",
+    about="A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with attention φ of your choice.",
     style=Style("#4D4D4D", "X"),
     order="post",
 )
@@ -45,8 +45,8 @@ MAPS: dict[str, MapKind] = {
         with_wrappers(SIGMOID_KIND),
         GPT_BLOCK_KIND,
         BERT_BLOCK_KIND,
-        ATTENTION_KIND,
-        *PRESETS,
+        with_wrappers(ATTENTION_KIND),
+        *(with_wrappers(preset) for preset in PRESETS),
     )
 }
 

@@ -16,7 +16,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.base import View
+from wordsway.maps.base import Readout, View
 
 
 class MovedRows(ABC):
@@ -50,6 +50,63 @@ class RowView(View):
     @abstractmethod
     def moving(self, bases: torch.Tensor) -> Moving:
         """The rows after any move, with their products with ``bases`` (m, n, D)."""
+
+
+class TracedView(RowView):
+    """A view that knows its moved rows, and takes gradients by autograd of them."""
+
+    #: ‖φ(X)‖.
+    norm: float
+
+    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return self.square(rows, delta)
+
+    def change_and_gradient(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().requires_grad_(True)
+            value = self.square(rows, delta)
+            (gradient,) = torch.autograd.grad(value.sum(), delta)
+        return value.detach(), gradient
+
+    def square(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """S²(i, Δ), differentiable in Δ."""
+        return self._without_bases(rows, delta).squares.sum(1) / self.norm**2
+
+    @property
+    def _without_bases(self) -> Moving:
+        if not hasattr(self, "_moving"):
+            self._moving = self.moving(self.rows_before.new_zeros(0, *self.rows_before.shape))
+        return self._moving
+
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        return RowReadout(self, thetas)
+
+
+@final
+class RowReadout:
+    """φ(X^i(Δ))·θ = φ(X)·θ + Σ_j θ_j·w_j for each row θ of ``thetas`` (T, n·D); one backward pass
+    per θ.
+    """
+
+    def __init__(self, view: RowView, thetas: torch.Tensor) -> None:
+        theta = thetas.to(view.rows_before).reshape(-1, *view.rows_before.shape)
+        self._moving = view.moving(theta)
+        self._before = torch.einsum("tjd,jd->t", theta, view.rows_before)
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().requires_grad_(True)
+            value = self._before + self._moving(rows, delta).products.sum(2)
+            slopes = [
+                torch.autograd.grad(one.sum(), delta, retain_graph=True)[0]
+                for one in value.unbind(1)
+            ]
+        return value.detach(), torch.stack(slopes, 1)
 
 
 @final

@@ -16,6 +16,7 @@ from wordsway.maps.attention.scores import Scores
 from wordsway.maps.attention.sigmoid import SigmoidBounds, SigmoidScores
 from wordsway.maps.attention.sink import SinkBounds, SinkScores
 from wordsway.maps.attention.softmax import SoftmaxBounds, SoftmaxScores
+from wordsway.maps.attention.sparsemax import SparsemaxScores
 from wordsway.maps.attention.starts import attracting
 from wordsway.maps.attention.unnormalised import PerLength, certify_per_length
 from wordsway.maps.attention.view import Certify, Suggest
@@ -98,6 +99,9 @@ SCORES: dict[str, Choice] = {
         "σ(s − log n), no normaliser",
         SigmoidScores(),
         bounds=SigmoidBounds(),
+    ),
+    "sparsemax": Choice(
+        "(s − τ)₊, which sum to one: most keys get nothing", SparsemaxScores(), smooth=False
     ),
     "relu": Choice(
         "positive scores divided by their sum",

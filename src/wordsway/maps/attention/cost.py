@@ -9,6 +9,7 @@ from wordsway.maps.attention.curves import NODES
 from wordsway.maps.attention.dual import COARSE
 from wordsway.maps.attention.heads import KEPT_BYTES
 from wordsway.maps.attention.heads_view import heads_bytes_per_point
+from wordsway.maps.attention.sparse_view import sparse_keys_bytes
 from wordsway.maps.attention.view import bytes_per_point, plan_for
 from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.kind import Cost
@@ -71,6 +72,8 @@ def attention_cost(
     return cost
 
 
+#: Keys that can be in the support of a row of sparsemax, for scores of size one.
+SUPPORT = 16
 #: n×n tensors for each head in double precision, and beside them in single precision.
 HEAD_SQUARES, HEAD_SQUARES_SINGLE = 7, 5
 
@@ -86,8 +89,9 @@ def heads_cost(
     effort: float = 1.0,
     certificate: bool = True,
     memory: int = 2**31,
+    sparse: bool = False,
 ) -> Cost:
-    """The cost of attention with projections and ``heads`` heads."""
+    """The cost of attention with projections and ``heads`` heads; ``sparse`` with sparsemax."""
     found = [
         (evaluations(stage, d), count)
         for stage, count in searches(plan_for(n, d), plan, effort, rows)
@@ -101,10 +105,14 @@ def heads_cost(
     at_once = max(count * some.at_once for some, count in found)
     item = 4 if smooth else 8
     points = at_once * heads_bytes_per_point(n, d, heads, item)
+    keys = min(n, SUPPORT) if sparse else 0
+    points += at_once * sparse_keys_bytes(n, heads, keys, item)
+    work += 6 * n * (heads * keys) ** 2 * sum(count * some.total for some, count in found)
     double = certificate or rows > 1 or not smooth
     held = 8 * heads * n * n * HEAD_SQUARES * double
     held += 4 * heads * n * n * HEAD_SQUARES_SINGLE * smooth + 8 * (9 * d * d + 12 * n * d)
     one_row = 8 * n * (2 * d + heads * (heads + 2)) + 8 * n * heads * d
+    held += 8 * n * heads * keys * (2 * heads * keys + d)
     held += min(rows * one_row, max(one_row, KEPT_BYTES))
     if certificate:
         entries = COARSE * n * NODES * heads

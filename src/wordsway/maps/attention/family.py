@@ -30,12 +30,16 @@ from wordsway.maps.attention.encodings import (
 from wordsway.maps.attention.heads import HeadsLayer, Setting
 from wordsway.maps.attention.heads_view import HeadsView
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.sparse_view import SparseView
+from wordsway.maps.attention.sparsemax import SparseLayer, SparsemaxScores
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.attention.weights import draw_projections, given_projections
 from wordsway.maps.base import FeatureMap
 from wordsway.runtime import checked_device
 from wordsway.sample import Sample
 from wordsway.seeds import check_seed
+
+AnyView = AttentionView | HeadsView | SparseView
 
 
 @final
@@ -63,6 +67,7 @@ class Attention(FeatureMap):
     """
 
     name = "attention"
+    has_rows = True
 
     def __init__(
         self,
@@ -158,9 +163,10 @@ class Attention(FeatureMap):
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return self.setting(X.shape[-2], X.to(dtype)).features(self.encoded(X))
 
-    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> AttentionView | HeadsView:
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> AnyView:
         self.check(sample.n, sample.d)
-        X = self.encoded(sample.X.to(self.device, dtype or self.dtype))
+        text = sample.X.to(self.device, dtype or self.dtype)
+        X = self.encoded(text)
         if self.one_matrix:
             assert self.choice.bounds is not None
             bias = self.bias(sample.n)
@@ -168,11 +174,14 @@ class Attention(FeatureMap):
             layer = Layer(
                 self.choice.scores, X, W, self.name, None if bias is None else bias[0].to(X)
             )
-            return AttentionView(layer, self.choice.bounds, self.choice.suggest)
-        heads = HeadsLayer(self.setting(sample.n, X), X)
-        return HeadsView(heads, self.choice.certify_heads)
+            return AttentionView(layer, self.choice.bounds, self.choice.suggest, text)
+        setting = self.setting(sample.n, X)
+        if isinstance(setting.scores, SparsemaxScores):
+            return SparseView(SparseLayer(setting, X), text)
+        heads = HeadsLayer(setting, X)
+        return HeadsView(heads, self.choice.certify_heads, text)
 
-    def search_view(self, sample: Sample) -> AttentionView | HeadsView:
+    def search_view(self, sample: Sample) -> AnyView:
         if not self.choice.smooth:
             return self.view(sample)
         view = self.view(sample, torch.float32)

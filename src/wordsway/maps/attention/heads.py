@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import torch
 
@@ -93,9 +93,16 @@ class Moved(NamedTuple):
     s: torch.Tensor  # row i's scores (B, H, n)
     r: torch.Tensor  # and shares (B, H, n)
     own_heads: torch.Tensor  # what row i's heads change by (B, H, m′)
+    others: Others | None = None  # beside t y + p δ, in `wordsway.maps.attention.sparsemax`
 
 
-@final
+class Others(NamedTuple):
+    """How the weights of K other keys move, (B, H, m, K), and their derivatives in a."""
+
+    change: torch.Tensor
+    slope: torch.Tensor
+
+
 class HeadsLayer:
     """φ(X) at one text X (n×d)."""
 
@@ -120,12 +127,15 @@ class HeadsLayer:
 
     def row(self, i: int) -> FromRow:
         """The layer seen from row i; the latest ones are kept."""
-        found = self._rows.pop(i, None) or FromRow(self, i)
+        found = self._rows.pop(i, None) or self._from_row(i)
         self._rows[i] = found
         most = max(1, KEPT_BYTES // max(1, found.bytes))
         while len(self._rows) > most:
             self._rows.popitem(last=False)
         return found
+
+    def _from_row(self, i: int) -> FromRow:
+        return FromRow(self, i)
 
     def gram_with(self, delta: torch.Tensor) -> torch.Tensor:
         """G_hk δ_k: (B, H, m′) → (B, H, H, m′)."""
@@ -142,7 +152,6 @@ class HeadsLayer:
         return torch.bmm(flat, self._gram.mT).transpose(0, 1)
 
 
-@final
 class FromRow:
     """All that is known of row i before it moves: the m rows j ≠ i that see it, and their y_j."""
 
@@ -193,13 +202,7 @@ class FromRow:
         f, g = setting.factor * setting.lift.query(q), setting.lift.key(k)
         step = delta_k if setting.lift.plain else g - layer.g[i]
         a = torch.bmm(step.transpose(0, 1), self.f.mT).transpose(0, 1)  # (B, H, m)
-        shares = setting.scores.move(self.pairs, a)
-        if self.sharp is not None:
-            gain, slope = setting.scores.gain(self.pairs, a)
-            shares = shares._replace(
-                t=torch.where(self.sharp, gain, shares.t),
-                dt=torch.where(self.sharp, slope, shares.dt),
-            )
+        shares, others = self._shares(a)
         delta_v = weights.values(delta, bias=False)
 
         s = torch.bmm(f.transpose(0, 1), layer.g.permute(1, 2, 0)).transpose(0, 1)
@@ -208,7 +211,19 @@ class FromRow:
         r = setting.scores.attention(s)
         heads = torch.bmm(r.transpose(0, 1), layer.v.transpose(0, 1)).transpose(0, 1)
         change = heads + r[..., i, None] * delta_v - layer.heads[i]
-        return Moved(shares, delta_v, k, g, q, f, s, r, change)
+        return Moved(shares, delta_v, k, g, q, f, s, r, change, others)
+
+    def _shares(self, a: torch.Tensor) -> tuple[Shares, Others | None]:
+        """What becomes of the weights where the scores of key i move by a, (B, H, m)."""
+        scores = self.layer.setting.scores
+        shares = scores.move(self.pairs, a)
+        if self.sharp is not None:
+            gain, slope = scores.gain(self.pairs, a)
+            shares = shares._replace(
+                t=torch.where(self.sharp, gain, shares.t),
+                dt=torch.where(self.sharp, slope, shares.dt),
+            )
+        return shares, None
 
     def pulled(
         self, moved: Moved, slope: torch.Tensor, along: torch.Tensor, own_heads: torch.Tensor

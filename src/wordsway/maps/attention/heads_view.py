@@ -4,15 +4,17 @@ cost, starts and readouts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import torch
 
 from wordsway.maps.attention.heads import FromRow, HeadsLayer, Moved
+from wordsway.maps.attention.heads_rows import HeadsMoving, by_row
 from wordsway.maps.attention.view import is_small, plan_for
-from wordsway.maps.base import Readout, View
+from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
+from wordsway.maps.rows import Moving, RowView
 from wordsway.progress import Progress, silent
 from wordsway.vectors import unit
 
@@ -25,12 +27,15 @@ def heads_bytes_per_point(n: int, d: int, heads: int, itemsize: int) -> int:
 
 
 @final
-class HeadsView(View):
-    """The view of attention with projections. Points of a batch are evaluated row by row of i."""
+class HeadsView(RowView):
+    """The view of attention with projections. Points of a batch are evaluated row by row of i.
+    ``text`` is the layer's without what positions add to it.
+    """
 
-    def __init__(self, layer: HeadsLayer, certify: Certify | None) -> None:
-        self.X = layer.X
+    def __init__(self, layer: HeadsLayer, certify: Certify | None, text: torch.Tensor) -> None:
+        self.X = text
         self.layer = layer
+        self.rows_before = layer.phi
         self._certify = certify
         self.small = is_small(*layer.X.shape)
         self.plan = plan_for(*layer.X.shape)
@@ -97,6 +102,9 @@ class HeadsView(View):
     def readout(self, thetas: torch.Tensor) -> Readout:
         return HeadsReadout(self.layer, thetas)
 
+    def moving(self, bases: torch.Tensor) -> Moving:
+        return HeadsMoving(self.layer, bases)
+
     @property
     def bytes_per_point(self) -> int:
         n, d = self.X.shape
@@ -136,16 +144,6 @@ class HeadsReadout:
         value = value + (moved.own_heads * own).sum((1, 2))
         along = torch.bmm(p.transpose(0, 1), theta).transpose(0, 1)
         return value, row.pulled(moved, dt * y + dp * d, along, own.expand_as(moved.own_heads))
-
-
-def by_row(rows: torch.Tensor) -> Iterator[tuple[int, Any]]:
-    """The rows of a batch, each with its points."""
-    found = rows.unique().tolist()
-    if len(found) == 1:
-        yield found[0], slice(None)
-        return
-    for i in found:
-        yield i, (rows == i).nonzero().squeeze(1)
 
 
 def attracting_heads(

@@ -70,7 +70,16 @@ def _cost(
         return one(n, d, rows, certificate=certificate, **asked)
     count = (heads or 1) * (2 if choice.shape == "twice" else 1)
     certified = certificate and choice.certify_heads is not None
-    return heads_cost(n, d, rows, heads=count, smooth=choice.smooth, certificate=certified, **asked)
+    return heads_cost(
+        n,
+        d,
+        rows,
+        heads=count,
+        smooth=choice.smooth,
+        certificate=certified,
+        sparse=options["scores"] == "sparsemax",
+        **asked,
+    )
 
 
 def _references(d: int, *, scores: str = "softmax", **options: Any) -> list[Reference]:

@@ -51,10 +51,18 @@ def bytes_per_point(n: int, d: int, itemsize: int) -> int:
 
 @final
 class AttentionView(RowView):
-    """The view of every kind of attention. Shapes: B pairs (i, Δ), n rows, d dimensions."""
+    """The view of every kind of attention. Shapes: B pairs (i, Δ), n rows, d dimensions.
+    ``text`` is the layer's without what positions add to it, where they do.
+    """
 
-    def __init__(self, layer: Layer, bounds: RowBounds | Certify, suggest: Suggest) -> None:
-        self.X = layer.X
+    def __init__(
+        self,
+        layer: Layer,
+        bounds: RowBounds | Certify,
+        suggest: Suggest,
+        text: torch.Tensor | None = None,
+    ) -> None:
+        self.X = layer.X if text is None else text
         self.layer = layer
         self.rows_before = layer.phi
         self.bounds = bounds
@@ -75,7 +83,7 @@ class AttentionView(RowView):
     def _evaluate(
         self, rows: torch.Tensor, delta: torch.Tensor, gradient: bool
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        layer, X = self.layer, self.X
+        layer, X = self.layer, self.layer.X
         moved = layer.moved(rows, delta)
         t, p, yd, lost = moved.t, moved.p, moved.yd, moved.lost
         y2 = layer.y2[rows]
@@ -123,6 +131,11 @@ class AttentionView(RowView):
             return certify(self.layer, self.bounds, rows, radius, progress, around)
         assert around is None  # wrappers go around maps with row bounds only
         return self.bounds(self.layer, rows, radius, progress)
+
+    @property
+    def has_row_bounds(self) -> bool:
+        """Whether a wrapper's certificate can look inside."""
+        return isinstance(self.bounds, RowBounds)
 
     def certify_row(self, read: int, rows: Sequence[int], radius: float) -> Certificate:
         """A certificate for ‖φ_read(X^i(Δ)) − φ_read(X)‖ alone."""

@@ -33,7 +33,7 @@ def certify_residual(
     inner: RowView, norm: float, rows: Sequence[int], radius: float, progress: Progress = silent
 ) -> Certificate | None:
     """‖X + φ(X)‖ = ``norm``."""
-    if isinstance(inner, AttentionView):
+    if isinstance(inner, AttentionView) and inner.has_row_bounds:
         return inner.certify(rows, radius, progress, Around(norm, residual=True))
     found = inner.certify(rows, radius, progress)
     if found is None:
@@ -58,7 +58,7 @@ def certify_normed(
     around = Around(norm, stream is not None, before, sizes)
     if stream is not None:
         return stream.certify(rows, radius, progress, around)
-    if isinstance(inner, AttentionView):
+    if isinstance(inner, AttentionView) and inner.has_row_bounds:
         return inner.certify(rows, radius, progress, around)
     found = inner.certify(rows, radius, progress)
     if found is None:
@@ -84,6 +84,8 @@ def certify_read_out(
     """``weights`` (n,) are all 1/n, or one of them is 1; ``norm`` is that of what is read."""
     single = int(weights.argmax()) if float(weights.max()) == 1 else None
     attention = stream or (inner if isinstance(inner, AttentionView) else None)
+    if attention is not None and not attention.has_row_bounds:
+        attention = None
     if attention is not None and single is not None:
         found = attention.certify_row(single, rows, radius)
         added = [radius if stream is not None and row == single else 0.0 for row in rows]

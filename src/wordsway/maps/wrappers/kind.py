@@ -121,12 +121,11 @@ def block_kind(
     style: Style,
     order: str,
     norm: str = "layer",
-    **choices: Any,
 ) -> MapKind:
-    """A block around a kind of attention with some of its options chosen."""
+    """A block around a kind of attention, with the options of both."""
 
-    def make(n: int, d: int, seed: int, hidden: int | None) -> FeatureMap:
-        inner = attention.build(n, d, seed, **choices)
+    def make(n: int, d: int, seed: int, hidden: int | None, **options: Any) -> FeatureMap:
+        inner = attention.build(n, d, seed, **options)
         return transformer_block(inner, d, order=order, norm=norm, hidden=hidden, seed=seed)
 
     kind = MapKind(
@@ -134,10 +133,11 @@ def block_kind(
         title=title,
         about=about,
         make=make,
-        count=lambda n, d, hidden: n * d,
+        count=lambda n, d, **options: n * d,
         search_cost=block_cost(attention, plan_for),
         style=style,
         references=lambda d, **options: [falling()],
-        options=(HIDDEN,),
+        options=(HIDDEN, *attention.options),
+        validate=attention.validate,
     )
     return with_wrappers(kind, READ_OUT)

@@ -57,8 +57,9 @@ class ResidualView(WrappedView):
 
     @property
     def stream(self) -> AttentionView | None:
-        """The attention that is added to the text, where it is one."""
-        return self.inner if isinstance(self.inner, AttentionView) else None
+        """The attention that is added to the text, where it is one whose rows have bounds."""
+        inner = self.inner
+        return inner if isinstance(inner, AttentionView) and inner.has_row_bounds else None
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, final
+from typing import Any
 
 import torch
 
 from wordsway.errors import InputError
-from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
-from wordsway.maps.rows import Moving, RowView
+from wordsway.maps.base import FeatureMap, View, nonzero_norm
+from wordsway.maps.rows import RowView, TracedView
 from wordsway.sample import Sample
 
 #: Tensors of one row's size that a wrapper holds for each point of a batch.
@@ -42,8 +42,8 @@ class Wrapper(FeatureMap):
         return {"map": self.name, "inner": self.inner.describe()}
 
 
-class WrappedView(RowView):
-    """A view that asks the inner one what happened to its rows; gradients by autograd of that."""
+class WrappedView(TracedView):
+    """A view that asks the inner one what happened to its rows."""
 
     def __init__(self, inner: RowView, before: torch.Tensor, name: str) -> None:
         self.inner = inner
@@ -51,63 +51,13 @@ class WrappedView(RowView):
         self.rows_before = before
         self.norm = nonzero_norm(float(before.norm()), name)
 
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        with torch.no_grad():
-            return self.square(rows, delta)
-
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = self.square(rows, delta)
-            (gradient,) = torch.autograd.grad(value.sum(), delta)
-        return value.detach(), gradient
-
-    def square(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """S²(i, Δ), differentiable in Δ."""
-        return self._without_bases(rows, delta).squares.sum(1) / self.norm**2
-
-    @property
-    def _without_bases(self) -> Moving:
-        if not hasattr(self, "_moving"):
-            self._moving = self.moving(self.rows_before.new_zeros(0, *self.rows_before.shape))
-        return self._moving
-
     def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
         return self.inner.suggest(row, count, radius, noise)
-
-    def readout(self, thetas: torch.Tensor) -> Readout:
-        return RowReadout(self, thetas)
 
     @property
     def bytes_per_point(self) -> int:
         n, width = self.rows_before.shape
         return self.inner.bytes_per_point + HELD * (4 * n + width) * self.X.itemsize
-
-
-@final
-class RowReadout:
-    """φ(X^i(Δ))·θ = φ(X)·θ + Σ_j θ_j·w_j for each row θ of ``thetas`` (T, n·D); one backward pass
-    per θ.
-    """
-
-    def __init__(self, view: RowView, thetas: torch.Tensor) -> None:
-        theta = thetas.to(view.rows_before).reshape(-1, *view.rows_before.shape)
-        self._moving = view.moving(theta)
-        self._before = torch.einsum("tjd,jd->t", theta, view.rows_before)
-
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = self._before + self._moving(rows, delta).products.sum(2)
-            slopes = [
-                torch.autograd.grad(one.sum(), delta, retain_graph=True)[0]
-                for one in value.unbind(1)
-            ]
-        return value.detach(), torch.stack(slopes, 1)
 
 
 def with_rows(inner: Any, wrapper: str) -> FeatureMap:
