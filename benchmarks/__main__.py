@@ -5,6 +5,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks --quick         a small share of them, into out/bench/quick.md
     python -m benchmarks tightness …     some parts, printed: no page changes
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
+    python -m benchmarks bounds          the table of docs/bounds.md
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack          kills, fuzzes, feeds hostile files; fails where one is lost
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
@@ -21,6 +22,7 @@ from pathlib import Path
 import torch
 
 from benchmarks import (
+    bounds,
     comparison,
     cost,
     effect,
@@ -110,6 +112,10 @@ def main() -> None:
         renew(DOCS / "performance.md", "Under attack", f"`python -m benchmarks attack`\n\n{page}")
         if faults:
             sys.exit("\n".join(faults))
+        return
+    if sys.argv[1:2] == ["bounds"]:
+        table = f"`python -m benchmarks bounds`\n\n{bounds.page()}\n\n*torch {torch.__version__}.*"
+        renew(DOCS / "bounds.md", "Measured", table)
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -156,7 +156,8 @@ def sensitivity(
     effort : scales the starts and steps of the map's own plan
     certificate : also compute an upper end
     average : also try so many random Δ of length radius at each row; see `AverageChange`
-    vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``
+    vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
+        a function from a row to them, where a word's vector depends on its place
     memory : budget of the search in bytes; rows are searched in batches that fit
     progress : called as progress(stage, done, total, note), the note being the best S so far
 

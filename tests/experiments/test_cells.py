@@ -15,7 +15,7 @@ from wordsway.experiments import cells as cells_module
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.job import canonical
 from wordsway.experiments.measure import measure, run_trials
-from wordsway.experiments.request import LearningOptions, Request
+from wordsway.experiments.request import LearningOptions, Request, request_of
 from wordsway.experiments.texts import TextOptions
 from wordsway.maps.registry import MAPS
 
@@ -195,6 +195,31 @@ def test_measure_keeps_the_witness_and_every_row(name: str) -> None:
     assert len(result.frame()) == 2
     stored = cell(name, 6, 5).run()
     assert "delta" not in stored and "words" not in stored, "the seeds make them again"
+
+
+def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
+    import wordsway as ws
+
+    plain, both = (measure("raf", 6, 5, trials=2, seed=3, average=count) for count in (None, 40))
+    assert not plain.averages
+    assert "average" not in plain.to_dict()
+    assert [trial.lower for trial in plain.trials] == [trial.lower for trial in both.trials]
+    for trial in both.trials:
+        X = ws.Sample.gaussian(6, 5, trial.sample_seed)
+        phi = Request("raf", 6, 5).build(trial.map_seed)
+        found = ws.sensitivity(phi, X, positions=0, seed=trial.search_seed, average=40)
+        assert trial.average == found.average
+        assert trial.real is None
+    total = both.averages["average"]
+    assert total.draws == 80
+    assert total.mean == pytest.approx(both.frame()["average_mean"].mean())
+    assert total.most == both.frame()["average_most"].max() < both.frame()["lower"].max()
+    assert json.loads(both.to_json())["average"]["q90"] == total.q90
+    request = Request("raf", 6, 5, average=40)
+    assert request_of(request.content) == request
+    assert {"average_mean", "average_q99"} <= set(Cell(request).run())
+    with pytest.raises(InputError, match="random Δ"):
+        Request("raf", 6, 5, average=0)
 
 
 def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):

@@ -355,7 +355,9 @@ EXAMPLES: dict[type[Result], Example] = {
     Learning: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),
     Audit: Example(audit, (0.7123,), (0.7123, 0.6512, 0.275)),
-    Measurement: Example(measurement, (0.4321, 0.8765, 0.4198), (0.4321, 0.8765)),
+    Measurement: Example(
+        measurement, (0.4321, 0.8765, 0.4198, 0.0731, 0.0567, 0.0922), (0.4321, 0.8765, 0.0731)
+    ),
     Tour: Example(tour, (10, 20, 0.4259, 0.8648), (0.4321, 0.8765)),
     Lessons: Example(lessons, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Forecast: Example(forecast, (), (83.0, 1400.0)),

@@ -22,6 +22,7 @@ from wordsway.experiments.spec import Study
 from wordsway.experiments.sweep import Sweep
 from wordsway.experiments.text_cells import TextCell
 from wordsway.experiments.tour import Tour
+from wordsway.maps.average import AverageChange
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
 
@@ -29,7 +30,7 @@ from wordsway.paper.reproduce import Drawn, Reproduction
 FOLDER = Path(tempfile.gettempdir()) / "wordsway-examples"
 
 
-def trial(number: int, word: str | None, name: str) -> Trial:
+def trial(number: int, word: str | None, name: str, average: bool = False) -> Trial:
     return Trial(
         lower=0.4321 - 0.0123 * number,
         upper=0.8765 - 0.0234 * number,
@@ -44,11 +45,13 @@ def trial(number: int, word: str | None, name: str) -> Trial:
         text={"id": name, "sha256": "0123", "label": 1},
         delta=torch.linspace(0, 1, 4, dtype=torch.float64),
         words=(RowInterval(number, word, 0.4321, 0.8765),),
+        average=AverageChange(0.0731, 0.0011, 0.07, 0.0922, 0.11, 0.1234, 50) if average else None,
+        real=AverageChange(0.0567, 0.0012, 0.05, 0.0811, 0.1, 0.1357, 50) if average else None,
     )
 
 
 def measurement(text: str) -> Measurement:
-    trials = tuple(trial(number, text[:20], f"[/b]{text[:9]}") for number in range(3))
+    trials = tuple(trial(number, text[:20], f"[/b]{text[:9]}", True) for number in range(3))
     source = {"model": text[:20], "layer": "input", "padding": "none"}
     return Measurement(Request("raf", 5, 4, data=text[:20]), trials, 1.5, 321.0, False, source)
 

@@ -25,6 +25,7 @@ def measure_command(
     label_column: opt.LabelColumn = None,
     encoding: opt.Encoding = None,
     certificate: opt.Certificate = True,
+    average: opt.Average = None,
     memory: opt.SearchMemory = 2.0,
     forecast: opt.Foretell = False,
     as_json: opt.AsJson = False,
@@ -52,6 +53,7 @@ def measure_command(
         texts=TextOptions(model, layer, padding or "none", text_column, label_column, encoding),
         certificate=certificate,
         memory=opt.bytes_of(memory),
+        average=average,
     )
     with progress_line() as progress:
         result = predict(request) if forecast else run_trials(request, progress=progress)

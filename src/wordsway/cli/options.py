@@ -69,6 +69,14 @@ Encoding = Annotated[
 Certificate = Annotated[
     bool, typer.Option("--certificate/--no-certificate", help="Also compute the upper end.")
 ]
+Average = Annotated[
+    int | None,
+    typer.Option(
+        "--average",
+        help="Also try so many random Δ at each row and, on real text, so many real words: the "
+        "average beside the worst.",
+    ),
+]
 SearchMemory = Annotated[float, typer.Option("--memory", help="Memory budget of a search, in GiB.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Foretell = Annotated[

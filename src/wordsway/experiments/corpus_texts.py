@@ -18,6 +18,7 @@ from wordsway.models import Embedder
 from wordsway.models.files import locate
 from wordsway.progress import Progress, silent
 from wordsway.sample import Sample, float64, rescaled
+from wordsway.seeds import generator
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
 from wordsway.text.opening import expanded, there
@@ -93,6 +94,24 @@ class CorpusTexts:
             number: (rows.copy(), reading)
             for number, (rows, reading) in zip(numbers, read, strict=True)
         }
+
+    def words_at(
+        self, sample: Sample, count: int, seed: int
+    ) -> Callable[[int], torch.Tensor] | None:
+        """``count`` words of the model's vocabulary, drawn by seed, as they would be at a row of
+        this text; None in deeper layers, where a row depends on its neighbours.
+        """
+        if self.options.layer not in ("input", "words") or sample.reading is None:
+            return None
+        text, embedder = sample.reading.text, self.drawn.embedder
+
+        def words(row: int) -> torch.Tensor:
+            pieces, rows = embedder.candidates(text, row, self.d)
+            whole = [at for at, piece in enumerate(pieces) if piece.lstrip("Ġ▁").isalpha()]
+            order = torch.randperm(len(whole), generator=generator(seed, "real words"))
+            return rows[torch.tensor(whole)[order[:count]]]
+
+        return words
 
     def label(self, index: int) -> int:
         """The label of text number ``index``, ±1."""

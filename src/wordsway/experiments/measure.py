@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordsway.experiments.corpus_texts import CorpusTexts
 from wordsway.experiments.cost import check_memory
 from wordsway.experiments.request import Request, as_rows, first_row
-from wordsway.experiments.texts import GaussianTexts, Source, TextOptions
+from wordsway.experiments.texts import Drawn, GaussianTexts, Source, TextOptions
+from wordsway.maps.average import AverageChange
 from wordsway.progress import Progress, part_of, silent
 from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import peak_bytes
@@ -38,7 +39,8 @@ class RowInterval:
 class Trial:
     """One draw: the interval, where it was attained, and the seeds that make it again.
 
-    ``delta`` is the witness: ``phi(X.replaced(position, delta))`` attains ``lower``.
+    ``delta`` is the witness: ``phi(X.replaced(position, delta))`` attains ``lower``. ``average``
+    and ``real`` are over random Δ and real words at the searched rows, where they were asked for.
     """
 
     lower: float
@@ -54,11 +56,22 @@ class Trial:
     text: dict[str, Any] | None
     delta: torch.Tensor
     words: tuple[RowInterval, ...]
+    average: AverageChange | None = None
+    real: AverageChange | None = None
+
+    @property
+    def averages(self) -> dict[str, AverageChange]:
+        """Those that were asked for, by name."""
+        found = {"average": self.average, "real": self.real}
+        return {name: change for name, change in found.items() if change is not None}
 
     def summary(self) -> dict[str, Any]:
         """What a store keeps: the seeds make witness and rows again."""
         plain = fields_of(self)
-        del plain["delta"], plain["words"]
+        for name in ("delta", "words", "average", "real"):
+            del plain[name]
+        for name, change in self.averages.items():
+            plain |= {f"{name}_{part}": value for part, value in asdict(change).items()}
         return plain
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,6 +108,18 @@ class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"
         uppers = [trial.upper for trial in self.trials if trial.upper is not None]
         return statistics.fmean(uppers) if uppers else None
 
+    @property
+    def averages(self) -> dict[str, AverageChange]:
+        """Average over random Δ and real words: the means over the trials of each number, the
+        standard error of the mean from their spread, and the largest change of all.
+        """
+        found = {}
+        for name in ("average", "real"):
+            trials = [trial.averages[name] for trial in self.trials if name in trial.averages]
+            if trials:
+                found[name] = _mean_of(trials)
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         request = self.request
         return request.sizes | {
@@ -106,6 +131,7 @@ class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"
             "mean": self.mean,
             "sd": self.sd,
             "mean_upper": self.mean_upper,
+            **{name: asdict(change) for name, change in self.averages.items()},
             "trials": [trial.to_dict() for trial in self.trials],
             "requested_trials": request.trials,
             "interrupted": self.interrupted,
@@ -139,6 +165,7 @@ def measure(
     data: str = "gaussian",
     texts: TextOptions | None = None,
     certificate: bool = True,
+    average: int | None = None,
     effort: float = 1.0,
     memory: int = MEMORY,
     progress: Progress = silent,
@@ -153,6 +180,7 @@ def measure(
     positions, radius, effort, certificate, memory : as in `sensitivity`; by default the first
         row, of real text the first word
     data : "gaussian", "imdb", "imdb:MODEL" or a file; ``texts`` says how it is read and embedded
+    average : also try so many random Δ at each row and, on real text, so many real words
 
     >>> result = measure("raf", n=5, d=4, trials=2)
     >>> len(result.trials), result.interrupted, len(result.trials[0].delta)
@@ -172,6 +200,7 @@ def measure(
         certificate=certificate,
         effort=effort,
         memory=memory,
+        average=average,
     )
     return run_trials(request, progress=progress)
 
@@ -237,6 +266,8 @@ def run_trial(
         seed=search_seed,
         effort=request.effort,
         certificate=request.certificate,
+        average=request.average,
+        vocabulary=_vocabulary(request, source, drawn, search_seed),
         memory=request.memory,
         progress=progress,
     )
@@ -254,7 +285,26 @@ def run_trial(
         text=drawn.text,
         delta=result.delta,
         words=_rows(result),
+        average=result.average,
+        real=result.real,
     )
+
+
+def _vocabulary(request: Request, source: Source, drawn: Drawn, seed: int) -> Any:
+    """Real words for each row, where the average over them is asked for and known."""
+    if request.average is None or not isinstance(source, CorpusTexts):
+        return None
+    return source.words_at(drawn.sample, request.average, seed)
+
+
+def _mean_of(trials: Sequence[AverageChange]) -> AverageChange:
+    def mean(part: str) -> float:
+        return statistics.fmean(getattr(trial, part) for trial in trials)
+
+    means = [trial.mean for trial in trials]
+    spread = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else trials[0].error
+    draws, most = sum(trial.draws for trial in trials), max(trial.most for trial in trials)
+    return AverageChange(mean("mean"), spread, mean("q50"), mean("q90"), mean("q99"), most, draws)
 
 
 def _rows(result: Sensitivity) -> tuple[RowInterval, ...]:

@@ -81,7 +81,8 @@ class Request:
     """What to measure: checked once, here; everything behind it assumes it is right.
 
     ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
-    √d; ``memory`` is the search's budget in bytes; ``learning`` asks for learning trials.
+    √d; ``memory`` is the search's budget in bytes; ``learning`` asks for learning trials,
+    ``average`` for so many random Δ (and real words) beside the worst one.
 
     >>> request = Request("drf", n=6, d=5, options={"depth": 4})
     >>> request.features, request.settings
@@ -102,6 +103,7 @@ class Request:
     effort: float = 1.0
     memory: int = MEMORY
     learning: LearningOptions | None = None
+    average: int | None = None
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in self.options.items() if value is not None}
@@ -114,6 +116,10 @@ class Request:
         if self.radius is not None and not 1e-9 <= self.radius <= 1e9:
             raise InputError(
                 "a radius between 1e-9 and 1e9", self.radius, "leave it out for the paper's √d"
+            )
+        if self.average is not None and not 1 <= self.average <= 10**6:
+            raise InputError(
+                "between 1 and 1,000,000 random Δ for an average", self.average, "pass average=100"
             )
         if self.data == "gaussian":
             self._check_gaussian()
@@ -218,6 +224,8 @@ class Request:
             plain["radius"] = float(self.radius)
         if self.memory != MEMORY:
             plain["memory"] = self.memory
+        if self.average is not None:
+            plain["average"] = self.average
         if self.data != "gaussian":
             plain["texts"] = self.texts.content
         return plain | (self.learning.content if self.learning is not None else {})
@@ -246,7 +254,7 @@ def first_row(data: str) -> Rows:
 
 #: Names of a content that are not options of a map.
 _FIELDS = ("map", "n", "d", "positions", "data", "seed", "certificate", "effort")
-_LATER = ("radius", "memory")
+_LATER = ("radius", "memory", "average")
 _LEARNING = ("train", "update", "loss", "penalty", "real_words")
 
 

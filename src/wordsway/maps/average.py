@@ -90,15 +90,21 @@ def random_changes(
 
 
 def word_changes(view: View, rows: Sequence[int], vocabulary: Any, memory: int) -> torch.Tensor:
-    """Relative changes where each word v of ``vocabulary`` (V, d) stands at each row: (rows, V)."""
-    words = finite_matrix(vocabulary, "a vocabulary").to(view.X)
-    if words.shape[1] != view.X.shape[1]:
-        raise InputError(
-            f"word vectors of {view.X.shape[1]} dimensions",
-            f"shape {tuple(words.shape)}",
-            "embed the vocabulary as the text is",
-        )
-    return torch.stack([_changes(view, row, words - view.X[row], memory) for row in rows])
+    """Relative changes where each word v of ``vocabulary`` (V, d) stands at each row: (rows, V).
+    Where what a word is depends on its place, ``vocabulary(row)`` has them.
+    """
+    found = []
+    for row in rows:
+        given = vocabulary(row) if callable(vocabulary) else vocabulary
+        words = finite_matrix(given, "a vocabulary").to(view.X)
+        if words.shape[1] != view.X.shape[1]:
+            raise InputError(
+                f"word vectors of {view.X.shape[1]} dimensions",
+                f"shape {tuple(words.shape)}",
+                "embed the vocabulary as the text is",
+            )
+        found.append(_changes(view, row, words - view.X[row], memory))
+    return torch.stack(found)
 
 
 def _on_sphere(view: View, row: int, radius: float, draws: int, seed: int) -> torch.Tensor:

@@ -11,6 +11,7 @@ from wordsway.render.numbers import largest, number
 from wordsway.render.wording.measurement import cost_line, mean_line, ratio, source_line
 from wordsway.render.wording.provenance import provenance
 from wordsway.render.wording.request import request_line
+from wordsway.render.wording.sensitivity import OVER, average_line
 
 
 @fragments.register(Measurement)
@@ -21,6 +22,9 @@ def measurement_fragment(result: Measurement) -> str:
         _table(result),
         elements.paragraph(f"<b>S</b> {html_line(mean_line(result))}"),
     ]
+    average = average_line(result.averages)
+    if average is not None:
+        parts.append(elements.paragraph(html_line(f"on average, {average}")))
     source = source_line(result)
     if source:
         parts.append(elements.soft(source))
@@ -33,6 +37,8 @@ def _table(result: Measurement) -> str:
     names = ("trial", "attained", "certified", "ratio", "row", "time")
     heads = [(name, elements.RIGHT) for name in names]
     heads += [("word", elements.WORD), ("text", elements.WORD)] if real else []
+    asked = [name for name in OVER if name in result.averages]
+    heads += [(OVER[name], elements.RIGHT) for name in asked]
     rows = []
     for index, trial in enumerate(result.trials):
         row = [
@@ -45,6 +51,7 @@ def _table(result: Measurement) -> str:
         ]
         if real:
             row += [html_name(trial.word or ""), html_name((trial.text or {}).get("id", ""))]
+        row += [number(trial.averages[name].mean) for name in asked]
         rows.append([*row, elements.interval_bar(trial.lower, trial.upper, top)])
     return elements.table([*heads, ("", elements.BARS)], rows)
 

@@ -10,6 +10,7 @@ from wordsway.render.html.page import page_around
 from wordsway.render.numbers import largest, number
 from wordsway.render.wording.provenance import provenance
 from wordsway.render.wording.sensitivity import (
+    average_line,
     interval,
     ranked,
     source_line,
@@ -31,6 +32,9 @@ def sensitivity_fragment(result: Sensitivity) -> str:
     where = f"attained at row {result.position}{name} of {result.n}, ‖Δ‖ ≤ {number(result.radius)}"
     found = html_line(interval(result.lower, result.upper, result.certificate))
     parts = [elements.paragraph(f"<b>S {found}</b>, {where}")]
+    average = average_line({"average": result.average, "real": result.real})
+    if average is not None:
+        parts.append(elements.paragraph(html_line(f"on average, {average}")))
     if len(rows) > 1:
         parts.append(_table(rows[:SHOWN]))
     if len(rows) > SHOWN:

@@ -14,6 +14,7 @@ from wordsway.render.plot.interval_bars import interval_bars
 from wordsway.render.plot.style import INK
 from wordsway.render.wording.measurement import mean_line
 from wordsway.render.wording.request import request_line
+from wordsway.render.wording.sensitivity import OVER, average_line
 
 #: Trials drawn.
 SHOWN = 60
@@ -29,9 +30,17 @@ def measurement_figure(result: Measurement, kind: str) -> Figure:
     interval_bars(axes, names, lower, [trial.upper for trial in shown])
     if result.mean is not None:
         axes.axvline(result.mean, color=INK, linestyle="--", linewidth=1.0)
-    axes.set_xlabel("relative change S by one row; dashed: the mean attained")
-    title = textwrap.fill(spelled(request_line(result.request), kind), 78)
-    figure.suptitle(f"{title}\n{mean_line(result)}", fontsize=10.5)
+    about = "relative change S by one row; dashed: the mean attained"
+    head = f"{textwrap.fill(spelled(request_line(result.request), kind), 78)}\n{mean_line(result)}"
+    average = average_line(result.averages)
+    if average is not None:
+        head += "\n" + textwrap.fill(f"on average, {average}", 78)
+        over = ", ".join(OVER[name] for name in result.averages)
+        about = f"relative change by one row; dashed: mean attained, dotted: {over}"
+        for change in result.averages.values():
+            axes.axvline(change.mean, color="white", linestyle=":", linewidth=1.5)
+    axes.set_xlabel(about)
+    figure.suptitle(head, fontsize=10.5)
     return figure
 
 

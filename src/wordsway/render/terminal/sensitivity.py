@@ -28,7 +28,7 @@ def sensitivity_panel(result: Sensitivity) -> RenderableType:
     """The interval, the witness, and the rows that sway most, with bars."""
     found = interval(result.lower, result.upper, result.certificate)
     head = Text.assemble(("S ", "bold"), found, f"   ‖Δ‖ ≤ {number(result.radius)}")
-    average = average_line(result)
+    average = average_line({"average": result.average, "real": result.real})
     if average is not None:
         head = Text.assemble(head, f"\non average, {average}")
     row = witness(result)

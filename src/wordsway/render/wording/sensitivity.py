@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from wordsway.format import format_seconds
+from wordsway.maps.average import AverageChange
 from wordsway.render.numbers import number
 from wordsway.sensitivity import Sensitivity, WordSensitivity
 
@@ -33,14 +36,19 @@ def upper_end(row: WordSensitivity) -> float:
     return row.lower if row.upper is None else row.upper
 
 
-def average_line(result: Sensitivity) -> str | None:
+#: What an average is over, by its name.
+OVER = {"average": "random Δ", "real": "real words"}
+
+
+def average_line(averages: Mapping[str, AverageChange | None]) -> str | None:
     """The average case beside the worst, where it was asked for."""
     told = []
-    for name, found in (("random Δ", result.average), ("real words", result.real)):
+    for name, over in OVER.items():
+        found = averages.get(name)
         if found is not None:
             error = "" if found.error is None else f" ± {number(found.error)}"
             quantiles = f"90 % below {number(found.q90)}, largest {number(found.most)}"
-            told.append(f"{name}: mean {number(found.mean)}{error}, {quantiles}")
+            told.append(f"{over}: mean {number(found.mean)}{error}, {quantiles}")
     return " · ".join(told) or None
 
 
