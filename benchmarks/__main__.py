@@ -7,12 +7,13 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
     python -m benchmarks bounds          the table of docs/bounds.md
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
-    python -m benchmarks attack          kills, fuzzes, feeds hostile files; fails where one is lost
+    python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -108,8 +109,9 @@ def main() -> None:
         )
         return
     if sys.argv[1:2] == ["attack"]:
-        page, faults = attack(*map(int, sys.argv[2:3]))
-        renew(DOCS / "performance.md", "Under attack", f"`python -m benchmarks attack`\n\n{page}")
+        parts = [word for word in sys.argv[2:] if not word.isdecimal()]
+        counts = [int(word) for word in sys.argv[2:] if word.isdecimal()]
+        faults = attack(parts, functools.partial(renew, DOCS / "hardening.md"), *counts[:1])
         if faults:
             sys.exit("\n".join(faults))
         return

@@ -6,6 +6,7 @@ silence, and, once the sweep is done, is its table the one of a run that nobody 
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import subprocess
@@ -17,13 +18,18 @@ from pathlib import Path
 
 import psutil
 
-#: Cells of some tenths of a second, more than a run does before it is hit.
-GRID = """trials = 12
+#: Cells of some hundredths of a second, more than a run does before it is hit: what takes time is
+#: starting Python anew after each signal.
+GRID = """trials = 150
 [[grid]]
-map = ["relu-raf", "rf"]
-n = 24
-d = 32
-positions = "all"
+map = "rf"
+n = 3
+d = 4
+[[grid]]
+map = "raf"
+n = 3
+d = 4
+trials = 6
 """
 #: Seconds after which nothing may live on, and after which a silent run counts as hanging.
 ORPHANED, SILENT = 5.0, 15.0
@@ -94,6 +100,7 @@ class Running:
         return found
 
     def cells(self) -> int:
+        """Cells that were stored and not packed since."""
         return len(list(self.out.glob("store/cells/*.json")))
 
     def progressed(self, by: int = 1, most: float = 120.0) -> bool:
@@ -105,35 +112,58 @@ class Running:
             time.sleep(0.05)
         return False
 
-    def finish(self, most: float = 600.0) -> int:
-        status = self.process.wait(timeout=most)
+    def finish(self, most: float = 300.0) -> int:
+        """Wait for its end; one that does not come is a fault, and forced."""
+        try:
+            status = self.process.wait(timeout=most)
+        except subprocess.TimeoutExpired:
+            _kill(self.family())
+            self.process.kill()
+            status = self.process.wait()
         self._heard()
         return status
 
 
 def strike_main(study: Path, folder: Path, name: str, times: int, seed: int = 0) -> Struck:
-    """Signals to the main process; the run is started again until it is done."""
+    """Signals to the main process, every third while it starts, the others after its first cells;
+    the run is started again until it is done.
+    """
     struck, moments, part = Struck(f"{name} of the main process"), random.Random(seed), 0
     while struck.hits < times:
         out = folder / f"main-{name}-{part}"
         running = Running(study, out, "--workers", "2")
-        if running.progressed():
-            time.sleep(moments.uniform(0, 0.7))
-            family = running.family()
-            begun = time.monotonic()
-            running.process.send_signal(SIGNALS[name])
-            running.finish()
-            struck.longest_end = max(struck.longest_end, time.monotonic() - begun)
-            struck.hits += 1
-            _, alive = psutil.wait_procs(family, timeout=ORPHANED)
-            struck.orphans += len(alive)
-            for process in alive:
-                process.kill()
-            _note(struck, running)
-        else:
+        if struck.hits % 3 == 0:
+            time.sleep(moments.uniform(0.5, 4.0))
+        elif not running.progressed():
             part += running.finish() == 0
+            continue
+        else:
+            time.sleep(moments.uniform(0, 0.7))
+        if running.process.poll() is not None:
+            part += running.finish() == 0
+            continue
+        _strike(struck, running, SIGNALS[name])
     _complete(struck, study, folder, f"main-{name}-")
     return struck
+
+
+def _strike(struck: Struck, running: Running, number: signal.Signals) -> None:
+    family = running.family()
+    begun = time.monotonic()
+    running.process.send_signal(number)
+    running.finish()
+    struck.longest_end = max(struck.longest_end, time.monotonic() - begun)
+    struck.hits += 1
+    _, alive = psutil.wait_procs(family, timeout=ORPHANED)
+    struck.orphans += len(alive)
+    _kill(alive)
+    _note(struck, running)
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def strike_workers(
@@ -159,6 +189,7 @@ def strike_workers(
             struck.faults.append(f"{struck.what}: exit {running.process.returncode}")
         _, alive = psutil.wait_procs(family, timeout=ORPHANED)
         struck.orphans += len(alive)
+        _kill(alive)
         _note(struck, running)
         part += 1
     _complete(struck, study, folder, f"{what}-{name}-")

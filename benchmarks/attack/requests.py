@@ -1,7 +1,7 @@
 """Fuzzed requests to `measure`: good ones against a brute force of its own, bad ones one line each.
 
 The brute force shares no code with the search or the certificates: features by loops in NumPy from
-the weights alone, Δ by random directions and random walks.
+the weights alone (`benchmarks.attack.definitions`), Δ by random directions and random walks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.attack.definitions import features_of
 from wordsway.cli.app import run
 from wordsway.maps.registry import kind_of
 from wordsway.sample import Sample
 
-MAPS = ("raf", "relu-raf", "sigmoid", "rf", "drf")
+MAPS = ("raf", "relu-raf", "sigmoid", "rf", "drf", "attention", "attention", "attention")
+#: Choices of the attention family; ALiBi only where subtracting means something.
+SCORES = ("softmax", "softmax-1/d", "softmax-log-n", "sink", "sigmoid", "l2", "qk-norm")
+SCORES += ("differential", "relu", "relu/n", "linear/n", "linear-attention")
+SHIFTED = SCORES[:8]
 #: Random Δ of each row, and steps of the walk from the best of them.
 POINTS, STEPS = 400, 150
+#: How far a witness may be off, relative, and what share of the brute force a search must reach.
+WITNESSED, SEARCHED = 1e-6, 0.9
 #: Values that no option takes, by option.
 BAD: dict[str, tuple[str, ...]] = {
     "--map": ("", "rf2", "\x1b[2J", "../rf", "RAF\n", "a" * 5000),
@@ -45,19 +52,21 @@ class Fuzzed:
     """Requests that were tried, and what went wrong."""
 
     good: int = 0
+    families: int = 0
     bad: int = 0
     least_upper: float = math.inf
     least_lower: float = math.inf
+    #: How far a witness is from what it is said to reach, relative.
+    most_off: float = 0.0
     faults: list[str] = field(default_factory=list)
 
 
 def fuzz(count: int, seed: int = 0) -> Fuzzed:
     """So many requests, half of them bad."""
     chance, found = random.Random(seed), Fuzzed()
-    for number in range(count):
-        if number % 2:
-            _bad(chance, found)
-        else:
+    for number in range(count // 2):
+        _bad(chance, found)
+        while found.good <= number and len(found.faults) < count:
             _good(chance, found)
     return found
 
@@ -72,11 +81,7 @@ def _asked(arguments: list[str]) -> tuple[int, str, str]:
 def _good(chance: random.Random, found: Fuzzed) -> None:
     name = chance.choice(MAPS)
     n, d = chance.randint(1, 4), chance.randint(1, 3)
-    options: dict[str, Any] = {}
-    if name in ("rf", "drf"):
-        options["k"] = chance.randint(4, 12)
-    if name == "drf":
-        options["depth"] = chance.randint(2, 3)
+    n, d, options = _options(chance, name, n, d)
     radius = chance.choice([None, 0.1, 1.0, 5.0])
     line = ["measure", "--map", name, "--n", str(n), "--d", str(d), "--positions", "all", "--json"]
     line += ["--seed", str(chance.randint(0, 10**6))]
@@ -89,16 +94,51 @@ def _good(chance: random.Random, found: Fuzzed) -> None:
             found.faults.append(f"{' '.join(line)}: {status}, {err[:200]}")
         return
     found.good += 1
+    found.families += name == "attention"
     trial = json.loads(out)["trials"][0]
     phi = kind_of(name).build(n, d, trial["map_seed"], **options)
     X = Sample.gaussian(n, d, trial["sample_seed"]).X.numpy()
     noise = np.random.default_rng(chance.randint(0, 2**31))
     best = brute_force(name, phi, X, radius or math.sqrt(d), noise)
+    features, moved = features_of(name, phi), X.copy()
+    moved[trial["position"]] += trial["delta"]
+    reached = np.linalg.norm(features(moved) - features(X)) / np.linalg.norm(features(X))
+    off = abs(reached - trial["lower"]) / max(trial["lower"], 1e-9)
+    found.most_off = max(found.most_off, off)
+    found.least_lower = min(found.least_lower, trial["lower"] / max(best, 1e-300))
+    if off > WITNESSED:
+        found.faults.append(f"{' '.join(line)}: lower {trial['lower']}, its witness {reached}")
+    if trial["lower"] < SEARCHED * best:
+        found.faults.append(f"{' '.join(line)}: lower {trial['lower']} below {best}")
     if trial["upper"] is not None:
         found.least_upper = min(found.least_upper, trial["upper"] / max(best, 1e-300))
         if trial["upper"] < best * (1 - 1e-9) - 1e-12:
             found.faults.append(f"{' '.join(line)}: upper {trial['upper']} below {best}")
-    found.least_lower = min(found.least_lower, trial["lower"] / max(best, 1e-300))
+
+
+def _options(chance: random.Random, name: str, n: int, d: int) -> tuple[int, int, dict[str, Any]]:
+    """A map's own options, and sizes that suit them."""
+    if name in ("rf", "drf"):
+        depth = {"depth": chance.randint(2, 3)} if name == "drf" else {}
+        return n, d, {"k": chance.randint(4, 12)} | depth
+    if name != "attention":
+        return n, d, {}
+    scores = chance.choice(SCORES)
+    options: dict[str, Any] = {"scores": scores, "mask": "none"}
+    options["pe"] = chance.choice(["none", "sinusoidal", "rope", "alibi"])
+    if options["pe"] == "alibi" and scores not in SHIFTED:
+        options["pe"] = "rope"
+    heads = chance.choice([None, None, 1, 2])
+    if heads is not None:
+        options["heads"] = heads
+    options["mask"] = chance.choice(["none", "none", "causal", "window", "padding"])
+    if options["mask"] == "window":
+        options["window"] = chance.randint(1, n)
+    if options["mask"] == "padding":
+        options["visible"] = chance.randint(1, n)
+    # A small temperature is a saturated layer.
+    options["temperature"] = chance.choice([1.0, 1.0, 0.1, 1e-3, 10.0])
+    return n, 4 if heads == 2 else 2, options
 
 
 def _bad(chance: random.Random, found: Fuzzed) -> None:
@@ -117,7 +157,7 @@ def _bad(chance: random.Random, found: Fuzzed) -> None:
 
 def brute_force(name: str, phi: Any, X: Any, radius: float, noise: Any) -> float:
     """The largest relative change that many Δ reach."""
-    features = _features(name, phi)
+    features = features_of(name, phi)
     before = features(X)
     size = np.linalg.norm(before)
     n, d = X.shape
@@ -149,37 +189,3 @@ def brute_force(name: str, phi: Any, X: Any, radius: float, noise: Any) -> float
 def _landmarks(x: Any, radius: float) -> list[Any]:
     size = np.linalg.norm(x)
     return [s * x * min(1.0, radius / size) for s in (1.0, -1.0)] if size > 0 else []
-
-
-def _features(name: str, phi: Any) -> Any:
-    """φ by its definition, row by row and sum by sum."""
-    if name in ("rf", "drf"):
-        first = phi.layers.first.dense().numpy()
-        later = [V.dense().numpy() for V in phi.layers.later]
-
-        def connected(X: Any) -> Any:
-            h = np.maximum(first @ X.reshape(-1), 0)
-            for V in later:
-                h = np.maximum(V @ h, 0)
-            return h
-
-        return connected
-    W = phi.weight.numpy()
-
-    def attended(X: Any) -> Any:
-        n, d = X.shape
-        rows = []
-        for j in range(n):
-            s = np.array([X[j] @ W @ X[k] / math.sqrt(d) for k in range(n)])
-            if name == "raf":
-                w = np.exp(s - s.max())
-                w = w / w.sum()
-            elif name == "relu-raf":
-                w = np.maximum(s, 0)
-                w = w / w.sum() if w.sum() > 0 else w
-            else:
-                w = 1 / (1 + np.exp(-(s - math.log(n))))
-            rows.append(sum(w[k] * X[k] for k in range(n)))
-        return np.array(rows)
-
-    return attended

@@ -6,9 +6,13 @@ from __future__ import annotations
 def format_bytes(count: float) -> str:
     """Bytes for a person: 512 MB, 1.4 GB.
 
-    >>> format_bytes(1_400_000_000), format_bytes(512_000_000)
-    ('1.4 GB', '512 MB')
+    >>> format_bytes(1_400_000_000), format_bytes(512_000_000), format_bytes(7)
+    ('1.4 GB', '512 MB', '7 bytes')
     """
+    if count < 1e3:
+        return f"{count:.0f} bytes"
+    if count < 1e6:
+        return f"{count / 1e3:.0f} kB"
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 

@@ -22,7 +22,7 @@ from wordsway import data
 from wordsway.data import DataError, clients, fetch
 from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import CATALOGUE, Entry, Hub, Kept, Registry
-from wordsway.data.clients import Unreachable, _within
+from wordsway.data.clients import Unreachable, within
 from wordsway.errors import InputError
 
 
@@ -363,10 +363,10 @@ def test_what_no_registry_has_is_held_to_the_hubs_promise(room, fake_hub, monkey
     assert data.get("small").path("reviews.json").read_bytes() == shelf.REVIEWS
 
 
-def test_a_hub_that_hangs_is_left_within_its_patience():
+def test_a_hub_that_hangs_is_leftwithin_its_patience():
     answered = threading.Event()
     with pytest.raises(Unreachable, match="did not answer"):
-        _within(0.1, lambda: answered.wait(60))
+        within(0.1, lambda: answered.wait(60))
     assert not answered.is_set(), "nobody waited for the answer"
     answered.set()
 

@@ -45,11 +45,15 @@ class ArchiveError(WordswayError):
 
 
 class Budget:
-    """Bytes that may still be written: what the catalogue declares, and a little more."""
+    """Bytes that may still be written: what was declared ("the catalogue declares"), and a little
+    more where the declaration is a rounded one.
+    """
 
-    def __init__(self, declared: int) -> None:
-        self.declared = declared
-        self.left = declared + declared // 10 + (1 << 20)
+    def __init__(
+        self, declared: int, by: str = "the catalogue declares", slack: int | None = None
+    ) -> None:
+        self.declared, self.by = declared, by
+        self.left = declared + (declared // 10 + (1 << 20) if slack is None else slack)
 
     def take(self, size: int, name: str) -> None:
         """Refuse what goes beyond."""
@@ -57,7 +61,7 @@ class Budget:
         if self.left < 0:
             raise ArchiveError(
                 f"{name} is refused: it is larger than the {format_bytes(self.declared)} "
-                "that the catalogue declares"
+                f"that {self.by}"
             )
 
 

@@ -184,7 +184,7 @@ def hub(source: Hub, folder: Path, budget: Budget, progress: Progress) -> dict[s
             shutil.copyfile(at, target)
             hashes[kept.name] = sha256(target)
         else:
-            hashes[kept.name] = _stream(
+            hashes[kept.name] = stream(
                 source.repo, kept, kind, target, budget, partial(_onwards, progress, done, total)
             )
         done += target.stat().st_size
@@ -217,12 +217,17 @@ class _Promises(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+def offline() -> None:
+    """Refuse to ask the hub where the user forbids it."""
+    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
+        raise Unreachable("HF_HUB_OFFLINE is set")
+
+
 def _open(repo: str, member: str, kind: str | None) -> tuple[Any, str]:
     """The hub's answer, opened, and the hash that it promises."""
     from huggingface_hub import hf_hub_url
 
-    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
-        raise Unreachable("HF_HUB_OFFLINE is set")
+    offline()
     promises = _Promises()
     url = hf_hub_url(repo, member, repo_type=kind, endpoint=os.environ.get("HF_ENDPOINT"))
     answer = urllib.request.build_opener(promises).open(url, timeout=PATIENCE)
@@ -230,7 +235,7 @@ def _open(repo: str, member: str, kind: str | None) -> tuple[Any, str]:
     return answer, etag.removeprefix("W/").strip('"')
 
 
-def _within(seconds: float, ask: Callable[[], Any]) -> Any:
+def within(seconds: float, ask: Callable[[], Any]) -> Any:
     """The answer of ``ask``, or Unreachable once the time is over: looking up a name may hang
     beyond any timeout.
     """
@@ -252,7 +257,7 @@ def _within(seconds: float, ask: Callable[[], Any]) -> Any:
     raise Unreachable(f"the Hugging Face hub cannot be reached ({first_line(answer, 160)})")
 
 
-def _stream(
+def stream(
     repo: str,
     kept: Kept,
     kind: str | None,
@@ -263,7 +268,7 @@ def _stream(
     """Download one file of the hub, within the budget, and check it against what was promised; its
     SHA-256.
     """
-    answer, promised = _within(PATIENCE, partial(_open, repo, kept.member, kind))
+    answer, promised = within(PATIENCE, partial(_open, repo, kept.member, kind))
     digest, done, last = hashlib.sha256(), 0, time.monotonic()
     with answer, target.open("wb") as out:
         while piece := _piece(answer, kept.name):
@@ -274,8 +279,8 @@ def _stream(
             if time.monotonic() - last > 0.2:
                 progress(done)
                 last = time.monotonic()
-    found = {digest.hexdigest(), _blob(target) if len(promised) == 40 else ""}
-    if kept.sha256 is None and promised not in found:
+    own = _blob(target) if len(promised) == 40 else digest.hexdigest()
+    if kept.sha256 is None and promised != own:
         raise Unreachable(
             f"{kept.name} from the hub is refused: its hash is not the one that the hub promised"
         )
@@ -292,5 +297,7 @@ def _piece(answer: Any, name: str) -> bytes:
 def _blob(path: Path) -> str:
     """Git's hash of a file."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size)
-    digest.update(path.read_bytes())
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
     return digest.hexdigest()

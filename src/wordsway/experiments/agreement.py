@@ -15,7 +15,7 @@ from wordsway.experiments.job import Job
 from wordsway.experiments.store import Store
 from wordsway.result import versions
 
-#: Hashes by name ("corpus_sha256", "model_sha256").
+#: Hashes by name ("corpus_sha256", "labels_sha256", "model_sha256").
 Hashes = Mapping[str, str]
 
 
@@ -37,9 +37,12 @@ class Agreement:
         return Terms(self.versions, dict(hashes) if hashes is not None else None)
 
     def learn(self, source: str, hashes: Hashes, where: str) -> None:
-        """Note the hashes of a source, or refuse them where others are binding."""
-        known = self.sources.setdefault(source, hashes)
+        """Note the hashes of a source, or refuse them where others are binding. Cells of older
+        versions know fewer: what they do not tell is taken from the first that does.
+        """
+        known = self.sources.get(source, {})
         compare_hashes(known, hashes, where)
+        self.sources[source] = {**hashes, **known}
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def compare_hashes(known: Hashes, found: Hashes, where: str) -> None:
         if other != value and value not in found.values():
             what = name.removesuffix("_sha256")
             raise Disagreement(
-                f"{where} has another {what} (SHA-256 {other[:12]}…) than the cells stored so far "
+                f"{where} has {'other' if what == 'labels' else 'another'} {what} (SHA-256 "
+                f"{other[:12]}…) than the cells stored so far "
                 f"({value[:12]}…): use the same {what} everywhere and for the whole run, or "
                 "another --out; what was stored is safe"
             )

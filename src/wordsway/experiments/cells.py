@@ -38,7 +38,8 @@ VERSION, LEARNING_VERSION = 1, 2
 #: What learning cells of the same weights may differ in.
 ASKED = ("train", "update", "loss", "penalty", "real_words")
 #: What a stored cell keeps of its texts' source.
-PROVENANCE = ("corpus", "corpus_sha256", "model", "model_sha256", "layer", "cache_version")
+HASHES = ("corpus_sha256", "labels_sha256", "model_sha256")
+PROVENANCE = ("corpus", *HASHES[:2], "model", *HASHES[2:], "layer", "cache_version")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Cell(Job):
 
     def hashes_in(self, outputs: Mapping[str, Any]) -> dict[str, str]:
         about = outputs.get("source") or {}
-        return {name: about[name] for name in ("corpus_sha256", "model_sha256") if name in about}
+        return {name: about[name] for name in HASHES if name in about}
 
     def source_is_here(self) -> bool:
         return is_here(self.request.data, self.request.texts)

@@ -127,6 +127,7 @@ class CorpusTexts:
         about = {
             "corpus": reviews.name,
             "corpus_sha256": reviews.digest,
+            "labels_sha256": reviews.labelling,
             "labels": dict(reviews.signs),
             "padding": self.options.padding,
             "read": reviews.faults.to_dict(),
@@ -220,7 +221,8 @@ def _fingerprint(name: str, options: TextOptions, version: Hashable) -> dict[str
         pass
     files = locate(model)
     former = {FORMER + name: name for name in files.former}
-    return {"corpus_sha256": texts.digest, "model_sha256": files.digest} | former
+    found = {"corpus_sha256": texts.digest, "labels_sha256": texts.labelling}
+    return found | {"model_sha256": files.digest} | former
 
 
 def _fetching(progress: Progress, what: str) -> Callable[[int, int], None]:

@@ -63,7 +63,7 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
         return _of_catalogue(str(model), progress)
     folder = expanded(model)
     if isinstance(model, str) and not there(model) and is_hub_id(model):
-        return _hashed(model, hub_folder(model))
+        return _hashed(model, hub_folder(model, progress))
     if not there(model) or not folder.is_dir():
         known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
         raise InputError(

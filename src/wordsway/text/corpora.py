@@ -37,7 +37,8 @@ class Corpus:
     """Texts that can be read again and again; ``read`` gives the raw rows.
 
     After a whole pass, ``faults`` counts what was mended, ``signs`` maps labels to ±1, and
-    ``digest`` is a fingerprint of the texts that does not depend on their order.
+    ``digest`` is a fingerprint of the texts that does not depend on their order, ``labelling`` one
+    of which texts have which label, ±1, however it is spelled.
     """
 
     name: str
@@ -46,10 +47,11 @@ class Corpus:
     faults: Faults = field(default_factory=Faults)
     signs: Mapping[str, int] = field(default_factory=dict)
     digest: str = ""
+    labelling: str = ""
 
     def __iter__(self) -> Iterator[Text]:
         """All texts that are not empty. Mended: HTML line breaks, encoding faults."""
-        faults, kinds, total = Faults(), set[str](), 0
+        faults, kinds, totals = Faults(), set[str](), dict[str | None, int]()
         for where, raw, label in self.read():
             text = clean(raw, faults)
             if not text.strip():
@@ -60,7 +62,7 @@ class Corpus:
                 kinds.add(kind)
                 signs(kinds, self.name)
             digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
-            total += int.from_bytes(digest, "big")
+            totals[kind] = totals.get(kind, 0) + int.from_bytes(digest, "big")
             yield Text(where, text, kind, digest.hex())
         if faults.texts == faults.empty:
             raise InputError(
@@ -73,7 +75,17 @@ class Corpus:
                 self.remedy,
             )
         self.faults, self.signs = faults, signs(kinds, self.name)
-        self.digest = f"{total % 2**256:064x}"
+        self.digest = f"{sum(totals.values()) % 2**256:064x}"
+        self.labelling = self._labelling(totals)
+
+    def _labelling(self, totals: Mapping[str | None, int]) -> str:
+        """SHA-256 over the fingerprints of the texts of each label."""
+        sums: dict[int, int] = {}
+        for kind, total in totals.items():
+            sign = 0 if kind is None else self.signs[kind]
+            sums[sign] = (sums.get(sign, 0) + total) % 2**256
+        told = "".join(f"{sign} {sums[sign]:064x}\n" for sign in sorted(sums))
+        return hashlib.sha256(told.encode()).hexdigest()
 
     def label(self, text: Text) -> int | None:
         """The text's label as ±1; None where the corpus has none."""
