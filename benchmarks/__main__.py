@@ -13,7 +13,6 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from collections.abc import Callable
@@ -111,7 +110,7 @@ def main() -> None:
     if sys.argv[1:2] == ["attack"]:
         parts = [word for word in sys.argv[2:] if not word.isdecimal()]
         counts = [int(word) for word in sys.argv[2:] if word.isdecimal()]
-        faults = attack(parts, functools.partial(renew, DOCS / "hardening.md"), *counts[:1])
+        faults = attack(parts, DOCS / "hardening.md", *counts[:1])
         if faults:
             sys.exit("\n".join(faults))
         return

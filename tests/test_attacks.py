@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.attack.files import hostile, open_hostile
 from benchmarks.attack.kills import GRID, strike_main, strike_workers
+from benchmarks.attack.report import TABLES, with_row
 from benchmarks.attack.requests import brute_force, fuzz
 
 
@@ -55,3 +56,17 @@ def test_signals_lose_nothing(tmp_path: Path) -> None:
         strike_main(study, tmp_path, "TERM", 1),
     ):
         assert struck.hits == 1 and struck.held, struck
+
+
+def test_a_row_takes_the_place_of_its_own_kind() -> None:
+    page = "# Attacked\n\nWords.\n"
+    for row in ("KILL | 1", "TERM | 2", "KILL | 3"):
+        page = with_row(page, "Signals", row)
+    for row in ("50 | 1", "52 | 2"):
+        page = with_row(page, "Hostile files", row)
+    page = with_row(page, "Signals", "TERM | 4")
+    head, signals, files = page.split("\n## ")
+    assert head == "# Attacked\n\nWords.\n"
+    assert signals.splitlines()[-2:] == ["| KILL | 3 |", "| TERM | 4 |"]
+    assert files.splitlines()[0] == "Hostile files" and files.splitlines()[-1] == "| 52 | 2 |"
+    assert signals.count(TABLES["Signals"]) == 1 and signals.count("|\n") == 4

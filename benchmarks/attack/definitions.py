@@ -94,7 +94,7 @@ def _score(phi: Any, q: Any, k: Any, j: int, at: int, h: int, n: int) -> float:
     if phi.scores == "l2":
         s = -float(((q - k) ** 2).sum()) / math.sqrt(m)
     elif phi.scores == "qk-norm":
-        s = math.sqrt(m) * float(q @ k) / (np.linalg.norm(q) * np.linalg.norm(k))
+        s = math.sqrt(m) * float(q @ k) / float(np.linalg.norm(q) * np.linalg.norm(k))
     elif phi.scores == "linear-attention":
         s = float(_positive(q) @ _positive(k))
     else:

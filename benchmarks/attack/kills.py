@@ -143,7 +143,7 @@ def strike_main(study: Path, folder: Path, name: str, times: int, seed: int = 0)
             part += running.finish() == 0
             continue
         _strike(struck, running, SIGNALS[name])
-    _complete(struck, study, folder, f"main-{name}-")
+    _complete(struck, study, [folder / f"main-{name}-{number}" for number in range(part + 1)])
     return struck
 
 
@@ -151,6 +151,9 @@ def _strike(struck: Struck, running: Running, number: signal.Signals) -> None:
     family = running.family()
     begun = time.monotonic()
     running.process.send_signal(number)
+    if number == signal.SIGINT and struck.hits % 2:  # a second one leaves at once
+        time.sleep(0.3)
+        running.process.send_signal(number)
     running.finish()
     struck.longest_end = max(struck.longest_end, time.monotonic() - begun)
     struck.hits += 1
@@ -192,7 +195,7 @@ def strike_workers(
         _kill(alive)
         _note(struck, running)
         part += 1
-    _complete(struck, study, folder, f"{what}-{name}-")
+    _complete(struck, study, [folder / f"{what}-{name}-{number}" for number in range(part)])
     return struck
 
 
@@ -204,10 +207,10 @@ def _note(struck: Struck, running: Running) -> None:
         struck.faults.append(f"{struck.what}: a traceback")
 
 
-def _complete(struck: Struck, study: Path, folder: Path, prefix: str) -> None:
+def _complete(struck: Struck, study: Path, outs: list[Path]) -> None:
     """Every folder goes on to its end, and has the undisturbed table."""
-    truth = undisturbed(study, folder)
-    for out in sorted(folder.glob(f"{prefix}*")):
+    truth = undisturbed(study, study.parent)
+    for out in outs:
         if Running(study, out, "--workers", "2").finish() != 0:
             struck.faults.append(f"{out.name} does not come to its end")
             continue

@@ -1,5 +1,5 @@
-"""`python -m benchmarks attack [PART …] [COUNT]`: attacks, and what they found as sections of
-docs/hardening.md.
+"""`python -m benchmarks attack [PART …] [COUNT]`: attacks, and what they found as rows of tables
+in docs/hardening.md. A part is a row; `main` means every part whose name begins with it.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.attack.files import open_hostile
@@ -15,102 +16,91 @@ from benchmarks.attack.requests import fuzz
 
 #: Signals of each kind, and requests for each of them.
 STRIKES, REQUESTS = 20, 50
-Found = tuple[str, list[str]]
+#: The heading of each table, and its columns.
+TABLES = {
+    "Signals": "signal | times | tables the same after going on | alive after 5 s | longest "
+    "silence | longest end",
+    "Hostile files": "files | refused in one line | read | at fault | longest answer",
+    "Fuzzed requests": "good, of them attention family | bad, each refused in one line | certified "
+    "÷ brute force, at least | attained ÷ brute force, at least | witness off by at most | at "
+    "fault",
+}
+#: A heading, a row of its table, and what went wrong.
+Found = tuple[str, str, list[str]]
 
 
-def main_process(folder: Path, strikes: int) -> Found:
-    """Signals to the process that was started."""
-    study = _study(folder)
-    return _table([strike_main(study, folder, name, strikes) for name in SIGNALS])
-
-
-def workers(folder: Path, strikes: int) -> Found:
-    """Signals to the processes that it starts."""
-    study = _study(folder)
-    return _table([strike_workers(study, folder, name, strikes) for name in SIGNALS])
-
-
-def dask(folder: Path, strikes: int) -> Found:
-    """Deaths of Dask workers."""
-    study = _study(folder)
-    return _table([strike_workers(study, folder, "KILL", strikes, cluster="local:3")])
+def signals(
+    strike: Callable[[Path, Path, str, int], Struck], name: str, folder: Path, strikes: int
+) -> Found:
+    """Signals of one name to the main process, or to workers."""
+    study = folder / "grid.toml"
+    study.write_text(GRID)
+    found = strike(study, folder, name, strikes)
+    row = (
+        f"{found.what} | {found.hits} | {found.same} of {found.tables} | {found.orphans} | "
+        f"{found.longest_silence:.1f} s | {found.longest_end:.1f} s"
+    )
+    faults = found.faults or ([] if found.held else [f"{found.what}: not held"])
+    return "Signals", row, faults
 
 
 def files(folder: Path, strikes: int) -> Found:
     """Files that somebody else wrote."""
     found = open_hostile(folder)
-    lines = [
-        "| hostile files | refused in one line | read | at fault | longest answer |",
-        "|---|---|---|---|---|",
-        f"| {found.tried} | {found.refused} | {found.read} | {len(found.faults)} | "
-        f"{found.longest:.1f} s |",
-    ]
-    return "\n".join(lines), found.faults
+    row = (
+        f"{found.tried} | {found.refused} | {found.read} | {len(found.faults)} | "
+        f"{found.longest:.1f} s"
+    )
+    return "Hostile files", row, found.faults
 
 
 def requests(folder: Path, strikes: int) -> Found:
     """Fuzzed requests against a brute force of its own."""
     found = fuzz(strikes * REQUESTS)
-    lines = [
-        "| fuzzed requests | figure |",
-        "|---|---|",
-        f"| good ones, of them of the attention family | {found.good:,}, {found.families:,} |",
-        f"| bad ones, each refused in one line | {found.bad:,} |",
-        f"| certified end ÷ brute force, smallest | {found.least_upper:.9f} |",
-        f"| attained end ÷ brute force, smallest | {found.least_lower:.6f} |",
-        f"| a witness against its attained end, by the brute force's own definition | off by at "
-        f"most {found.most_off:.1g} |",
-        f"| at fault | {len(found.faults)} |",
-    ]
-    return "\n".join(lines), found.faults
+    row = (
+        f"{found.good:,}, {found.families:,} | {found.bad:,} | {found.least_upper:.9f} | "
+        f"{found.least_lower:.6f} | {found.most_off:.1g} | {len(found.faults)}"
+    )
+    return "Fuzzed requests", row, found.faults
 
 
-#: By name: the heading of its section, and the attack.
-ATTACKS: dict[str, tuple[str, Callable[[Path, int], Found]]] = {
-    "main": ("Signals to a run", main_process),
-    "workers": ("Signals to its workers", workers),
-    "dask": ("Deaths of Dask workers", dask),
-    "files": ("Hostile files", files),
-    "requests": ("Fuzzed requests", requests),
+_dask = partial(strike_workers, cluster="local:3")
+ATTACKS: dict[str, Callable[[Path, int], Found]] = {
+    **{f"main-{name.lower()}": partial(signals, strike_main, name) for name in SIGNALS},
+    **{f"workers-{name.lower()}": partial(signals, strike_workers, name) for name in SIGNALS},
+    "dask": partial(signals, _dask, "KILL"),
+    "files": files,
+    "requests": requests,
 }
 
 
-def attack(
-    parts: Sequence[str], write: Callable[[str, str], None], strikes: int = STRIKES
-) -> list[str]:
-    """Run the parts (all of them by default), write each as a section, and return all faults."""
-    unknown = [part for part in parts if part not in ATTACKS]
-    if unknown:
-        sys.exit(f"parts of attack are {', '.join(ATTACKS)}, not {', '.join(unknown)}")
+def attack(parts: Sequence[str], page: Path, strikes: int = STRIKES) -> list[str]:
+    """Run the parts (all of them by default), write their rows, and return all faults."""
+    chosen = [name for name in ATTACKS if not parts or name.startswith(tuple(parts))]
+    if not chosen:
+        sys.exit(f"parts of attack are {', '.join(ATTACKS)}, not {', '.join(parts)}")
     faults = []
-    for part in parts or ATTACKS:
-        heading, run = ATTACKS[part]
+    for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            table, wrong = run(Path(folder), strikes)
-        write(heading, f"`python -m benchmarks attack {part}`\n\n{table}")
+            heading, row, wrong = ATTACKS[name](Path(folder), strikes)
+        page.write_text(with_row(page.read_text(), heading, row))
         faults += wrong
-        print(f"{heading}\n{table}\n{len(wrong)} at fault", file=sys.stderr, flush=True)
+        print(f"{name}: {row}; {len(wrong)} at fault", file=sys.stderr, flush=True)
     return faults
 
 
-def _study(folder: Path) -> Path:
-    study = folder / "grid.toml"
-    study.write_text(GRID)
-    return study
-
-
-def _table(struck: Sequence[Struck]) -> Found:
-    head = (
-        "| signal | times | tables the same after going on | alive after 5 s | longest silence | "
-        "longest end |\n|---|---|---|---|---|---|"
-    )
-    faults = [fault for one in struck for fault in one.faults]
-    faults += [f"{one.what}: not held" for one in struck if not (one.held or one.faults)]
-    return "\n".join([head, *map(_row, struck)]), faults
-
-
-def _row(struck: Struck) -> str:
-    return (
-        f"| {struck.what} | {struck.hits} | {struck.same} of {struck.tables} | {struck.orphans} | "
-        f"{struck.longest_silence:.1f} s | {struck.longest_end:.1f} s |"
-    )
+def with_row(page: str, heading: str, row: str) -> str:
+    """The page with a row in the table under ``heading``: in the place of the one that begins like
+    it, in a table of only one row in that one's place, or as the last.
+    """
+    columns = TABLES[heading]
+    before, _, rest = page.partition(f"\n## {heading}\n")
+    section, further, after = rest.partition("\n## ")
+    old = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    begins = f"| {row.split(' | ')[0]} |"
+    at = next((k for k, line in enumerate(old) if line.startswith(begins)), len(old))
+    at = at if heading == "Signals" else 0
+    rows = [*old[:at], f"| {row} |", *old[at + 1 :]]
+    rule = "|" + "---|" * (columns.count(" | ") + 1)
+    table = "\n".join([f"| {columns} |", rule, *rows])
+    return f"{before.rstrip()}\n\n## {heading}\n\n{table}\n{further}{after}"

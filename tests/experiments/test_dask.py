@@ -12,13 +12,18 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from jobs import GRID
 from wordsway.cli.app import run
+from wordsway.errors import WordswayError
 from wordsway.experiments import dask_cluster
+from wordsway.experiments.agreement import Agreement, Disagreement
+from wordsway.progress import silent
+from wordsway.result import versions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = "trials = 2\n[[grid]]\nmap = ['raf', 'rf']\nn = [4, 5]\nd = 6\n"
@@ -99,7 +104,8 @@ def test_a_scheduler_that_does_not_answer(
     study = tmp_path / "s.toml"
     study.write_text(SMALL)
     line = ["sweep", str(study), "--out", str(tmp_path / "out"), "--cluster"]
-    for address in ("tcp://127.0.0.1:9", f"tcp://127.0.0.1:{silent_port}", "http://127.0.0.1:80"):
+    silent_ones = (f"tcp://127.0.0.1:{silent_port}", f"tls://127.0.0.1:{silent_port}")
+    for address in ("tcp://127.0.0.1:9", *silent_ones, "http://127.0.0.1:80"):
         assert run([*line, address]) == 1
         err = capsys.readouterr().err
         said = [text for text in err.splitlines() if not text.startswith("waiting for")]
@@ -157,3 +163,38 @@ def test_a_scheduler_and_workers_started_by_hand(tmp_path: Path) -> None:
             server.wait()
     finish(start(study, tmp_path / "plain"))
     assert table(tmp_path / "tcp") == table(tmp_path / "plain")
+
+
+class Client:
+    """A scheduler's client: what its workers answer, and whether it is still connected."""
+
+    def __init__(self, answers: dict[str, Any], status: str = "running") -> None:
+        self.answers, self.status = answers, status
+
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        return {"workers": self.answers}
+
+    def run(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return self.answers
+
+
+def connected(client: Client) -> dask_cluster.DaskCluster:
+    cluster = object.__new__(dask_cluster.DaskCluster)
+    cluster.address, cluster.progress = "tcp://here:1", silent
+    cluster.client, cluster.local = client, None
+    return cluster
+
+
+def test_a_worker_without_wordsway_is_named() -> None:
+    answers = {"tcp://w:1": versions(), "tcp://w:2": ModuleNotFoundError("No module 'wordsway'")}
+    with pytest.raises(WordswayError, match=r"worker tcp://w:2 cannot run wordsway \(No module"):
+        connected(Client(answers))._greet(Agreement())
+    assert connected(Client({"tcp://w:1": versions()}))._greet(Agreement()) == 1
+    other = versions() | {"wordsway": "9.9.9"}
+    with pytest.raises(Disagreement, match=r"worker tcp://w:3 has wordsway 9\.9\.9"):
+        connected(Client({"tcp://w:3": other}))._greet(Agreement())
+
+
+def test_a_scheduler_that_is_gone_is_one_line() -> None:
+    with pytest.raises(WordswayError, match="scheduler at tcp://here:1 is gone: start it again"):
+        connected(Client({}, status="closed"))._outcomes(None, [])
