@@ -5,27 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import torch
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
-from wordsway.models.norms import Call, Norm, norms_of
+from wordsway.models.norms import Call, EntryPoint, Norm, norms_of
+from wordsway.models.residual import Sublayer, Trace, sublayers
 
 
 class _Reached(Exception):
     """The layer is computed; the rest of the forward pass is not needed."""
-
-
-class EntryPoint(NamedTuple):
-    """The call, counted from 1, of a module: layers that share their weights are calls of the same
-    one.
-    """
-
-    module: torch.nn.Module
-    call: int
 
 
 class Layers:
@@ -41,7 +34,7 @@ class Layers:
     def __init__(self, files: ModelFiles, options: Loading | None = None) -> None:
         self.model: Any = load(files, options)
         self.device = next(self.model.parameters()).device
-        states, calls = self._trace()
+        states, calls = self._trace(4)
         #: For every hidden state the first call that takes it in; None: only the whole pass has it.
         self.entry_points: list[EntryPoint | None] = [
             next((_entry(call) for call in calls if call.taken is state), None) for state in states
@@ -197,8 +190,38 @@ class Layers:
         """
         return self._norms[layer]
 
+    @cached_property
+    def residual(self) -> list[list[Sublayer]] | None:
+        """Sublayers between each hidden state and the next (the last state excepted), where they
+        add up in a residual stream that is normalised before each of them; else None.
+        """
+        return sublayers(self.model, Trace(*self._trace(4)), Trace(*self._trace(1)))
+
     @torch.no_grad()
-    def _trace(self) -> tuple[tuple[torch.Tensor, ...], list[Call]]:
+    def inputs_of(
+        self, calls: list[EntryPoint], embeds: torch.Tensor, at: str = "words"
+    ) -> list[torch.Tensor]:
+        """What these calls take in when texts are given as input embeddings."""
+        counts: dict[torch.nn.Module, int] = {}
+        taken: dict[EntryPoint, torch.Tensor] = {}
+
+        def take(
+            module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
+        ) -> None:
+            counts[module] = counts.get(module, 0) + 1
+            taken[EntryPoint(module, counts[module])] = _states(positional, named)
+
+        modules = {call.module for call in calls}
+        handles = [one.register_forward_pre_hook(take, with_kwargs=True) for one in modules]
+        try:
+            self.every(embeds, at)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return [taken[call] for call in calls]
+
+    @torch.no_grad()
+    def _trace(self, tokens: int) -> tuple[tuple[torch.Tensor, ...], list[Call]]:
         """Run the model once: its hidden states, and every module's calls in the order in which
         they began.
         """
@@ -228,7 +251,7 @@ class Layers:
             )
         ]
         try:
-            ids = torch.arange(5, 9, device=self.device)[None]
+            ids = torch.arange(5, 5 + tokens, device=self.device)[None]
             out = self.model(
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -53,6 +53,15 @@ class Norm:
     @property
     def kind(self) -> str:
         return "LayerNorm" if self.centred else "RMSNorm"
+
+
+class EntryPoint(NamedTuple):
+    """The call, counted from 1, of a module: layers that share their weights are calls of the same
+    one.
+    """
+
+    module: torch.nn.Module
+    call: int
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ and S² ≤ Σ_j w_j² m_j with the weights of the target's rows. For every λ >
 and its minimum is m_j (a trust-region problem has no duality gap). The number reported is D at the
 best λ found, hence valid however well it was searched. In a causal model rows before the word do
 not move and count 0. A mean of rows is a mean of such s, again in the ball: one problem for a
-mean-pooled embedding.
+mean-pooled embedding. `wordsway.probing.residual_ceiling` bounds what lies between the norms.
 """
 
 from __future__ import annotations
@@ -42,11 +42,16 @@ def ceilings(
     squares = _squares(probe, target)
     if squares is None:
         return [None] * len(words)
-    slack = 1 + SLACK.get(prepared.embeds.dtype, 1e-2)
+    slack = slack_of(prepared)
     if len(squares) == 1:
         return [target.reported(float(squares.sum().sqrt())) * slack] * len(words)
     first = [min(word.rows) if is_causal(probe) else 0 for word in words]
     return [target.reported(float(squares[row:].sum().sqrt())) * slack for row in first]
+
+
+def slack_of(prepared: Prepared) -> float:
+    """What a ceiling is multiplied by, for the model's rounding."""
+    return 1 + SLACK.get(prepared.embeds.dtype, 1e-2)
 
 
 def _squares(probe: Probe, target: Target) -> torch.Tensor | None:

@@ -17,6 +17,7 @@ from wordsway.probing.local import Local, local, mean_local, sketch_of
 from wordsway.probing.memory import affordable, at_once, room_for, weight_of
 from wordsway.probing.profiles import noise_blocks, noise_profiles, profiles
 from wordsway.probing.real_words import real_words
+from wordsway.probing.residual_ceiling import residual_ceilings
 from wordsway.probing.results import WordSway
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
@@ -69,6 +70,10 @@ def measure(
     tiers = plan.tiers or default_tiers(probe, target, len(chosen), prepared.n)
     size = affordable(probe, prepared.n, target.layer, plan.memory)
     blocks = Blocks(prepared, chosen, 1.0)
+    reach = plan.reach or 1.0
+    uppers, upper_reach = ceilings(probe, prepared, target, chosen), None
+    if None in uppers:
+        uppers, upper_reach = residual_ceilings(probe, prepared, target, chosen, reach), reach
     found = [
         WordSway(
             word.index,
@@ -76,11 +81,12 @@ def measure(
             word.start,
             word.end,
             word.rows,
-            prepared.radius(word) * (plan.reach or 1.0),
+            prepared.radius(word) * reach,
             upper=upper,
+            upper_reach=None if upper is None else upper_reach,
             unknown=prepared.reading.is_unknown(word),
         )
-        for word, upper in zip(chosen, ceilings(probe, prepared, target, chosen), strict=True)
+        for word, upper in zip(chosen, uppers, strict=True)
     ]
     sketch = torch.empty(0)
     if "mean-local" in tiers or "local" in tiers:

@@ -77,7 +77,7 @@ export class WordPanel {
       title: "How far it can move the model, by reach", xlabel: "reach ρ: length of Δ, relative to the word's own", logx: true,
       xticks: word.curve.map((one) => one.reach).filter((_, at, all) => (all.length - 1 - at) % 2 === 0),
       ceiling: word.upper, series: [{ name: "found", kind: "worst", points }],
-    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, at any reach at most ${number(word.upper)} (certified)`}.`));
+    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}.`));
   }
 
   drawProfile(word, layer) {

@@ -186,7 +186,8 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         how = "found" if word.curve else "along the worst small move"
         lines[f"at reach {words.reach:g}"] = f"at least {number(word.sensitivity)} ({how})"
     if word.upper is not None:
-        lines["at any reach"] = f"at most {number(word.upper)} (certified)"
+        where = "at any reach" if word.upper_reach is None else f"up to reach {word.upper_reach:g}"
+        lines[where] = f"at most {number(word.upper)} (certified)"
     pieces_of = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
     lines["pieces"] = f"{word.pieces}: {pieces_of}" if pieces_of else str(word.pieces)
     if word.unknown:
