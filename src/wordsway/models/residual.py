@@ -161,12 +161,13 @@ def _mlp(norm: Norm, first: list[Call], last: Call, tolerance: float) -> Sublaye
     assert end is not None
     y, z = torch.cat([_wide(call.given) for call in first], -1), _wide(last.taken)
     width = z.shape[-1]
+    orders: tuple[tuple[int, ...], ...] = ()
     if y.shape[-1] == 2 * width:
         if len(maps) == 1:
             maps = [maps[0].rows(slice(0, width)), maps[0].rows(slice(width, None))]
         orders = ((0, 1), (1, 0)) if len(maps) == 2 else ()
-    else:
-        orders = ((0,),) if len(maps) == 1 and y.shape[-1] == width else ()
+    elif y.shape[-1] == width and len(maps) == 1:
+        orders = ((0,),)
     parts = y.split(width, -1)
     for activation in ACTIVATIONS:
         for order in orders:
