@@ -28,6 +28,7 @@ from benchmarks import (
     effect,
     embedding,
     forecasts,
+    layer_alone,
     learning,
     page,
     probing,
@@ -57,6 +58,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
         "Pretrained models",
         partial(probed, ("command", "long", "determined", "curve", "ceiling", "prefix", "swaps")),
     ),
+    "layer-alone": ("One attention layer alone", layer_alone.page),
     "embedding": ("Embedding and reading back", embedding.page),
     "page": ("The page", page.table),
 }

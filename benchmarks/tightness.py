@@ -12,12 +12,13 @@ GRID: dict[str, list[tuple[int, int, int]]] = {
     "drf": [(n, 768, depth) for depth in (2, 4, 8) for n in (50, 80)],
     "raf": [(n, d, 1) for d in (192, 384, 768) for n in (10, 50, 100, 250)],
     "relu-raf": [(n, d, 1) for d in (192, 384, 768) for n in (10, 50, 100, 250)],
+    "heads": [(n, 256, heads) for heads in (2, 4, 8) for n in (16, 64, 250)],
 }
 
 
 def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
     """upper/lower for ``draws`` independent texts and weights; raises if an attained value exceeds
-    its certificate.
+    its certificate. ``depth`` is the number of heads for "heads".
     """
     out = []
     for seed in range(draws):
@@ -26,6 +27,8 @@ def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
             phi: ws.FeatureMap = ws.RF(n, d, seed=seed)
         elif name == "drf":
             phi = ws.DRF(n, d, depth, seed=seed)
+        elif name == "heads":
+            phi = ws.Attention(d, seed, heads=depth)
         else:
             phi = ws.RAF(d, seed) if name == "raf" else ws.ReluRAF(d, seed)
         s = ws.sensitivity(phi, X, positions=0, seed=seed)
@@ -37,7 +40,7 @@ def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
 def page(draws: int = 10, most_n: int = 250) -> str:
     """The table, of texts of at most so many words."""
     lines = [
-        "| map | n | d | L | certified ÷ attained: median | largest of the draws |",
+        "| map | n | d | L or heads | certified ÷ attained: median | largest of the draws |",
         "|---|---|---|---|---|---|",
     ]
     for name, grid in GRID.items():
@@ -46,7 +49,7 @@ def page(draws: int = 10, most_n: int = 250) -> str:
                 continue
             found = ratios(name, n, d, depth, draws)
             lines.append(
-                f"| {name} | {n} | {d} | {depth if name == 'drf' else ''} | "
+                f"| {name} | {n} | {d} | {depth if name in ('drf', 'heads') else ''} | "
                 f"{statistics.median(found):.3f} | {max(found):.3f} |"
             )
             print(lines[-1], file=sys.stderr, flush=True)

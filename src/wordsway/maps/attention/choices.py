@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 
 from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.heads_view import Certify as CertifyHeads
 from wordsway.maps.attention.lifts import Distance, Lift, Plain, Positive, Unit
 from wordsway.maps.attention.projections import Projections
 from wordsway.maps.attention.relu import ReluBounds, ReluScores, attracting_and_silencing
@@ -31,7 +30,7 @@ class Choice:
     ``power`` is that of c = m^(−power) for heads of m dimensions; ``log_n`` multiplies scores by
     log n; ``shifts`` says that adding a constant to a score means something (ALiBi); ``shape`` is
     that of `wordsway.maps.attention.weights`; ``bounds`` certifies the layer with one matrix
-    (None: it is seen as one head, and certified by ``certify_heads``, if at all).
+    (None: it is seen as one head).
     """
 
     about: str
@@ -44,7 +43,11 @@ class Choice:
     smooth: bool = True
     suggest: Suggest = attracting
     bounds: RowBounds | Certify | None = None
-    certify_heads: CertifyHeads | None = None
+
+    @property
+    def heads_are_means(self) -> bool:
+        """Whether heads are means of values, and logistic in one score: certified as such."""
+        return isinstance(self.scores, (SoftmaxScores, SinkScores))
 
     def factor(self, m: int) -> float:
         """c for heads of m dimensions."""

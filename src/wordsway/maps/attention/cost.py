@@ -7,7 +7,9 @@ from typing import Any
 
 from wordsway.maps.attention.curves import NODES
 from wordsway.maps.attention.dual import COARSE
+from wordsway.maps.attention.gain import STEPS
 from wordsway.maps.attention.heads import KEPT_BYTES
+from wordsway.maps.attention.heads_certificate import CELLS, INTERVALS, LAMBDAS, PRICES, TILTS
 from wordsway.maps.attention.heads_view import heads_bytes_per_point
 from wordsway.maps.attention.sparse_view import sparse_keys_bytes
 from wordsway.maps.attention.view import bytes_per_point, plan_for
@@ -115,7 +117,9 @@ def heads_cost(
     held += 8 * n * heads * keys * (2 * heads * keys + d)
     held += min(rows * one_row, max(one_row, KEPT_BYTES))
     if certificate:
-        entries = COARSE * n * NODES * heads
-        work += (FIRST_PASSES + (rows - 1) * LATER_PASSES) * entries * PER_ENTRY
-        held += 8 * entries * DUAL_TENSORS
+        # Tables of shares for each t and λ, norms for each μ, and the gain, once.
+        entries = n * heads * (INTERVALS + 2)
+        work += rows * len(TILTS) * (CELLS * LAMBDAS / 2 * entries * 4 + PRICES * 4.0 * d**3)
+        work += rows * 4.0 * n * heads * d * d + STEPS * 10.0 * d**3
+        held += 8 * (entries * 6 + 3 * n * heads * d + 12 * d * d)
     return Cost(min(points, memory) + held, work)

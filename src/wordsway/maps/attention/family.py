@@ -28,13 +28,17 @@ from wordsway.maps.attention.encodings import (
     sinusoidal,
 )
 from wordsway.maps.attention.heads import HeadsLayer, Setting
+from wordsway.maps.attention.heads_certificate import HeadsCertificate
+from wordsway.maps.attention.heads_view import Certify as CertifyHeads
 from wordsway.maps.attention.heads_view import HeadsView
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.sparse_view import SparseView
 from wordsway.maps.attention.sparsemax import SparseLayer, SparsemaxScores
+from wordsway.maps.attention.trained import LayerAlone
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.attention.weights import draw_projections, given_projections
 from wordsway.maps.base import FeatureMap
+from wordsway.models.probe import Probe
 from wordsway.runtime import checked_device
 from wordsway.sample import Sample
 from wordsway.seeds import check_seed
@@ -105,12 +109,23 @@ class Attention(FeatureMap):
         self.given = {key: value.to(like) for key, value in drawn.items()}
         self.d = len(next(iter(self.given.values())))
         self.projections = self.choice.projections(self.given, heads or 1, self.strength)
+        self._certify_heads: CertifyHeads | None = None
+        if self.choice.heads_are_means:
+            self._certify_heads = HeadsCertificate(self.projections)
         if positions == "rope" and self.projections.Q.shape[1] // self.projections.heads % 2:
             raise InputError(
                 "an even number of dimensions per head, which RoPE turns in pairs",
                 self.projections.Q.shape[1] // self.projections.heads,
                 "take another d or number of heads, or other positions",
             )
+
+    @staticmethod
+    def of(probe: Probe, layer: int) -> LayerAlone:
+        """The trained attention of layer 1 … L of a model, taken alone: a map on its input rows.
+
+        ``phi.sample(text)`` has the rows of a text.
+        """
+        return LayerAlone(probe, layer)
 
     @property
     def one_matrix(self) -> bool:
@@ -179,7 +194,7 @@ class Attention(FeatureMap):
         if isinstance(setting.scores, SparsemaxScores):
             return SparseView(SparseLayer(setting, X), text)
         heads = HeadsLayer(setting, X)
-        return HeadsView(heads, self.choice.certify_heads, text)
+        return HeadsView(heads, self._certify_heads, text)
 
     def search_view(self, sample: Sample) -> AnyView:
         if not self.choice.smooth:

@@ -69,7 +69,7 @@ def _cost(
         )
         return one(n, d, rows, certificate=certificate, **asked)
     count = (heads or 1) * (2 if choice.shape == "twice" else 1)
-    certified = certificate and choice.certify_heads is not None
+    certified = certificate and choice.heads_are_means
     return heads_cost(
         n,
         d,

@@ -38,6 +38,8 @@ class Scores(ABC):
 
     #: Whether the shares of a row sum to one.
     normalised: bool = True
+    #: Whether every row also hears a key of score 0 and value 0.
+    sink: bool = False
 
     @abstractmethod
     def attention(self, s: torch.Tensor) -> torch.Tensor:

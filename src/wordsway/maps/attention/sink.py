@@ -17,6 +17,7 @@ from wordsway.maps.attention.softmax import SoftmaxScores, log_shares
 class SinkScores(Scores):
     """p = σ(ℓ + a) with ℓ = s_ji − log(1 + Σ_{l≠i} exp s_jl): shares of one with the sink."""
 
+    sink = True
     softmax = SoftmaxScores()
 
     def attention(self, s: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,139 @@
+"""The attention of one layer of a pretrained model, taken alone: a map on that layer's input rows.
+
+    φ(X)_j = Σ_h O_hᵀ Σ_l P^h_jl v^h_l + b_O,     v = Vᵀx + b_V and so on
+
+The rows X are those that the layer's queries are made of: after the norm in front for models that
+have one there, hidden_states[layer − 1] for BERT and its kin. φ is what comes out of the last
+matrix, before the residual stream. Whether rows see only those before them, and whether queries and
+keys are turned by RoPE, is found by what reproduces the model's own output.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.maps.attention.definition import LARGE_SCORE
+from wordsway.maps.attention.encodings import Rotation, hidden_pairs
+from wordsway.maps.attention.heads import HeadsLayer, Setting
+from wordsway.maps.attention.heads_certificate import HeadsCertificate
+from wordsway.maps.attention.heads_view import HeadsView
+from wordsway.maps.attention.lifts import Plain
+from wordsway.maps.attention.projections import Projections
+from wordsway.maps.attention.softmax import SoftmaxScores
+from wordsway.maps.base import FeatureMap
+from wordsway.models.attention_layer import LayerReader, Passed
+from wordsway.models.probe import Probe
+from wordsway.sample import Sample
+
+#: Largest difference to the model's own output, relative to it, that counts as the same.
+SAME = 1e-4
+#: Tokens that a layer is tried on.
+TRIED = 7
+
+
+@final
+class LayerAlone(FeatureMap):
+    """The trained attention of layer 1 … L; made by `ws.Attention.of`."""
+
+    name = "layer-alone"
+    has_rows = True
+    dtype = torch.float64
+    device = torch.device("cpu")
+
+    def __init__(self, probe: Probe, layer: int) -> None:
+        self.probe, self.layer = probe, layer
+        self.reader = LayerReader(probe, layer)
+        read = self.reader.attention
+        self.d = read.query.matrix.shape[0]
+        self.projections = Projections(
+            read.query.matrix,
+            read.key.matrix,
+            read.value.matrix,
+            read.out.matrix,
+            read.heads,
+            read.key_heads,
+            read.query.bias,
+            read.key.bias,
+            read.value.bias,
+            read.out.bias,
+        )
+        self.width = read.query.matrix.shape[1] // read.heads
+        self._certify = HeadsCertificate(self.projections)
+        self.causal, self.base = self._found(read.base)
+
+    def _found(self, base: float | None) -> tuple[bool, float | None]:
+        """Which mask and rotation give the model's own output."""
+        passed = self.reader.passed(torch.arange(5, 5 + TRIED))
+        errors = {}
+        for turn in dict.fromkeys((base, None)):
+            for self.causal in (False, True):
+                self.base = turn
+                errors[self.causal, turn] = self._apart(passed)
+        best = min(errors, key=lambda key: errors[key])
+        self._same(errors[best], TRIED)
+        return best
+
+    def sample(self, text: str) -> Sample:
+        """The rows that the layer takes in for a text, as they are; refused where the map is not
+        what the model does with them (windows, for one, show in long texts only).
+        """
+        prepared = self.probe.read(text)
+        passed = self.reader.passed(prepared.ids)
+        self._same(self._apart(passed), len(prepared.ids))
+        return Sample(passed.taken, reading=prepared.reading, rescale=False)
+
+    def _apart(self, passed: Passed) -> float:
+        """How far φ is from the model's own output, relative to it."""
+        found = self.features(passed.taken, self.dtype)
+        return float((found - passed.given).norm() / passed.given.norm())
+
+    def _same(self, apart: float, n: int) -> None:
+        if not apart <= SAME:
+            raise InputError(
+                "softmax attention of queries and keys, causal or not, with or without RoPE",
+                f"{self.probe.files.name}, whose layer {self.layer} does something else with "
+                f"{n} tokens (off by {apart:.2g})",
+                "take another model or a shorter text",
+            )
+
+    def check(self, n: int, d: int) -> None:
+        if d != self.d:
+            raise InputError(
+                f"rows with d={self.d}", f"d={d}", "take the layer's own rows: phi.sample(text)"
+            )
+
+    def setting(self, n: int, like: torch.Tensor) -> Setting:
+        """The layer for texts of n rows."""
+        hidden = hidden_pairs(n, "causal", None, None) if self.causal else None
+        bias = None
+        if hidden is not None:
+            bias = torch.zeros(1, n, n, dtype=torch.float64).masked_fill(hidden, -math.inf)
+        rotation = None if self.base is None else Rotation.of(n, self.width, self.base)
+        factor = self.width**-0.5
+        setting = Setting(
+            SoftmaxScores(), Plain(), self.projections, factor, bias, rotation, self.name
+        )
+        return setting.to(like)
+
+    def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return self.setting(X.shape[-2], X.to(dtype)).features(X.to(dtype))
+
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> HeadsView:
+        self.check(sample.n, sample.d)
+        X = sample.X.to(self.device, dtype or self.dtype)
+        return HeadsView(HeadsLayer(self.setting(sample.n, X), X), self._certify, X)
+
+    def search_view(self, sample: Sample) -> HeadsView:
+        view = self.view(sample, torch.float32)
+        s = view.layer.s
+        largest = float(s[s > -math.inf].abs().max())
+        return view if largest <= LARGE_SCORE else self.view(sample)
+
+    def describe(self) -> dict[str, Any]:
+        heads = self.projections.heads
+        about: dict[str, Any] = {"map": self.name, "d": self.d, "layer": self.layer, "heads": heads}
+        return about | {"causal": self.causal, "rope": self.base, "model": self.probe.describe()}

@@ -1,0 +1,200 @@
+"""The attention of one layer of a pretrained model: its matrices, and what it took in and gave.
+
+Which linear maps make queries, keys, values and the output is found by their names (`NAMES`), fused
+ones (GPT-2's ``c_attn``, ModernBERT's ``Wqkv``) included; how many heads there are is the model's
+configuration's to say. Everything else about attention differs between models, so nothing here is
+believed: `read_attention` also gives the rows that went in and came out on a text, and a map made
+of the matrices has to reproduce them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.models.probe import Probe
+
+#: What the parts are called, in the models that transformers has.
+NAMES = {
+    "query": ("query", "q_proj", "q_lin", "q"),
+    "key": ("key", "k_proj", "k_lin", "k"),
+    "value": ("value", "v_proj", "v_lin", "v"),
+    "fused": ("c_attn", "Wqkv", "query_key_value", "qkv_proj", "qkv"),
+    "out": ("o_proj", "out_proj", "out_lin", "c_proj", "Wo", "dense", "o"),
+}
+
+
+@dataclass(frozen=True)
+class Linear:
+    """x → xM + b, in float64."""
+
+    matrix: torch.Tensor  # (in, out)
+    bias: torch.Tensor | None
+
+    def part(self, begin: int, end: int) -> Linear:
+        """Some of the outputs."""
+        bias = None if self.bias is None else self.bias[begin:end]
+        return Linear(self.matrix[:, begin:end], bias)
+
+
+@dataclass(frozen=True)
+class LayerAttention:
+    """Queries, keys, values and output of one layer, with ``heads`` heads of queries that share
+    ``key_heads`` heads of keys and values; ``base`` is RoPE's, None where the model names none.
+    """
+
+    query: Linear
+    key: Linear
+    value: Linear
+    out: Linear
+    heads: int
+    key_heads: int
+    base: float | None
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What one layer's attention took in and gave, (n, d) each, in float64."""
+
+    taken: torch.Tensor
+    given: torch.Tensor
+
+
+class LayerReader:
+    """Layer 1 … L of a model, read."""
+
+    def __init__(self, probe: Probe, layer: int) -> None:
+        if isinstance(layer, bool) or not isinstance(layer, int):
+            raise InputError("a layer as a whole number", repr(layer), "count layers from 1")
+        if not 1 <= layer <= probe.layers.count:
+            raise InputError(
+                f"a layer from 1 to {probe.layers.count}", layer, "layer 0 has no attention"
+            )
+        self.probe, self.layer = probe, layer
+        config = probe.layers.model.config
+        self._call = 1
+        first, self._out = self._modules()
+        self._first = first[0]
+        parts = [_linear(module) for module in first]
+        out = _linear(self._out)
+        heads = int(_named(config, "num_attention_heads", "n_heads", "n_head", "num_heads"))
+        shared = int(getattr(config, "num_key_value_heads", None) or heads)
+        if len(parts) == 1:
+            width = out.matrix.shape[0] // heads
+            ends = [heads * width, (heads + shared) * width, (heads + 2 * shared) * width]
+            parts = [parts[0].part(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        query, key, value = parts
+        base = _base_of(config, layer)
+        self.attention = LayerAttention(query, key, value, out, heads, shared, base)
+
+    def _modules(self) -> tuple[list[torch.nn.Module], torch.nn.Module]:
+        """The modules that make queries, keys and values (or all in one), and the output."""
+        model = self.probe.layers.model
+        found = _attentions(model)
+        if len(found) == 1 and self.probe.layers.count > 1:  # layers that share their weights
+            self._call = self.layer
+            return found[0]
+        if len(found) < self.layer:
+            raise _uncovered(self.probe, "its queries, keys and values have other names")
+        return found[self.layer - 1]
+
+    @torch.no_grad()
+    def passed(self, ids: torch.Tensor) -> Passed:
+        """The rows of a text, given as token ids (n,), before and after this layer's attention."""
+        taken: list[torch.Tensor] = []
+        given: list[torch.Tensor] = []
+
+        def before(module: torch.nn.Module, inputs: tuple[Any, ...], _: Any) -> None:
+            taken.append(inputs[0])
+
+        def after(module: torch.nn.Module, _: Any, output: torch.Tensor) -> None:
+            given.append(output)
+
+        handles = [
+            self._first.register_forward_hook(before),
+            self._out.register_forward_hook(after),
+        ]
+        try:
+            model = self.probe.layers.model
+            ids = ids[None].to(self.probe.layers.device)
+            model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        finally:
+            for handle in handles:
+                handle.remove()
+        if len(taken) < self._call or len(given) < self._call:
+            raise _uncovered(self.probe, "its attention is not called once per layer")
+        rows = [part[self._call - 1].reshape(ids.shape[1], -1) for part in (taken, given)]
+        return Passed(*(part.to("cpu", torch.float64) for part in rows))
+
+
+def _attentions(model: Any) -> list[tuple[list[torch.nn.Module], torch.nn.Module]]:
+    """Every module of a model with queries, keys and values of its own, and its output."""
+    found = []
+    parents: dict[torch.nn.Module, torch.nn.Module] = {}
+    for module in model.modules():
+        for child in module.children():
+            parents[child] = module
+    for module in model.modules():
+        children = dict(module.named_children())
+        parts = [_child(children, part) for part in ("query", "key", "value")]
+        first = [part for part in parts if part is not None]
+        fused = _child(children, "fused")
+        if len(first) != 3:
+            first = [] if fused is None else [fused]
+        if not first:
+            continue
+        out = _child(children, "out")
+        if out is None and module in parents:  # BERT's output is its attention's neighbour
+            beside = dict(parents[module].named_children()).get("output")
+            out = None if beside is None else _child(dict(beside.named_children()), "out")
+        if out is not None:
+            found.append((first, out))
+    return found
+
+
+def _child(children: dict[str, torch.nn.Module], part: str) -> torch.nn.Module | None:
+    """The child with one of a part's names that is a linear map."""
+    for name in NAMES[part]:
+        module = children.get(name)
+        if module is not None and isinstance(getattr(module, "weight", None), torch.Tensor):
+            return module
+    return None
+
+
+def _linear(module: torch.nn.Module) -> Linear:
+    """A module's matrix and bias; GPT-2's Conv1D keeps its matrix the other way round."""
+    weight, bias = module.weight, getattr(module, "bias", None)
+    assert isinstance(weight, torch.Tensor)
+    matrix = weight if type(module).__name__ == "Conv1D" else weight.T
+    shift = bias.detach().to("cpu", torch.float64) if isinstance(bias, torch.Tensor) else None
+    return Linear(matrix.detach().to("cpu", torch.float64), shift)
+
+
+def _named(config: Any, *names: str) -> Any:
+    """The first of these entries that a configuration has."""
+    for name in names:
+        value = getattr(config, name, None)
+        if value is not None:
+            return value
+    raise InputError(
+        "a configuration that says how many heads there are", type(config).__name__, "report it"
+    )
+
+
+def _base_of(config: Any, layer: int) -> float | None:
+    """The base of RoPE's wavelengths, where a configuration has one for this layer."""
+    named = getattr(config, "rope_parameters", None) or {}
+    if named and "rope_theta" not in named:  # one entry per kind of layer
+        kinds = getattr(config, "layer_types", None)
+        named = named.get(kinds[layer - 1], {}) if kinds else {}
+    value = (named or {}).get("rope_theta", getattr(config, "rope_theta", None))
+    return None if value is None else float(value)
+
+
+def _uncovered(probe: Probe, why: str) -> InputError:
+    return InputError(
+        "a model whose attention can be read", f"{probe.files.name}: {why}", "report the model"
+    )
