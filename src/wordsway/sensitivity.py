@@ -16,6 +16,7 @@ from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.change import Change
+from wordsway.maps.rows import RowView
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
 from wordsway.progress import Progress, silent, stretch_of
@@ -198,16 +199,20 @@ def sensitivity(
         )
         bound = None
         attained = torch.zeros(1, dtype=torch.float64)
-        if certificate or len(rows) > 1:  # for a single row the definition below is all it takes
+        before: torch.Tensor | None = None
+        if certificate or len(rows) > 1:
             exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
-            attained = _attained(exact, rows, delta)
+            if len(rows) > 1:  # for a single row the definition below is all it takes
+                attained = _attained(exact, rows, delta)
+            if isinstance(exact, RowView):
+                before = exact.rows_before
             if certificate:
                 bound = exact.certify(rows, radius, certifying)
                 certifying("certifying", 1, 1)
         means = averages(view, rows, radius, seed, memory, average, vocabulary)
         # The definition itself, at the best witness, in float64.
         best = int(attained.argmax())
-        before = phi.exact(sample)
+        before = phi.exact(sample) if before is None else before
         after = phi.exact(sample.replaced(rows[best], delta[best]))
     lowers = attained.tolist()
     lowers[best] = float((after - before).norm() / before.norm())

@@ -14,7 +14,7 @@ import wordsway as ws
 from wordsway.maps.activation import activation
 from wordsway.maps.attention.cone import Cone
 from wordsway.maps.attention.sigmoid import SigmoidRAF
-from wordsway.maps.certificate import norm_above
+from wordsway.maps.certificate import norm_above, norm_near
 from wordsway.maps.dense.certificate import _mean_norm, _tail
 from wordsway.maps.registry import kind_of
 
@@ -252,6 +252,30 @@ def test_norm_above_is_above_and_close():
         exact = float(torch.linalg.svdvals(M)[0])
         assert exact <= norm_above(M) <= exact * (1 + 1e-12)
     assert norm_above(torch.zeros(3, 0)) == 0.0
+
+
+@pytest.mark.parametrize("rows", [5, 200, 300])
+def test_norm_near_is_above_and_within_a_percent(rows: int):
+    noise = torch.Generator().manual_seed(rows)
+    M = torch.randn(rows, 40, generator=noise, dtype=torch.float64)
+    for first in (1.0, 30.0, 0.0):  # a crowd of eigenvalues, one far above the others, all zero
+        scaled = torch.cat([first * M[:, :1], (first > 0) * M[:, 1:]], 1)
+        exact = float(torch.linalg.svdvals(scaled)[0])
+        assert exact <= norm_near(scaled @ scaled.T, 40) <= exact * 1.01
+    assert norm_near(torch.zeros(0, 0, dtype=torch.float64), 40) == 0.0
+
+
+def test_directions_of_sharp_and_of_common_rows_are_those_of_the_definition():
+    """y_j = x_i − m_j with m_j the mean over the other keys, whatever share key i has."""
+    X = ws.Sample.gaussian(n=6, d=4, seed=0)
+    for weight in (1.0, 30.0):
+        layer = ws.RAF(weight=weight * ws.RAF(d=4, seed=1).weight).view(X).layer
+        for i in range(6):
+            rows = layer.seers(i)
+            s = layer.s[rows].clone()
+            s[:, i] = -math.inf
+            naive = X.X[i] - torch.softmax(s, -1) @ X.X
+            torch.testing.assert_close(layer.directions(i, rows), naive, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow

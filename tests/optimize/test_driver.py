@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -120,8 +121,10 @@ def test_points_that_have_stalled_are_not_evaluated_again():
     objective = Quadratics([torch.diag(torch.tensor([3.0, 1.0], dtype=F64))], [1.0])
     top = torch.tensor([[1.0, 0.0]], dtype=F64)
 
-    def starts(_: Objective, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        return top.expand(count, -1)
+    def starts(
+        _: Objective, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return top.expand(len(problems), count, -1)
 
     plan = Plan(starts=2, explore=0, keep=2, steps=1000, rounds=0, scatter=False)
     found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20, starts=starts)
@@ -200,7 +203,7 @@ def test_plans_are_scaled_and_made_lighter():
     assert plan.scaled(0.01).starts == 1 == plan.scaled(0.01).steps
     assert plan.lighter().evaluations < plan.evaluations / 2
     assert Plan(solver="conjugate", steps=30).lighter().steps == 10
-    assert plan.steps_at_most == 4 * (8 + HALFWAY) + 40
+    assert plan.steps_at_most == 3 * (8 + HALFWAY) + 40
     assert replace(plan, rounds=0).steps_at_most == 8 + 40
     for effort in (0.0, 1e4, float("nan")):
         with pytest.raises(InputError, match="an effort between"):
@@ -220,9 +223,11 @@ def test_a_plan_says_how_many_points_are_evaluated(plan: Plan):
 def test_starts_of_ones_own_are_taken():
     seen = []
 
-    def starts(_: Objective, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        seen.append((problem, count))
-        return sphere_points(count, P, 0.5)
+    def starts(
+        _: Objective, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        seen.extend((problem, count) for problem in problems)
+        return sphere_points(count, P, 0.5).expand(len(problems), -1, -1)
 
     maximise(quadratics(3), torch.tensor([2, 1]), PLAN, seed=0, memory=2**20, starts=starts)
     assert seen == [(2, 6), (1, 6)]

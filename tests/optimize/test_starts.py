@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 
@@ -21,9 +23,12 @@ class Suggesting(Quadratics):
 
     ideas = 2
 
-    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
         self.asked = count
-        return 100 * sphere_points(min(self.ideas, count), P, 1.0, seed=9)
+        ideas = 100 * sphere_points(min(self.ideas, count), P, 1.0, seed=9)
+        return ideas.expand(len(problems), -1, -1)
 
 
 def objective() -> Suggesting:
@@ -34,16 +39,18 @@ def objective() -> Suggesting:
 @pytest.mark.parametrize("problem", [0, 1])
 def test_starts_are_counted_inside_and_repeatable(count: int, problem: int):
     radius = (0.5, 2.0)[problem]
-    points = default_starts(objective(), problem, count, noise())
+    (points,) = default_starts(objective(), [problem], count, [noise()])
     assert points.shape == (count, P)
     assert (points.norm(dim=1) <= radius * (1 + 1e-12)).all()
-    assert torch.equal(points, default_starts(objective(), problem, count, noise()))
-    assert not torch.equal(points, default_starts(objective(), problem, count, noise(1)))
+    assert torch.equal(points, default_starts(objective(), [problem], count, [noise()])[0])
+    assert not torch.equal(points, default_starts(objective(), [problem], count, [noise(1)])[0])
+    both = default_starts(objective(), [1 - problem, problem], count, [noise(2), noise()])
+    torch.testing.assert_close(both[1], points)  # other problems do not matter
 
 
 def test_suggestions_are_taken_and_shortened():
     chosen = objective()
-    points = default_starts(chosen, 1, 12, noise())
+    (points,) = default_starts(chosen, [1], 12, [noise()])
     assert chosen.asked == 12 - 3 - 1, "a quarter stays random, one is the top direction"
     torch.testing.assert_close(points[1:3], 2.0 * sphere_points(2, P, 1.0, seed=9))
 
@@ -51,7 +58,7 @@ def test_suggestions_are_taken_and_shortened():
 def test_one_start_is_near_the_top_eigenvector():
     """Three power steps from a random direction: closer to the top than that direction was."""
     H = torch.diag(torch.tensor([9.0, 2.0, 1.0, 1.0, 1.0], dtype=F64))
-    points = default_starts(Quadratics([H], [1.0]), 0, 6, noise())
+    (points,) = default_starts(Quadratics([H], [1.0]), [0], 6, [noise()])
     cosine = points[:, 0].abs() / points.norm(dim=1)
     assert float(cosine[0]) > 0.98 and float(cosine[0]) > float(cosine[-1])
 

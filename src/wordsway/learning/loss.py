@@ -11,6 +11,7 @@ changed text's label is −y:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -106,29 +107,37 @@ class NegativeLoss(Objective):
         value, du, da = self.loss(readings[:, 0], readings[:, 1])
         return -value, -(du[:, None] * gradients[:, 0] + da[:, None] * gradients[:, 1])
 
-    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        return self.view.suggest(problem, count, self.reach, noise).to(self.dtype)
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return self.view.suggest(problems, count, self.reach, noise).to(self.dtype)
 
     def describe(self, value: float) -> str:
         return f"least loss {-value:.4g}"
 
 
 def starts_at_zero(
-    objective: Objective, problem: int, count: int, noise: torch.Generator
+    objective: Objective,
+    problems: Sequence[int],
+    count: int,
+    noise: Sequence[torch.Generator],
 ) -> torch.Tensor:
     """Zero first (the others near it where every direction is drawn), then suggestions and random
     directions, each shortened at random.
     """
     d = objective.dimension
-    radius = float(objective.radius(torch.tensor([problem])))
+    radii = objective.radius(torch.tensor(problems)).tolist()
     zero = torch.zeros(1, d, dtype=objective.dtype)
-
-    def random(size: int) -> torch.Tensor:
-        return unit(torch.randn(max(0, size), d, dtype=objective.dtype, generator=noise))
-
-    if objective.bytes_kept:
-        return torch.cat([zero, NEAR * radius * random(count - 1)])
-    ideas = objective.suggest(problem, count // 2, noise)
-    others = torch.cat([ideas, radius * random(count - 1 - len(ideas))])
-    share = torch.rand(len(others), 1, dtype=objective.dtype, generator=noise) ** 0.5
-    return torch.cat([zero, others * share])[:count]
+    kept = bool(objective.bytes_kept)
+    ideas = objective.suggest(problems, 0 if kept else count // 2, noise)
+    points = []
+    for radius, known, own in zip(radii, ideas, noise, strict=True):
+        size = max(0, count - 1 - len(known))
+        random = unit(torch.randn(size, d, dtype=objective.dtype, generator=own))
+        if kept:
+            points.append(torch.cat([zero, NEAR * radius * random]))
+            continue
+        others = torch.cat([known, radius * random])
+        share = torch.rand(len(others), 1, dtype=objective.dtype, generator=own) ** 0.5
+        points.append(torch.cat([zero, others * share])[:count])
+    return torch.stack(points)

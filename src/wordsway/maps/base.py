@@ -48,9 +48,13 @@ class View(ABC):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """S²(i, Δ) and its gradient with respect to Δ."""
 
-    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
-        """Up to ``count`` Δ worth starting from, (m, d) with m ≤ count; none by default."""
-        return self.X.new_zeros(0, self.X.shape[1])
+    def suggest(
+        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        """Up to ``count`` Δ of each row that are worth starting from, (P, m, d) with m ≤ count;
+        none by default. Each row has its own noise.
+        """
+        return self.X.new_zeros(len(rows), 0, self.X.shape[1])
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent

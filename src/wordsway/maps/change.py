@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -39,8 +40,10 @@ class Change(Objective):
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
         return self.view.plane(which, a, b) or super().plane(which, a, b)
 
-    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        return self.view.suggest(problem, count, self.reach, noise)
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return self.view.suggest(problems, count, self.reach, noise)
 
     def landmark(self, problem: int) -> torch.Tensor:
         """−x_i, where the row is erased and a map that does not see lengths can point anywhere."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,8 +32,8 @@ WINDOW = 6
 #: Between generations, points go on until they gain less than this.
 HALFWAY_TOLERANCE = 3e-3
 
-#: starts(objective, problem, count, noise) → (count, p), in the problem's ball.
-Starts = Callable[[Objective, int, int, torch.Generator], torch.Tensor]
+#: starts(objective, problems, count, noise) → (P, count, p), each in its problem's ball.
+Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -140,15 +140,15 @@ class _Batch:
         plan = self.plan
         problems = self.problems
         self.meter.begin_batch(len(problems))
-        numbered = list(zip(problems.tolist(), self.noise, strict=True))
-        points = [starts(self.objective, i, plan.starts, noise) for i, noise in numbered]
+        points = starts(self.objective, problems.tolist(), plan.starts, self.noise)
         sampled = plan.scatter and scatter.worthwhile(self.objective)
         if sampled:
-            points = [
-                torch.cat([first, scatter.best_samples(self.objective, i, plan.starts, noise)])
-                for first, (i, noise) in zip(points, numbered, strict=True)
+            more = [
+                scatter.best_samples(self.objective, i, plan.starts, noise)
+                for i, noise in zip(problems.tolist(), self.noise, strict=True)
             ]
-        state = self.explore(torch.stack(points))
+            points = torch.cat([points, torch.stack(more)], 1)
+        state = self.explore(points)
         if plan.rounds:
             state = self.breed(_Pool.of(state, len(problems)))
         state, active = self.climb(state, plan.steps, plan.tolerance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,9 +57,13 @@ class Objective(ABC):
         """f_i on the planes of a and b, (B, p) each, for those who ask several times."""
         return PlainPlane(self, which, a, b)
 
-    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        """Up to ``count`` points worth starting from, (m, p) with m ≤ count; none by default."""
-        return torch.zeros(0, self.dimension, dtype=self.dtype, device=self.device)
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        """Up to ``count`` points of each problem that are worth starting from, (P, m, p) with
+        m ≤ count; none by default. Each problem has its own noise.
+        """
+        return torch.zeros(len(problems), 0, self.dimension, dtype=self.dtype, device=self.device)
 
     def landmark(self, problem: int) -> torch.Tensor | None:
         """A point (p,) around which random samples are worth taking; none by default."""
@@ -126,8 +131,10 @@ class Bounded(Objective):
             else PlainPlane(self, which, a, b)
         )
 
-    def suggest(self, problem: int, count: int, noise: torch.Generator) -> torch.Tensor:
-        return self.inner.suggest(problem, count, noise)
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return self.inner.suggest(problems, count, noise)
 
     def landmark(self, problem: int) -> torch.Tensor | None:
         return self.inner.landmark(problem)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from wordsway.errors import InputError
 
 #: Between generations, points go on for this many steps.
-HALFWAY = 12
+HALFWAY = 8
 #: The least that each field of a plan may be.
 _LEAST = {
     "starts": 1,
@@ -32,17 +32,17 @@ class Plan:
     ``scatter`` adds random samples in low dimensions.
 
     >>> Plan(starts=12, steps=40).scaled(0.5)
-    Plan(solver='ascent', starts=6, explore=8, keep=8, steps=20, rounds=3, children=16, \
+    Plan(solver='ascent', starts=6, explore=8, keep=12, steps=20, rounds=2, children=32, \
 tolerance=1e-05, scatter=True)
     """
 
     solver: str = "ascent"
     starts: int = 32
     explore: int = 8
-    keep: int = 8
+    keep: int = 12
     steps: int = 60
-    rounds: int = 3
-    children: int = 16
+    rounds: int = 2
+    children: int = 32
     tolerance: float = 1e-5
     scatter: bool = True
 
@@ -69,9 +69,9 @@ tolerance=1e-05, scatter=True)
         return replace(
             self,
             starts=max(4, self.starts * 3 // 8),
-            keep=max(2, self.keep // 3),
+            keep=max(2, self.keep // 4),
             rounds=min(1, self.rounds),
-            children=max(2, self.children // 3),
+            children=max(2, self.children // 4),
             steps=self.steps // 2,
             tolerance=1e-4,
         )

@@ -4,6 +4,9 @@ children of points that were found.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
 from wordsway.optimize.objective import Objective
@@ -14,31 +17,34 @@ NEAR_ZERO = 1e-3
 
 
 def default_starts(
-    objective: Objective, problem: int, count: int, noise: torch.Generator
+    objective: Objective,
+    problems: Sequence[int],
+    count: int,
+    noise: Sequence[torch.Generator],
 ) -> torch.Tensor:
-    """``count`` points to start from, (count, p), in the problem's ball.
+    """``count`` points of each problem to start from, (P, count, p), in the problem's ball.
 
     A quarter are random; as many as the objective suggests fill the rest; with three or more, one
     is the top eigendirection of f at x = 0 (where the gradient vanishes, so power steps are taken
     nearby).
     """
-    which = torch.tensor([problem], device=objective.device)
-    radius = float(objective.radius(which))
+    which = torch.tensor(problems, device=objective.device)
+    radius = objective.radius(which).to(objective.dtype)[:, None, None]
+    kind: dict[str, Any] = {"device": objective.device, "dtype": objective.dtype}
     size = (count, objective.dimension)
-    random = torch.randn(size, generator=noise, device=objective.device, dtype=objective.dtype)
-    points = radius * unit(random)
+    points = radius * unit(torch.stack([torch.randn(size, generator=own, **kind) for own in noise]))
     if count >= 3:
-        ideas = objective.suggest(problem, count - max(1, count // 4) - 1, noise)
-        points[1 : 1 + len(ideas)] = into_ball(ideas, radius)
-        points[:1] = radius * unit(top_direction(objective, which, points[-1:]))
+        ideas = objective.suggest(problems, count - max(1, count // 4) - 1, noise)
+        points[:, 1 : 1 + ideas.shape[1]] = into_ball(ideas, radius)
+        points[:, 0] = radius[:, 0] * unit(top_direction(objective, which, points[:, -1]))
     return points
 
 
 def top_direction(
     objective: Objective, which: torch.Tensor, direction: torch.Tensor, steps: int = 3
 ) -> torch.Tensor:
-    """A few power steps of the Hessian of f at x = 0, from ``direction`` (1, p)."""
-    length = NEAR_ZERO * float(objective.radius(which))
+    """A few power steps of the Hessian of f at x = 0, from ``direction`` (P, p)."""
+    length = NEAR_ZERO * objective.radius(which).to(direction.dtype)[:, None]
     for _ in range(steps):
         _, gradient = objective.value_and_gradient(which, length * unit(direction))
         flat = (gradient == 0).all(1, keepdim=True)

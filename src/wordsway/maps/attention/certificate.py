@@ -38,10 +38,10 @@ import torch
 
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.curves import Tail, neighbour
-from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, minimise_dual
+from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, minimise_duals
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
-from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.maps.certificate import Certificate, norm_above, norm_near
 from wordsway.progress import Progress, silent
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
@@ -96,19 +96,18 @@ def certify(
     upper: list[float] = []
     for i in rows:
         # The first row tries every way to weight the others; later ones follow the best of them.
-        total, start, chosen = math.inf, tuned, choices[0]
         splits = {split for split, _ in choices}
         problems = {split: problem_of(layer, bounds, i, radius, split, around) for split in splits}
-        for split, tilt in choices:
-            problem = problems[split].tilted(tilt) if tilt else problems[split]
-            value, start = minimise_dual(problem, radius, start)
-            if not value >= total:  # also where it is not a number: the last resort takes over then
-                total, tuned, chosen = value, start, (split, tilt)
+        tilted = [
+            problems[split].tilted(tilt) if tilt else problems[split] for split, tilt in choices
+        ]
+        total, tuned, best = minimise_duals(tilted, radius, tuned)
+        chosen = choices[best]
         choices = [chosen]
         found_at = problems[chosen[0]]
         # The price is that of the keys: rows of the dual that stand for queries are not in it.
         only_keys = len(found_at.p) == int(layer.seers(i).sum())
-        if tuned and only_keys and len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
+        if only_keys and len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
             priced = replace(found_at, quartic_price=layer.quartic_price)
             total = min(total, lower_with_fourth_powers(priced, radius, tuned))
         last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
@@ -138,13 +137,7 @@ def problem_of(
     rows = layer.seers(i) if only is None else only
     x = X[i]
     count = int(rows.sum())
-    means = X.new_zeros(count, X.shape[1])
-    if count and layer.scores.normalised:
-        masked = layer.s[rows]
-        masked[:, i] = float("-inf")
-        # A row that sees no other key goes on giving all to this one: its mean does not matter.
-        means = layer.scores.attention(masked).nan_to_num(0.0) @ X
-    y = x - means
+    y = layer.directions(i, rows)
     e = y.mean(0) if count else x
     e = e / e.norm().clamp_min(torch.finfo(e.dtype).tiny)
     A = layer.keys[rows]
@@ -152,6 +145,7 @@ def problem_of(
     curve = bounds.curve(layer, rows, i, radius)
     p, width, bend, trivial = curve.p, curve.step, curve.bend, curve.trivial
     across = A - torch.outer(ae, e)
+    gram = across @ across.T if count <= X.shape[1] else None
     p0, y2 = layer.P[rows, i][:, None], (y * y).sum(1, keepdim=True)
     cross = p * (p - p0)
     most = (y2.sqrt() + radius) ** 2
@@ -180,8 +174,11 @@ def problem_of(
         kappa_bend=4 * top * bend + p0**2 * curve.rise,
         low=bounds.below(curve, p0, y2, most),
         high=Tail.where(curve.beyond, most, torch.ones_like(p0)),
-        norm_a=norm_above(across),
-        norm_y=norm_above(y - torch.outer(ye, e)),
+        gram=gram,
+        norm_a=norm_above(across) if gram is None else norm_near(gram, X.shape[1]),
+        norm_y=norm_above(y - torch.outer(ye, e))
+        if gram is None
+        else norm_near(_gram_across(y, ye, e), X.shape[1]),
         own_far=(float(far @ far), along, float((far - along * e).norm())),
         own_hull=own.hull,
         own_cap=own.cap,
@@ -193,3 +190,9 @@ def problem_of(
         return problem
     # Their sum is part of row i, and counts as row i does.
     return problem.with_rows(own_keys.times(problem.own_scale))
+
+
+def _gram_across(y: torch.Tensor, ye: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
+    """The products of the rows of y without their e-components."""
+    across = y - torch.outer(ye, e)
+    return across @ across.T

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -77,9 +77,13 @@ class RandomAttention(FeatureMap):
     @staticmethod
     @abstractmethod
     def suggest(
-        layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
+        layer: Layer,
+        rows: Sequence[int],
+        count: int,
+        radius: float,
+        noise: Sequence[torch.Generator],
     ) -> torch.Tensor:
-        """Up to ``count`` Δ worth starting from, (m, d)."""
+        """Up to ``count`` Δ of each row that are worth starting from, (P, m, d)."""
 
     def check(self, n: int, d: int) -> None:
         if d != self.d:

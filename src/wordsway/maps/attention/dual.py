@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -13,6 +13,8 @@ from wordsway.maps.attention.problem import Problem
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
 GOLDEN = (math.sqrt(5) - 1) / 2
 FEW_ROWS = 160  # that multipliers are tuned on
+AGAIN = (1.0, 5)  # how far, in how many steps, the best of several problems is tuned once more
+FEWER_ROWS = 80  # that they are roughly tuned on at first
 
 
 Multipliers = tuple[torch.Tensor, torch.Tensor]  # log λ and log κ of each coarse cell
@@ -31,9 +33,43 @@ def minimise_dual(
 
     Multipliers of another row serve as a start; then only the cells that matter are tuned.
     """
-    edges = torch.linspace(-r, r, COARSE + 1, dtype=torch.float64, device=problem.p.device)
-    lo, hi = edges[:-1], edges[1:]
-    grid = (lo + hi) / 2
+    _, tuned = _tuned(problem, r, warm)
+    return _largest(problem, r, tuned), tuned
+
+
+def minimise_duals(
+    problems: Sequence[Problem], r: float, warm: Multipliers | None
+) -> tuple[float, Multipliers, int]:
+    """`minimise_dual` of the most promising of several problems that bound the same, and which one
+    that is: they are compared where their multipliers are tuned.
+    """
+    found = []
+    for problem in problems:
+        value, warm = _tuned(problem, r, warm)
+        found.append((value if value == value else math.inf, warm))
+    best = min(range(len(found)), key=lambda number: found[number][0])
+    tuned = found[best][1]
+    if len(problems) > 1:
+        few = problems[best].coarse().single()
+        start = tuned[0].to(few.p.dtype), tuned[1].to(few.p.dtype)
+        again = _tune(few, r, *_cells(r, few.p), start, (AGAIN,))
+        tuned = again[0].to(tuned[0].dtype), again[1].to(tuned[1].dtype)
+    return _largest(problems[best], r, tuned), tuned, best
+
+
+def _cells(r: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The ends of the coarse cells of β ∈ [−r, r]."""
+    edges = torch.linspace(-r, r, COARSE + 1, dtype=like.dtype, device=like.device)
+    return edges[:-1], edges[1:]
+
+
+def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[float, Multipliers]:
+    """Good multipliers of each coarse cell, and about the bound that they give: single precision
+    and every third grid point are enough for that, since all multipliers are valid.
+    """
+    lo = _cells(r, problem.p)[0]
+    few = problem.coarse().single()
+    cells = _cells(r, few.p)
     if warm is None:
         log_lambda = torch.full_like(
             lo, math.log((r * r + float(problem.y2.sum()) / max(1, len(problem.y2))) / 20 + 1e-30)
@@ -41,29 +77,32 @@ def minimise_dual(
         log_kappa = torch.full_like(
             lo, 0.5 * math.log(len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30) + 1e-30)
         )
-        log_lambda, log_kappa = _tune(
-            problem, r, lo, hi, (log_lambda, log_kappa), ((4.5, 10), (1.5, 7))
-        )
+        start = log_lambda.to(few.p.dtype), log_kappa.to(few.p.dtype)
+        fewer = problem.coarse(FEWER_ROWS).single()
+        start = _tune(fewer, r, *cells, start, ((4.5, 10),))
+        found = _tune(few, r, *cells, start, ((1.5, 7),))
     else:
-        value = _bound(problem, r, lo, hi, *warm)
+        start = warm[0].to(few.p.dtype), warm[1].to(few.p.dtype)
+        value = _bound(few, r, *cells, *start)
         matter = value >= 0.8 * value.max()
-        coarse, kappa, a, b = problem.coarse(), warm[1][matter], lo[matter], hi[matter]
-        tuned = _golden(lambda at: _price(coarse, r, a, b, at, kappa)[0], warm[0][matter], 0.5, 3)
-        log_lambda, log_kappa = warm[0].masked_scatter(matter, tuned), warm[1]
-    value = _bound(problem, r, lo, hi, log_lambda, log_kappa)
+        kappa, a, b = start[1][matter], cells[0][matter], cells[1][matter]
+        tuned = _golden(lambda at: _others(few, r, a, b, at, kappa), start[0][matter], 0.5, 3)
+        found = start[0].masked_scatter(matter, tuned), start[1]
+    return _largest(few, r, found), (found[0].to(lo.dtype), found[1].to(lo.dtype))
+
+
+def _largest(problem: Problem, r: float, multipliers: Multipliers) -> float:
+    """The largest bound over the cells of β, the worst of which are halved a few times."""
+    lo, hi = _cells(r, problem.p)
+    grid = (lo + hi) / 2
+    value = _bound(problem, r, lo, hi, *multipliers)
     for _ in range(SPLITS):
         worst = value >= value.max() * 0.95
         middle = (lo[worst] + hi[worst]) / 2
         new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
         at = (new_lo + new_hi) / 2
-        fresh = _bound(
-            problem,
-            r,
-            new_lo,
-            new_hi,
-            _interpolate(at, grid, log_lambda),
-            _interpolate(at, grid, log_kappa),
-        )
+        tuned = [_interpolate(at, grid, part) for part in multipliers]
+        fresh = _bound(problem, r, new_lo, new_hi, *tuned)
         # A half of a cell inherits the cell's bound where its own is no better.
         fresh = torch.minimum(fresh, value[worst].repeat(2))
         lo, hi, value = (
@@ -71,15 +110,14 @@ def minimise_dual(
             torch.cat([hi[~worst], new_hi]),
             torch.cat([value[~worst], fresh]),
         )
-    return float(value.max()), (log_lambda, log_kappa)
+    return float(value.max())
 
 
 def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> float:
     """The bound with λ, κ and ν tuned together; +∞ where the price of fourth powers is unknown."""
     if problem.quartic_price == math.inf:
         return math.inf
-    edges = torch.linspace(-r, r, COARSE + 1, dtype=torch.float64, device=problem.p.device)
-    lo, hi = edges[:-1], edges[1:]
+    lo, hi = _cells(r, problem.p)
     # One price at a time would stop at a kink: fourth powers first take over from the squares.
     log_lambda, log_kappa = start[0] - TAKEN_OVER, start[1]
     log_nu = start[0] - 2 * math.log(QUARTIC_START)
@@ -116,12 +154,11 @@ def _tune(
     start: Multipliers,
     schedule: tuple[tuple[float, int], ...],
 ) -> Multipliers:
-    """Golden-section searches over log λ and log κ in turn, for every cell at once, on a coarser
-    grid.
+    """Golden-section searches over log λ and log κ in turn, for every cell at once.
 
     The bound is convex in λ and in κ; any pair is valid, so nothing here needs to be exact.
     """
-    problem, (log_lambda, log_kappa) = problem.coarse(), start
+    log_lambda, log_kappa = start
     for reach, steps in schedule:
         of_lambda = partial(_others, problem, r, lo, hi, log_kappa=log_kappa)
         log_lambda = _golden(of_lambda, log_lambda, reach, steps)
@@ -196,24 +233,23 @@ def _price(
     lam, kap = log_lambda.exp()[:, None, None], log_kappa.exp()[:, None, None]
     smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
     room = (r * r - smallest**2).clamp_min(0)
-    ends = torch.stack([lo, hi])[..., None, None]  # (2, C, 1, 1)
-    near, far = (ends * q.ae).amin(0), (ends * q.ae).amax(0)  # β A_j·e over the cell (C, n−1, 1)
+    half, middle = (hi - lo)[:, None, None] / 2, (hi + lo)[:, None, None] / 2
+    # β A_j·e over the cell (C, n−1, 1).
+    centre, spread = middle * q.ae, half * q.ae.abs()
+    near, far = centre - spread, centre + spread
 
     # Grid points, raised by what the function can exceed its chord by within a step: f″ ≥ −2λ −
     # |poly′||p″| − p⁰²p′²/κ.
-    distance = torch.maximum(q.a - far, near - q.a).clamp_min(0)
-    linear = 2 * torch.maximum(ends[0] * q.linear, ends[1] * q.linear)
-    value = (
-        (q.square + q.width2 * q.slope * q.bend)
-        + linear
-        + (q.quartic + q.width2 * q.kappa_bend) / kap
-    )
+    distance = (q.a - centre).abs_().sub_(spread).clamp_min_(0)
+    value = torch.addcmul(q.raised, middle, q.linear, value=2)
+    value.addcmul_(half, q.linear.abs(), value=2).addcmul_(1 / kap, q.raised_quartic)
     if q.ceiling < math.inf:
         # Between two grid points the polynomial is at most the larger of the two, and the ceiling:
         # a constant, from which the price is taken as before.
         beside = torch.maximum(value, torch.maximum(_shifted(value, 1), _shifted(value, -1)))
         value = beside.clamp_max(q.ceiling)
-    value = value - lam * (distance**2 - 2 * q.price_width2)
+    value = value.addcmul_(2 * lam, q.price_width2)
+    value = value.addcmul_(lam * distance, distance, value=-1)
     # The tails: shares below the first grid point and above the last one, at the distance of the
     # tail from the cell.
     under, over = (near - q.a[:, :1]).clamp_min(0), (q.a[:, -1:] - far).clamp_min(0)

@@ -87,10 +87,12 @@ class HeadsView(RowView):
         g = row.pulled(moved, slope, 2 * along, own_heads)
         return value, g / layer.norm**2
 
-    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+    def suggest(
+        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
         if count < 1 or len(self.X) < 2:
-            return self.X.new_zeros(0, self.X.shape[1])
-        return attracting_heads(self.layer, row, count, radius, noise)
+            return super().suggest(rows, count, radius, noise)
+        return attracting_heads(self.layer, rows, count, radius, noise)
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
@@ -147,6 +149,18 @@ class HeadsReadout:
 
 
 def attracting_heads(
+    layer: HeadsLayer,
+    rows: Sequence[int],
+    count: int,
+    radius: float,
+    noise: Sequence[torch.Generator],
+) -> torch.Tensor:
+    """`_attracting` of each row, (P, count, d)."""
+    each = zip(rows, noise, strict=True)
+    return torch.stack([_attracting(layer, row, count, radius, own) for row, own in each])
+
+
+def _attracting(
     layer: HeadsLayer, row: int, count: int, radius: float, noise: torch.Generator
 ) -> torch.Tensor:
     """Δ that raise the scores of key i in all rows and heads, in random crowds of them, and in

@@ -78,46 +78,65 @@ class Layer:
         name: str,
         bias: torch.Tensor | None = None,
     ) -> None:
-        n, d = X.shape
+        d = X.shape[1]
         self.scores = scores
         self.X = X
         self.W = W / math.sqrt(d)
-        # All that Δ is multiplied with, in one matrix: Δ·stackᵀ on the way there,
-        # coefficients·stack on the way back. Its last block is H = (W+Wᵀ)/2√d: row i's own score
-        # has the term ΔᵀWΔ/√d = ΔᵀHΔ, whose gradient is 2HΔ.
-        self._sizes = (n, n if scores.normalised else 0, n, d)
-        self._stack = torch.empty(sum(self._sizes), d, dtype=X.dtype, device=X.device)
-        self.keys, phi, self.queries, half = self._stack.split(self._sizes)
-        torch.matmul(X, self.W, out=self.keys)  # row j: Wᵀx_j/√d, so that a_j = keys_j·Δ
-        torch.matmul(X, self.W.T, out=self.queries)  # row l: W x_l/√d, for row i's own scores
+        self.keys = X @ self.W  # row j: Wᵀx_j/√d, so that a_j = keys_j·Δ
         self.s = self.keys @ X.T if bias is None else self.keys @ X.T + bias
         self.P = scores.attention(self.s)
-        self.phi = torch.matmul(self.P, X, out=phi) if scores.normalised else self.P @ X
-        half.copy_((self.W + self.W.T) / 2)
+        self.phi = self.P @ X
         self.norm = nonzero_norm(float(self.phi.norm()), name)
         # Row i of these is about row i of the text: pairs (i, j) for every row j.
         self.pairs = tuple(part.T.contiguous() for part in scores.prepare(self.s))
         self.phi2 = (self.phi * self.phi).sum(1)
-        x2 = (X * X).sum(1, keepdim=True)
-        #: ‖y_j‖² of pair (i, j).
-        self.y2 = x2.expand(n, n)
-        self.sharp: Sharp | None = None
-        if scores.normalised:
-            self.y2 = (x2 - 2 * X @ self.phi.T + self.phi2).clamp_min(0)
-            self._find_sharp_pairs()
+        self.sharp = self._find_sharp_pairs() if scores.normalised else None
 
-    def _find_sharp_pairs(self) -> None:
+    # A search asks for what follows, a certificate does not.
+
+    @cached_property
+    def queries(self) -> torch.Tensor:
+        """Row l: W x_l/√d, for row i's own scores."""
+        return self.X @ self.W.T
+
+    @cached_property
+    def _stack(self) -> torch.Tensor:
+        """All that Δ is multiplied with, in one matrix: Δ·stackᵀ on the way there,
+        coefficients·stack on the way back. Its last block is H = (W+Wᵀ)/2√d: row i's own score has
+        the term ΔᵀWΔ/√d = ΔᵀHΔ, whose gradient is 2HΔ.
+        """
+        features = [self.phi] if self.scores.normalised else []
+        return torch.cat([self.keys, *features, self.queries, (self.W + self.W.T) / 2])
+
+    @property
+    def _sizes(self) -> tuple[int, int, int, int]:
+        n, d = self.X.shape
+        return (n, n if self.scores.normalised else 0, n, d)
+
+    @cached_property
+    def y2(self) -> torch.Tensor:
+        """‖y_j‖² of pair (i, j)."""
+        n = len(self.X)
+        x2 = (self.X * self.X).sum(1, keepdim=True)
+        if not self.scores.normalised:
+            return x2.expand(n, n)
+        found = (x2 - 2 * self.X @ self.phi.T + self.phi2).clamp_min(0)
+        if self.sharp is not None:
+            rows, keys, means = self.sharp
+            found[keys, rows] = ((self.X[keys] - means) ** 2).sum(1)
+        return found
+
+    def _find_sharp_pairs(self) -> Sharp | None:
         share, top = self.P.max(1)
         elsewhere = top != torch.arange(len(self.X), device=top.device)
         rows = ((share > SHARP) & elsewhere).nonzero().squeeze(1)
         if not len(rows):
-            return
+            return None
         keys = top[rows]
         others = self.s[rows].scatter(1, keys[:, None], float("-inf"))
         # The mean of no keys at all is never used: such a row gives all it has, and goes on to.
         means = self.scores.attention(others).nan_to_num(0.0) @ self.X
-        self.sharp = Sharp(rows, keys, means)
-        self.y2[keys, rows] = ((self.X[keys] - self.sharp.means) ** 2).sum(1)
+        return Sharp(rows, keys, means)
 
     def seers(self, i: int) -> torch.Tensor:
         """The rows j ≠ i that see key i, as a mask (n,)."""
@@ -128,6 +147,22 @@ class Layer:
         """The keys l ≠ i that row i sees, as a mask (n,)."""
         others = torch.arange(len(self.X), device=self.X.device) != i
         return others & (self.s[i] > -math.inf)
+
+    def directions(self, i: int, rows: torch.Tensor) -> torch.Tensor:
+        """y_j = x_i − m_j of ``rows``, a mask, with m_j the mean of φ_j over the keys but i: (m,
+        d). Where row j gives less than half to key i, 1 − p⁰_j times it is x_i − φ_j.
+        """
+        if not self.scores.normalised:
+            return self.X[i].expand(int(rows.sum()), -1)
+        share = self.P[rows, i][:, None]
+        y = (self.X[i] - self.phi[rows]) / (1 - share)
+        most = (share[:, 0] > 0.5).nonzero().squeeze(1)
+        if len(most):
+            masked = self.s[rows][most]
+            masked[:, i] = float("-inf")
+            # A row that sees no other key goes on giving all to this one: its mean does not matter.
+            y[most] = self.X[i] - self.scores.attention(masked).nan_to_num(0.0) @ self.X
+        return y
 
     @cached_property
     def quartic_price(self) -> float:

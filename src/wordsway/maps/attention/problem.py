@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from wordsway.maps.attention.curves import Tail
-from wordsway.maps.certificate import norm_above
+from wordsway.maps.certificate import norm_above, norm_near
 
 #: finish(others, own, lo, hi) of each cell of β, growing in others and own.
 Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
@@ -49,6 +50,7 @@ class Problem:
     extra: float = 0.0  # what all of them count in addition
     quartic_price: float = math.inf  # Σ_j (A_j·u)⁴ for unit vectors u at most, unweighted
     repeat: float = 1.0  # for how many rows each one stands, where multipliers are tuned
+    gram: torch.Tensor | None = None  # of the rows of ``across``, where they are at most d
     finish: Finish | None = None  # from the bounds of a cell to what is certified; their sum
 
     def tilted(self, tilt: float) -> Problem:
@@ -64,8 +66,20 @@ class Problem:
             a=weight * self.a,
             ae=weight * self.ae,
             price_width2=weight**2 * self.width2,
-            norm_a=norm_above(weight * self.across),
+            norm_a=norm_above(weight * self.across)
+            if self.gram is None
+            else norm_near(weight * self.gram * weight.T, self.across.shape[1]),
         )
+
+    @cached_property
+    def raised(self) -> torch.Tensor:
+        """The polynomial at β = 0 without its κ-term, raised by what it can exceed its chord by."""
+        return self.square + self.width2 * self.slope * self.bend
+
+    @cached_property
+    def raised_quartic(self) -> torch.Tensor:
+        """The same of κ times its κ-term."""
+        return self.quartic + self.width2 * self.kappa_bend
 
     def times(self, scale: torch.Tensor | float) -> Problem:
         """The problem of Σ_j scale_j‖row j‖² with scale (n−1, 1)."""
@@ -120,6 +134,20 @@ class Problem:
             some["repeat"] = len(self.p) / max(1, len(some["ae"]))
         return replace(self, **some)
 
+    def single(self) -> Problem:
+        """The same in single precision, for tuning; as it is where numbers are too large or small
+        for that.
+        """
+        sizes = (self.radius**2, float(self.most.sum()), self.norm_a**2, self.norm_y**2)
+        if not all(1e-9 < size < 1e15 for size in sizes):
+            return self
+        some: dict[str, Any] = {
+            name: getattr(self, name).float() for name in (*_GRIDS, "y2", "most", "ae")
+        }
+        some["low"] = Tail(*(part.float() for part in self.low))
+        some["high"] = Tail(*(part.float() for part in self.high))
+        return replace(self, **some)
+
     def with_rows(self, more: Problem) -> Problem:
         """The rows of both problems under one price; what belongs to row i stays as it is here."""
         both: dict[str, Any] = {
@@ -128,7 +156,9 @@ class Problem:
         }
         low = Tail(*(torch.cat(pair) for pair in zip(self.low, more.low, strict=True)))
         high = Tail(*(torch.cat(pair) for pair in zip(self.high, more.high, strict=True)))
-        return replace(self, **both, low=low, high=high, norm_a=norm_above(both["across"]))
+        return replace(
+            self, **both, low=low, high=high, gram=None, norm_a=norm_above(both["across"])
+        )
 
 
 #: The fields of a problem that have one column per grid point.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -100,11 +101,11 @@ class ReluBounds(RowBounds):
 
 
 def attracting_and_silencing(
-    layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
+    layer: Layer, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
 ) -> torch.Tensor:
     """Half of the starts silence other rows of the text, the others attract rows of φ."""
-    quiet = silencing(layer, row, count // 2, radius, noise)
-    return torch.cat([quiet, attracting(layer, row, count - len(quiet), radius, noise)])
+    quiet = silencing(layer, rows, count // 2, radius, noise)
+    return torch.cat([quiet, attracting(layer, rows, count - count // 2, radius, noise)], 1)
 
 
 @final

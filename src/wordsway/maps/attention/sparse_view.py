@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -32,10 +33,12 @@ class SparseView(TracedView):
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases, SparseGroup)
 
-    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+    def suggest(
+        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
         if count < 1 or len(self.X) < 2:
-            return self.X.new_zeros(0, self.X.shape[1])
-        return attracting_heads(self.layer, row, count, radius, noise)
+            return super().suggest(rows, count, radius, noise)
+        return attracting_heads(self.layer, rows, count, radius, noise)
 
     @property
     def bytes_per_point(self) -> int:

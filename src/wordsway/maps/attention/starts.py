@@ -1,13 +1,16 @@
-"""Promising Δ for an attention layer, from its structure.
+"""Promising Δ for an attention layer, from its structure, for many rows at once.
 
 Two effects move attention features far. A moved key can *attract* other rows, which takes Δ along
 Σ_j c_j Wᵀx_j. And with ReLU scores, whose shares do not depend on the query's length, a moved query
 can *silence* rows: x_i + Δ in the cone where k_l·u ≤ 0, k_l = Wx_l/√d, hears only the rows
 outside it, down to a single one or to itself.
+
+Each row has its own noise, so that its Δ do not depend on the other rows that are asked about.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,49 +20,73 @@ from wordsway.vectors import unit
 
 
 def attracting(
-    layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
+    layer: Layer, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
 ) -> torch.Tensor:
     """Δ ∝ Σ_j c_j Wᵀx_j over all rows, over random crowds, and over the rows that a random Δ
-    already attracts, each with some of x_i − φ̄, which lengthens every attracted row. (count, d)
+    already attracts, each with some of x_i − φ̄, which lengthens every attracted row. (P, count, d)
     """
     n, d = layer.X.shape
-    how: dict[str, Any] = {"generator": noise, "device": layer.X.device, "dtype": layer.X.dtype}
-    keys = layer.keys.clone()
-    keys[row] = 0
-    crowd = torch.rand(count, n, **how).clamp_min(1e-12).log().neg()
-    rank = (torch.randn(count, d, **how) @ keys.T).argsort(1).argsort(1).to(layer.X.dtype) / n
-    crowd[1::2] = (rank > 0.9 * torch.rand(count, 1, **how)).to(layer.X.dtype)[1::2]
-    outward = 0.8 * torch.rand(count, 1, **how)
-    crowd[:1], outward[:1] = 1, 0
-    return radius * unit(unit(crowd @ keys) + outward * unit(layer.X[row] - layer.phi.mean(0)))
+    kind: dict[str, Any] = {"device": layer.X.device, "dtype": layer.X.dtype}
+    drawn = [
+        (
+            torch.rand(count, n, generator=own, **kind),
+            torch.randn(count, d, generator=own, **kind),
+            torch.rand(count, 1, generator=own, **kind),
+            torch.rand(count, 1, generator=own, **kind),
+        )
+        for own in noise
+    ]
+    crowd, random, least, outward = (torch.stack(part) for part in zip(*drawn, strict=True))
+    crowd = crowd.clamp_min_(1e-12).log_().neg_()
+    moves = random @ layer.keys.T
+    each = torch.arange(len(rows), device=layer.X.device)
+    here = torch.tensor(rows, device=layer.X.device)
+    moves[each, :, here] = 0  # a row does not attract itself
+    rank = moves.argsort(-1).argsort(-1).to(layer.X.dtype) / n
+    crowd[:, 1::2] = (rank > 0.9 * least).to(layer.X.dtype)[:, 1::2]
+    crowd[:, :1] = 1
+    crowd[each, :, here] = 0
+    outward = 0.8 * outward
+    outward[:, :1] = 0
+    away = unit(layer.X[here] - layer.phi.mean(0))[:, None]
+    return radius * unit(unit(crowd @ layer.keys) + outward * away)
 
 
 def silencing(
-    layer: Layer, row: int, count: int, radius: float, noise: torch.Generator
+    layer: Layer, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
 ) -> torch.Tensor:
     """Δ = ℓu − x_i with u in the cone that hears no other row, or just one, and ℓ as long as the
-    ball allows. (m, d)
+    ball allows. (P, count, d)
     """
-    n, x = len(layer.X), layer.X[row]
+    n, d = layer.X.shape
     if count < 1:
-        return x.new_zeros(0, len(x))
+        return layer.X.new_zeros(len(rows), 0, d)
+    device = layer.X.device
+    here = torch.tensor(rows, device=device)
+    x = layer.X[here]
     # Odd starts hear one other row, even ones only themselves: their own score u·Wu must then be
     # positive, which some of (W + Wᵀ)x_i brings about. A random share decides between that and
     # staying close to x_i, hence long.
-    one = torch.arange(count, device=x.device) % 2 == 1
-    heard = torch.randint(n - 1, (count,), generator=noise, device=x.device)
-    share = torch.rand(count, 1, generator=noise, device=x.device, dtype=x.dtype)
-    heard += heard >= row
-    towards = torch.where(
-        one[:, None], unit(layer.queries[heard]), unit(x @ layer.W.T + x @ layer.W)
-    )
-    targets = (1 - share) * unit(x) + share * towards
+    one = torch.arange(count, device=device) % 2 == 1
+    drawn = [
+        (
+            torch.randint(n - 1, (count,), generator=own, device=device),
+            torch.rand(count, 1, generator=own, device=device, dtype=x.dtype),
+        )
+        for own in noise
+    ]
+    heard, share = (torch.stack(part) for part in zip(*drawn, strict=True))
+    heard += heard >= here[:, None]
+    own_score = unit(x @ layer.W.T + x @ layer.W)[:, None]
+    towards = torch.where(one[:, None], unit(layer.queries)[heard], own_score)
+    targets = (1 - share) * unit(x)[:, None] + share * towards
     free = torch.nn.functional.one_hot(heard, n).bool() & one[:, None]
-    free[:, row] = True
-    u = unit(targets - layer.cone.weights(targets, free) @ layer.queries)
+    free[torch.arange(len(rows), device=device), :, here] = True
+    weights = layer.cone.weights(targets.flatten(0, 1), free.flatten(0, 1))
+    u = unit(targets - (weights @ layer.queries).reshape_as(targets))
     # ‖ℓu − x‖ ≤ r for ℓ between the roots of ℓ² − 2ℓ u·x + ‖x‖² − r²; a touch inside the largest,
     # never below a trace.
-    along = u @ x
-    root = (along**2 - x @ x + radius * radius).clamp_min(0).sqrt()
+    along = (u * x[:, None]).sum(-1)
+    root = (along**2 - (x * x).sum(1, keepdim=True) + radius * radius).clamp_min(0).sqrt()
     length = (0.999 * (along + root)).clamp_min(1e-3 * radius)
-    return length[:, None] * u - x
+    return length[..., None] * u - x[:, None]

@@ -27,8 +27,9 @@ from wordsway.progress import Progress, silent
 
 #: Below this many multiplications in one product of a search, a second thread does not pay.
 SMALL = 4_000_000
-#: suggest(layer, row, count, radius, noise): up to ``count`` Δ worth starting from, (m, d).
-Suggest = Callable[[Layer, int, int, float, torch.Generator], torch.Tensor]
+#: suggest(layer, rows, count, radius, noise): up to ``count`` Δ of each row that are worth starting
+#: from, (P, m, d); each row has its own noise.
+Suggest = Callable[[Layer, Sequence[int], int, float, Sequence[torch.Generator]], torch.Tensor]
 #: What S at each of the rows cannot exceed, where it is known without a dual problem:
 #: certify(layer, rows, radius, progress).
 Certify = Callable[[Layer, Sequence[int], float, Progress], Certificate]
@@ -41,7 +42,7 @@ def is_small(n: int, d: int) -> bool:
 
 def plan_for(n: int, d: int) -> Plan:
     """How to search; where evaluations are cheap, twice as many are made."""
-    return Plan(starts=64, explore=10, keep=12, children=24) if is_small(n, d) else Plan()
+    return Plan(starts=64, explore=10, rounds=3, children=24) if is_small(n, d) else Plan()
 
 
 def bytes_per_point(n: int, d: int, itemsize: int) -> int:
@@ -115,10 +116,12 @@ class AttentionView(RowView):
             g -= (tp[:, some] * moved.sharp) @ (layer.sharp.means - layer.phi[some])
         return value, g / layer.norm**2
 
-    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
+    def suggest(
+        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
         if count < 1 or len(self.X) < 2:
-            return self.X.new_zeros(0, self.X.shape[1])
-        return self._suggest(self.layer, row, count, radius, noise)
+            return super().suggest(rows, count, radius, noise)
+        return self._suggest(self.layer, rows, count, radius, noise)
 
     def certify(
         self,

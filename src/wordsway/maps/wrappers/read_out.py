@@ -91,8 +91,10 @@ class ReadOutView(View):
             (gradient,) = torch.autograd.grad(value.sum(), delta)
         return value.detach(), gradient
 
-    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
-        return self.inner.suggest(row, count, radius, noise)
+    def suggest(
+        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return self.inner.suggest(rows, count, radius, noise)
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent

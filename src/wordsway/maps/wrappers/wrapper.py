@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -51,8 +52,10 @@ class WrappedView(TracedView):
         self.rows_before = before
         self.norm = nonzero_norm(float(before.norm()), name)
 
-    def suggest(self, row: int, count: int, radius: float, noise: torch.Generator) -> torch.Tensor:
-        return self.inner.suggest(row, count, radius, noise)
+    def suggest(
+        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return self.inner.suggest(rows, count, radius, noise)
 
     @property
     def bytes_per_point(self) -> int:
