@@ -35,7 +35,7 @@ class Rows:
     def reserve(self, extra: int) -> None:
         """Make room for ``extra`` more rows; untouched rows cost address space, not memory."""
         needed = self._used + extra
-        if needed > len(self._store):
+        if needed > self._store.shape[0]:
             store = torch.empty(
                 max(needed, 2 * len(self._store)),
                 self.dim,
@@ -46,9 +46,10 @@ class Rows:
             self._store = store
 
     def append(self, rows: torch.Tensor) -> None:
-        self.reserve(len(rows))
-        self._store[self._used : self._used + len(rows)] = rows
-        self._used += len(rows)
+        count = rows.shape[0]
+        self.reserve(count)
+        self._store[self._used : self._used + count] = rows
+        self._used += count
 
 
 class Basis(Rows):
@@ -74,11 +75,27 @@ class Basis(Rows):
     def extend(self, H: torch.Tensor) -> torch.Tensor:
         """Add what is new in the rows of H; return the orthonormal rows that were added."""
         start = len(self)
+        if H.shape[0] == 1:
+            if not self.complete:
+                self._extend_by_one(H)
+            return self.rows[start:]
         for part in H.split(min(CHUNK, self.dim)):
             if self.complete:
                 break
             self._extend(part)
         return self.rows[start:]
+
+    def _extend_by_one(self, h: torch.Tensor) -> None:
+        """`_extend` for a single row (1, dim), without what several need: searches ask for one
+        direction at a time, and of short vectors.
+        """
+        residual = self._project_out(h)
+        size = residual.norm()
+        if float(size) > ROUNDING_ERRORS * torch.finfo(h.dtype).eps * float(h.norm()):
+            q = self._project_out(residual / size)
+            size = q.norm()
+            if float(size) >= 0.5:
+                self.append(q / size)
 
     def _extend(self, H: torch.Tensor) -> None:
         tolerance = ROUNDING_ERRORS * torch.finfo(H.dtype).eps * H.norm(dim=1)
@@ -105,7 +122,8 @@ class Basis(Rows):
             H, tolerance = H[fresh + 1 :], tolerance[fresh + 1 :]
 
     def _project_out(self, H: torch.Tensor) -> torch.Tensor:
-        return H - (H @ self.rows.T) @ self.rows if len(self) else H
+        rows = self.rows
+        return H - (H @ rows.T) @ rows if self._used else H
 
 
 def _qr(H: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

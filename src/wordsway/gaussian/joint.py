@@ -57,6 +57,8 @@ class JointMatrix(BlockOperator):
         self._taken = set[int]()
         #: C and R of rows that were asked about first.
         self._firsts = dict[int, tuple[torch.Tensor, torch.Tensor]]()
+        #: CᵀZ (d×k) of the only row, where that is smaller than Z; whoever asks again shares it.
+        self._means = dict[int, torch.Tensor]()
         self._spectrum: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def draw(self) -> JointMatrix:
@@ -122,9 +124,10 @@ class JointMatrix(BlockOperator):
     def _late_block(self, i: int) -> Operator:
         Z, C, R = self._known(i)
         seed = derive(self.seed, "joint", "word", i)
-        return ConditionedMatrix(
-            Z, C, R, GaussianMatrix(self.k, len(R), scale=self.scale, seed=seed)
-        )
+        if self.count > self.d and i not in self._means:
+            self._means[i] = C.T @ Z
+        fresh = GaussianMatrix(self.k, len(R), scale=self.scale, seed=seed)
+        return ConditionedMatrix(Z, C, R, fresh, self._means.get(i))
 
     def _whole_block(self, i: int) -> Operator:
         """The same, drawn whole: k·d numbers."""
@@ -169,25 +172,33 @@ def _eigh(G: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 @final
 class ConditionedMatrix(Operator):
-    """ZᵀC + ΓR with Γ drawn where it is multiplied: k×d, float64."""
+    """ZᵀC + ΓR with Γ drawn where it is multiplied: k×d, float64; ``mean`` is CᵀZ, if known."""
 
     def __init__(
-        self, Z: torch.Tensor, C: torch.Tensor, R: torch.Tensor, fresh: GaussianMatrix
+        self,
+        Z: torch.Tensor,
+        C: torch.Tensor,
+        R: torch.Tensor,
+        fresh: GaussianMatrix,
+        mean: torch.Tensor | None = None,
     ) -> None:
         self._Z = Z
         self._C = C
         self._R = R
         self._fresh = fresh
+        self._mean = mean
         self.shape = fresh.shape
         self.dtype = fresh.dtype
 
     def apply(self, H: torch.Tensor) -> torch.Tensor:
         H = H.to(torch.float64)
-        return (H @ self._C.T) @ self._Z + self._fresh.apply(H @ self._R)
+        known = (H @ self._C.T) @ self._Z if self._mean is None else H @ self._mean
+        return known + self._fresh.apply(H @ self._R)
 
     def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
         G = G.to(torch.float64)
-        return (G @ self._Z.T) @ self._C + self._fresh.apply_transposed(G) @ self._R
+        known = (G @ self._Z.T) @ self._C if self._mean is None else G @ self._mean.T
+        return known + self._fresh.apply_transposed(G) @ self._R
 
     def dense(self) -> torch.Tensor:
         return self._Z.T @ self._C + self._fresh.dense() @ self._R

@@ -139,6 +139,8 @@ class MapKind:
     validate: Callable[..., None] = lambda n, d, **options: None
     #: Whether it is made of choices, of which the simplest are maps of their own.
     composed: bool = False
+    #: Whether weights that do not fit are drawn for many texts together, one row's then in full.
+    joint: bool = False
 
     def check(self, n: int, d: int, **options: Any) -> None:
         """Refuse options that the map does not have, or that do not go together."""

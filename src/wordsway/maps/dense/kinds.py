@@ -46,6 +46,7 @@ RF_KIND = MapKind(
     style=Style("#0072B2", "o"),
     references=_rf_references,
     options=(WIDTH,),
+    joint=True,
 )
 DRF_KIND = MapKind(
     name="drf",
