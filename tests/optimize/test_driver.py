@@ -221,7 +221,7 @@ def test_a_plan_says_how_many_points_are_evaluated(plan: Plan):
 
 
 def test_starts_of_ones_own_are_taken():
-    seen = []
+    seen: list[tuple[int, int]] = []
 
     def starts(
         _: Objective, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
