@@ -14,7 +14,7 @@ from wordsway.audit.retrieval import Retrieval
 from wordsway.audit.scores import KindScore
 from wordsway.audit.table import LONGEST, read_table
 from wordsway.errors import InputError
-from wordsway.render.wording.audit import verdict
+from wordsway.render.wording.audit import few_texts, verdict
 
 
 @pytest.mark.parametrize(("of", "names"), [(KindScore, {"kind"}), (Retrieval, {"kind", "role"})])
@@ -41,8 +41,18 @@ def test_the_verdict_names_the_best_and_the_worst_kind() -> None:
     )
     assert said.startswith("in 83 of 100 comparisons")
     assert "Surest: names (0.98); least sure: modals (0.60, which may be chance)" in said
+    assert "Surest" not in verdict(_with(("modals", 0.9, 0.8, 1), ("names", 0.9, 0.8, 1)))
     assert "less than by chance" in verdict(_with(("units", 0.2, 0.1, 0.3)))
     assert "chance" not in verdict(_with(("units", 0.9, 0.8, 0.97)))
+
+
+def test_a_few_texts_are_no_proof() -> None:
+    found = audit("a text")
+    assert few_texts(found) == ""
+    model = replace(
+        found.models[0], kinds=(replace(found.models[0].kinds[0], kind="units", texts=2),)
+    )
+    assert few_texts(replace(found, models=(model,))).endswith("intervals say little: units (2).")
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

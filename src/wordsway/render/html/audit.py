@@ -19,6 +19,7 @@ from wordsway.render.wording.audit import (
     RANKS,
     WHAT,
     above,
+    few_texts,
     heading,
     interval,
     layers,
@@ -45,6 +46,8 @@ def audit_fragment(audit: Audit) -> str:
         _league(audit),
         elements.explained({"AUC": COLUMNS["AUC"]}),
     ]
+    if few := few_texts(audit):
+        parts.append(elements.soft(few))
     parts += [elements.heading("<b>Every kind, from layer to layer</b>"), _key(audit)]
     heard = any(model.local for model in audit.models)
     parts += [elements.soft(DOTTED if heard else LINE), _pictures(audit)]

@@ -18,6 +18,7 @@ from wordsway.render.wording.audit import (
     WHAT,
     among,
     change,
+    few_texts,
     heading,
     interval,
     layers_short,
@@ -50,7 +51,10 @@ def _audit(audit: Audit, width: int) -> RenderableType:
     if len(audit.models) > 1:
         parts += [_league(audit), Text()]
     columns = {name: COLUMNS[name] for name in SHOWN} | {"above": ABOVE, "layers": LAYERS}
-    parts += [_kinds(audit), explained(columns), Text()]
+    parts.append(_kinds(audit))
+    if few := few_texts(audit):
+        parts.append(Text(one_line(few), style="yellow"))
+    parts += [explained(columns), Text()]
     for model in audit.models:
         parts += _spots(model, width)
     parts += _ranks(audit)

@@ -24,6 +24,8 @@ RANKS = {
     "first stays": EXPLAINED["first_stays"],
     "its rank then": EXPLAINED["first_rank"],
 }
+#: With fewer texts the interval of a kind says little: drawing 1, 1, 1 again gives 1, 1, 1.
+FEW = 20
 WHAT = (
     "One word of a sentence is changed. Some edits turn its meaning (is → is not, 5 mg → 50 mg), "
     "others keep it (film → movie, do not → don't). A model that notices the word that matters "
@@ -62,10 +64,22 @@ def verdict(model: ModelAudit) -> str:
         return f"{said}{_doubt(model.kinds[0])}."
     ordered = sorted(model.kinds, key=lambda score: (-score.auc, score.kind))
     best, worst = ordered[0], ordered[-1]
+    said = f"{said} (mean of {len(ordered)} kinds)."
+    if f"{best.auc:.2f}" == f"{worst.auc:.2f}":
+        return said
     return (
-        f"{said} (mean of {len(ordered)} kinds). Surest: {best.kind} ({best.auc:.2f}); least sure: "
+        f"{said} Surest: {best.kind} ({best.auc:.2f}); least sure: "
         f"{worst.kind} ({worst.auc:.2f}{_doubt(worst)})."
     )
+
+
+def few_texts(audit: Audit) -> str:
+    """Kinds of which there are too few texts for their intervals to say much; "" if none."""
+    counts = {score.kind: score.texts for model in audit.models for score in model.kinds}
+    few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
+    if not few:
+        return ""
+    return f"Fewer than {FEW} texts, so that intervals say little: {', '.join(few)}."
 
 
 def _doubt(score: KindScore) -> str:
