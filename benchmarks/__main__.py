@@ -31,6 +31,7 @@ from benchmarks import (
     layer_alone,
     learning,
     page,
+    playground,
     probing,
     record,
     tightness,
@@ -61,6 +62,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "layer-alone": ("One attention layer alone", layer_alone.page),
     "embedding": ("Embedding and reading back", embedding.page),
     "page": ("The page", page.table),
+    "playground": ("The playground", playground.table),
 }
 #: The same parts where a few minutes must do; those that are not here are left out.
 QUICK: dict[str, Callable[[], str]] = {

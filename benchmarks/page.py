@@ -1,5 +1,5 @@
 """`python -m benchmarks page`: first colours in Chromium, fifty clients at once, ten thousand bad
-requests; the table is a section of docs/performance.md.
+requests; `python -m benchmarks.page colours` (or load, refusals) is a part. Figures: docs/page.md.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import statistics
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -26,6 +25,8 @@ import psutil
 from tools.browser import find
 
 SENTENCE = "The quick brown fox jumps over the lazy dog near the river"
+#: Last words of the same text, asked about one after the other.
+LASTS = ("bridge", "house", "forest", "garden", "window", "station")
 CLIENTS, BAD, REPEATS = 50, 10_000, 5
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -174,48 +175,110 @@ def server() -> Iterator[tuple[int, psutil.Process]]:
 
 def memory_of(own: psutil.Process) -> int:
     """Bytes that the server and its processes hold themselves."""
-    return sum(one.memory_full_info().uss for one in [own, *own.children(recursive=True)])
+    held = 0
+    for one in [own, *own.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            held += one.memory_full_info().uss
+    return held
 
 
-def first_colours(port: int, text: str, repeats: int) -> float:
-    """Seconds from the click to the coloured text, in Chromium: the median."""
+@contextlib.contextmanager
+def peak_of(own: psutil.Process) -> Iterator[Callable[[], int]]:
+    """The most that the server and its processes held together, looked at five times a second."""
+    most, over = memory_of(own), threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not over.wait(0.2):
+            most = max(most, memory_of(own))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield lambda: most
+    finally:
+        over.set()
+        watcher.join()
+
+
+#: From the click to the frame in which the last word has its colour, in milliseconds.
+CLICK = """(last) => new Promise((resolve, reject) => {
+  const clicked = performance.now();
+  document.querySelector("button[type=submit]").click();
+  const look = () => {
+    const word = [...document.querySelectorAll(".w")].at(-1);
+    const there = word?.textContent === last && word.style.getPropertyValue("--share") !== "";
+    const wrong = document.querySelector("[role=alert]:not([hidden])");
+    if (wrong) reject(new Error(wrong.textContent));
+    requestAnimationFrame(there ? () => resolve(performance.now() - clicked) : look);
+  };
+  look();
+})"""
+
+
+def first_colours(port: int, text: str, repeats: int) -> list[float]:
+    """Seconds from the click to the coloured text, in Chromium, the model being in memory. Each
+    time the last word is another one, so that no answer is kept.
+    """
     from playwright.sync_api import sync_playwright
 
     times = []
+    kept = " ".join(text.split()[:-1])
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
         page = browser.new_page()
         page.set_default_timeout(300_000)
         page.goto(f"http://127.0.0.1:{port}/words?tiers=mean-local")
         page.wait_for_selector(".result[data-state=done]")
-        for number in range(repeats + 1):
-            last = f"{text} {'again ' * number}end{number}"
-            page.fill("textarea >> nth=0", last)
-            started = time.perf_counter()
-            page.click("button[type=submit]")
-            page.wait_for_selector(f".w >> text=end{number}")
-            times.append(time.perf_counter() - started)
+        for last in ("town", *LASTS[:repeats]):
+            page.fill("textarea >> nth=0", f"{kept} {last}")
+            times.append(page.evaluate(CLICK, last) / 1000)
             page.wait_for_selector(".result[data-state=done]")
         browser.close()
-    return statistics.median(times[1:])
+    return times[1:]
 
 
-def table() -> str:
-    """Everything, as a section of docs/performance.md."""
-    long = " ".join([SENTENCE] * 30)
-    with server() as (port, own):
-        short = first_colours(port, SENTENCE, REPEATS)
-        whole = first_colours(port, long, 2)
-        crowd = load(port, "minilm")
-        statuses = Counter(status_of(port, bad) for bad in bad_requests(BAD, port))
-        held = memory_of(own)
+def crowd(port: int, own: psutil.Process) -> list[str]:
+    with peak_of(own) as peak:
+        found = load(port, "minilm")
+        return [
+            f"| {CLIENTS} clients at once | {found['right']} right, {found['busy']} told to try "
+            f"again, {found['other']} other |",
+            f"| memory of server and lanes meanwhile, at most | {peak() / 1e6:,.0f} MB |",
+        ]
+
+
+def refusals(port: int, own: psutil.Process) -> list[str]:
+    statuses = Counter(status_of(port, bad) for bad in bad_requests(BAD, port))
     others = sum(count for status, count in statuses.items() if not 400 <= status < 500)
-    rows = [
-        f"| first colours of {len(SENTENCE.split())} words, from the click | {short:.2f} s |",
-        f"| first colours of {len(long.split())} words (about as many tokens) | {whole:.1f} s |",
-        f"| {CLIENTS} clients at once | {crowd['right']} right, {crowd['busy']} told to try again, "
-        f"{crowd['other']} other |",
-        f"| {BAD:,} bad requests | {BAD - others:,} answered 4xx, {others} other |",
-        f"| memory of server and lanes afterwards | {held / 1e6:.0f} MB |",
-    ]
+    each = ", ".join(f"{count:,} × {status}" for status, count in sorted(statuses.items()))
+    return [f"| {BAD:,} bad requests | {others} answered with anything but 4xx ({each}) |"]
+
+
+def colours(port: int, own: psutil.Process) -> list[str]:
+    rows = []
+    for text, repeats in ((SENTENCE, REPEATS), (" ".join([SENTENCE] * 33), 2)):
+        times = first_colours(port, text, repeats)
+        spread = f"{min(times):.2f} to {max(times):.2f} s over {repeats}"
+        middle = statistics.median(times)
+        rows.append(
+            f"| first colours of {len(text.split())} words, from the click | {middle:.2f} s "
+            f"({spread}) |"
+        )
+    return rows
+
+
+PARTS = {"colours": colours, "load": crowd, "refusals": refusals}
+
+
+def table(parts: Iterable[str] = PARTS) -> str:
+    """The parts that were asked for, as a table of docs/page.md."""
+    rows = []
+    with server() as (port, own):
+        for part in parts:
+            rows += PARTS[part](port, own)
     return "\n".join(["| what | figure |", "|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    print(table(sys.argv[1:] or PARTS))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.playground`: how smoothly the playground runs, how equal its numbers are.
+"""`python -m benchmarks playground`: how smoothly the playground runs, how equal its numbers are.
 
 The handle goes round the disc at n = d = 64, a new place in every frame, in the Chromium that is
 installed; frames are counted by the browser. Equality is over random states and handles.
@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import math
 import random
-import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from wordsway.page.playground import instance, playground
+from tools.browser import REMEDY, find
+from wordsway.page.playground import Instance, instance, playground
 from wordsway.page.playground.instance import SCORES
 
-SECONDS, STATES = 3, 40
-ROUND = """async (seconds) => {
+SECONDS, DRAWS, STATES = 3, 5, 40
+ROUND = """async ([seconds, working]) => {
   const start = performance.now();
   let [frames, longest, last] = [0, 0, start];
-  while (last - start < 1000 * seconds) {
+  while (working ? playground.busy() : last - start < 1000 * seconds) {
     const angle = (last - start) / 400;
     playground.set({ x: 0.95 * Math.cos(angle), y: 0.95 * Math.sin(angle) });
     await new Promise(requestAnimationFrame);
@@ -31,21 +32,30 @@ ROUND = """async (seconds) => {
     longest = Math.max(longest, now - last);
     [frames, last] = [frames + 1, now];
   }
-  return [(1000 * frames) / (last - start), longest];
+  return [frames, (last - start) / 1000, longest];
 }"""
 
 
 def smoothness(page: Any) -> list[str]:
-    """Frames a second for each kind of scores, at rest and while all the work is under way."""
+    """Frames a second while Δ is dragged, for each kind of scores: with all the work under way, and
+    once it is done. Each frame shows S, matrix and the ceiling known so far.
+    """
     lines = ["| n = d = 64 | frames a second | longest frame |", "|---|---|---|"]
-    for seed, scores in enumerate(SCORES):
-        page.evaluate(
-            "(s) => playground.set(s)", {"n": 64, "d": 64, "scores": scores, "seed": seed}
-        )
-        for when in ("while worst Δ, ceilings and chart are computed", "afterwards"):
-            rate, longest = page.evaluate(ROUND, SECONDS)
-            lines.append(f"| {scores}, {when} | {rate:.0f} | {longest:.0f} ms |")
-            page.evaluate("playground.done()")
+    for scores in SCORES:
+        for working in (True, False):
+            rounds = []
+            for seed in range(DRAWS if working else 1):
+                state = {"n": 64, "d": 64, "scores": scores, "seed": seed}
+                page.evaluate("(s) => playground.set(s)", state)
+                if not working:
+                    page.evaluate("playground.done()")
+                rounds.append(page.evaluate(ROUND, [SECONDS, working]))
+            frames, seconds, longest = zip(*rounds, strict=True)
+            when = f"while all is computed ({DRAWS} draws)" if working else "afterwards"
+            rate = sum(frames) / sum(seconds)
+            lines.append(
+                f"| {scores}, {when}, {sum(seconds):.1f} s | {rate:.0f} | {max(longest):.0f} ms |"
+            )
     return lines
 
 
@@ -73,36 +83,41 @@ def deviations(page: Any) -> dict[str, float]:
         after = phi(X.replaced(0, told["delta"]))
         S = float((after - before).norm() / before.norm())
         features = torch.tensor(told["features"], dtype=torch.float64)
-        bound = phi.view(X).certify([0], math.sqrt(X.d))
-        assert bound is not None
         scale = float(after.abs().max())
         pairs = {
             "S": abs(told["S"] / S - 1) if S > 0 else abs(told["S"]),
             "features": float((features - after.flatten()).abs().max()) / scale if scale else 0.0,
-            "ceiling": abs(told["ceiling"] / float(bound.upper[0]) - 1),
+            "ceiling": abs(told["ceiling"] / Instance(phi, X).ceiling() - 1),
         }
         found = {name: max(found[name], pairs[name]) for name in found}
     return found
 
 
-def main() -> None:
+PARTS = ("smooth", "equal")
+
+
+def table(parts: Iterable[str] = PARTS) -> str:
+    """Size, frames and deviations, as they stand in docs/playground.md."""
     from playwright.sync_api import sync_playwright
 
-    path = next((p for p in map(shutil.which, ("chromium", "google-chrome")) if p), None)
+    path = find()
     if path is None:
-        sys.exit("no Chromium here: install one (Debian: apt install chromium)")
+        sys.exit(REMEDY)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "playground.html"
-        print(f"{playground(file).bytes / 1000:.0f} KB\n")
+        lines = [f"{playground(file).bytes / 1000:.0f} KB"]
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 900})
         page.goto(file.as_uri())
-        if "equal" not in sys.argv[1:]:
-            print("\n".join(smoothness(page)), flush=True)
-        for name, worst in deviations(page).items():
-            print(f"{name}: at most {worst:.1e} from Python, over {STATES} states")
+        if "smooth" in parts:
+            lines += ["", *smoothness(page)]
+        if "equal" in parts:
+            found = deviations(page)
+            lines += ["", "| number | from Python at most |", "|---|---|"]
+            lines += [f"| {name} ({STATES} states) | {most:.1e} |" for name, most in found.items()]
         browser.close()
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    main()
+    print(table(sys.argv[1:] or PARTS))

@@ -32,9 +32,13 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
     assert "[CLS] looks at [CLS]: " in tab.locator(".readout").nth(1).inner_text()
     tab.select_option("select[aria-label=Layer]", "3")
     tab.wait_for_selector(".result[data-state=done]")
-    tab.select_option("select[aria-label=Head]", "2")
+    tab.select_option("select[aria-label=Head]", "1")
     tab.wait_for_selector(".result[data-state=done]")
-    assert "layer=3" in tab.url and "head=2" in tab.url
+    assert "layer=3" in tab.url and "head=1" in tab.url
+    drawn = probe.layers.attentions(probe.read(TEXT, "input").embeds[None], "input")[2][0, 1]
+    tab.locator("canvas").nth(0).focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator(".readout").nth(0).inner_text().endswith(f": {float(drawn[0, 0]):#.4g}")
     with tab.expect_download() as got:
         tab.click("[data-file=json]")
     got.value.save_as(tmp_path / "found.json")

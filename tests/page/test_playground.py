@@ -17,7 +17,7 @@ import torch
 import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.errors import InputError
-from wordsway.page.playground import instance, playground
+from wordsway.page.playground import Instance, instance, playground
 from wordsway.page.playground.draws import TEXT, normals, threefry
 from wordsway.page.playground.instance import SCORES
 
@@ -108,13 +108,6 @@ def states(scores: str) -> Iterator[tuple[dict[str, Any], ws.FeatureMap, ws.Samp
             yield {**state, **place}, phi, X
 
 
-def ceiling_of(phi: ws.FeatureMap, X: ws.Sample, radius: float) -> float:
-    """Python's certificate, without a search beside it."""
-    found = phi.view(X).certify([0], radius)
-    assert found is not None and found.kind == "exact"
-    return float(found.upper[0])
-
-
 # ---- the numbers ----
 
 
@@ -139,13 +132,6 @@ def test_the_numbers_are_gaussian():
     assert abs(np.corrcoef(drawn, normals(8, TEXT, np.arange(40_000)))[0, 1]) < 0.02
 
 
-def same_ceiling(page: float, python: float) -> None:
-    """Both are certificates; where rows outnumber dimensions Python prices fourth powers, too, and
-    its own may be a little lower.
-    """
-    assert python * (1 - 1e-6) <= page <= 1.2 * python
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scores", SCORES)
 def test_the_page_computes_what_python_computes(tab, scores):
@@ -163,7 +149,10 @@ def test_the_page_computes_what_python_computes(tab, scores):
         assert page["S"] == pytest.approx(relative_change(phi, X, page["delta"]), abs=1e-9), state
         worst = relative_change(phi, X, page["worstDelta"])
         assert page["worst"] == pytest.approx(worst, rel=1e-9), state
-        same_ceiling(page["ceiling"], ceiling_of(phi, X, radius))
+        ceiling = Instance(phi, X).ceiling()
+        assert page["ceiling"] == pytest.approx(ceiling, rel=1e-6), state
+        own = phi.view(X).certify([0], radius)
+        assert own is not None and own.kind == "exact" and float(own.upper[0]) <= ceiling, state
         assert max(page["S"], page["worst"]) <= page["ceiling"] * (1 + 1e-9), state
 
 
@@ -176,8 +165,8 @@ def test_no_place_of_the_handle_passes_the_ceiling(tab, scores):
     phi, X = instance(**state)
     upper = math.inf
     for eighth in range(8, 0, -1):
-        upper = min(upper, ceiling_of(phi, X, math.sqrt(12) * eighth / 8))
-        same_ceiling(page["lengths"][eighth - 1], upper)
+        upper = min(upper, Instance(phi, X).ceiling(math.sqrt(12) * eighth / 8))
+        assert page["lengths"][eighth - 1] == pytest.approx(upper, rel=1e-6)
     reached = tab.evaluate(
         """() => {
           const found = [];
@@ -212,14 +201,14 @@ def test_the_comparison_and_the_chart_are_pythons(tab):
     page = numbers(tab, state)
     dense, X = instance(8, 6, 2, scores="fully-connected")
     assert page["otherS"] == pytest.approx(relative_change(dense, X, page["delta"]), rel=1e-9)
-    assert page["otherCeiling"] == pytest.approx(ceiling_of(dense, X, math.sqrt(6)), rel=1e-6)
+    assert page["otherCeiling"] == pytest.approx(Instance(dense, X).ceiling(), rel=1e-6)
     assert page["otherWorst"] <= page["otherCeiling"]
     for kind, scores in (("attention", "softmax"), ("dense", "fully-connected")):
         assert list(page["growth"][kind]) == ["1", "2", "4", "8", "16", "32", "64"]
         for n in ("2", "64"):
-            phi, X = instance(int(n), 6, 2, scores=scores)
+            ceiling = instance(int(n), 6, 2, scores=scores).ceiling()
             point = page["growth"][kind][n]
-            same_ceiling(point["ceiling"], ceiling_of(phi, X, math.sqrt(6)))
+            assert point["ceiling"] == pytest.approx(ceiling, rel=1e-6)
             assert 0 < point["S"] <= point["ceiling"] * (1 + 1e-9)
     cells = tab.locator("#growth-table tbody td").all_inner_texts()
     assert len(cells) == 28
@@ -371,9 +360,10 @@ def test_a_state_is_an_address_and_lines_of_python(chromium, file):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(code, {})
-    S, upper = (float(line) for line in said.getvalue().split())
+    S, ceiling, upper = (float(line) for line in said.getvalue().split())
     assert told["S"] == pytest.approx(S, rel=1e-9)
-    assert told["ceiling"] == pytest.approx(upper, rel=1e-6)
+    assert told["ceiling"] == pytest.approx(ceiling, rel=1e-6)
+    assert upper <= ceiling
     assert f"here: {told['S']}" in code and f"here: {told['ceiling']}" in code
 
 

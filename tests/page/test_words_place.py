@@ -39,7 +39,7 @@ def test_colours_numbers_and_headline_are_those_of_the_verb(tab, small_model, nu
     opened(tab, small_model)
     found = tab.locator(".w")
     assert found.all_inner_texts() == TEXT.split()
-    from wordsway.render.wording.words import interval, ranks, shades, target_name
+    from wordsway.render.wording.words import interval, ranks, shades, stands_out, target_name
 
     for at, (word, share, rank) in enumerate(
         zip(numbers.words, shades(numbers), ranks(numbers), strict=True)
@@ -49,6 +49,11 @@ def test_colours_numbers_and_headline_are_those_of_the_verb(tab, small_model, nu
         assert label == f"{word.word}, real words {shown}, rank {rank}"
         assert found.nth(at).evaluate("e => e.style.getPropertyValue('--share')") == f"{share:.3f}"
     assert target_name(numbers) in tab.locator(".headline").inner_text()
+    most = max(word.real.mean for word in numbers.words)
+    least = min(word.real.mean for word in numbers.words)
+    said = tab.locator(".plainly").nth(1).inner_text()
+    assert f"changes by {100 * most:.2g} % of itself" in said
+    assert said.endswith(f"it is {100 * least:.2g} %.") or not stands_out(numbers)
 
 
 @pytest.mark.slow
@@ -93,6 +98,7 @@ def test_hovering_and_walking_tell_numbers(tab, small_model):
 @pytest.mark.slow
 def test_a_click_tells_everything_about_a_word(tab, small_model):
     """Curve with ceiling, profile beside noise, real words; one of them beside."""
+    from wordsway.audit.pairs import pairs
     from wordsway.probing.swap import swap
     from wordsway.probing.words import words
 
@@ -119,6 +125,12 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     marked = tab.locator(".w.differs").all_inner_texts()
     assert marked == ["good", best.swaps[0].word]
     other = TEXT.replace("good", best.swaps[0].word)
+    (pair,) = pairs(TEXT, other, str(small_model))
+    tab.wait_for_selector(".result[data-state=done]")
+    assert (
+        f"alike by {100 * pair.models[0].cosine:.1f} %"
+        in tab.locator(".plainly").first.inner_text()
+    )
     assert parse_qs(urlsplit(tab.url).query)["other"] == [other]
     tab.reload()
     tab.wait_for_selector(".w.differs")

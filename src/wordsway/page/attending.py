@@ -35,8 +35,8 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
     index = _last_word(prepared) if ask["word"] is None else ask["word"]
     word = prepared.word(index)
     layers, heads = _sizes(probe, prepared)
-    layer = _counted("layer", ask["layer"], layers, "last")
-    head = _counted("head", ask["head"], heads, "mean")
+    layer = _layer(ask["layer"], layers)
+    head = _head(ask["head"], heads)
     with torch.no_grad():
         before = _matrix(probe, prepared.embeds, layer, head)
     full = ask | {"word": index}
@@ -112,22 +112,28 @@ def _sizes(probe: Probe, prepared: Prepared) -> tuple[int, int]:
     return len(every), int(every[0].shape[1])
 
 
-def _counted(what: str, value: str, count: int, other: str) -> int | None:
-    """A layer or head by its number from 1; "last" is the last one, "mean" is None."""
-    if value == other:
-        return count if other == "last" else None
+def _layer(value: str, count: int) -> int:
+    """A layer by its number, as `wordsway attention` counts: from 1, for 0 is the input."""
+    if value == "last":
+        return count
     if not re.fullmatch("[0-9]{1,3}", value) or not 1 <= int(value) <= count:
-        raise InputError(f"a {what}, 1 to {count} or {other}", repr(value), f"count {what}s from 1")
+        raise InputError(f"a layer, 1 to {count} or last", repr(value), "choose one of these")
     return int(value)
 
 
-def _matrix(
-    probe: Probe, embeds: torch.Tensor, layer: int | None, head: int | None
-) -> torch.Tensor:
+def _head(value: str, count: int) -> int | None:
+    """A head by its number, from 0; None is the mean of all."""
+    if value == "mean":
+        return None
+    if not re.fullmatch("[0-9]{1,3}", value) or int(value) >= count:
+        raise InputError(f"a head, 0 to {count - 1} or mean", repr(value), "choose one of these")
+    return int(value)
+
+
+def _matrix(probe: Probe, embeds: torch.Tensor, layer: int, head: int | None) -> torch.Tensor:
     """Attention (n, n) of one layer, of one head or the mean over heads."""
-    assert layer is not None
     rows = probe.layers.attentions(embeds[None], "input")[layer - 1][0].double()
-    return rows.mean(0) if head is None else rows[head - 1]
+    return rows.mean(0) if head is None else rows[head]
 
 
 def _share(matrix: torch.Tensor, rows: tuple[int, ...]) -> float:

@@ -34,6 +34,14 @@ def words_python(ask: Mapping[str, Any]) -> str:
     return f"import wordsway as ws\n\nwords = {call}\nwords.show()\nprint(words.frame())"
 
 
+def pairs_command(texts: list[str], ask: Mapping[str, Any]) -> str:
+    """
+    >>> pairs_command(["a drug", "no drug"], {"model": "minilm"})
+    "wordsway pairs 'a drug' 'no drug' --json"
+    """
+    return _line("pairs", texts, [*_model(ask), *_seed(ask), "--json"])
+
+
 def attention_command(ask: Mapping[str, Any]) -> str:
     """
     >>> attention_command({"text": "I love her", "word": "2", "reach": 1.5})

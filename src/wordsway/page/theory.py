@@ -29,6 +29,8 @@ from wordsway.progress import Progress, silent
 MOST_WORK, MOST_BYTES = 2e13, 3 * 2**30
 #: Points of a smooth curve.
 FINE = 40
+#: What the name of a curve of the theory says where S does not fall.
+STAYS = "Ω(1)"
 #: A slope (± its error) is called flat or falling by these.
 FLAT, FALLING = -0.1, -0.3
 
@@ -57,6 +59,7 @@ def maps_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     """The maps of the registry, and their options."""
     yield {
         "kind": "maps",
+        "opening": opening(),
         "maps": [
             {
                 "name": kind.name,
@@ -71,6 +74,21 @@ def maps_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
             for kind in MAPS.values()
         ],
     }
+
+
+def opening() -> list[str]:
+    """Two maps to begin with: the first whose S falls by the theory, the first whose S stays.
+
+    >>> opening()
+    ['rf', 'raf']
+    """
+    found: dict[bool, str] = {}
+    for name in MAPS:
+        request = Request(name, 4, 4)
+        labels = [one.label for one in request.kind.references(request.d, **request.settings)]
+        if labels:
+            found.setdefault(any(STAYS in label for label in labels), name)
+    return list(found.values())
 
 
 def theory_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
@@ -192,8 +210,8 @@ def claims(found: list[dict[str, Any]]) -> list[dict[str, str]]:
         slope = fit_slope(one["n"], one["mean"])
         measured = "three lengths n are needed" if slope is None else f"slope {slope}"
         verdict = "not measured"
-        stays = any("Ω(1)" in line["name"] for line in one["references"])
-        claim = "S stays, Ω(1)" if stays else "S falls with n"
+        stays = any(STAYS in line["name"] for line in one["references"])
+        claim = f"S stays, {STAYS}" if stays else "S falls with n"
         if not one["references"]:
             claim = "no claim of the paper's" if slope is not None else "–"
         if slope is not None and one["references"]:

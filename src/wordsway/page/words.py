@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from wordsway.audit.pairs import pairs
+from wordsway.errors import InputError
 from wordsway.models.probe import Probe
-from wordsway.page.commands import words_command, words_python
+from wordsway.page.commands import pairs_command, words_command, words_python
 from wordsway.page.desk import Desk, key_of
 from wordsway.probing.differences import word_edits
 from wordsway.probing.measuring import default_tiers, places_in_time
@@ -28,6 +30,7 @@ from wordsway.render.wording.words import (
     meaning,
     notes,
     pieces,
+    plain,
     ranks,
     scale,
     shades,
@@ -47,10 +50,14 @@ ADDED = {
 
 
 def words_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
-    """Events: the commands, then for each tier both texts, then which words differ."""
+    """Events: for each tier both texts, then the commands, which words differ, and how far apart
+    the model holds the texts.
+    """
     texts = [ask["text"], *([ask["other"]] if ask.get("other") else [])]
     said = [ask | {"text": text} for text in texts]
-    first = {"kind": "command", "command": "\n".join(words_command(one) for one in said)}
+    lines = [words_command(one) for one in said]
+    lines += [pairs_command(texts, ask)] if len(texts) == 2 else []
+    first = {"kind": "command", "command": "\n".join(lines)}
     first["python"] = words_python(ask)
     keys = [answer_key(ask | {"text": text}) for text in texts]
     if all(key in desk.answers.values for key in keys):
@@ -76,7 +83,23 @@ def words_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
                 sorted({row for edit in edits for row in edit.b_words}),
             ],
         }
+        if texts[0] != texts[1]:
+            yield from _between(texts, ask, desk)
     yield {"kind": "done"}
+
+
+def _between(texts: list[str], ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
+    """How far apart the model holds the two texts: what `wordsway pairs` says, if it does."""
+    key = key_of("pair", {name: ask[name] for name in ("model", "seed")} | {"texts": texts})
+    if key not in desk.answers.values:
+        probe = desk.probe(ask["model"])
+        try:
+            found = pairs(*texts, probe, seed=ask["seed"], progress=desk.progress)
+        except InputError:  # texts that cannot be laid beside each other
+            return
+        desk.answers.keep(key, found.pairs[0].models[0])
+    one = desk.answers.values[key]
+    yield {"kind": "pair", "cosine": one.cosine, "percentile": one.percentile}
 
 
 def answer_key(ask: dict[str, Any]) -> str:
@@ -181,6 +204,7 @@ def _view(found: Words) -> dict[str, Any]:
     low, high = scale(found)
     return {
         "title": TITLES[found.tier],
+        "plain": plain(found),
         "meaning": meaning(found),
         "low": low,
         "high": high,

@@ -41,12 +41,12 @@ class Place {
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Attention to the word as a table"), h("div", { class: "scroll" }));
     this.take = new TakeAway(this.status, () => ({ attention: { ...this.body(), word: this.first.word, reach: Math.max(0.25, Number(this.slider.value)) } }));
     this.result = h("div", { class: "result", hidden: true },
-      h("section", { class: "card" }, this.share, h("label", { class: "drag" }, h("span", {}, "Drag Δ"), this.slider, this.length),
+      h("section", { class: "card" }, this.share, h("label", { class: "drag" }, h("span", {}, "Drag the change Δ"), this.slider, this.length),
         h("p", { class: "soft" }, "A row tells how a token spreads its attention over the columns, and sums to 1. Δ moves the word along the direction that raises the first layer's scores for it most."),
         h("div", { class: "matrices" }, this.before.element, this.now.element, this.change.element)),
       h("section", { class: "card below" }, this.profile, this.table), this.take.element);
     main.replaceChildren(h("h1", {}, "Draw attention to a word"),
-      h("p", { class: "lead" }, "Move one word's embedding, a little or a lot, and watch who looks at it: in any layer, in any head."), this.form, this.status.element, this.result);
+      h("p", { class: "lead" }, "A model knows a word as a list of numbers, its embedding. Add a change Δ to one word's, a little or a lot, and watch who looks at it: in any layer, in any head."), this.form, this.status.element, this.result);
     addEventListener("popstate", () => location.reload());
   }
 
@@ -84,9 +84,9 @@ class Place {
       this.after = new Map();
       this.take.say(event.command, event.python);
       this.word.replaceChildren(...event.words.map((one) => option(String(one.index), `${one.text} (${one.index})`, String(event.word))));
-      const numbers = (count) => Array.from({ length: count }, (_, at) => String(at + 1));
-      this.layer.replaceChildren(...numbers(event.layers).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
-      this.head.replaceChildren(option("mean", "mean of all", this.state.head), ...numbers(event.heads).map((one) => option(one, `${one} of ${event.heads}`, this.state.head)));
+      const numbers = (count, first) => Array.from({ length: count }, (_, at) => String(at + first));
+      this.layer.replaceChildren(...numbers(event.layers, 1).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
+      this.head.replaceChildren(option("mean", "mean of all", this.state.head), ...numbers(event.heads, 0).map((one) => option(one, `${one} (0 … ${event.heads - 1})`, this.state.head)));
       this.tokens = event.tokens.map((one) => one.piece);
       this.before.set(this.tokens, event.rows, event.matrix);
       this.status.working("moving the word …");
@@ -117,7 +117,7 @@ class Place {
     if (!found.profile) return;
     const line = (values) => values.map((value, at) => [at, value]);
     this.profile.replaceChildren(chart({
-      title: `How far each layer moves by this Δ, beside noise as long (reach ${Number(this.slider.value)})`, xlabel: "layer", width: 640, height: 240,
+      title: `How far each layer moves by this Δ, beside noise as long (reach ${Number(this.slider.value)})`, xlabel: "layer", width: innerWidth < 640 ? 380 : 640, height: 240,
       xticks: found.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((found.profile.length - 1) / 12)) === 0),
       series: [{ name: "attracting Δ", kind: "worst", points: line(found.profile) }, { name: "noise", kind: "noise", points: line(found.noise) }],
     }));

@@ -40,7 +40,7 @@ class Place {
     this.take = new TakeAway(this.status, () => ({ audit: { folder: this.state.folder } }));
     this.league = h("div", { class: "scroll" });
     this.spots = h("div", { class: "spots" });
-    this.about = h("p", { class: "headline" });
+    this.about = h("div", { class: "headline" });
     this.result = h("div", { class: "result", hidden: true }, this.about, h("h2", {}, "League"), this.league, h("p", { class: "soft" }, known.wording.auc), h("h2", { class: "gap" }, "Blind spots"),
       h("p", { class: "soft" }, "Edits that turn the meaning, and move the model less than one that keeps it.", " ", known.wording.blind), this.spots, this.take.element);
     this.status.element.before(this.folders, this.start);
@@ -92,7 +92,7 @@ class Place {
 
   draw(result) {
     const kinds = [...new Set(result.models.flatMap((model) => model.kinds.map((one) => one.kind)))];
-    this.about.textContent = `${result.texts} texts (${result.data}), target ${result.target}, seed ${result.seed}`;
+    this.about.replaceChildren(...result.models.map((model) => this.best(model)).filter(Boolean), h("p", { class: "soft" }, `${result.texts} texts (${result.data}), target ${result.target}, seed ${result.seed}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
       const part = Math.min(1, Math.abs(score.auc - 0.5) * 2);
@@ -106,6 +106,15 @@ class Place {
     this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, model.name.split("/").at(-1)), `: ${(model.blind_spots ?? []).length} worst`),
       h("ol", { class: "blind" }, (model.blind_spots ?? []).map((one) => this.spot(one))))));
     this.result.hidden = false;
+  }
+
+  // What a model hears best and worst, in one sentence.
+  best(model) {
+    const order = [...model.kinds].sort((a, b) => b.auc - a.auc);
+    if (!order.length) return null;
+    const said = (one) => `${one.kind} (${Math.round(100 * one.auc)} of 100 comparisons)`;
+    const rest = order.length > 1 ? `, and worst for ${said(order.at(-1))}` : "";
+    return h("p", {}, h("b", {}, h("bdi", {}, model.name.split("/").at(-1))), ` tells an edit that turns the meaning from a harmless one best for ${said(order[0])}${rest}.`);
   }
 
   spot(one) {

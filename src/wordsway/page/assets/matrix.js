@@ -48,11 +48,11 @@ export class Matrix {
         const value = this.matrix[row][column];
         pen.fillStyle = `rgba(${value >= 0 ? heat : cold},${(0.04 + 0.9 * Math.min(1, Math.abs(value) / top)).toFixed(3)})`;
         pen.fillRect(room + column * cell, room + row * cell, cell - (cell > 6 ? 1 : 0), cell - (cell > 6 ? 1 : 0));
-        if (cell >= 34 && Math.abs(value) >= 0.005) {
+        if (cell >= 34) {
           pen.fillStyle = ink;
           pen.font = "11px system-ui, sans-serif";
           pen.textAlign = "center";
-          pen.fillText(value.toFixed(2), room + (column + 0.5) * cell, room + (row + 0.5) * cell + 4);
+          pen.fillText(Math.abs(value) < 0.005 ? "0" : value.toFixed(2), room + (column + 0.5) * cell, room + (row + 0.5) * cell + 4);
         }
       }
     }

@@ -5,25 +5,28 @@ import { chart } from "./chart.js";
 import { Status } from "./status.js";
 import { TakeAway } from "./takeaway.js";
 
-const FIRST = { maps: "rf,raf", n: "5,10,20,40", d: "32", data: "gaussian", trials: "3", seed: "0", axes: "log" };
+const FIRST = { n: "5,10,20,40", d: "32", data: "gaussian", trials: "3", seed: "0", axes: "log" };
 
 export async function open(main) {
-  const known = [];
+  let known;
   const place = new Place(main, asked());
   try {
-    await ask("/api/maps", {}, (event) => { if (event.kind === "maps") known.push(...event.maps); });
+    await ask("/api/maps", {}, (event) => { if (event.kind === "maps") known = event; });
   } catch (error) { place.status.failed(error); return; }
-  place.build(known);
+  place.state.maps ??= known.opening.join();
+  place.build(known.maps);
   place.measure(false);
 }
 
-// "drf:depth=4" is a map with an option.
+// "name:option=4" is a map with an option.
 function parse(text) {
   return text.split(",").filter(Boolean).map((one) => {
     const [map, ...options] = one.split(":");
     return { map, options: Object.fromEntries(options.map((pair) => pair.split("=")).map(([name, value]) => [name, value === "true" ? true : value === "false" ? false : Number.isNaN(Number(value)) ? value : Number(value)])) };
   });
 }
+// Black is the colour of the text, in the dark, too.
+const inked = (colour) => (colour === "#000000" ? "var(--ink)" : colour);
 const spell = (chosen) => chosen.map(({ map, options }) => [map, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(":")).join(",");
 
 class Place {
@@ -31,7 +34,7 @@ class Place {
     this.main = main;
     this.state = { ...FIRST, ...given };
     this.status = new Status();
-    main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "How does the sensitivity to one word change as texts grow? Choose maps, and the curves draw themselves; what was measured once is kept."), this.status.element);
+    main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "A random map is a layer with random weights: nothing is trained. S tells how far its whole output moves, relative to its size, when one word of a text changes in the worst way. Some maps lose a single word as texts grow, others keep it. Choose some, and the curves draw themselves; what was measured once is kept."), this.status.element);
   }
 
   build(known) {
@@ -63,7 +66,7 @@ class Place {
     const own = this.chosen.find((one) => one.map === kind.name);
     const box = h("input", { type: "checkbox", checked: Boolean(own), "data-map": kind.name, "aria-label": kind.title });
     const options = kind.options.map((one) => h("input", { class: "opt", "data-option": one.name, placeholder: one.name + (one.default === null ? "" : ` ${one.default}`), "aria-label": `${kind.title}: ${one.name}. ${one.help}`, title: one.help, size: 8, value: own?.options[one.name] ?? "" }));
-    return h("div", { class: "map", title: kind.about }, h("label", {}, box, h("span", { class: "swatch", "aria-hidden": "true", style: { background: kind.colour } }), h("b", {}, kind.title)),
+    return h("div", { class: "map", title: kind.about }, h("label", {}, box, h("span", { class: "swatch", "aria-hidden": "true", style: { background: inked(kind.colour) } }), h("b", {}, kind.title)),
       h("span", { class: "soft about" }, kind.about), options.length ? h("details", { class: "opts", open: Boolean(own && Object.keys(own.options).length) }, h("summary", {}, "options"), h("div", {}, options)) : null);
   }
 
@@ -82,7 +85,7 @@ class Place {
   }
 
   save(push = false) {
-    remember(Object.fromEntries(Object.entries(this.state).map(([name, value]) => [name, value === FIRST[name] && name !== "maps" ? "" : value])), push);
+    remember(Object.fromEntries(Object.entries(this.state).map(([name, value]) => [name, value === FIRST[name] ? "" : value])), push);
   }
 
   async measure(push = true) {
@@ -105,7 +108,7 @@ class Place {
   hear(event) {
     if (event.kind === "progress") this.status.working(`${event.stage} …`, event.total ? event.done / event.total : null);
     if (event.kind === "plan") { this.plan = event; this.take.say(event.command, event.python); }
-    if (event.series) { this.series = event.series; this.draw(); }
+    if (event.series) { this.series = event.series.map((one) => ({ ...one, colour: inked(one.colour) })); this.draw(); }
     if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} cells …`, event.done / (event.done + event.left));
     if (event.kind === "claims") this.judge(event);
   }
@@ -120,7 +123,7 @@ class Place {
     ]);
     this.result.hidden = false;
     if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "The first cell is being measured …")); return; }
-    this.plot.replaceChildren(chart({ title: `Word sensitivity S against the number of rows n (d = ${this.state.d})`, series: lines, width: 900, height: 420, logx: log, logy: log, xlabel: "number of rows n", ylabel: "S", xticks: this.body().n }));
+    this.plot.replaceChildren(chart({ title: `Word sensitivity S against the number of rows n (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "number of rows n", ylabel: "S", xticks: this.body().n }));
     this.list();
   }
 

@@ -50,6 +50,8 @@ class Place {
       h("div", { class: "controls" }, field("Model", this.model), field("What moves", this.target), this.layerField, field("Measure", this.tiers), field("Seed", this.seed),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"), this.compare)));
     this.headline = h("p", { class: "headline" });
+    this.plain = h("p", { class: "plainly" });
+    this.between = h("p", { class: "plainly", hidden: true });
     this.notes = h("div", { class: "notes" });
     this.colours = h("div", { class: "colours", role: "radiogroup", "aria-label": "Colour the words by" });
     this.flows = h("div", { class: "flows" });
@@ -58,13 +60,12 @@ class Place {
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every word as a table"), h("div", { class: "scroll" }));
     this.take = new TakeAway(this.status, () => ({ words: this.body() }));
     this.facts = h("details", { class: "all" }, h("summary", {}, "Where these numbers come from"), h("dl", {}));
-    this.result = h("div", { class: "result", hidden: true },
-      h("div", { class: "stage" },
-        h("section", { class: "card text", "aria-label": "The text, coloured" }, this.headline, this.notes, this.colours, this.flows, this.scale, this.meaning),
-        this.panel.element),
-      this.table, this.facts, this.take.element);
+    this.stage = h("div", { class: "stage" },
+      h("div", {}, h("section", { class: "card text", "aria-label": "The text, coloured" }, this.between, this.headline, this.plain, this.notes, this.colours, this.flows, this.scale, this.meaning), this.table, this.facts),
+      this.panel.element);
+    this.result = h("div", { class: "result", hidden: true }, this.stage, this.take.element);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
-      h("p", { class: "lead" }, "Change one word, and see how far the model's inside moves. The first colours come at once, sharper numbers follow."),
+      h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. The first colours come at once, sharper numbers follow."),
       this.form, this.status.element, this.result);
     this.layers();
     addEventListener("popstate", () => location.reload());
@@ -115,6 +116,7 @@ class Place {
     };
     this.save(push);
     this.edits = [[], []];
+    this.between.hidden = true;
     this.fresh = true;
     this.panel.clear();
     this.status.working("asking …");
@@ -139,6 +141,7 @@ class Place {
     if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "command") this.take.say(event.command, event.python);
     if (event.kind === "edits") { this.edits = event.words; this.draw(); }
+    if (event.kind === "pair") this.drawBetween(event);
     if (event.kind === "words") {
       if (this.fresh) { this.texts = [null, null]; this.fresh = false; }
       this.texts[event.which] = event;
@@ -157,6 +160,7 @@ class Place {
     const first = this.texts[0];
     const view = first.views[this.tier];
     this.headline.replaceChildren(...view.headline.names.flatMap((name, at) => [at ? ", " : "", h("b", {}, "“", h("bdi", {}, name), "”")]), " ", view.headline.text);
+    this.plain.replaceChildren(...view.plain.map(([text, word]) => (word ? h("b", {}, "“", h("bdi", {}, text), "”") : text)));
     this.notes.replaceChildren(...first.notes.map((note) => h("p", { class: "note" }, note)));
     this.meaning.textContent = view.meaning;
     this.drawColours();
@@ -172,11 +176,25 @@ class Place {
       }
       this.paint(text, which);
     });
-    const low = h("b", {}, format(view.low));
-    this.scale.replaceChildren(`${view.title} `, low, h("i", { "aria-hidden": "true" }), h("b", {}, format(view.high)));
+    this.stage.classList.toggle("long", this.flows.offsetHeight > innerHeight);
+    const [low, high] = this.ends;
+    this.scale.replaceChildren(`${view.title} `, h("b", {}, format(low)), h("i", { "aria-hidden": "true" }), h("b", {}, format(high)));
     this.result.hidden = false;
     this.list();
     this.facts.lastElementChild.replaceChildren(...Object.entries(first.facts).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))]));
+  }
+
+  // How far the model holds the two texts apart, beside random words in the same place.
+  drawBetween({ cosine, percentile }) {
+    const less = percentile === null ? "" : ` Of random words in the same place, ${percentile.toFixed(0)} % would move it less and ${(100 - percentile).toFixed(0)} % more.`;
+    this.between.replaceChildren("To the model the two texts are alike by ", h("b", {}, `${(100 * cosine).toFixed(1)} %`), ` (the cosine of their embeddings).${less}`);
+    this.between.hidden = false;
+  }
+
+  // One scale for both texts, so that the same colour is the same number.
+  get ends() {
+    const views = this.texts.filter(Boolean).map((text) => text.views[this.tier] ?? text.views["mean-local"]);
+    return [Math.min(...views.map((view) => view.low)), Math.max(...views.map((view) => view.high))];
   }
 
   drawColours() {
@@ -185,9 +203,30 @@ class Place {
     const key = `${shown}|${now}`;
     if (this.colours.dataset.key === key) return;
     this.colours.dataset.key = key;
-    this.colours.replaceChildren(h("span", { class: "soft" }, "Coloured by"), ...shown.map((tier) =>
-      h("button", { type: "button", role: "radio", "aria-checked": String(tier === now), class: "chip", "data-tier": tier,
-        onclick: () => { this.state.colour = tier; this.save(); this.draw(); } }, this.texts[0].views[tier].title)));
+    const focused = this.colours.contains(document.activeElement) ? document.activeElement.dataset.tier : null;
+    this.colours.replaceChildren(h("span", { class: "soft" }, "Coloured by"), ...shown.map((tier) => {
+      const chip = h("button", { type: "button", role: "radio", "aria-checked": String(tier === now), tabindex: tier === now ? "0" : "-1", class: "chip", "data-tier": tier,
+        onclick: () => this.colour(tier), onkeydown: (event) => this.turn(event, shown, tier) }, this.texts[0].views[tier].title);
+      hint(chip, () => this.texts[0].views[tier].meaning);
+      return chip;
+    }));
+    if (focused) this.colours.querySelector(`[data-tier="${focused}"]`)?.focus();
+  }
+
+  colour(tier) {
+    this.state.colour = tier;
+    this.save();
+    this.draw();
+  }
+
+  // A group of radio buttons is one stop of the Tab key; arrow keys choose.
+  turn(event, shown, tier) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = shown[(shown.indexOf(tier) + step + shown.length) % shown.length];
+    this.colour(next);
+    this.colours.querySelector(`[data-tier="${next}"]`).focus();
   }
 
   flow(text, which) {
@@ -214,9 +253,12 @@ class Place {
 
   paint(text, which) {
     const view = text.views[this.tier] ?? text.views["mean-local"];
+    const [low, high] = this.ends;
+    const alone = !this.texts[1] || high <= low;
+    const shade = (share) => (alone ? share : (view.low + share * (view.high - view.low) - low) / (high - low));
     for (const word of this.flows.children[which].querySelectorAll(".w")) {
       const place = Number(word.dataset.index);
-      word.style.setProperty("--share", view.shades[place].toFixed(3));
+      word.style.setProperty("--share", shade(view.shades[place]).toFixed(3));
       word.dataset.tip = view.tips[place];
       word.setAttribute("aria-label", `${text.result.words[place].text}, ${view.title} ${view.numbers[place]}, rank ${view.ranks[place]}`);
       word.classList.toggle("differs", this.edits[which]?.includes(place));

@@ -16,6 +16,7 @@ from wordsway.maps.attention import curves, dual, silence
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.relu import ReluBounds
 from wordsway.maps.attention.sigmoid import SigmoidBounds
+from wordsway.maps.attention.sink import SinkBounds
 from wordsway.maps.attention.softmax import SoftmaxBounds
 from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
 from wordsway.render.html.page import document
@@ -24,6 +25,7 @@ TITLE = "How far can one word sway a layer? A playground"
 #: What the ceiling of each kind of scores rests on.
 BOUNDS: dict[str, type[RowBounds]] = {
     "softmax": SoftmaxBounds,
+    "sink": SinkBounds,
     "sigmoid": SigmoidBounds,
     "relu": ReluBounds,
 }

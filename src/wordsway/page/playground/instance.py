@@ -14,14 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wordsway.errors import InputError
 from wordsway.maps import RAF, RF, ReluRAF
+from wordsway.maps.attention.bounds import RowBounds
+from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.sigmoid import SigmoidRAF
+from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
+from wordsway.page.playground.ceiling import ceiling
 from wordsway.page.playground.draws import FEATURES, TEXT, WEIGHT, normals
 from wordsway.sample import Sample
 
@@ -32,6 +37,7 @@ COLDEST, HOTTEST = 0.05, 20.0
 
 ATTENTION: dict[str, Callable[..., FeatureMap]] = {
     "softmax": RAF,
+    "sink": partial(Attention, scores="sink"),
     "sigmoid": SigmoidRAF,
     "relu": ReluRAF,
 }
@@ -44,6 +50,24 @@ class Instance(NamedTuple):
 
     phi: FeatureMap
     X: Sample
+
+    def ceiling(self, radius: float | None = None) -> float:
+        """The page's certified ceiling of S over ‖Δ‖ ≤ ``radius``, √d by default: see
+        `wordsway.page.playground.ceiling`. That of `ws.sensitivity` is tuned in another way, and
+        lower where the text has more than d/2 words, because it prices fourth powers, too.
+
+        >>> import wordsway as ws
+        >>> phi, X = state = instance(n=3, d=8)
+        >>> round(state.ceiling() / ws.sensitivity(phi, X, positions=0).upper, 2)
+        1.0
+        """
+        reach = math.sqrt(self.X.d) if radius is None else radius
+        view = self.phi.view(self.X)
+        if isinstance(view, AttentionView) and isinstance(view.bounds, RowBounds):
+            return ceiling(view.layer, view.bounds, reach)
+        other = view.certify([0], reach)
+        assert other is not None  # every map of this page has one
+        return float(other.upper[0])
 
 
 def instance(

@@ -16,6 +16,16 @@ TITLES = {
     "real-words": "real words",
     "curve": "S at reach",
 }
+#: What is done to a word and what comes of it, before and behind the word.
+PLAIN = {
+    "mean-local": ("Move ", " a little, and {target} moves by {size} of that, in proportion"),
+    "local": (
+        "Move ",
+        " a little in the worst direction, and {target} moves by {size} of that, in proportion",
+    ),
+    "real-words": ("Put a random word in place of ", ", and {target} changes by {size} of itself"),
+    "curve": ("In the worst case a change of ", " moves {target} by {size} of itself"),
+}
 #: Words named in a tie.
 NAMED = 3
 ROWS = {
@@ -135,6 +145,28 @@ def headline(words: Words) -> Headline:
         )
     more = f" (and {len(first) - NAMED} more)" if len(first) > NAMED else ""
     return Headline(names, f"{more} move {where} most, and cannot be told apart".strip())
+
+
+def plain(words: Words) -> list[tuple[str, bool]]:
+    """The word that moves the model most and the one that moves it least, for a reader who has read
+    nothing: pieces of a sentence, True where one is a word of the text. Empty where a change is not
+    relative to the size of what moves.
+    """
+    order = [place for place in ranked(words) if score(words, words.words[place]) is not None]
+    if not order or not (words.target.startswith("layer") or words.target in ("all", "pooled")):
+        return []
+    most, least = words.words[order[0]], words.words[order[-1]]
+    before, after = PLAIN[words.tier]
+    where = target_name(words)
+
+    def size(word: WordSway) -> str:
+        return f"{100 * (score(words, word) or (0.0, 0.0))[0]:.2g} %"
+
+    after = after.format(target=where, size=size(most))
+    found = [(before, False), (most.word, True), (after, False)]
+    if len(order) == 1 or not stands_out(words):
+        return [*found, (".", False)]
+    return [*found, ("; for ", False), (least.word, True), (f" it is {size(least)}.", False)]
 
 
 def interval(pair: tuple[float, float] | None) -> str:

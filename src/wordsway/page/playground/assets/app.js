@@ -9,6 +9,7 @@ import {
 } from "./store.js";
 import { STEPS } from "./tour.js";
 
+const WORK = ["search", "ceiling", "other", "field", "lengths", "growth"];
 const jobs = jobQueue();
 const growthTable = new Map();
 let dirty = false;
@@ -181,11 +182,12 @@ function codeShow() {
       "import wordsway as ws",
       "from wordsway.page.playground import instance",
       "",
-      `phi, X = instance(n=${n}, d=${d}, seed=${seed}, scores="${scores}", temperature=${temperature})`,
+      `phi, X = state = instance(n=${n}, d=${d}, seed=${seed}, scores="${scores}", temperature=${temperature})`,
       `delta = [${Array.from(delta).join(", ")}]`,
       "before, after = phi(X), phi(X.replaced(0, delta))",
       `print(float((after - before).norm() / before.norm()))  # here: ${now ? now.S : "undefined"}`,
-      `print(ws.sensitivity(phi, X, positions=0).upper)  # here: ${page.model.ceiling ?? "undefined"}`,
+      `print(state.ceiling())  # here: ${page.model.ceiling ?? "undefined"}`,
+      "print(ws.sensitivity(phi, X, positions=0).upper)  # the same, or lower where n > d/2",
     ].join("\n"),
   );
 }
@@ -299,10 +301,11 @@ window.playground = {
   state: () => ({ ...state }),
   set: (wanted, where = null) => set(wanted, where),
   frames: () => frames,
-  /** Resolves when the named pieces of work are done; all of them without a name. */
+  /** Whether one of the named pieces of work is still to be done; any of them without a name. */
+  busy: (...names) => (names.length ? names : WORK).some(jobs.has),
+  /** Resolves when they are done. */
   async done(...names) {
-    const work = names.length ? names : ["search", "ceiling", "other", "field", "lengths", "growth"];
-    while (work.some(jobs.has)) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (this.busy(...names)) await new Promise((resolve) => setTimeout(resolve, 5));
   },
   numbers() {
     const { delta, now, other } = measured();

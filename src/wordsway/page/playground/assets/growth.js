@@ -13,7 +13,7 @@ function element(name, attributes, text) {
 export function drawGrowth(svg, sizes, layers, n) {
   const width = Math.max(280, Math.round(svg.clientWidth));
   const narrow = width < 520; // names stand above the ends of their lines then
-  const [height, left, right, top, bottom] = [300, 40, narrow ? 12 : 140, 16, 44];
+  const [height, left, right, top, bottom] = [300, 40, narrow ? 12 : 160, 16, 44];
   const most = Math.max(
     1e-9,
     ...layers.flatMap(({ points }) => Object.values(points).map((p) => p?.ceiling ?? 0)),
