@@ -94,7 +94,7 @@ def _between(texts: list[str], ask: dict[str, Any], desk: Desk) -> Iterator[dict
     if key not in desk.answers.values:
         probe = desk.probe(ask["model"])
         try:
-            found = pairs(*texts, probe, seed=ask["seed"], progress=desk.progress)
+            found = pairs(texts[0], texts[1], probe, seed=ask["seed"], progress=desk.progress)
         except InputError:  # texts that cannot be laid beside each other
             return
         desk.answers.keep(key, found.pairs[0].models[0])
