@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tiny
-from serving import Client, Served, start
+from serving import PATIENCE, Client, Served, start
 from tools.browser import REMEDY, find
 
 
@@ -54,7 +54,7 @@ def tab(chromium, served) -> Iterator[Any]:
         base_url=served.address,
         permissions=["clipboard-read", "clipboard-write"],
     )
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
