@@ -187,7 +187,7 @@ function codeShow() {
       "before, after = phi(X), phi(X.replaced(0, delta))",
       `print(float((after - before).norm() / before.norm()))  # here: ${now ? now.S : "undefined"}`,
       `print(state.ceiling())  # here: ${page.model.ceiling ?? "undefined"}`,
-      "print(ws.sensitivity(phi, X, positions=0).upper)  # the same, or lower where n > d/2",
+      "print(ws.sensitivity(phi, X, positions=0).upper)  # about the same, lower where n > d/2",
     ].join("\n"),
   );
 }
