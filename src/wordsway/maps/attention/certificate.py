@@ -21,8 +21,9 @@ duality makes the rows separate: with 2p(p−p⁰)η − κη² ≤ p²(p−p⁰
 Every λ and κ give a valid bound; they are tuned for each cell of a grid over β. So does every
 positive weight of the rows, with A_j and a_j multiplied by it: softmax rows that need a longer move
 to be won over get a smaller one, which where rows are many compared with d is worth a tenth of the
-bound. Between grid points nothing is left out: β enters linearly or through distances to an
-interval, and in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
+bound, and nearly a fifth where fourth powers are priced (`wordsway.maps.attention.quartic`).
+Between grid points nothing is left out: β enters linearly or through distances to an interval, and
+in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
 Row i lies in the hull of the text: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
 attention `wordsway.maps.attention.silence` says how far row i can turn to itself.
 """
@@ -41,11 +42,14 @@ from wordsway.maps.attention.curves import Tail, neighbour
 from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, minimise_duals
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
+from wordsway.maps.attention.quartic import quartic_price
 from wordsway.maps.certificate import Certificate, norm_above, norm_near
 from wordsway.progress import Progress, silent
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
 QUARTIC_FROM = 0.5
+#: How strongly rows that are hard to win over are discounted there.
+QUARTIC_TILT = 1.0
 SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
@@ -104,11 +108,11 @@ def certify(
         total, tuned, best = minimise_duals(tilted, radius, tuned)
         chosen = choices[best]
         choices = [chosen]
-        found_at = problems[chosen[0]]
-        # The price is that of the keys: rows of the dual that stand for queries are not in it.
-        only_keys = len(found_at.p) == int(layer.seers(i).sum())
-        if only_keys and len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
-            priced = replace(found_at, quartic_price=layer.quartic_price)
+        if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
+            weighted = problems[chosen[0]]
+            if len(bounds.tilts) > 1:
+                weighted = weighted.tilted(QUARTIC_TILT)
+            priced = replace(weighted, quartic_price=quartic_price(weighted.across))
             total = min(total, lower_with_fourth_powers(priced, radius, tuned))
         last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
         if around.before is not None and around.sizes is not None:

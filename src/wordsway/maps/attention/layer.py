@@ -25,7 +25,6 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.maps.attention.cone import Cone
-from wordsway.maps.attention.quartic import quartic_price
 from wordsway.maps.attention.scores import Scores
 from wordsway.maps.base import nonzero_norm
 
@@ -163,11 +162,6 @@ class Layer:
             # A row that sees no other key goes on giving all to this one: its mean does not matter.
             y[most] = self.X[i] - self.scores.attention(masked).nan_to_num(0.0) @ self.X
         return y
-
-    @cached_property
-    def quartic_price(self) -> float:
-        """B with Σ_j (k_j·u)⁴ ≤ B‖u‖⁴ over all keys k_j."""
-        return quartic_price(self.keys)
 
     @cached_property
     def largest_own_score(self) -> float:

@@ -27,7 +27,7 @@ class Problem:
     y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
     most: torch.Tensor  # ‖row j‖² whatever the price (n−1, 1)
     ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
-    across: torch.Tensor  # A_j without its e-component, unweighted (n−1, d)
+    across: torch.Tensor  # A_j without its e-component, times the row's weight (n−1, d)
     square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
     linear: torch.Tensor  # p(p−p⁰) y·e (n−1, G)
     quartic: torch.Tensor  # p²(p−p⁰)² (n−1, G)
@@ -48,7 +48,7 @@ class Problem:
     own_ceiling: float = math.inf  # what it counts at most
     ceiling: float = math.inf  # what each of the rows counts at most
     extra: float = 0.0  # what all of them count in addition
-    quartic_price: float = math.inf  # Σ_j (A_j·u)⁴ for unit vectors u at most, unweighted
+    quartic_price: float = math.inf  # Σ_j (across_j·u)⁴ for unit vectors u at most
     repeat: float = 1.0  # for how many rows each one stands, where multipliers are tuned
     gram: torch.Tensor | None = None  # of the rows of ``across``, where they are at most d
     finish: Finish | None = None  # from the bounds of a cell to what is certified; their sum
@@ -61,14 +61,17 @@ class Problem:
         # from the first one.
         need = (math.log(0.95 / 0.05) - torch.logit(self.p[:, :1]) + self.a[:, :1]).clamp_min(1.0)
         weight = (need.mean() / need) ** tilt
+        across = weight * self.across
+        gram = None if self.gram is None else weight * self.gram * weight.T
         return replace(
             self,
             a=weight * self.a,
             ae=weight * self.ae,
+            across=across,
             price_width2=weight**2 * self.width2,
-            norm_a=norm_above(weight * self.across)
-            if self.gram is None
-            else norm_near(weight * self.gram * weight.T, self.across.shape[1]),
+            norm_a=norm_above(across) if gram is None else norm_near(gram, across.shape[1]),
+            gram=gram,
+            quartic_price=math.inf,
         )
 
     @cached_property
