@@ -27,7 +27,10 @@ from wordsway.probing.vector_targets import LogitsTarget
 from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.result import versions
-from wordsway.runtime import peak_bytes
+from wordsway.runtime import peak_bytes, single_thread
+
+#: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
+SMALL = 8
 
 
 @renamed(only="word")
@@ -93,9 +96,10 @@ def words(
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
     asked = [word] if isinstance(word, (int, str)) else word
     chosen = chosen_words(prepared, asked)
-    measured = measure(probe, prepared, judged, chosen, plan, progress)
-    if twin:
-        measured = with_twin(measured, probe, prepared, judged, plan, progress)
+    with single_thread(prepared.n <= SMALL):
+        measured = measure(probe, prepared, judged, chosen, plan, progress)
+        if twin:
+            measured = with_twin(measured, probe, prepared, judged, plan, progress)
     found = tuple(measured)
     done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
     tried = "real-words" in (wanted or default_tiers(probe, judged, len(chosen), prepared.n))
