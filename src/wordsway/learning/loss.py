@@ -27,7 +27,7 @@ LOSSES = ("align", "direct", "penalised")
 ZERO = 1e-18
 #: The search over Δ where an evaluation is cheap, and where every direction is drawn.
 CHEAP = Plan(
-    solver="lbfgs", starts=48, explore=40, keep=12, steps=80, rounds=0, tolerance=0, scatter=False
+    solver="lbfgs", starts=48, explore=20, keep=16, steps=100, rounds=0, tolerance=0, scatter=False
 )
 DRAWN = Plan(
     solver="lbfgs", starts=2, explore=0, keep=2, steps=40, rounds=0, tolerance=0, scatter=False
