@@ -17,7 +17,19 @@ from wordsway.maps.wrappers.norm import Norm
 
 Wrap = Callable[[ws.FeatureMap], ws.FeatureMap]
 
-INNER: dict[str, Any] = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": SigmoidRAF}
+
+def two_heads(weight: torch.Tensor) -> ws.FeatureMap:
+    """Two heads of one dimension, from one matrix."""
+    parts = {"Q": weight, "K": weight.T, "V": weight.flip(0), "O": weight.flip(1)}
+    return ws.Attention(weights=parts, heads=2)
+
+
+INNER: dict[str, Any] = {
+    "raf": ws.RAF,
+    "relu-raf": ws.ReluRAF,
+    "sigmoid": SigmoidRAF,
+    "heads": two_heads,
+}
 #: What studies certify, and compositions that use what is known of any certified map.
 MAIN: dict[str, Wrap] = {
     "residual": ws.residual,
