@@ -139,3 +139,16 @@ def test_complex_numbers_are_refused(array):
         ws.Sample(array)
     with pytest.raises(ws.InputError, match=r"expected real numbers, got complex ones"):
         ws.Sample.gaussian(1, 2, 0).replaced(0, array[0])
+
+
+def test_masked_numbers_are_refused_and_unmasked_ones_taken():
+    """A masked entry was taken as if it counted."""
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]])
+    with pytest.raises(ws.InputError, match="masked ones: fill them"):
+        ws.Sample(masked)
+    assert torch.equal(ws.Sample(np.ma.array([[1.0, 2.0]])).X, ws.Sample([[1.0, 2.0]]).X)
+
+
+def test_sparse_tensors_are_taken_as_they_are_meant():
+    X = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+    assert torch.equal(ws.Sample(X.to_sparse()).X, ws.Sample(X).X)

@@ -244,11 +244,30 @@ def test_a_notebook_shows_the_same_numbers_and_runs_nothing():
         ({"seed": 1.5}, "a seed that is a whole number"),
         ({"seed": "7"}, "a seed that is a whole number"),
         ({"effort": 0.0}, "an effort between"),
+        ({"effort": "much"}, "an effort between"),
+        ({"positions": None}, "whole number"),
+        ({"positions": 1.0}, "whole number"),
+        ({"positions": slice(2)}, "whole number"),
+        ({"positions": torch.tensor(0.5)}, "whole number"),
+        ({"memory": 0}, "a memory budget"),
+        ({"memory": float("nan")}, "a memory budget"),
+        ({"average": 0}, "average ≥ 1"),
+        ({"average": 1.5}, "average ≥ 1"),
+        ({"average": 10**12}, "at most 1,000,000"),
+        ({"radius": [1.0]}, "a radius, one number"),
+        ({"radius": "wide"}, "a radius, one number"),
     ],
 )
 def test_bad_requests_are_refused(options, message):
+    """Before anything is searched."""
     with pytest.raises(ws.InputError, match=message):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), **options)
+
+
+@pytest.mark.parametrize("phi", [None, lambda X: X, torch.nn.ReLU()])
+def test_what_is_no_map_is_told_how_to_become_one(phi):
+    with pytest.raises(ws.InputError, match=r"a feature map, got .*FeatureMap\.of"):
+        ws.sensitivity(phi, ws.Sample.gaussian(5, 4, 0))
 
 
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):

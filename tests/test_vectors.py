@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+import wordsway as ws
 from wordsway.errors import InputError
 from wordsway.seeds import check_seed
 from wordsway.vectors import ball_radius, exactly_inside, gram, into_ball, unit
@@ -62,9 +64,29 @@ def test_a_radius_has_to_be_one(radius: float):
 
 def test_seeds_are_whole_numbers():
     assert check_seed(np.int64(3)) == 3 and check_seed(-1) == -1
-    for wrong in (1.5, 1.0, "1", None, True, math.nan):
+    for wrong in (1.5, 1.0, "1", None, True, math.nan, torch.tensor(1.5)):
         with pytest.raises(InputError, match="a seed that is a whole number"):
             check_seed(wrong)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda seed: ws.RAF(4, seed),
+        lambda seed: ws.ReluRAF(4, seed),
+        lambda seed: ws.Attention(4, seed),
+        lambda seed: ws.RF(3, 4, seed=seed),
+        lambda seed: ws.DRF(3, 4, seed=seed),
+        lambda seed: ws.Sample.gaussian(3, 4, seed),
+        lambda seed: ws.draw(ws.corpus(["a", "b"]), 1, seed),
+    ],
+)
+def test_nothing_takes_a_broken_seed_for_a_whole_one(draw: Any):
+    """Maps took 1.5 for 1."""
+    for wrong in (1.5, None, True):
+        with pytest.raises(InputError, match="a seed that is a whole number"):
+            draw(wrong)
+    draw(np.int64(1))
 
 
 def test_gram_is_the_product():

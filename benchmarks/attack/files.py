@@ -21,7 +21,8 @@ from typing import Any
 
 import psutil
 
-#: Seconds that an answer may take, beside the first, which imports everything.
+#: Seconds that an answer may take, beside the first, which imports everything; on a machine with
+#: other work, so many times longer as there are processes for each core.
 MOST, FIRST = 15.0, 120.0
 PLAIN = ["measure", "--map", "raf", "--n", "3", "--d", "4"]
 
@@ -41,20 +42,21 @@ class Opened:
 
 
 def open_hostile(folder: Path, only: int | None = None) -> Opened:
-    """Ask about every file, each within `MOST` seconds."""
+    """Ask about every file, each within `MOST` seconds of a machine of its own."""
     found = Opened()
     cases = list(hostile(folder))[:only]
     asking: _Asking | None = None
     for name, arguments in cases:
         patience = MOST if asking else FIRST
+        crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         asking = asking or _Asking()
         begun = time.monotonic()
-        answer = asking.ask(arguments, patience)
+        answer = asking.ask(arguments, patience * crowd)
         spent = time.monotonic() - begun
         if patience == MOST:
-            found.longest = max(found.longest, spent)
+            found.longest = max(found.longest, spent / crowd)
         if answer is None:
-            found.faults.append(f"{name}: no answer within {patience:.0f} s")
+            found.faults.append(f"{name}: no answer within {patience * crowd:.0f} s")
             asking.end()
             asking = None
             continue

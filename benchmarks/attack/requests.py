@@ -23,9 +23,9 @@ from wordsway.sample import Sample
 
 MAPS = ("raf", "relu-raf", "sigmoid", "rf", "drf", "attention", "attention", "attention")
 #: Choices of the attention family; ALiBi only where subtracting means something.
-SCORES = ("softmax", "softmax-1/d", "softmax-log-n", "sink", "sigmoid", "l2", "qk-norm")
-SCORES += ("differential", "relu", "relu/n", "linear/n", "linear-attention")
-SHIFTED = SCORES[:8]
+SOFT = ("softmax", "softmax-1/d", "softmax-log-n", "sink", "l2", "qk-norm", "differential")
+SHIFTED = (*SOFT, "sigmoid")
+SCORES = (*SHIFTED, "relu", "relu/n", "linear/n", "linear-attention")
 #: Random Δ of each row, and steps of the walk from the best of them.
 POINTS, STEPS = 400, 150
 #: How far a witness may be off, relative, and what share of the brute force a search must reach.

@@ -5,7 +5,8 @@ for.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ Positions = str | int | Sequence[int | str]
 
 def float64(array: Any) -> torch.Tensor:
     """Any array of real numbers as a float64 CPU tensor; Python numbers keep all their digits."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise InputError("numbers that all count", "masked ones", "fill them, or drop their rows")
     if not isinstance(array, torch.Tensor):
         array = np.asarray(array)
     if array.dtype.is_complex if isinstance(array, torch.Tensor) else array.dtype.kind == "c":
         raise InputError("real numbers", "complex ones", "pass the real part, or the modulus")
     if isinstance(array, torch.Tensor):
-        return array.detach().to("cpu", torch.float64)
+        dense = array.detach() if array.layout == torch.strided else array.detach().to_dense()
+        return dense.to("cpu", torch.float64)
     # A copy in C's order: torch takes neither negative strides nor memory that is read-only.
     return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
 
@@ -156,13 +160,16 @@ class Sample:
 
     def position(self, i: Any) -> int:
         """``i`` as a checked position."""
-        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+        try:
+            whole: Any = None if isinstance(i, bool) else i
+            found = operator.index(whole)
+        except TypeError:
             raise InputError(
                 "a position as a whole number", repr(i), f"pass an int between 0 and {self.n - 1}"
-            )
-        if not 0 <= i < self.n:
+            ) from None
+        if not 0 <= found < self.n:
             raise InputError(f"a position between 0 and {self.n - 1}", i, "count words from 0")
-        return int(i)
+        return found
 
     def rows(self, word: int) -> tuple[int, ...]:
         """The rows of X that stand for a word of the original text, by the word's index."""
@@ -246,7 +253,9 @@ def rows_of(positions: Positions, sample: Sample) -> list[int]:
         if positions == "words" and sample.reading is not None:
             rows = [row for row in rows if sample.reading.tokens[row].kind == "word"]
     else:
-        named = [positions] if isinstance(positions, (str, int, np.integer)) else list(positions)
+        given: Any = positions
+        many = isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
+        named = list(given) if many and not isinstance(given, str) else [given]
         rows = [
             row
             for name in named

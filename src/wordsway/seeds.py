@@ -7,6 +7,8 @@ whatever the number of workers, since nothing is ever shared between them.
 from __future__ import annotations
 
 import hashlib
+import operator
+from typing import Any
 
 import torch
 
@@ -21,7 +23,7 @@ def derive(seed: int, *path: int | str) -> int:
     >>> derive(0, "layer", 1) == derive(0, "layer", 2)
     False
     """
-    digest = hashlib.sha256(repr((int(seed), *path)).encode()).digest()
+    digest = hashlib.sha256(repr((check_seed(seed), *path)).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
@@ -36,6 +38,8 @@ def check_seed(seed: object) -> int:
     >>> check_seed(7)
     7
     """
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise InputError("a seed that is a whole number", repr(seed), "pass 0, 1, 2, …")
-    return int(seed.__index__())
+    whole: Any = None if isinstance(seed, bool) else seed
+    try:
+        return operator.index(whole)
+    except TypeError:
+        raise InputError("a seed that is a whole number", repr(seed), "pass 0, 1, 2, …") from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.errors import WordswayError
+from wordsway.errors import InputError, WordswayError, positive
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
@@ -29,6 +29,8 @@ from wordsway.vectors import ball_radius, exactly_inside
 if TYPE_CHECKING:
     import pandas
 
+#: Random Δ of an average, at most.
+MOST_DRAWS = 1_000_000
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
 #: Rounding error of an attained S, which is a difference of two forward passes divided by one of
@@ -176,6 +178,7 @@ def sensitivity(
     """
     started = time.perf_counter()
     seed = check_seed(seed)
+    _check(phi, memory, average)
     sample = X if isinstance(X, Sample) else Sample(X)
     rows = rows_of(positions, sample)
     radius = ball_radius(radius, sample.d)
@@ -235,6 +238,17 @@ def sensitivity(
         versions=versions(),
         **means[0],
     )
+
+
+def _check(phi: object, memory: object, average: object) -> None:
+    """Refuse what would fail after the search, or not at all."""
+    if not isinstance(phi, FeatureMap):
+        remedy = "wrap a function or module: FeatureMap.of(function)"
+        raise InputError("a feature map", type(phi).__name__, remedy)
+    if not isinstance(memory, (int, float)) or not 1 <= memory <= 2**60:
+        raise InputError("a memory budget in bytes", repr(memory), f"leave it at {MEMORY:,}")
+    if average is not None and positive("average", average) > MOST_DRAWS:
+        raise InputError(f"at most {MOST_DRAWS:,} random Δ", average, "1,000 tell enough")
 
 
 def _search(

@@ -16,9 +16,13 @@ def ball_radius(radius: float | None, d: int) -> float:
     >>> ball_radius(None, 16), ball_radius(2, 16)
     (4.0, 2.0)
     """
-    chosen = math.sqrt(d) if radius is None else float(radius)
+    remedy = "leave it out for the paper's √d"
+    try:
+        chosen = math.sqrt(d) if radius is None else float(radius)
+    except (TypeError, ValueError):
+        raise InputError("a radius, one number", repr(radius), remedy) from None
     if not 1e-9 <= chosen <= 1e9:
-        raise InputError("a radius between 1e-9 and 1e9", radius, "leave it out for the paper's √d")
+        raise InputError("a radius between 1e-9 and 1e9", radius, remedy)
     return chosen
 
 

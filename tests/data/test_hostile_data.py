@@ -22,6 +22,8 @@ from wordsway.data import DataError, clients
 from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import CATALOGUE, Registry
 from wordsway.errors import InputError
+from wordsway.experiments.corpus_texts import stamp
+from wordsway.experiments.texts import TextOptions
 from wordsway.text import corpus
 
 MEGABYTE = 1 << 20
@@ -244,3 +246,23 @@ def test_the_root_of_all_files_is_no_corpus(
         (tmp_path / f"{number}.txt").write_text("text")
     with pytest.raises(InputError, match="a folder of at most 3 files"):
         list(corpus(tmp_path))
+
+
+@pytest.mark.parametrize("where", ["data", "model"])
+def test_no_request_looks_through_all_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str
+) -> None:
+    """The commands listed the whole of a folder, and all inside it, before the reader refused."""
+    monkeypatch.setattr(Path, "rglob", lambda *_: pytest.fail("everything was listed"))
+    monkeypatch.setattr("os.walk", lambda *_: pytest.fail("the root was walked"))
+    (tmp_path / "a.csv").write_text("text\nsome words are here\n")
+    options = TextOptions(model="/") if where == "model" else TextOptions()
+    with pytest.raises(InputError, match="the root of all files"):
+        stamp(str(tmp_path / "a.csv") if where == "model" else "/", options)
+
+
+def test_a_link_to_nowhere_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some words are here")
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
+    assert len(stamp(str(tmp_path), TextOptions(model=str(tmp_path)))) == 3

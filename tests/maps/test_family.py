@@ -203,3 +203,9 @@ def test_presets_are_maps_of_the_family() -> None:
 def test_unknown_choices_and_impossible_combinations_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ws.InputError, match=message):
         make()
+
+
+def test_a_window_wider_than_any_text_hides_nothing() -> None:
+    X = text(4, 6, 0)
+    wide = ws.Attention(6, 3, mask="window", window=10**30)
+    assert torch.equal(wide(X), ws.Attention(6, 3)(X))

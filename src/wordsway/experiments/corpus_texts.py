@@ -22,6 +22,7 @@ from wordsway.seeds import generator
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
 from wordsway.text.opening import expanded, there
+from wordsway.text.readers import all_files
 
 #: The paper takes reviews of fewer tokens than this, and pads them to `PAPER_CONTEXT`.
 PAPER_FEWER, PAPER_CONTEXT = 240, 256
@@ -195,8 +196,9 @@ def _version(name: str) -> tuple[Any, ...]:
     if here is not None:
         return (here.digest,)
     path = expanded(name)
-    files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
-    abouts = [(str(file), file.stat()) for file in files]
+    files = [path] if path.is_file() else sorted(all_files(path)) if path.is_dir() else []
+    # Of a link itself, too: where it leads to nothing, reading says so, if it matters.
+    abouts = [(str(file), file.stat() if file.exists() else file.lstat()) for file in files]
     return tuple((file, about.st_mtime_ns, about.st_size) for file, about in abouts)
 
 

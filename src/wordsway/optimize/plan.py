@@ -54,7 +54,7 @@ tolerance=1e-05, scatter=True)
 
     def scaled(self, effort: float) -> Plan:
         """The plan with its starts and steps times ``effort``."""
-        if not 0.01 <= effort <= 1000:
+        if not isinstance(effort, (int, float)) or not 0.01 <= effort <= 1000:
             raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
         return replace(
             self,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from wordsway.errors import InputError, positive
+from wordsway.seeds import check_seed
 from wordsway.text.corpora import Corpus, Text
 from wordsway.text.corpora import corpus as opened
 
@@ -99,7 +100,7 @@ def _smallest(
     """
     heaps: dict[str | None, list[tuple[int, Text]]] = {}
     held: dict[str | None, set[int]] = {}
-    prefix = f"{int(seed)}:".encode()
+    prefix = f"{check_seed(seed)}:".encode()
     for text in corpus:
         if not promising(text.text):
             continue

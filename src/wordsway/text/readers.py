@@ -215,7 +215,16 @@ def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files of known kinds in a folder and those inside it; no link to a folder is followed."""
+    """The files of known kinds in a folder and those inside it."""
+    for file in all_files(folder):
+        if _kind(file) in READERS and there(file) and file.is_file():
+            yield file
+
+
+def all_files(folder: Path) -> Iterator[Path]:
+    """Everything in a folder and those inside it but folders, if it is not too much; no link to a
+    folder is followed.
+    """
     if folder.resolve() == Path(folder.resolve().anchor):
         raise InputError(
             "a folder of texts", f"{folder}, the root of all files", "name the folder itself"
@@ -228,9 +237,7 @@ def _files(folder: Path) -> Iterator[Path]:
                 f"a folder of at most {MOST_FILES:,} files", f"more in {folder}", "name one inside"
             )
         for name in names:
-            file = Path(root, name)
-            if _kind(file) in READERS and there(file) and file.is_file():
-                yield file
+            yield Path(root, name)
 
 
 READERS: dict[str, Callable[[Path, Columns, str | None], Iterator[Row]]] = {

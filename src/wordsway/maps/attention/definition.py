@@ -23,7 +23,7 @@ from wordsway.maps.base import FeatureMap
 from wordsway.maps.kind import MapKind, Reference, Style
 from wordsway.runtime import checked_device
 from wordsway.sample import Sample, finite_matrix
-from wordsway.seeds import generator
+from wordsway.seeds import check_seed, generator
 
 #: Scores beyond this are searched in double precision: single precision knows a score of 1,000 to
 #: 1e-4 only, and e^−88 is zero to it. Rows of norm √d under W_ab ~ N(0, 1/d) have scores N(0, 1).
@@ -67,8 +67,8 @@ class RandomAttention(FeatureMap):
             self.seed, self.weight = None, W
         else:
             d = positive("d", d)
-            noise = generator(seed, "attention", d, device=self.device)
-            self.seed = seed
+            self.seed = check_seed(seed)
+            noise = generator(self.seed, "attention", d, device=self.device)
             self.weight = torch.randn(
                 d, d, dtype=dtype, device=self.device, generator=noise
             ) / math.sqrt(d)

@@ -35,7 +35,7 @@ def hidden_pairs(n: int, mask: str, window: int | None, visible: int | None) -> 
         return key > row
     if mask == "window":
         assert window is not None
-        return (row - key).abs() >= window
+        return (row - key).abs() >= min(window, n)
     assert visible is not None
     if visible > n:
         raise InputError(f"visible ≤ n = {n}", visible, "as many rows as the text has words")

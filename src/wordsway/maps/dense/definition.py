@@ -36,7 +36,7 @@ from wordsway.maps.dense.layers import Layers
 from wordsway.maps.dense.view import FullyConnectedView
 from wordsway.runtime import checked_device
 from wordsway.sample import Sample, finite_matrix
-from wordsway.seeds import derive
+from wordsway.seeds import check_seed, derive
 
 DRAWS = ("auto", "dense", "on-demand")
 
@@ -175,8 +175,8 @@ class RF(FullyConnected):
             self.seed = None
             self.layers = self._accept([weight], n, phi)
         else:
-            self.seed = seed
-            self.layers = self._draw(*_sizes(n, d), k, 1, seed, 1.0, draw, phi)
+            self.seed = check_seed(seed)
+            self.layers = self._draw(*_sizes(n, d), k, 1, self.seed, 1.0, draw, phi)
 
     def drawn_jointly(
         self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]
@@ -257,8 +257,8 @@ class DRF(FullyConnected):
             self.layers = self._accept(weights, n, phi)
         else:
             beta = beta or default_beta(phi)
-            self.seed = seed
-            self.layers = self._draw(*_sizes(n, d), k, depth, seed, beta, draw, phi)
+            self.seed = check_seed(seed)
+            self.layers = self._draw(*_sizes(n, d), k, depth, self.seed, beta, draw, phi)
 
 
 def default_beta(phi: Activation) -> float:
