@@ -56,6 +56,7 @@ def test_a_grid_may_span_the_radius() -> None:
         ("[[grid]]\nmap = 'raf'\nn = 3\nd = 2\npositions = [7]", "between 0 and 2"),
         ("[[grid]]\nmap = 'raf'\nn = 3\nd = 2\nradius = 0", "radius: a number between"),
         ("[[grid]]\nmap = 'raf'\nn = 3\nd = 2\nloss = 'direct'", "train with update, loss"),
+        ("trials = 1000000000000\n[[grid]]\nmap = 'raf'\nn = 3\nd = 2", "at most"),
         ("trials = true\n[[grid]]\nmap = 'raf'\nn = 3\nd = 2", "on line 1"),
         ("[[grid]\nmap =", "TOML"),
     ],

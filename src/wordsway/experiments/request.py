@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 from wordsway.experiments.texts import TextOptions
 from wordsway.learning.loss import LOSSES
 from wordsway.learning.problem import UPDATES
@@ -109,8 +109,7 @@ class Request:
         given = {name: value for name, value in self.options.items() if value is not None}
         object.__setattr__(self, "options", given)
         for name in ("n", "d", "trials"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} ≥ 1", getattr(self, name), f"pass a positive {name}")
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
         check_options(self.map, given)
         self.kind.check(self.n, self.d, **given)
         if self.radius is not None and not 1e-9 <= self.radius <= 1e9:

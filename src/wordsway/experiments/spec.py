@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -215,6 +216,8 @@ def _cells(text: str, number: int, top: dict[str, Any], grid: dict[str, Any]) ->
     trials = int(merged.pop("trials", 1))
     fixed = {key: merged.pop(key) for key in list(merged) if not _GRID[key].spans}
     spans = {key: _values(key, value) for key, value in merged.items()}
+    if trials * math.prod(map(len, spans.values())) > MOST:  # before they are made
+        raise InputError(f"at most {MOST:,} cells", "more", "split the study")
     cells = []
     for values in itertools.product(*spans.values()):
         point = dict(zip(spans, values, strict=True)) | fixed

@@ -235,8 +235,8 @@ def check_choices(
     ):
         if value not in known:
             raise InputError(f"{what} among {', '.join(known)}", repr(value), "choose one of them")
-    if not 0 < temperature < math.inf:
-        raise InputError("a temperature > 0", temperature, "1 is the usual one")
+    if not isinstance(temperature, (int, float)) or not 0 < temperature < math.inf:
+        raise InputError("a temperature > 0", repr(temperature), "1 is the usual one")
     if positions == "alibi" and not SCORES[scores].shifts:
         able = ", ".join(name for name, choice in SCORES.items() if choice.shifts)
         raise InputError(
