@@ -63,12 +63,12 @@ class HeadsView(RowView):
         t, p = moved.shares.t, moved.shares.p
         z = layer.gram_with(moved.delta_v)  # G_hk δ_k (B, H, H, m′)
         B, H, m = t.shape
-        # y_hᵀG_hk δ_k, head by head: (H, m, m′) @ (H, m′, B·k).
-        across = torch.bmm(row.y, z.permute(1, 3, 0, 2).reshape(H, -1, B * H))
-        across = across.view(H, m, B, H).permute(2, 0, 3, 1)  # (B, h, k, m)
+        # y_hᵀG_hk δ_k, head by head, and so that nothing this large is ever turned: (h, m, B, k).
+        across = torch.bmm(row.y, z.permute(1, 3, 0, 2).reshape(H, -1, B * H)).view(H, m, B, H)
         D = (moved.delta_v[:, :, None] * z).sum(-1)  # δ_hᵀG_hk δ_k (B, H, H)
         ty = torch.bmm(t.permute(2, 0, 1), row.gram).permute(1, 2, 0)  # Σ_h t_h y_hᵀG_hk y_k
-        td = (t[:, :, None] * across).sum(1)  # Σ_h t_h y_hᵀG_hk δ_k (B, k, m)
+        t_each = t.permute(1, 2, 0).contiguous()[..., None]  # (h, m, B, 1)
+        td = (t_each * across).sum(0).permute(1, 2, 0)  # Σ_h t_h y_hᵀG_hk δ_k (B, k, m)
         pd = torch.bmm(D.mT, p)  # Σ_h p_h D_hk (B, k, m)
         others = t * ty + p * (2 * td + pd)
         own = layer.setting.weights.out(moved.own_heads, bias=False)
@@ -76,11 +76,12 @@ class HeadsView(RowView):
         if not gradient:
             return value, value
 
-        by_t = 2 * (ty + (across * p[:, None]).sum(2))
+        p_each = p.permute(2, 0, 1).contiguous()  # (m, B, k)
+        by_t = 2 * (ty + across.mul_(p_each).sum(3).permute(2, 0, 1))
         slope = by_t * moved.shares.dt + 2 * (td + pd) * moved.shares.dp
         # In δ_k: 2 Σ_h G_kh (Σ_j p_k t_h y_h) + 2 Σ_h (Σ_j p_h p_k) G_kh δ_h.
-        pt = (t[:, :, None] * p[:, None]).permute(1, 0, 2, 3).reshape(H, B * H, m)
-        drawn = torch.bmm(pt, row.y).view(H, B, H, -1).permute(1, 2, 0, 3)  # (B, k, h, m′)
+        pt = torch.mul(t_each, p_each, out=across).view(H, m, B * H)
+        drawn = torch.bmm(pt.mT, row.y).view(H, B, H, -1).permute(1, 2, 0, 3)  # (B, k, h, m′)
         along = layer.gram_rows(drawn)
         along = along + torch.einsum("bkh,bkhx->bkx", torch.bmm(p, p.mT), z)
         own_heads = layer.setting.weights.out_back(2 * own)

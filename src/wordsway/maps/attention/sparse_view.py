@@ -9,9 +9,12 @@ import torch
 
 from wordsway.maps.attention.heads_rows import HeadsMoving
 from wordsway.maps.attention.heads_view import attracting_heads, heads_bytes_per_point
+from wordsway.maps.attention.sparse_certificate import certify_sparse
 from wordsway.maps.attention.sparsemax import SparseGroup, SparseLayer
 from wordsway.maps.attention.view import is_small, plan_for
+from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving, TracedView
+from wordsway.progress import Progress, silent
 
 
 def sparse_keys_bytes(n: int, heads: int, keys: int, itemsize: int) -> int:
@@ -32,6 +35,13 @@ class SparseView(TracedView):
 
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases, SparseGroup)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        setting = self.layer.setting
+        one_matrix = setting.weights.K is None and setting.rotation is None
+        return certify_sparse(self.layer, rows, radius, progress) if one_matrix else None
 
     def suggest(
         self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]

@@ -142,16 +142,11 @@ class SparseGroup(Group):
     row: SparseRow
     layer: SparseLayer
 
-    @property
-    def _all(self) -> torch.Tensor:
-        """c_l of all heads side by side, (B, m, HK)."""
-        return self.others.transpose(1, 2).flatten(2)
-
     def squares(self) -> torch.Tensor:
-        row, c = self.row, self._all
-        gram = self.layer.gram_top[row.rows]
-        own = torch.einsum("bma,mac,bmc->bm", c, gram, c)
-        with_y = torch.einsum("bhm,mha,bma->bm", self.t, row.y_top, c)
+        row = self.row
+        c = self.others.permute(2, 0, 1, 3).flatten(2)  # heads side by side, (m, B, HK)
+        own = (torch.bmm(c, self.layer.gram_top[row.rows]) * c).sum(2).T
+        with_y = (torch.bmm(c, row.y_top.mT) * self.t.permute(2, 0, 1)).sum(2).T
         # v_lᵀG_hk δ_k for all keys l, then at the K of each row.
         v = self.layer.v.transpose(0, 1)  # (h, n, m′)
         all_keys = torch.einsum("hlx,bhkx->bkhl", v, self.z)
