@@ -11,7 +11,7 @@ from wordsway.maps.attention.gain import STEPS
 from wordsway.maps.attention.heads import KEPT_BYTES
 from wordsway.maps.attention.heads_certificate import CELLS, INTERVALS, LAMBDAS, PRICES, TILTS
 from wordsway.maps.attention.heads_view import heads_bytes_per_point
-from wordsway.maps.attention.sparse_certificate import CELLS
+from wordsway.maps.attention.sparse_certificate import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.sparse_view import sparse_keys_bytes
 from wordsway.maps.attention.view import bytes_per_point, plan_for
 from wordsway.maps.cost import evaluations, searches
@@ -116,7 +116,7 @@ def heads_cost(
     held += 4 * heads * n * n * HEAD_SQUARES_SINGLE * smooth + 8 * (9 * d * d + 12 * n * d)
     one_row = 8 * n * (2 * d + heads * (heads + 2)) + 8 * n * heads * d
     held += 8 * n * heads * keys * (2 * heads * keys + d)
-    held += 8 * n * keys * CELLS * 4  # the certificate's grid
+    held += 8 * n * keys * SPARSE_CELLS * 4  # the certificate's grid
     held += min(rows * one_row, max(one_row, KEPT_BYTES))
     if certificate:
         # Tables of shares for each t and λ, norms for each μ, and the gain, once.
