@@ -94,7 +94,8 @@ def _score(phi: Any, q: Any, k: Any, j: int, at: int, h: int, n: int) -> float:
     if phi.scores == "l2":
         s = -float(((q - k) ** 2).sum()) / math.sqrt(m)
     elif phi.scores == "qk-norm":
-        s = math.sqrt(m) * float(q @ k) / float(np.linalg.norm(q) * np.linalg.norm(k))
+        lengths = float(np.linalg.norm(q) * np.linalg.norm(k))  # of zero, zero is the direction
+        s = math.sqrt(m) * float(q @ k) / lengths if lengths > 0 else 0.0
     elif phi.scores == "linear-attention":
         s = float(_positive(q) @ _positive(k))
     else:
