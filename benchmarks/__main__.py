@@ -5,6 +5,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks --quick         a small share of them, into out/bench/quick.md
     python -m benchmarks tightness …     some parts, printed: no page changes
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
+    python -m benchmarks studies FOLDER  the same for docs/explanation/ingredients.md
     python -m benchmarks bounds          the table of docs/bounds.md
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
@@ -14,6 +15,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -34,6 +36,7 @@ from benchmarks import (
     playground,
     probing,
     record,
+    studies,
     tightness,
     zoo,
 )
@@ -110,6 +113,12 @@ def main() -> None:
             f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, "
             "two workers.*",
         )
+        return
+    if sys.argv[1:2] == ["studies"]:
+        for heading, body in studies.tables(Path(sys.argv[2])).items():
+            renew(DOCS / "explanation" / "ingredients.md", heading, body)
+        for name in studies.PICTURES:
+            shutil.copy(Path(sys.argv[2]) / f"{name}.svg", DOCS / "explanation")
         return
     if sys.argv[1:2] == ["attack"]:
         parts = [word for word in sys.argv[2:] if not word.isdecimal()]

@@ -82,6 +82,7 @@ QUESTIONS = (
             SOFTMAX,
             scores("sigmoid"),
             scores("differential"),
+            scores("sparsemax"),
             Ingredient("ReLU, normalised", "relu-raf", keeps=False),
             scores("linear-attention", "linear attention", keeps=False),
         ),

@@ -1,12 +1,13 @@
 """Where the paper's theorem stops: S of random attention over n and d.
 
-Theorem 3 says that S stays Ω(1) while n = O(d/log⁴d). A counting argument says where it has to
-end: a row is won by the changed word only at a score of about log n, the scores A Δ that one Δ
-causes have Σ_j (A_j·Δ)² ≤ ‖A‖²‖Δ‖² ≈ d(1 + √(n/d))², so at most about
+Theorem 3 says that S stays Ω(1) while n = O(d/log⁴d). A counting argument says how many rows a word
+can win at most: a row is won only at a score of about log n, the scores A Δ that one Δ causes have
+Σ_j (A_j·Δ)² ≤ ‖A‖²‖Δ‖² ≈ d(1 + √(n/d))², so at most about
 
     d(1 + √(n/d))² / log²n
 
-of the n rows can be won. The line on which that is n is drawn; right of it, S has to fall.
+of the n rows can be won. The line on which that is n is drawn; right of it, the share of rows that
+can be won falls.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""The tables of docs/explanation/ingredients.md say what the cells say."""
+
+from __future__ import annotations
+
+import math
+
+import pandas
+
+from benchmarks import studies
+from wordsway.paper.ingredients import ingredients
+
+
+def cells(power: float, certified: float | None, **more: object) -> list[dict[str, object]]:
+    """S = 3(1 ± 1 %)·n^power for three n and ten trials, certified at so many times that."""
+    return [
+        {
+            "map": "raf",
+            "data": "gaussian",
+            "n": n,
+            "d": 256,
+            "trial": trial,
+            "lower": (2.97 + 0.06 * trial / 9) * n**power,
+            "upper": math.nan if certified is None else certified * 3 * n**power,
+            "scores": None,
+            "residual": None,
+        }
+        | more
+        for n in (16, 64, 256)
+        for trial in range(10)
+    ]
+
+
+def test_slopes_answers_and_first_estimates() -> None:
+    frame = pandas.DataFrame(
+        cells(-0.3, 1.5)
+        + cells(0.0, None, map="attention", scores="qk-norm")
+        + cells(-0.5, 0.5, residual=True)
+    )
+    table = studies.comparison(ingredients(), frame)
+    softmax, norm, residual = [line for line in table.splitlines() if "gaussian" in line]
+    assert "| loses | −0.05, **wrong** |" in softmax and "−0.30 [" in softmax
+    assert "| – |" in norm and "| keeps | −0.30, **wrong** |" in norm
+    assert residual.startswith("| X + RAF | gaussian | 10 | 0.75 (n = 16), 0.188 (n = 256) |")
+    few = studies.comparison(ingredients(), frame[frame["trial"] < 3])
+    assert "**wrong**" not in few and "| loses | −0.05, differs so far |" in few
+    assert "60 certified cells, 30 of them attained more" in table
+
+
+def test_the_phase_table_has_a_row_per_ratio() -> None:
+    table = studies.phase(pandas.DataFrame(cells(-0.5, 2.0)))
+    assert "| 1/16 | 0.75, ≤ 1.50 | 2.00 |" in table
+    assert "| 1 | 0.19, ≤ 0.38 | 2.00 |" in table
+    assert "30 cells, 0 of them attained more" in table
