@@ -58,12 +58,10 @@ if TYPE_CHECKING:
         DRF,
         RAF,
         RF,
-        Activation,
         Attention,
         FeatureMap,
         ReluRAF,
         View,
-        activation,
         boolean_sensitivity,
         layer_norm,
         read_out,
@@ -71,6 +69,7 @@ if TYPE_CHECKING:
         rms_norm,
         transformer_block,
     )
+    from wordsway.maps.activation import Activation, activation
     from wordsway.models import Embedder
     from wordsway.models.probe import Probe
     from wordsway.optimize.plan import Plan
@@ -107,12 +106,10 @@ _MODULES = {
         "DRF",
         "RAF",
         "RF",
-        "Activation",
         "Attention",
         "FeatureMap",
         "ReluRAF",
         "View",
-        "activation",
         "boolean_sensitivity",
         "layer_norm",
         "read_out",
@@ -120,6 +117,7 @@ _MODULES = {
         "rms_norm",
         "transformer_block",
     ),
+    "maps.activation": ("Activation", "activation"),
     "models": ("Embedder",),
     "optimize.plan": ("Plan",),
     "probing.attention": ("AttentionMap", "AttentionMaps", "attention"),
