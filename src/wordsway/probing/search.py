@@ -208,15 +208,15 @@ def _starts(
 def _starts_of(probe: Probe, blocks: Blocks, seed: int, problem: int, count: int) -> torch.Tensor:
     """The starts of one word, (count, m·d)."""
     d = blocks.prepared.embeds.shape[1]
+    word = blocks.words[problem]
     vocabulary = probe.layers.model.get_input_embeddings().weight
     starts = []
-    for word in (blocks.words[problem] for problem in problems):
-        for number in range(count):
-            own = generator(seed, "probe", word.index, number)
-            block = torch.zeros(blocks.rows.shape[1], d)
-            block[: len(word.rows)] = torch.randn(len(word.rows), d, generator=own)
-            if number % 2 and blocks.prepared.at == "words":
-                other = int(torch.randint(len(vocabulary), (1,), generator=own))
-                block[0] = (vocabulary[other] - blocks.prepared.embeds[word.rows[0]]).cpu().float()
-            starts.append(block.to(blocks.mask).flatten())
-    return unit(torch.stack(starts)).view(len(problems), count, -1)
+    for number in range(count):
+        noise = generator(seed, "probe", word.index, number)
+        block = torch.zeros(blocks.rows.shape[1], d)
+        block[: len(word.rows)] = torch.randn(len(word.rows), d, generator=noise)
+        if number % 2 and blocks.prepared.at == "words":
+            other = int(torch.randint(len(vocabulary), (1,), generator=noise))
+            block[0] = (vocabulary[other] - blocks.prepared.embeds[word.rows[0]]).cpu().float()
+        starts.append(block.to(blocks.mask).flatten())
+    return unit(torch.stack(starts))
