@@ -126,3 +126,26 @@ def test_how_far_a_norm_moves_a_row() -> None:
             sine = radius / 2
             tangent = torch.tensor([-radius * sine, radius * math.sqrt(1 - sine**2), 0.0])
             assert float((norm(v + tangent) - norm(v)).norm()) == pytest.approx(most, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mask",
+    [{"mask": "causal"}, {"mask": "window", "window": 2}, {"mask": "padding", "visible": 2}],
+)
+@pytest.mark.parametrize("residual", [False, True])
+def test_the_mean_of_masked_rows_is_certified(mask: Any, residual: bool) -> None:
+    """Rows that do not see the moved one do not move; the certificate raised an error here."""
+    for seed, scores in enumerate(("softmax", "sink", "relu")):
+        inner = ws.Attention(3, seed, scores=scores, **mask)
+        phi = ws.read_out(ws.residual(inner) if residual else inner, "mean")
+        X = ws.Sample.gaussian(4, 3, seed)
+        found = ws.sensitivity(phi, X, seed=0, effort=0.1)
+        assert found.upper is not None and found.lower <= found.upper
+        noise = torch.randn(600, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        texts = X.X.repeat(600, 1, 1)
+        texts[range(600), [k % 4 for k in range(600)]] += (
+            3**0.5 * noise / noise.norm(dim=1, keepdim=True)
+        )
+        moved = (phi.exact(texts) - phi.exact(X)).flatten(1).norm(dim=1) / phi.exact(X).norm()
+        assert float(moved.max()) <= found.upper * (1 + 1e-9)

@@ -107,7 +107,7 @@ def certify_mean(
 
 def _linear(layer: Layer, i: int, r: float, q: Problem) -> Problem:
     """The dual's problem with p in place of a row's square, and what follows for the sum."""
-    rows = torch.arange(len(layer.X), device=layer.X.device) != i
+    rows = layer.seers(i)  # the others do not move
     masked = layer.s[rows]
     masked[:, i] = float("-inf")
     means = layer.scores.attention(masked) @ layer.X
