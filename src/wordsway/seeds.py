@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from wordsway.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def derive(seed: int, *path: int | str) -> int:
@@ -29,6 +30,8 @@ def derive(seed: int, *path: int | str) -> int:
 
 def generator(seed: int, *path: int | str, device: torch.device | str = "cpu") -> torch.Generator:
     """The stream itself, as a torch generator on ``device``."""
+    import torch  # a seed alone is checked without it
+
     return torch.Generator(device=device).manual_seed(derive(seed, *path))
 
 
