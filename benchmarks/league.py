@@ -37,7 +37,8 @@ def league(audit: Mapping[str, Any]) -> list[str]:
 
 def profiles(audit: Mapping[str, Any]) -> list[str]:
     """AUC from the input to the last layer, and local sensitivity in the last, per model."""
-    lines = [row(["kind", "model", "AUC from the input to the last layer", "local, last layer"])]
+    told = f"AUC in {LAYERS} layers, evenly from the input to the last"
+    lines = [row(["kind", "model", told, "local, last layer"])]
     lines.append("|---|---|---|---|")
     for model in audit["models"]:
         for one in model["kinds"]:
@@ -65,10 +66,12 @@ def text(audit: Mapping[str, Any]) -> str:
     """Both tables with what they are of."""
     names = " ".join(f"--model {model['name']}" for model in audit["models"])
     counts = [one["texts"] for model in audit["models"] for one in model["kinds"]]
+    least, most = min(counts), max(counts)
+    number = str(most) if least == most else f"{least} to {most}"
     about = (
-        f"`wordsway audit {names}`: {audit['texts']:,} sentences ({audit['data']}), {min(counts)} "
-        f"to {max(counts)} of a kind, seed {audit['seed']}. AUC with its 95 % interval, and the "
-        "share of blind edits."
+        f"`wordsway audit {names}`: {audit['texts']:,} sentences ({audit['data']}), "
+        f"{number} of a kind, seed {audit['seed']}. AUC with its 95 % interval, and the share of "
+        "blind edits."
     )
     return "\n".join([about, "", *league(audit), "", *profiles(audit)])
 
