@@ -51,6 +51,7 @@ def room(path: str) -> int:
     return ROOMS.index(path.split("/")[0].removesuffix(".py"))
 
 
+@pytest.mark.slow
 def test_the_picture_is_what_the_imports_say():
     assert PICTURE.read_text() == draw(), "run `make picture`"
 

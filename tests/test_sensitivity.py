@@ -130,6 +130,7 @@ def test_a_budget_too_small_for_drawn_weights_says_so():
         )
 
 
+@pytest.mark.slow
 def test_a_larger_radius_and_more_positions_never_lower_the_result():
     X, phi = ws.Sample.gaussian(6, 5, 0), ws.RAF(5, 1)
     one = ws.sensitivity(phi, X, positions=2, seed=0)
@@ -188,6 +189,7 @@ def test_results_carry_what_it_takes_to_make_them_again():
     assert frame["word"].tolist() == ["a", "<b>", "a"]
 
 
+@pytest.mark.slow
 def test_show_prints_the_interval_and_no_control_characters(capsys):
     X = ws.Sample(
         torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), words=["\x1b[31mred"] * 30

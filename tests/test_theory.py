@@ -17,6 +17,7 @@ from wordsway.theory import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "function"), [(relu_kernel, torch.relu), (erf_kernel, torch.erf)]
 )

@@ -114,6 +114,7 @@ def test_the_changed_words_of_an_edit() -> None:
         assert " ".join(where[a:b] for a, b in spans) == expected
 
 
+@pytest.mark.slow
 def test_shares_of_words_equal_the_naive_ones(model: str) -> None:
     probe, text = Probe(model), "the film was not very good and she was fine"
     at = text.index("not")

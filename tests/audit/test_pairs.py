@@ -165,6 +165,7 @@ def test_next_token_of_a_decoder(tmp_path: Path) -> None:
     assert found.value > 0
 
 
+@pytest.mark.slow
 def test_pairs_side_by_side(bert: Probe, llama: Probe) -> None:
     given = [
         ("the film was good", "the film was not good", "negation"),
@@ -241,6 +242,7 @@ def test_a_table_of_texts(tmp_path: Path) -> None:
         read_table(tmp_path / "missing.csv")
 
 
+@pytest.mark.slow
 def test_the_command(bert: Probe, tmp_path: Path, capsys: Any) -> None:
     folder = str(bert.files.folder)
     texts = ["the film was good", "the film was bad"]

@@ -197,6 +197,7 @@ def test_measure_keeps_the_witness_and_every_row(name: str) -> None:
     assert "delta" not in stored and "words" not in stored, "the seeds make them again"
 
 
+@pytest.mark.slow
 def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
     import wordsway as ws
 

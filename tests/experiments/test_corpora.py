@@ -192,6 +192,7 @@ def test_a_cut_is_the_longest_that_fits(probe, text):
         probe.cut(text, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["words", "input"])
 def test_a_cell_gives_what_words_gives(probe, model, at):
     """The same numbers as the verb, in any order, in one file or another."""

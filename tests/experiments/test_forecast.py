@@ -53,6 +53,7 @@ def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert not list((tmp_path / "out").glob("store/cells/*"))
 
 
+@pytest.mark.slow
 def test_a_forecast_of_more_trials_takes_longer() -> None:
     few = forecast(Request("raf", 20, 32, trials=2))
     many = forecast(Request("raf", 20, 32, trials=200))

@@ -39,6 +39,7 @@ def naive(phi, train, labels, X, y):
     return start, fine, again
 
 
+@pytest.mark.slow
 def test_among_turned_labels_the_least_uncertain_is_the_easiest():
     """Errors of 1e-29 and 1e-19 are both 0: γ decides, and rounding does not."""
     result = learning_trials("raf", n=8, d=64, train=20, positions="all")

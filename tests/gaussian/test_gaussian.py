@@ -182,6 +182,7 @@ def test_token_matrix_when_a_word_was_the_only_thing_that_differed():
     assert torch.allclose(V.dense() @ moved.X.flatten(), z[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_split_words_have_gaussian_entries():
     """400 matrices, each asked for two texts and then word 1: entries of V_1 and their independence
     from z's residual.

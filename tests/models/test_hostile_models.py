@@ -97,6 +97,7 @@ def test_a_model_that_lacks_weights_is_refused(
         Probe(harm(tiny.save(tmp_path / "bert")))
 
 
+@pytest.mark.slow
 def test_weights_that_no_measured_layer_uses_may_be_missing(tmp_path: Path) -> None:
     folder = tiny.save(tmp_path / "bert")
     with torch.no_grad():

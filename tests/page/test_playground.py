@@ -247,6 +247,7 @@ def test_one_small_file_by_verb_and_by_command(tmp_path, capsys):
     assert "srcdoc" in page._repr_html_() and "bytes" in repr(page)
 
 
+@pytest.mark.slow
 def test_the_policy_forbids_the_network(chromium, file):
     """A request from inside the page is stopped by the page's own policy, network or not."""
     context = chromium.new_context()
@@ -277,6 +278,7 @@ def test_the_policy_forbids_the_network(chromium, file):
 # ---- people ----
 
 
+@pytest.mark.slow
 def test_the_handle_follows_a_pointer_and_the_keys(chromium, file):
     with opened(chromium, file) as page:
         assert page.inner_text("#S") == "0.000"
@@ -368,6 +370,7 @@ def test_a_state_is_an_address_and_lines_of_python(chromium, file):
     assert f"here: {told['S']}" in code and f"here: {told['ceiling']}" in code
 
 
+@pytest.mark.slow
 def test_nonsense_in_the_address_is_no_harm(chromium, file):
     where = "#n=9999&d=-3&temperature=hot&scores=<b>&seed=x&x=NaN&y=7&step=99&pin=nowhere"
     with opened(chromium, file, where) as page:
@@ -381,6 +384,7 @@ def silent_at(seed: int) -> bool:
     return float(phi(X).norm()) == 0
 
 
+@pytest.mark.slow
 def test_features_that_are_zero_are_told(chromium, file):
     """One word whose own score is negative: ReLU attention has nothing to say, and no S."""
     seed = next(s for s in range(20) if silent_at(s))

@@ -111,6 +111,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", BAD, ids=lambda ask: str(ask)[:60])
 def test_wrong_questions_are_refused_in_plain_words(client, ask):
     found = client.ask("/api/words", **ask)

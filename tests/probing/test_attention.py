@@ -204,6 +204,7 @@ def test_hostile_texts(bert, text, tmp_path):
     assert len(back) == sum(len(one.tokens) ** 2 for one in found.texts)
 
 
+@pytest.mark.slow
 def test_the_view_fits_eighty_columns(bert):
     """Every size: numbers, then shades, then a word about --out; the difference marks gains and
     losses.
@@ -248,6 +249,7 @@ def test_files(bert, tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_exit_statuses(bert, tmp_path, capsys):
     model = ["--model", str(bert)]
     assert (

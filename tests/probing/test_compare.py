@@ -330,6 +330,7 @@ def test_wrong_requests(llama, a, b, options, message):
         compare(a, b, llama, **options)
 
 
+@pytest.mark.slow
 def test_models_without_a_head_are_compared_by_layers_and_embeddings(tmp_path):
     """Encoders, the encoder of an encoder-decoder, decoders saved without their head: layers and
     the cosine distance with transformers alone; no answers, no next token; a probe will do.
@@ -379,6 +380,7 @@ def test_a_template_that_fails_and_doing_without(tmp_path):
     assert compare(A, B, folder, chat=False, tokens=1).chat is False
 
 
+@pytest.mark.slow
 def test_exit_statuses(llama, tmp_path, capsys):
     model = ["--model", str(llama), "--tokens", "2"]
     assert run(["compare", A, B, *model]) == 0
