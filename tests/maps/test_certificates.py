@@ -11,21 +11,13 @@ import torch
 from scipy import optimize
 
 import wordsway as ws
+from violations import disc
 from wordsway.maps.activation import activation
 from wordsway.maps.attention.cone import Cone
 from wordsway.maps.attention.sigmoid import SigmoidRAF
 from wordsway.maps.certificate import norm_above, norm_near
 from wordsway.maps.dense.certificate import _mean_norm, _tail
 from wordsway.maps.registry import kind_of
-
-
-def disc(radius: float, steps: int = 121) -> torch.Tensor:
-    """A grid of Δ in the plane, with the circle."""
-    line = torch.linspace(-radius, radius, steps, dtype=torch.float64)
-    points = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1).reshape(-1, 2)
-    angle = torch.linspace(0, 2 * math.pi, 721, dtype=torch.float64)
-    circle = radius * (1 - 1e-12) * torch.stack([angle.cos(), angle.sin()], 1)
-    return torch.cat([points[points.norm(dim=1) <= radius], circle])
 
 
 def grid_search(phi: ws.FeatureMap, X: ws.Sample, word: int, points: torch.Tensor) -> float:

@@ -13,10 +13,11 @@ import wordsway as ws
 Wrap = Callable[[ws.FeatureMap], ws.FeatureMap]
 
 
-def disc(radius: float, steps: int = 61) -> torch.Tensor:
+def disc(radius: float, steps: int = 121, angles: int = 721) -> torch.Tensor:
+    """A grid of Δ in the plane, ``steps`` to a side, with ``angles`` points of the circle."""
     line = torch.linspace(-radius, radius, steps, dtype=torch.float64)
     points = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1).reshape(-1, 2)
-    angle = torch.linspace(0, 2 * math.pi, 361, dtype=torch.float64)
+    angle = torch.linspace(0, 2 * math.pi, angles, dtype=torch.float64)
     circle = radius * (1 - 1e-12) * torch.stack([angle.cos(), angle.sin()], 1)
     return torch.cat([points[points.norm(dim=1) <= radius], circle])
 
@@ -38,7 +39,7 @@ def violations(inner: Any, wrap: Wrap, seeds: range) -> tuple[int, list[int]]:
             continue
         bound = view.certify([0], radius)
         assert bound is not None
-        points = disc(radius)
+        points = disc(radius, 61, 361)
         texts = X.X.repeat(len(points), 1, 1)
         texts[:, 0] += points
         before = phi.exact(X)
