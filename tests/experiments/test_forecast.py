@@ -13,6 +13,7 @@ import pytest
 
 from jobs import cell
 from wordsway.cli.app import run
+from wordsway.errors import InputError
 from wordsway.experiments.cost import search_cost
 from wordsway.experiments.forecast import forecast, forecast_jobs
 from wordsway.experiments.request import Request
@@ -55,6 +56,8 @@ def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.slow
 def test_a_forecast_of_more_trials_takes_longer() -> None:
+    with pytest.raises(InputError, match="a request"):
+        forecast(None)  # type: ignore[arg-type]
     few = forecast(Request("raf", 20, 32, trials=2))
     many = forecast(Request("raf", 20, 32, trials=200))
     assert many.seconds > 20 * few.seconds

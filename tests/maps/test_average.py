@@ -99,5 +99,7 @@ def test_known_functions_of_sixteen_bits() -> None:
     assert either.average == pytest.approx(2 * n / 2**n)
     with pytest.raises(ws.InputError, match="between 1 and 16"):
         ws.boolean_sensitivity(lambda x: x[:, 0], 17)
+    with pytest.raises(ws.InputError, match="a whole number"):
+        ws.boolean_sensitivity(lambda x: x[:, 0], 1.5)  # type: ignore[arg-type]
     with pytest.raises(ws.InputError, match="one number per input"):
         ws.boolean_sensitivity(lambda x: x, 3)

@@ -199,7 +199,11 @@ def test_claims_about_learning_can_fail() -> None:
     penalised = FIGURES["5-gaussian"]
     for error, verdict in ((0.1, "agrees"), (2.3, "disagrees")):
         row = COMMON | {"map": "raf", "loss": "penalised", "penalty": 1.0, "error": error}
-        assert penalised.findings(pandas.DataFrame([row]))[0].verdict == verdict
+        row |= {"before_original": -0.8, "after_original": 1.0}
+        known = row | {"before_original": 0.99, "error": 2.25}
+        found = penalised.findings(pandas.DataFrame([row, known]))[0]
+        assert found.verdict == verdict
+        assert "% of 1 points" in found.measured and "1 left out" in found.measured
 
 
 class Measured:

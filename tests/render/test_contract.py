@@ -252,8 +252,9 @@ def test_other_endings_and_places_are_refused(tmp_path: Path) -> None:
     result = made(Words)
     with pytest.raises(InputError, match=r"\.html, \.svg, \.png, \.pdf, \.json, \.csv, \.parquet"):
         save(result, tmp_path / "a.docx")
-    with pytest.raises(InputError, match="ends in"):
-        save(result, tmp_path / "html")
+    for name in ("html", "a\0.json"):
+        with pytest.raises(InputError, match="ends in"):
+            save(result, tmp_path / name)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="a folder that you may write to"):
         save(result, tmp_path / "file" / "a.json")

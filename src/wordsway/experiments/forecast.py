@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from wordsway.errors import InputError
 from wordsway.experiments.cost import trial_cost
 from wordsway.experiments.job import Job
 from wordsway.experiments.request import Request
@@ -46,6 +47,10 @@ class Forecast(Result):
 
 def forecast(request: Request) -> Forecast:
     """Time and memory of all trials of a request on this machine; takes about a second."""
+    if not isinstance(request, Request):
+        raise InputError(
+            "a request", repr(request), 'pass ws.Request("raf", n=120, d=768), for example'
+        )
     base = peak_bytes()
     seconds = trial_seconds(request, one_core=False)
     return Forecast(request, seconds * request.trials, base + trial_cost(request).bytes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 
 MOST_BITS = 16
 
@@ -42,7 +42,8 @@ def boolean_sensitivity(f: Callable[[torch.Tensor], torch.Tensor], n: int) -> Bo
     >>> boolean_sensitivity(lambda x: x.sum(1).sign(), 3).profile.tolist()
     [0.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.0]
     """
-    if not 1 <= n <= MOST_BITS:
+    n = positive("n", n)
+    if n > MOST_BITS:
         raise InputError(f"between 1 and {MOST_BITS} bits", n, "sample inputs for longer ones")
     numbers = torch.arange(2**n)
     bits = (numbers[:, None] >> torch.arange(n)) & 1

@@ -26,6 +26,8 @@ QUICK_WIDTH = 384
 NEAR_ZERO = 0.05
 #: A share of points below the curve that counts as "nearly all".
 NEARLY_ALL = 0.9
+#: |y − f(X)| from which on the old model leaves something to learn from the text.
+UNLEARNT = 0.05
 UPDATED = {"fine-tune": "fine-tuned", "retrain": "re-trained"}
 #: Circles for the alignment loss and crosses for the direct one, as in the paper; squares for the
 #: penalised one.
@@ -242,7 +244,13 @@ class PenalisedFlips(LearnedFlips):
     label: str = "p = {:g}"
 
     def judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
+        """Below the curve, where the text taught something: √Err ≥ 2 − γ − S·(‖φ‖/‖v‖)·|y − f|
+        keeps every layer on the curve where the old model has the text right already; after the
+        update f(X) = y.
+        """
         rows = rows[rows["map"] == "raf"]
+        known = (rows["after_original"] - rows["before_original"]).abs() < UNLEARNT
+        rows, left_out = rows[~known], int(known.sum())
         if rows.empty:
             return []
         below = rows["error"] ** 0.5 < (2 - rows["gamma"]).clip(lower=0) - 1e-6
@@ -252,7 +260,9 @@ class PenalisedFlips(LearnedFlips):
             f"p = {penalty:g}: Err {row['error']:.2g} at γ = {row['gamma']:.2f}"
             for penalty, row in medians.iterrows()
         )
-        measured = f"{100 * share:.0f} % of the points below the curve; medians {each}"
+        measured = f"{100 * share:.0f} % of {len(rows)} points below the curve; medians {each}"
+        if left_out:
+            measured += f"; {left_out} left out, |y − f| < {UNLEARNT:g} before"
         claim = "RAF stays below (2 − γ)² when γ costs"
         return [self.finding(claim, where, measured, share >= NEARLY_ALL)]
 

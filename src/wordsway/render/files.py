@@ -33,7 +33,7 @@ LIBRARIES = {"plot": "matplotlib", ".parquet": "pyarrow"}
 def ending_of(path: Path) -> str:
     """The ending of a name, if it is one that can be written here."""
     ending = path.suffix.lower()
-    if ending not in WRITERS:
+    if ending not in WRITERS or "\0" in str(path):
         raise InputError(
             f"a name that ends in {', '.join(WRITERS)}",
             repr(path.name),

@@ -245,7 +245,9 @@ def check_choices(
             "subtracting distances means something to exponentials only: choose rope instead",
         )
     for needs, name, size in (("window", "window", window), ("padding", "visible", visible)):
-        if (mask == needs) != (size is not None) or (size is not None and size < 1):
+        if size is not None:
+            positive(name, size)
+        if (mask == needs) != (size is not None):
             raise InputError(
                 f'{name} ≥ 1 with mask="{needs}", and only there',
                 f"{name}={size} with mask={mask!r}",
