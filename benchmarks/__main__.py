@@ -113,6 +113,7 @@ def main() -> None:
             f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, "
             "two workers.*",
         )
+        renew(DOCS / "cost.md", "Each figure", cost.by_figure(Path(sys.argv[2])))
         return
     if sys.argv[1:2] == ["studies"]:
         for heading, body in studies.tables(Path(sys.argv[2])).items():

@@ -61,6 +61,35 @@ def page(folder: Path) -> str:
     return "\n".join([*lines, "", *sizes])
 
 
+#: Where the cells of a map that learns nothing are drawn.
+FIGURES = {
+    "rf": "2 left (RF)",
+    "drf": "2 right (DRF)",
+    "raf": "3.1 (RAF)",
+    "relu-raf": "3.2 (ReLU-RAF)",
+}
+
+
+def by_figure(folder: Path) -> str:
+    """Computing time of a finished `wordsway reproduce` on one core, by figure, width and data."""
+    frame = cells_frame(Store(folder / "store"), facts=True)
+    learns = frame["train"].notna() if "train" in frame else pandas.Series(False, frame.index)
+    penalised = learns & (frame["loss"] == "penalised") if learns.any() else learns
+    figure = frame["map"].map(FIGURES).astype(object)
+    figure[learns] = "4 (learning)"
+    figure[penalised] = "5 (learning, γ costs)"
+    frame = frame.assign(figure=figure)
+    lines = ["| figure | d | data | cells | minutes of one core | largest cell |", "|" + "---|" * 6]
+    for series, rows in frame.groupby(["figure", "d", "data"]):
+        name, d, data = series if isinstance(series, tuple) else (series,)
+        lines.append(
+            f"| {name} | {d} | {data} | {len(rows):,} | {rows['seconds'].sum() / 60:.1f} | "
+            f"{rows['seconds'].max():.1f} s |"
+        )
+    total = frame["seconds"].sum() / 60
+    return "\n".join([*lines, f"| all | | | {len(frame):,} | {total:.0f} | |"])
+
+
 def _law(points: pandas.DataFrame) -> str:
     """Exponents by least squares on logarithms, of the sizes that vary."""
     columns, names = [np.ones(len(points))], []
