@@ -3,7 +3,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
 
     python -m benchmarks                 all parts, into docs/performance.md (`make bench`)
     python -m benchmarks --quick         a small share of them, into out/bench/quick.md
-    python -m benchmarks tightness …     some parts, printed: no page changes
+    python -m benchmarks tightness [10]  some parts, printed: no page changes; a number is how many
+                                         draws or texts (parts, below, has their names)
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
     python -m benchmarks studies FOLDER  the same for docs/explanation/ingredients.md
     python -m benchmarks bounds          the table of docs/bounds.md
@@ -17,7 +18,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from benchmarks import (
     page,
     playground,
     probing,
+    probing_page,
     record,
     studies,
     tightness,
@@ -42,40 +44,40 @@ from benchmarks import (
 )
 from benchmarks.attack.report import attack
 from benchmarks.cases import CASES, run
-from benchmarks.fresh import fresh
-
-DOCS = record.ROOT / "docs"
+from benchmarks.record import DOCS, UNFINISHED, Part
 
 
-def probed(names: tuple[str, ...]) -> str:
-    """Pretrained models, each measurement in a fresh process."""
-    return probing.page({name: fresh(name, "ours", "probe") for name in names})
+def parts(pictures: Path) -> dict[str, Part]:
+    """What the page is made of, in its order; pictures are drawn into that folder."""
+    compare = partial(comparison.comparison, picture=pictures / "performance.png")
+    return {
+        "compare": Part("The naive procedure against ours", compare, 3),
+        "tightness": Part("How tight the certificates are", tightness.page, 3),
+        "zoo": Part("The attention family", zoo.page),
+        "layer-alone": Part("One attention layer of a real model", layer_alone.page, 10),
+        "forecasts": Part("How true forecasts are", forecasts.page),
+        "learning": Part("Learning", learning.page, 20),
+        "commands": Part("Words of a text", probing_page.commands),
+        "determined": Part("The same words from another seed", probing_page.determined, 2),
+        "curve": Part("The worst change of a word", probing_page.curve, 3),
+        "ceiling": Part("The ceiling of a real model", probing_page.ceiling, 3),
+        "swaps": Part("Real words, screened and all of them", probing_page.swaps, 1),
+        "prefix": Part("Rows before the changed word", probing_page.prefix, 16),
+        "embedding": Part("Embedding and reading back", embedding.page),
+        "page": Part("The page in the browser", page.table),
+        "playground": Part("The playground", playground.table),
+    }
 
 
-PARTS: dict[str, tuple[str, Callable[[], str]]] = {
-    "compare": ("The naive procedure against ours", comparison.comparison),
-    "tightness": ("How tight the certificates are", tightness.page),
-    "zoo": ("The attention family", zoo.page),
-    "forecasts": ("How true forecasts are", forecasts.page),
-    "learning": ("Learning", learning.page),
-    "probing": (
-        "Pretrained models",
-        partial(probed, ("command", "long", "determined", "curve", "ceiling", "prefix", "swaps")),
-    ),
-    "layer-alone": ("One attention layer alone", layer_alone.page),
-    "embedding": ("Embedding and reading back", embedding.page),
-    "page": ("The page", page.table),
-    "playground": ("The playground", playground.table),
-}
 #: The same parts where a few minutes must do; those that are not here are left out.
 QUICK: dict[str, Callable[[], str]] = {
     "compare": partial(
-        comparison.comparison, ("relu-raf-one", "rf-small", "drf-small", "rf-paper"), 1, None
+        comparison.comparison, 1, ("relu-raf-one", "rf-small", "drf-small", "rf-paper")
     ),
     "tightness": partial(tightness.page, 2, 50),
     "forecasts": partial(forecasts.page, forecasts.FORECASTS[:4]),
-    "learning": partial(learning.page, ("raf",), (), 5),
-    "probing": partial(probed, ("command",)),
+    "learning": partial(learning.page, 5, ("raf",), ()),
+    "commands": partial(probing_page.commands, False),
     "embedding": partial(embedding.page, ("minilm",)),
 }
 
@@ -101,7 +103,7 @@ def main() -> None:
         print(json.dumps(learning.run(sys.argv[2], sys.argv[3])))
         return
     if sys.argv[1:2] == ["probe"]:
-        print(json.dumps(probing.run(sys.argv[2])))
+        print(json.dumps(probing.run(sys.argv[2], int(sys.argv[3]))))
         return
     if sys.argv[1:2] == ["embed"]:
         print(embedding.embed(sys.argv[2]))
@@ -122,9 +124,9 @@ def main() -> None:
             shutil.copy(Path(sys.argv[2]) / f"{name}.svg", DOCS / "explanation")
         return
     if sys.argv[1:2] == ["attack"]:
-        parts = [word for word in sys.argv[2:] if not word.isdecimal()]
+        chosen = [word for word in sys.argv[2:] if not word.isdecimal()]
         counts = [int(word) for word in sys.argv[2:] if word.isdecimal()]
-        faults = attack(parts, DOCS / "hardening.md", *counts[:1])
+        faults = attack(chosen, DOCS / "hardening.md", *counts[:1])
         if faults:
             sys.exit("\n".join(faults))
         return
@@ -136,21 +138,34 @@ def main() -> None:
         effect.run(DOCS)
         return
     if sys.argv[1:] == ["--quick"]:
-        quick = {name: (PARTS[name][0], part) for name, part in QUICK.items()}
-        target = record.UNFINISHED.with_name("quick.json")
+        whole = parts(UNFINISHED.parent)
+        quick = {
+            name: Part(whole[name].heading, part, own="--quick") for name, part in QUICK.items()
+        }
+        target = UNFINISHED.with_name("quick.json")
         found = record.measure(quick, tell, target)
         target.unlink()
-        target.with_suffix(".md").write_text(found.page())
+        target.with_suffix(".md").write_text(found.page(), "utf-8")
         tell(f"written to {target.with_suffix('.md').relative_to(record.ROOT)}")
         return
     if sys.argv[1:]:
-        for name in sys.argv[1:]:
-            print(PARTS[name][1](), flush=True)
+        alone(sys.argv[1:])
         return
-    found = record.measure(PARTS, tell)
-    found.write(record.RECORD)
-    record.PAGE.write_text(found.page())
-    record.UNFINISHED.unlink()
+    found = record.measure(parts(UNFINISHED.parent), tell)
+    found.publish()
+    UNFINISHED.unlink()
+
+
+def alone(words: Sequence[str]) -> None:
+    """Some parts, printed, each with the count behind its name or the page's own."""
+    folder = UNFINISHED.parent / "alone"
+    known = parts(folder)
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word in known:
+            folder.mkdir(parents=True, exist_ok=True)
+            print(known[word].measure(int(after) if after.isdecimal() else None), flush=True)
+        elif not word.isdecimal():
+            sys.exit(f"expected one of {', '.join(known)}, got {word!r}")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,12 @@ def page(models: Sequence[str] = ("minilm", "mpnet")) -> str:
         lines.append(f"| {model} | {times[0]:.1f} s | {times[1]:.2f} s |")
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(
-        ["Loading the model is part of the first column; each cell is a fresh process.", "", *lines]
+        [
+            "A text is run through a model once and kept. Loading the model is part of the first "
+            "column; each cell is a fresh process.",
+            "",
+            *lines,
+        ]
     )
 
 

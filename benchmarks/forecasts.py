@@ -43,4 +43,11 @@ def page(requests: Sequence[str] = FORECASTS) -> str:
             f"| {seconds / real['seconds']:.2f} | {peak / real['peak_mb']:.2f} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(["`--forecast` against the real run, each in a fresh process.", "", *lines])
+    return "\n".join(
+        [
+            "What `--forecast` says beforehand and what the run then took, each in a "
+            "fresh process. A ratio above 1 is a forecast that was too high.",
+            "",
+            *lines,
+        ]
+    )

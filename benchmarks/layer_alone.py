@@ -42,6 +42,8 @@ def page(count: int = SENTENCES) -> str:
         )
     every = [high / low for kept in found for low, high in kept]
     note = (
+        "The trained attention of one layer as a map on its input rows, searched and certified: "
+        f"the largest relative change of its output. "
         f"MiniLM, {count} beginnings of IMDb reviews of {SENTENCE} tokens, the middle word, "
         f"‖Δ‖ ≤ ‖x_i‖. Over all layers: {statistics.median(every):.2f} in the median. A sentence "
         f"in six layers took {statistics.median(seconds):.1f} s, making the six maps and their "

@@ -277,7 +277,11 @@ def table(parts: Iterable[str] = PARTS) -> str:
     with server() as (port, own):
         for part in parts:
             rows += PARTS[part](port, own)
-    return "\n".join(["| what | figure |", "|---|---|", *rows])
+    note = (
+        "`wordsway serve` with MiniLM in memory, in Chromium; a word has its colour as soon as "
+        "mean local is known. A bad request is one that no page sends."
+    )
+    return "\n".join([note, "", "| what | figure |", "|---|---|", *rows])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Pretrained models: are the tiers determined, right, fast and fair; swaps; peers.
 
-`python -m benchmarks probing` measures all cases into docs/performance.md, each in a fresh process;
-`python -m benchmarks.probing CASE [TEXTS]` prints one of them as JSON. `benchmarks.peers` has the
-comparison with others, `benchmarks.fair` words of several tokens and sink rows.
+`python -m benchmarks.probing CASE [TEXTS]` prints one case as JSON; `benchmarks.probing_page` makes
+sections of docs/performance.md of them. `benchmarks.peers` has the comparison with others,
+`benchmarks.fair` words of several tokens and sink rows.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ TIERS: dict[str, Callable[[Any], float]] = {
 
 def run(case: str, count: int = TEXTS) -> dict[str, Any]:
     """One measurement in this process."""
-    if case in ("command", "long", "swaps"):
-        return {"command": _commands, "long": _long, "swaps": _swaps}[case]()
+    if case in ("command", "long"):
+        return {"command": _commands, "long": _long}[case]()
     return {
         "determined": _determined,
         "curve": _curve,
         "ceiling": _ceiling,
         "prefix": _prefix,
+        "swaps": _swaps,
     }[case](count)
 
 
@@ -234,11 +235,11 @@ def _prefix(count: int) -> dict[str, Any]:
     return sizes | {"seconds": kept, "whole": whole, "ratio": whole / kept, "off": off}
 
 
-def _swaps() -> dict[str, Any]:
-    """Screened swaps against exhaustive ones."""
+def _swaps(count: int) -> dict[str, Any]:
+    """Screened swaps against exhaustive ones, in at most two sentences."""
     probe = Probe("minilm")
     found = []
-    for text, word in SWAPPED:
+    for text, word in SWAPPED[:count]:
         started = time.perf_counter()
         screened = swap(text, word, probe)
         seconds = time.perf_counter() - started
@@ -256,17 +257,6 @@ def _swaps() -> dict[str, Any]:
             }
         )
     return {"swaps": found}
-
-
-def page(cases: dict[str, dict[str, Any]]) -> str:
-    """The section of docs/performance.md."""
-    lines = ["MiniLM unless named; but for commands, loading the model is not counted.", ""]
-    lines += ["| what | figure |", "|---|---|"]
-    for name, found in cases.items():
-        for key, value in found.items():
-            told = json.dumps(value) if isinstance(value, (dict, list)) else f"{value:.4g}"
-            lines.append(f"| {name}: {key} | {told} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 `make bench` measures part after part into a record, docs/performance.json, which names the version
 and the source it was measured with; docs/performance.md is written from the record and from nothing
 else. A run that was interrupted goes on where it stopped, as long as the source is the same, byte
-for byte; else it starts anew. A test compares page, record and version.
+for byte; else it starts anew. A test compares page, pictures, record and version.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,25 +24,58 @@ from wordsway.format import format_seconds
 from wordsway.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
-RECORD, PAGE = ROOT / "docs" / "performance.json", ROOT / "docs" / "performance.md"
-#: An unfinished run, until all of its parts are there.
+DOCS = ROOT / "docs"
+#: An unfinished run and its pictures, until all of its parts are there.
 UNFINISHED = ROOT / "out" / "bench" / "unfinished.json"
+PICTURES = ("performance.png",)
 
 INTRODUCTION = """\
 # Performance
 
-Everything on this page was measured by one run of `make bench` and is written by it; a part alone,
-`python -m benchmarks learning`, is printed and changes no page. `make bench-quick` measures a small
-share of it in five minutes, into out/bench/quick.md.
-
-The *naive procedure* is what a first script would do: a full forward pass of the whole text,
-autograd, float64, one random start, one word, plain gradient ascent projected on the ball: 50·n
-steps for attention, 300 for fully connected maps, with the best of five step sizes. Both procedures
-see the same weights and the same text; speed is their ratio.
+Everything on this page was measured by one run of `make bench` and is written by it; each section
+names the command that measures it alone, prints it and changes no page. A number at the end of a
+command is how many draws or texts it takes: a larger one takes longer and says more.
+`make bench-quick` measures a small share of all this in five minutes, into out/bench/quick.md.
 
 `wordsway measure … --forecast` tells the time and memory of a request on your machine before it is
 run.
 """
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the page: its heading, what measures it, with how many draws or texts, and what
+    `python -m benchmarks` calls it, if not by its name.
+    """
+
+    heading: str
+    call: Callable[..., str]
+    count: int | None = None
+    own: str = ""
+
+    def measure(self, count: int | None = None) -> str:
+        """The section's text, with another count where one is given."""
+        chosen = self.count if count is None else count
+        return (self.call() if chosen is None else self.call(chosen)).rstrip()
+
+    def command(self, name: str) -> str:
+        """What measures this part alone."""
+        count = [] if self.count is None else [str(self.count)]
+        return " ".join(["python -m benchmarks", self.own or name, *count])
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part that was measured: Markdown, the command that does it alone, and its seconds."""
+
+    heading: str
+    body: str
+    command: str
+    seconds: float
+
+    def markdown(self) -> str:
+        told = f"*`{self.command}`, {format_seconds(self.seconds)}*"
+        return f"## {self.heading}\n\n{self.body}\n\n{told}\n"
 
 
 @dataclass(frozen=True)
@@ -67,11 +101,11 @@ class Stamp:
 
 @dataclass
 class Record:
-    """The parts of one run, as Markdown, under their headings, and the seconds each one took."""
+    """The sections of one run by name, and the SHA-256 of its pictures."""
 
     stamp: Stamp
-    sections: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    sections: dict[str, Section] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
@@ -79,23 +113,35 @@ class Record:
         if not path.is_file():
             return None
         found = json.loads(path.read_text("utf-8"))
-        return cls(Stamp(**found["stamp"]), found["sections"], found["seconds"])
+        sections = {name: Section(**section) for name, section in found["sections"].items()}
+        return cls(Stamp(**found["stamp"]), sections, found["pictures"])
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic(path) as partial:
-            partial.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+            partial.write_text(
+                json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", "utf-8"
+            )
 
     def page(self) -> str:
         """The whole page."""
         stamp = self.stamp
+        seconds = sum(section.seconds for section in self.sections.values())
         told = (
             f"*wordsway {stamp.wordsway} (source {stamp.source}), torch {stamp.torch}, "
             f"Python {stamp.python}, {stamp.threads} threads; measured in "
-            f"{format_seconds(sum(self.seconds.values()))}.*"
+            f"{format_seconds(seconds)}.*"
         )
-        sections = [f"## {heading}\n\n{body}\n" for heading, body in self.sections.items()]
+        sections = [section.markdown() for section in self.sections.values()]
         return "\n".join([INTRODUCTION, f"{told}\n", *sections])
+
+    def publish(self, docs: Path = DOCS, pictures: Path = UNFINISHED.parent) -> None:
+        """Record, page and pictures of a whole run into ``docs``."""
+        for name in PICTURES:
+            shutil.copyfile(pictures / name, docs / name)
+            self.pictures[name] = hashlib.sha256((docs / name).read_bytes()).hexdigest()
+        self.write(docs / "performance.json")
+        (docs / "performance.md").write_text(self.page(), "utf-8")
 
 
 def source_hash() -> str:
@@ -107,24 +153,29 @@ def source_hash() -> str:
     return digest.hexdigest()[:12]
 
 
+def _unfinished(path: Path, stamp: Stamp) -> Record | None:
+    """The run to go on with: one of the same stamp. Another may have had another form."""
+    try:
+        found = Record.read(path)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return found if found is not None and found.stamp == stamp else None
+
+
 def measure(
-    parts: Mapping[str, tuple[str, Callable[[], str]]],
-    tell: Callable[[str], None],
-    unfinished: Path = UNFINISHED,
+    parts: Mapping[str, Part], tell: Callable[[str], None], unfinished: Path = UNFINISHED
 ) -> Record:
     """One run over all parts, kept after each of them; it goes on with an unfinished one."""
     stamp = Stamp.now()
-    record = Record.read(unfinished)
-    if record is None or record.stamp != stamp:
-        record = Record(stamp)
-    for name, (heading, part) in parts.items():
-        if heading in record.sections:
+    record = _unfinished(unfinished, stamp) or Record(stamp)
+    for name, part in parts.items():
+        if name in record.sections:
             tell(f"{name}: measured before, by the same source")
             continue
         started = time.perf_counter()
-        body = part().rstrip()
-        record.seconds[heading] = round(time.perf_counter() - started, 1)
-        record.sections[heading] = body
+        body = part.measure()
+        seconds = round(time.perf_counter() - started, 1)
+        record.sections[name] = Section(part.heading, body, part.command(name), seconds)
         record.write(unfinished)
-        tell(f"{name}: {format_seconds(record.seconds[heading])}")
+        tell(f"{name}: {format_seconds(seconds)}")
     return record

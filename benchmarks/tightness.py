@@ -40,7 +40,7 @@ def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
 def page(draws: int = 10, most_n: int = 250) -> str:
     """The table, of texts of at most so many words."""
     lines = [
-        "| map | n | d | L or heads | certified ÷ attained: median | largest of the draws |",
+        "| map | n | d | depth, or heads | certified ÷ attained: median | largest of the draws |",
         "|---|---|---|---|---|---|",
     ]
     for name, grid in GRID.items():
@@ -54,5 +54,11 @@ def page(draws: int = 10, most_n: int = 250) -> str:
             )
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(
-        [f"One word, Gaussian texts, {draws} draws each; all certificates held.", "", *lines]
+        [
+            "Certified over attained: 1 would be an exact answer, and S lies between the two. One "
+            f"word (the first), Gaussian texts, {draws} draws of text and weights each; no "
+            "attained value exceeded its certificate.",
+            "",
+            *lines,
+        ]
     )
