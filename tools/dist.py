@@ -4,7 +4,7 @@ says about each extra that is missing, and a user's script under `mypy --strict`
 
     python -m tools.dist            build twice, compare, install, try
     python -m tools.dist --build    build twice and compare
-    python -m tools.dist --sizes    … and install each extra, for its size
+    python -m tools.dist --sizes    build, and tell what is downloaded for each extra
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import sys
 import tarfile
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "dist"
+EXTRAS = ("models", "figures", "cluster", "page", "notebook", "all")
 
 #: A user's script, run in the empty environment; `smoke` checks what it prints.
 SCRIPT = """
@@ -150,10 +152,31 @@ def smoke(wheel: Path) -> None:
         print(f"without extras: {installed_mb(room):,.0f} MB installed")
         attempt(python, room)
         check_types(python, room)
-        if "--sizes" in sys.argv:
-            for extra in ("models", "figures", "cluster", "page", "notebook"):
-                subprocess.run([*pip, f"{wheel}[{extra}]"], check=True)
-                print(f"with {extra}, too: {installed_mb(room):,.0f} MB installed")
+
+
+def sizes(wheel: Path) -> None:
+    """What `pip install wordsway` downloads into an empty environment, without extras and with
+    each, as a table of docs/dependencies.md.
+    """
+    print("| installed as | packages | downloaded | unpacked |\n|---|---|---|---|")
+    for extra in ("", *EXTRAS):
+        asked = f"wordsway[{extra}]" if extra else "wordsway"
+        with tempfile.TemporaryDirectory() as folder:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
+            pip += ["--constraint", str(ROOT / "constraints.txt")]
+            subprocess.run([*pip, str(wheel) + asked.removeprefix("wordsway")], check=True)
+            files = list(Path(folder).iterdir())
+            packed = sum(path.stat().st_size for path in files) / 1e6
+            full = sum(map(unpacked, files)) / 1e6
+        print(f"| `{asked}` | {len(files)} | {packed:,.0f} MB | {full:,.0f} MB |", flush=True)
+
+
+def unpacked(archive: Path) -> int:
+    """Bytes that an archive takes once it is installed; of a source archive, its own."""
+    if archive.suffix != ".whl":
+        return archive.stat().st_size
+    with zipfile.ZipFile(archive) as files:
+        return sum(member.file_size for member in files.infolist())
 
 
 def installed_mb(room: Path) -> float:
@@ -218,5 +241,8 @@ def attempt(python: Path, room: Path) -> None:
 
 if __name__ == "__main__":
     archives = built_twice()
-    if "--build" not in sys.argv:
-        smoke(next(path for path in archives if path.suffix == ".whl"))
+    built = next(path for path in archives if path.suffix == ".whl")
+    if "--sizes" in sys.argv:
+        sizes(built)
+    elif "--build" not in sys.argv:
+        smoke(built)
