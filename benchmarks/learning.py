@@ -25,7 +25,7 @@ from wordsway.runtime import peak_bytes
 
 N, LENGTH = 100, 40
 #: Map, width, the naive step.
-CASES = {"raf": ("raf", 384), "relu-raf": ("relu-raf", 384), "rf": ("rf", 192)}
+CASES = {"raf": ("raf", 384), "relu-raf": ("relu-raf", 384), "rf": ("rf", 96)}
 RATES = (0.1, 1.0, 10.0, 100.0)
 #: Steps used for choosing the naive step length.
 TRIED = 100
