@@ -34,7 +34,7 @@ def minimise_dual(
     Multipliers of another row serve as a start; then only the cells that matter are tuned.
     """
     _, tuned = _tuned(problem, r, warm)
-    return _largest(problem, r, tuned), tuned
+    return largest(problem, r, tuned), tuned
 
 
 def minimise_duals(
@@ -51,13 +51,12 @@ def minimise_duals(
     tuned = found[best][1]
     if len(problems) > 1:
         few = problems[best].coarse().single()
-        start = tuned[0].to(few.p.dtype), tuned[1].to(few.p.dtype)
-        again = _tune(few, r, *_cells(r, few.p), start, (AGAIN,))
-        tuned = again[0].to(tuned[0].dtype), again[1].to(tuned[1].dtype)
-    return _largest(problems[best], r, tuned), tuned, best
+        again = tune(few, r, *cells(r, few.p), _cast(tuned, few.p), (AGAIN,))
+        tuned = _cast(again, tuned[0])
+    return largest(problems[best], r, tuned), tuned, best
 
 
-def _cells(r: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def cells(r: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The ends of the coarse cells of β ∈ [−r, r]."""
     edges = torch.linspace(-r, r, COARSE + 1, dtype=like.dtype, device=like.device)
     return edges[:-1], edges[1:]
@@ -67,42 +66,62 @@ def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[float,
     """Good multipliers of each coarse cell, and about the bound that they give: single precision
     and every third grid point are enough for that, since all multipliers are valid.
     """
-    lo = _cells(r, problem.p)[0]
     few = problem.coarse().single()
-    cells = _cells(r, few.p)
+    lo, hi = cells(r, few.p)
     if warm is None:
-        log_lambda = torch.full_like(
-            lo, math.log((r * r + float(problem.y2.sum()) / max(1, len(problem.y2))) / 20 + 1e-30)
-        )
-        log_kappa = torch.full_like(
-            lo, 0.5 * math.log(len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30) + 1e-30)
-        )
-        start = log_lambda.to(few.p.dtype), log_kappa.to(few.p.dtype)
-        fewer = problem.coarse(FEWER_ROWS).single()
-        start = _tune(fewer, r, *cells, start, ((4.5, 10),))
-        found = _tune(few, r, *cells, start, ((1.5, 7),))
+        start = _cast(first_multipliers(problem, r), few.p)
+        start = tune(problem.coarse(FEWER_ROWS).single(), r, lo, hi, start, ((4.5, 10),))
+        found = tune(few, r, lo, hi, start, ((1.5, 7),))
     else:
-        start = warm[0].to(few.p.dtype), warm[1].to(few.p.dtype)
-        value = _bound(few, r, *cells, *start)
-        matter = value >= 0.8 * value.max()
-        kappa, a, b = start[1][matter], cells[0][matter], cells[1][matter]
-        tuned = _golden(lambda at: _others(few, r, a, b, at, kappa), start[0][matter], 0.5, 3)
-        found = start[0].masked_scatter(matter, tuned), start[1]
-    return _largest(few, r, found), (found[0].to(lo.dtype), found[1].to(lo.dtype))
+        found = tune_where_it_matters(few, few, r, lo, hi, _cast(warm, few.p))
+    return largest(few, r, found), _cast(found, problem.p)
 
 
-def _largest(problem: Problem, r: float, multipliers: Multipliers) -> float:
-    """The largest bound over the cells of β, the worst of which are halved a few times."""
-    lo, hi = _cells(r, problem.p)
+def _cast(multipliers: Multipliers, like: torch.Tensor) -> Multipliers:
+    return multipliers[0].to(like.dtype), multipliers[1].to(like.dtype)
+
+
+def first_multipliers(problem: Problem, r: float) -> Multipliers:
+    """Where tuning starts: the sizes of λ and κ that typical rows ask for, in every cell."""
+    like = cells(r, problem.p)[0]
+    rows = max(1, len(problem.y2))
+    log_lambda = math.log((r * r + float(problem.y2.sum()) / rows) / 20 + 1e-30)
+    turn = len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30)
+    log_kappa = 0.5 * math.log(turn + 1e-30)
+    return torch.full_like(like, log_lambda), torch.full_like(like, log_kappa)
+
+
+def tune_where_it_matters(
+    problem: Problem,
+    judge: Problem,
+    r: float,
+    lo: torch.Tensor,
+    hi: torch.Tensor,
+    start: Multipliers,
+) -> Multipliers:
+    """λ once more, on ``problem``, in those cells whose bound by ``judge`` is near the largest."""
+    log_lambda, log_kappa = start
+    value = bound(judge, r, lo, hi, *start)
+    matter = value >= 0.8 * value.max()
+    of_lambda = partial(others, problem, r, lo[matter], hi[matter], log_kappa=log_kappa[matter])
+    tuned = golden(of_lambda, log_lambda[matter], 0.5, 3)
+    return log_lambda.masked_scatter(matter, tuned), log_kappa
+
+
+def largest(problem: Problem, r: float, multipliers: Sequence[torch.Tensor]) -> float:
+    """The largest bound over the cells of β, the worst of which are halved a few times; log ν may
+    stand behind log λ and log κ.
+    """
+    lo, hi = cells(r, problem.p)
     grid = (lo + hi) / 2
-    value = _bound(problem, r, lo, hi, *multipliers)
+    value = bound(problem, r, lo, hi, *multipliers)
     for _ in range(SPLITS):
         worst = value >= value.max() * 0.95
         middle = (lo[worst] + hi[worst]) / 2
         new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
         at = (new_lo + new_hi) / 2
         tuned = [_interpolate(at, grid, part) for part in multipliers]
-        fresh = _bound(problem, r, new_lo, new_hi, *tuned)
+        fresh = bound(problem, r, new_lo, new_hi, *tuned)
         # A half of a cell inherits the cell's bound where its own is no better.
         fresh = torch.minimum(fresh, value[worst].repeat(2))
         lo, hi, value = (
@@ -117,36 +136,22 @@ def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> 
     """The bound with λ, κ and ν tuned together; +∞ where the price of fourth powers is unknown."""
     if problem.quartic_price == math.inf:
         return math.inf
-    lo, hi = _cells(r, problem.p)
+    lo, hi = cells(r, problem.p)
     # One price at a time would stop at a kink: fourth powers first take over from the squares.
     log_lambda, log_kappa = start[0] - TAKEN_OVER, start[1]
     log_nu = start[0] - 2 * math.log(QUARTIC_START)
     few = problem.coarse(FEW_ROWS)
     for reach, steps in ((5.0, 11), (TAKEN_OVER, 11), (1.0, 6)):
-        of_nu = partial(_others, few, r, lo, hi, log_lambda, log_kappa)
-        log_nu = _golden(of_nu, log_nu, reach, steps)
-        of_kappa = partial(_others, few, r, lo, hi, log_lambda, log_nu=log_nu)
-        log_kappa = _golden(of_kappa, log_kappa, min(reach, 3.0), steps)
-        of_lambda = partial(_others, few, r, lo, hi, log_kappa=log_kappa, log_nu=log_nu)
-        log_lambda = _golden(of_lambda, log_lambda, reach, steps)
-    value = _bound(problem, r, lo, hi, log_lambda, log_kappa, log_nu)
-    grid = (lo + hi) / 2
-    for _ in range(SPLITS):
-        worst = value >= value.max() * 0.95
-        middle = (lo[worst] + hi[worst]) / 2
-        new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
-        tuned = [
-            _interpolate((new_lo + new_hi) / 2, grid, part)
-            for part in (log_lambda, log_kappa, log_nu)
-        ]
-        fresh = _bound(problem, r, new_lo, new_hi, *tuned)
-        fresh = torch.minimum(fresh, value[worst].repeat(2))
-        lo, hi = torch.cat([lo[~worst], new_lo]), torch.cat([hi[~worst], new_hi])
-        value = torch.cat([value[~worst], fresh])
-    return float(value.max())
+        of_nu = partial(others, few, r, lo, hi, log_lambda, log_kappa)
+        log_nu = golden(of_nu, log_nu, reach, steps)
+        of_kappa = partial(others, few, r, lo, hi, log_lambda, log_nu=log_nu)
+        log_kappa = golden(of_kappa, log_kappa, min(reach, 3.0), steps)
+        of_lambda = partial(others, few, r, lo, hi, log_kappa=log_kappa, log_nu=log_nu)
+        log_lambda = golden(of_lambda, log_lambda, reach, steps)
+    return largest(problem, r, (log_lambda, log_kappa, log_nu))
 
 
-def _tune(
+def tune(
     problem: Problem,
     r: float,
     lo: torch.Tensor,
@@ -160,14 +165,14 @@ def _tune(
     """
     log_lambda, log_kappa = start
     for reach, steps in schedule:
-        of_lambda = partial(_others, problem, r, lo, hi, log_kappa=log_kappa)
-        log_lambda = _golden(of_lambda, log_lambda, reach, steps)
-        of_kappa = partial(_others, problem, r, lo, hi, log_lambda)
-        log_kappa = _golden(of_kappa, log_kappa, reach, steps)
+        of_lambda = partial(others, problem, r, lo, hi, log_kappa=log_kappa)
+        log_lambda = golden(of_lambda, log_lambda, reach, steps)
+        of_kappa = partial(others, problem, r, lo, hi, log_lambda)
+        log_kappa = golden(of_kappa, log_kappa, reach, steps)
     return log_lambda, log_kappa
 
 
-def _others(
+def others(
     problem: Problem,
     r: float,
     lo: torch.Tensor,
@@ -180,7 +185,7 @@ def _others(
     return _price(problem, r, lo, hi, log_lambda, log_kappa, log_nu)[0]
 
 
-def _golden(
+def golden(
     function: Callable[[torch.Tensor], torch.Tensor], centre: torch.Tensor, reach: float, steps: int
 ) -> torch.Tensor:
     """Elementwise golden-section minimisation on [centre − reach, centre + reach]."""
@@ -201,7 +206,7 @@ def _golden(
     return torch.where(fa < fb, a, b)
 
 
-def _bound(
+def bound(
     problem: Problem,
     r: float,
     lo: torch.Tensor,

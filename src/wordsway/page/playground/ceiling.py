@@ -11,18 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import torch
-
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.certificate import SAFE, Around, problem_of
 from wordsway.maps.attention.dual import (
-    COARSE,
-    SPLITS,
     Multipliers,
-    _bound,
-    _golden,
-    _interpolate,
-    _others,
+    cells,
+    first_multipliers,
+    largest,
+    tune,
+    tune_where_it_matters,
 )
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
@@ -50,43 +47,10 @@ def _minimised(problem: Problem, r: float, warm: Multipliers | None) -> tuple[fl
     """The largest bound over the cells of β ∈ [−r, r], the worst of them halved, and the
     multipliers; those of another problem serve as a start.
     """
-    edges = torch.linspace(-r, r, COARSE + 1, dtype=torch.float64)
-    lo, hi = edges[:-1], edges[1:]
-    grid, few = (lo + hi) / 2, problem.coarse()
+    lo, hi = cells(r, problem.p)
+    few = problem.coarse()
     if warm is None:
-        rows = max(1, len(problem.y2))
-        size = math.log((r * r + float(problem.y2.sum()) / rows) / 20 + 1e-30)
-        turn = 0.5 * math.log(len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30) + 1e-30)
-        log_lambda, log_kappa = torch.full_like(lo, size), torch.full_like(lo, turn)
-        for reach, steps in SCHEDULE:
-            kappa = log_kappa
-            log_lambda = _golden(
-                lambda at, kappa=kappa: _others(few, r, lo, hi, at, kappa),  # type: ignore[misc]
-                log_lambda,
-                reach,
-                steps,
-            )
-            lam = log_lambda
-            log_kappa = _golden(
-                lambda at, lam=lam: _others(few, r, lo, hi, lam, at),  # type: ignore[misc]
-                log_kappa,
-                reach,
-                steps,
-            )
+        tuned = tune(few, r, lo, hi, first_multipliers(problem, r), SCHEDULE)
     else:
-        log_lambda, log_kappa = warm
-        value = _bound(problem, r, lo, hi, *warm)
-        matter = value >= 0.8 * value.max()
-        a, b, kappa = lo[matter], hi[matter], log_kappa[matter]
-        best = _golden(lambda at: _others(few, r, a, b, at, kappa), log_lambda[matter], 0.5, 3)
-        log_lambda = log_lambda.masked_scatter(matter, best)
-    value = _bound(problem, r, lo, hi, log_lambda, log_kappa)
-    for _ in range(SPLITS):
-        worst = value >= value.max() * 0.95
-        middle = (lo[worst] + hi[worst]) / 2
-        left, right = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
-        at = [_interpolate((left + right) / 2, grid, part) for part in (log_lambda, log_kappa)]
-        fresh = torch.minimum(_bound(problem, r, left, right, *at), value[worst].repeat(2))
-        lo, hi = torch.cat([lo[~worst], left]), torch.cat([hi[~worst], right])
-        value = torch.cat([value[~worst], fresh])
-    return float(value.max()), (log_lambda, log_kappa)
+        tuned = tune_where_it_matters(few, problem, r, lo, hi, warm)
+    return largest(problem, r, tuned), tuned
