@@ -8,8 +8,8 @@ In a page, blocks of Python share one scope, and commands run in one folder of t
     <!-- not run: why -->      shown only; its commands are still parsed, options and all
     <!-- file: grid.toml -->   the block is a file in that folder
 
-Tutorials and how-to pages run every block without such a comment; on the other pages commands are
-parsed, and Python runs.
+Tutorials and how-to pages run every block without such a comment; on the other pages Python runs,
+and commands are parsed, and run at toy size (tests/test_page_commands.py).
 """
 
 from __future__ import annotations
