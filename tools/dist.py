@@ -147,8 +147,8 @@ def smoke(wheel: Path) -> None:
         python = room / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
         pip = [str(python), "-m", "pip", "install", "--quiet"]
         pip += ["--constraint", str(ROOT / "constraints.txt")]
-        subprocess.run([*pip, "torch"], check=True)
-        subprocess.run([*pip, str(wheel)], check=True)
+        for what in ("torch", str(wheel)):
+            subprocess.run([*pip, what], check=True, env=_own_packages())
         print(f"without extras: {installed_mb(room):,.0f} MB installed")
         attempt(python, room)
         check_types(python, room)
@@ -177,6 +177,11 @@ def unpacked(archive: Path) -> int:
         return archive.stat().st_size
     with zipfile.ZipFile(archive) as files:
         return sum(member.file_size for member in files.infolist())
+
+
+def _own_packages() -> dict[str, str]:
+    """The environment, without packages that are elsewhere."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def installed_mb(room: Path) -> float:
@@ -208,7 +213,7 @@ def attempt(python: Path, room: Path) -> None:
     (model / "model.safetensors").write_bytes(b"")
     (model / "tokenizer.json").write_text("{}")
     grid.write_text(GRID)
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"HOME": str(room)}
+    env = _own_packages() | {"HOME": str(room)}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
