@@ -30,7 +30,8 @@ types: $(STAMP)  ## types alone (mypy: source, benchmarks, tools and tests)
 fast: data       ## the tests that take less than two seconds each
 	$(PYTEST) -m "not slow"
 
-bench: $(STAMP)  ## every figure of docs/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
+bench: data      ## every figure of docs/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
+	$(BIN)/wordsway data get mpnet smollm2
 	$(BIN)/python -m benchmarks
 
 bench-quick: data  ## a small share of it in five minutes, into out/bench/quick.md

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tools.browser import find
 from tools.pages import DOCS, ROOT
 
 
@@ -30,6 +31,16 @@ def test_the_site_builds_without_warnings(tmp_path):
         assert f"wordsway {name}" in commands
     for page in site.rglob("*.html"):
         assert 'src="http' not in page.read_text("utf-8"), f"{page.name} loads from the network"
+    if find() is not None:  # the search as a reader has it, from a file address
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
+            shown = browser.new_page()
+            shown.goto(f"{site.as_uri()}/search.html?q=sparsemax")
+            shown.wait_for_selector("ul.search li a")
+            assert "Maps" in shown.locator("ul.search li a").all_inner_texts()
+            browser.close()
 
 
 def test_every_page_is_in_one_of_the_four_kinds():

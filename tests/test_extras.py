@@ -139,3 +139,10 @@ def test_the_citation_has_the_version_of_the_code():
 
     told = Path(ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {__version__}\n" in told
+
+
+def test_the_workflow_tries_every_target_on_every_version_that_is_promised():
+    promised = re.findall(r'Python :: (3\.\d+)"', Path(ROOT / "pyproject.toml").read_text())
+    workflow = Path(ROOT / ".github" / "workflows" / "check.yml").read_text()
+    quoted = ", ".join(f'"{version}"' for version in promised)
+    assert f"python: [{quoted}]" in workflow and "target: [check, test, docs, dist]" in workflow
