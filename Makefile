@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What a user needs is installed first; what checks and measures the project, once it is asked for.
 STAMP := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
@@ -14,39 +16,39 @@ help:            ## what there is to make
 run: data        ## the paper's figures, a quick subset, into out/reproduce/index.html
 	$(BIN)/wordsway reproduce --quick --out out/reproduce
 
-check: data      ## style, types and the fast tests, side by side: under two minutes on two cores
+check: data $(TOOLS)  ## style, types and the fast tests, side by side: under two minutes on two cores
 	@$(MAKE) --no-print-directory --jobs=2 types fast lint
 
-test: data browser  ## every test, doctests included: under fifteen minutes on two cores
+test: data $(TOOLS) browser  ## every test, doctests included: under fifteen minutes on two cores
 	$(PYTEST)
 
-lint: $(STAMP)   ## style alone (Ruff)
+lint: $(TOOLS)   ## style alone (Ruff)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)  ## types alone (mypy: source, benchmarks, tools and tests)
+types: $(TOOLS)  ## types alone (mypy: source, benchmarks, tools and tests)
 	$(BIN)/mypy
 
-fast: data       ## the tests that take less than two seconds each
+fast: data $(TOOLS)  ## the tests that take less than two seconds each
 	$(PYTEST) -m "not slow"
 
-bench: data      ## every figure of docs/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
+bench: data $(TOOLS)  ## every figure of docs/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
 	$(BIN)/wordsway data get mpnet smollm2
 	$(BIN)/python -m benchmarks
 
-bench-quick: data  ## a small share of it in five minutes, into out/bench/quick.md
+bench-quick: data $(TOOLS)  ## a small share of it in five minutes, into out/bench/quick.md
 	$(BIN)/python -m benchmarks --quick
 
-picture: $(STAMP)  ## docs/architecture.svg, drawn from the imports
+picture: $(TOOLS)  ## docs/architecture.svg, drawn from the imports
 	$(BIN)/python -m tools.architecture
 
-browser: $(STAMP)  ## a Chromium for the tests of the page: found, or installed where that is allowed
+browser: $(TOOLS)  ## a Chromium for the tests of the page: found, or installed where that is allowed
 	$(BIN)/python -m tools.browser
 
-docs: $(STAMP)   ## the documentation site, offline, into out/docs/index.html
+docs: $(TOOLS)   ## the documentation site, offline, into out/docs/index.html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs
 
-dist: $(STAMP)   ## a wheel and a source archive, twice the same bytes, tried in an empty environment
+dist: $(TOOLS)   ## a wheel and a source archive, twice the same bytes, tried in an empty environment
 	$(BIN)/python -m tools.dist
 
 data: $(STAMP)   ## fetch the reviews, the default model and WordNet into the user's cache (WORDSWAY_HOME), once
@@ -59,5 +61,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@touch $@
+
+$(TOOLS): $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
