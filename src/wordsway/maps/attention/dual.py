@@ -45,7 +45,9 @@ def minimise_duals(
     """
     found = []
     for problem in problems:
-        value, warm = _tuned(problem, r, warm)
+        few, warm = _tuned(problem, r, warm)
+        # Their values tell problems apart, and nothing else.
+        value = largest(few, r, _cast(warm, few.p)) if len(problems) > 1 else 0.0
         found.append((value if value == value else math.inf, warm))
     best = min(range(len(found)), key=lambda number: found[number][0])
     tuned = found[best][1]
@@ -62,9 +64,9 @@ def cells(r: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return edges[:-1], edges[1:]
 
 
-def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[float, Multipliers]:
-    """Good multipliers of each coarse cell, and about the bound that they give: single precision
-    and every third grid point are enough for that, since all multipliers are valid.
+def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[Problem, Multipliers]:
+    """Good multipliers of each coarse cell, and the problem that they were tuned on: single
+    precision and every third grid point are enough, since all multipliers are valid.
     """
     few = problem.coarse().single()
     lo, hi = cells(r, few.p)
@@ -74,7 +76,7 @@ def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[float,
         found = tune(few, r, lo, hi, start, ((1.5, 7),))
     else:
         found = tune_where_it_matters(few, few, r, lo, hi, _cast(warm, few.p))
-    return largest(few, r, found), _cast(found, problem.p)
+    return few, _cast(found, problem.p)
 
 
 def _cast(multipliers: Multipliers, like: torch.Tensor) -> Multipliers:
