@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -70,6 +71,12 @@ def test_theory_draws_itself_and_is_kept(tab):
         with tab.expect_download() as got:
             tab.click(f"[data-file={ending}]")
         assert got.value.suggested_filename == f"theory.{ending}"
+    python = tab.locator(".code code").nth(1).text_content()
+    assert len(python.splitlines()) == 5
+    scope: dict[str, Any] = {}
+    exec(python.rpartition("\n")[0], scope)  # all but the sweep itself
+    cells = [Cell(Request(name, n, 6), 0) for name in ("rf", "raf") for n in (3, 5, 8)]
+    assert [cell.key for cell in scope["study"].cells] == [cell.key for cell in cells]
     while tab.locator("[data-map]:checked").count():
         tab.locator("[data-map]:checked").first.uncheck()
     tab.click("button[type=submit]")
@@ -111,6 +118,8 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     score = found["models"][0]["kinds"][0]
     assert f"{score['auc']:.3f}" in tab.locator("table").inner_text()
     assert tab.locator(".folders .chip[aria-current]").inner_text() == "tried/first"
+    command = tab.locator(".code code").first.text_content()
+    assert f"--model {small_model}" in command and "--kind negation --out" in command
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from serving import start
+from serving import PATIENCE, start
 from wordsway.page.guard import POLICY
 from wordsway.page.settings import Settings, listening
 
@@ -211,8 +211,11 @@ def test_a_process_that_dies_is_replaced(served, small_model):
 
 
 @pytest.mark.slow
-def test_others_need_the_token(tmp_path):
-    with start("--host", "0.0.0.0", "--store", str(tmp_path)) as served:
+def test_others_need_the_token_and_ctrl_c_ends_a_stream(tmp_path):
+    with (
+        socket.socket() as stream,
+        start("--host", "0.0.0.0", "--store", str(tmp_path)) as served,
+    ):
         client = served.client
         token = served.address.partition("?token=")[2]
         assert len(token) > 20
@@ -226,6 +229,17 @@ def test_others_need_the_token(tmp_path):
         assert client.get("/words", cookie=cookie.split(";")[0]).status == 200
         assert client.get("/healthz", authorization=f"Bearer {token}").status == 200
         assert client.get("/words", host="example.com", cookie=cookie).status == 403
+        ask = {"maps": [{"map": "raf"}], "n": [200] * 16, "d": 200, "trials": 20}
+        body = json.dumps(ask).encode()
+        head = f"POST /api/theory HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n"
+        head += f"authorization: Bearer {token}\r\ncontent-type: application/json\r\n"
+        stream.settimeout(PATIENCE)
+        stream.connect(("127.0.0.1", served.port))
+        stream.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        assert b"200 OK" in stream.recv(100)
+        served.interrupt()
+        rest = b"".join(iter(lambda: stream.recv(65536), b""))
+        assert b"the server was stopped" in rest and rest.endswith(b"0\r\n\r\n"), "a whole answer"
 
 
 def test_a_port_that_is_taken():

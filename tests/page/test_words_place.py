@@ -110,6 +110,7 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     assert "“good”, word 3" in said
     last = one.curve[-1]
     assert f"At reach 1 at least {last.lower:#.4g}" in said
+    assert f"at least {last.lower:#.4g} (found)" in said, "not that of the worst small move"
     assert f"at any reach at most {one.upper:#.4g} (certified)" in said
     assert tab.locator(".chosen .ceiling").count() == 2, "the line and its key"
     assert tab.locator(".chosen circle.worst").count() == len(one.curve) + len(one.profile)
@@ -189,6 +190,23 @@ def test_errors_are_said_where_the_user_looks(tab, small_model):
     tab.goto("/words?text=good&model=/etc")
     tab.wait_for_selector("[role=alert]:not([hidden])")
     assert "wordsway serve --model /etc" in tab.locator("[role=alert]").first.inner_text()
+    tab.goto(f"/words?text={quote('the film was good ' * 20)}&model={quote(str(small_model))}")
+    tab.click("[role=alert] >> text=Measure its beginning")
+    tab.wait_for_selector(".note >> text=the text was cut from 360 to ")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert "cut=1" in tab.url and "--cut" in tab.locator(".code code").first.text_content()
+
+
+@pytest.mark.slow
+def test_a_page_that_has_lost_its_server_asks_again_when_it_is_back(tab, small_model):
+    for path in ("**/api/words", "**/healthz"):
+        tab.route(path, lambda route: route.fulfill(status=404, body=""))
+    tab.goto(f"/words?text=good&model={quote(str(small_model))}")
+    tab.wait_for_selector("[role=alert] >> text=the page has lost its server")
+    for path in ("**/api/words", "**/healthz"):
+        tab.unroute(path)
+    tab.wait_for_selector(".result[data-state=done]")
+    assert tab.locator("[role=alert]:not([hidden])").count() == 0
 
 
 @pytest.mark.slow
@@ -197,6 +215,8 @@ def test_a_hostile_text_stays_text(tab, small_model):
     opened(tab, small_model, text)
     assert tab.locator("main script").count() == 0
     assert "<script>alert(1)</script>" in tab.locator(".flow").inner_text()
+    opened(tab, small_model, "a" * 7_000, tiers="mean-local")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 1300, "it is broken into lines"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
@@ -81,10 +81,17 @@ class Served:
 
     process: subprocess.Popen[str]
     address: str
+    family: list[psutil.Process] = field(default_factory=list)
 
     @property
     def port(self) -> int:
         return int(self.address.split("?")[0].rstrip("/").rpartition(":")[2])
+
+    def interrupt(self) -> None:
+        """Ctrl-C, once; ``family`` is everything that has to end."""
+        if not self.family:
+            self.family = self.processes
+            self.process.send_signal(signal.SIGINT)
 
     @property
     def client(self) -> Client:
@@ -108,11 +115,10 @@ def start(*options: str) -> Iterator[Served]:
     served = Served(process, address)
     try:
         yield served
-        family = served.processes
-        process.send_signal(signal.SIGINT)
+        served.interrupt()
         said = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, said
-        _, alive = psutil.wait_procs(family, timeout=30)
+        assert process.returncode == 0 and "Traceback" not in said[1], said
+        _, alive = psutil.wait_procs(served.family, timeout=30)
         assert alive == [], "processes were left behind"
     finally:
         if process.poll() is None:

@@ -32,7 +32,7 @@ from wordsway.format import format_bytes
 #: progress(bytes so far, bytes in all)
 Progress = Callable[[int, int], None]
 #: Seconds that the hub gets to answer at all.
-PATIENCE = 6.0
+PATIENCE = 5.0
 
 
 #: A client keeps what it downloads twice for a while, beside files of its own: it is stopped at so

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.audit.audit import audit
-from wordsway.audit.edits.kinds import RULES
+from wordsway.audit.edits.kinds import RULES, TURNING
 from wordsway.errors import InputError, WordswayError
 from wordsway.page.commands import audit_command, audit_python
 from wordsway.page.desk import Desk
@@ -36,12 +36,14 @@ def audits_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
 def audit_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     """One audit as it was written."""
     folder = inside(root_of(desk), ask["folder"])
+    result = read(folder)
+    known = asked_for(result) | {"out": str(folder)}
     yield {
         "kind": "audit",
         "folder": ask["folder"],
-        "result": read(folder),
-        "command": audit_command(ask),
-        "python": audit_python(ask),
+        "result": result,
+        "command": audit_command(known),
+        "python": audit_python(known),
     }
     yield {"kind": "done"}
 
@@ -51,7 +53,8 @@ def start_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     folder = inside(root_of(desk), ask["folder"])
     for name in ask["models"]:
         desk.checked(name)
-    yield {"kind": "started", "command": audit_command(ask), "python": audit_python(ask)}
+    known = ask | {"out": str(folder)}
+    yield {"kind": "started", "command": audit_command(known), "python": audit_python(known)}
     found = audit(
         ask["models"],
         ask["data"],
@@ -66,6 +69,18 @@ def start_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
         raise WordswayError("the audit was interrupted: ask again, and it goes on")
     yield {"kind": "audit", "folder": ask["folder"], "result": read(folder)}
     yield {"kind": "done"}
+
+
+def asked_for(result: dict[str, Any]) -> dict[str, Any]:
+    """What an audit was asked for, as far as its result says."""
+    scores = [score for model in result["models"] for score in model["kinds"]]
+    kinds = list(dict.fromkeys(score["kind"] for score in scores))
+    return {
+        "models": [model["name"] for model in result["models"]],
+        "data": result["data"],
+        "kinds": None if set(kinds) >= set(TURNING) else kinds,
+        "texts": max((score["texts"] for score in scores), default=0),
+    } | {name: result[name] for name in ("target", "draws", "seed") if name in result}
 
 
 def root_of(desk: Desk) -> Path:

@@ -21,7 +21,8 @@ def words_command(ask: Mapping[str, Any]) -> str:
 
 
 def words_python(ask: Mapping[str, Any]) -> str:
-    """
+    """Of two texts both, and how far apart the model holds them.
+
     >>> print(words_python({"text": "I love her", "model": "minilm", "layer": "3"}))
     import wordsway as ws
     <BLANKLINE>
@@ -30,7 +31,17 @@ def words_python(ask: Mapping[str, Any]) -> str:
     print(words.frame())
     """
     named = {name: ask.get(name) for name in ("model", "layer", "target", "tiers", "cut", "seed")}
-    call = _call("words", [ask["text"]], named)
+    if ask.get("other"):
+        both = f"({ask['text']!r}, {ask['other']!r})"
+        each = _call("words", ["text"], named)
+        between = _call(
+            "pairs",
+            [repr(ask["text"]), repr(ask["other"])],
+            {"models": ask.get("model"), "seed": ask.get("seed")},
+        )
+        lines = [f"for text in {both}:", f"    print({each}.frame())", f"print({between}.frame())"]
+        return "import wordsway as ws\n\n" + "\n".join(lines)
+    call = _call("words", [repr(ask["text"])], named)
     return f"import wordsway as ws\n\nwords = {call}\nwords.show()\nprint(words.frame())"
 
 
@@ -53,53 +64,85 @@ def attention_command(ask: Mapping[str, Any]) -> str:
 
 def attention_python(ask: Mapping[str, Any]) -> str:
     named = {name: ask.get(name) for name in ("model", "reach", "seed")}
-    call = _call("attract", [ask["text"], ask["word"]], named)
+    call = _call("attract", [repr(ask["text"]), repr(ask["word"])], named)
     return f"import wordsway as ws\n\nfound = {call}\nfound.show()\nprint(found.frame())"
 
 
 def theory_command(ask: Mapping[str, Any]) -> str:
     """A file of `wordsway sweep`, and the command that runs it: the same cells."""
+    grid = _grid(ask)
+    return f"cat > grid.toml <<'END'\n{grid}\nEND\nwordsway sweep grid.toml --out out/grid"
+
+
+def theory_python(ask: Mapping[str, Any]) -> str:
+    """
+    >>> maps = [{"map": "rf", "options": {}}]
+    >>> ask = {"maps": maps, "n": [3, 5], "d": 6, "trials": 1, "seed": 0, "data": "gaussian"}
+    >>> print(theory_python(ask))  # doctest: +NORMALIZE_WHITESPACE
+    import wordsway as ws
+    from wordsway.experiments.spec import parse_study
+    <BLANKLINE>
+    study = parse_study('seed = 0\\ntrials = 1\\n\\n[[grid]]\\nmap = "rf"\\nn = [3,
+    5]\\nd = 6\\ndata = "gaussian"')
+    print(ws.sweep(study, 'out/grid').means())
+    """
+    return (
+        "import wordsway as ws\nfrom wordsway.experiments.spec import parse_study\n\n"
+        f"study = parse_study({_grid(ask)!r})\nprint(ws.sweep(study, 'out/grid').means())"
+    )
+
+
+def _grid(ask: Mapping[str, Any]) -> str:
+    """The study that a theory place shows, as TOML."""
     lines = [f"seed = {ask['seed']}", f"trials = {ask['trials']}"]
     for chosen in ask["maps"]:
         lines += ["", "[[grid]]", f"map = {json.dumps(chosen['map'])}"]
         lines += [f"n = {json.dumps(sorted(set(ask['n'])))}", f"d = {ask['d']}"]
         lines += [f"data = {json.dumps(ask['data'])}"]
         lines += [f"{name} = {json.dumps(value)}" for name, value in chosen["options"].items()]
-    grid = "\n".join(lines)
-    return f"cat > grid.toml <<'END'\n{grid}\nEND\nwordsway sweep grid.toml --out out/grid"
-
-
-def theory_python(ask: Mapping[str, Any]) -> str:
-    chosen = ask["maps"][0]
-    sizes = f"n=n, d={ask['d']}, trials={ask['trials']}, seed={ask['seed']}, data={ask['data']!r}"
-    options = "".join(f", {name}={value!r}" for name, value in chosen["options"].items())
-    return (
-        f"import wordsway as ws\n\nfor n in {sorted(set(ask['n']))}:\n"
-        f"    found = ws.measure({chosen['map']!r}, {sizes}{options})\n    print(n, found.mean)"
-    )
+    return "\n".join(lines)
 
 
 def audit_command(ask: Mapping[str, Any]) -> str:
-    if not ask.get("models"):
-        return f"wordsway audit --out {shlex.quote(ask['folder'])}"
+    """
+    >>> audit_command({"models": ["minilm"], "data": "imdb", "texts": 40, "out": "out/audit"})
+    'wordsway audit --model minilm --data imdb --texts 40 --out out/audit'
+    """
     options = [part for name in ask["models"] for part in ("--model", name)]
     options += ["--data", ask["data"], "--texts", str(ask["texts"])]
-    options += [part for name in ask["kinds"] or () for part in ("--kind", name)]
-    return _line("audit", [], [*options, *_seed(ask), "--out", ask["folder"]])
+    options += [part for name in ask.get("kinds") or () for part in ("--kind", name)]
+    for name in ("target", "draws"):
+        if ask.get(name, AUDIT_DEFAULTS[name]) != AUDIT_DEFAULTS[name]:
+            options += [f"--{name}", str(ask[name])]
+    return _line("audit", [], [*options, *_seed(ask), "--out", ask["out"]])
 
 
 def audit_python(ask: Mapping[str, Any]) -> str:
-    if not ask.get("models"):
-        said = f"open({ask['folder'] + '/audit.json'!r})"
-        return f"import json\n\nfound = json.load({said})\nprint(found['models'][0]['kinds'])"
-    said = f"{ask['models']!r}, {ask['data']!r}, texts={ask['texts']}, out={ask['folder']!r}"
-    more = f", kinds={ask['kinds']!r}" if ask["kinds"] else ""
-    return f"import wordsway as ws\n\nfound = ws.audit({said}{more})\nfound.show()"
+    """
+    >>> print(audit_python({"models": ["minilm"], "data": "imdb", "texts": 40, "out": "out/audit"}))
+    import wordsway as ws
+    <BLANKLINE>
+    found = ws.audit(['minilm'], 'imdb', texts=40, out='out/audit')
+    found.show()
+    """
+    said = [repr(list(ask["models"])), repr(ask["data"]), f"texts={ask['texts']}"]
+    said += [
+        f"{name}={ask[name]!r}"
+        for name, usual in AUDIT_DEFAULTS.items()
+        if ask.get(name, usual) != usual
+    ]
+    said.append(f"out={ask['out']!r}")
+    return f"import wordsway as ws\n\nfound = ws.audit({', '.join(said)})\nfound.show()"
+
+
+#: What an audit takes where nothing is said.
+AUDIT_DEFAULTS = {"kinds": None, "target": "cosine", "draws": 2, "seed": 0}
 
 
 #: What the verbs take where nothing is said.
 DEFAULTS = {
     "model": "minilm",
+    "models": "minilm",
     "layer": "last",
     "target": "layer",
     "tiers": None,
@@ -110,9 +153,8 @@ DEFAULTS = {
 }
 
 
-def _call(verb: str, values: list[Any], named: Mapping[str, Any]) -> str:
-    said = [repr(value) for value in values]
-    said += [
+def _call(verb: str, values: list[str], named: Mapping[str, Any]) -> str:
+    said = values + [
         f"{name}={value!r}"
         for name, value in named.items()
         if value is not None and value != DEFAULTS[name]

@@ -35,6 +35,12 @@ DIED = {
     "message": "the process that was computing ended (too little memory?): try again",
     "status": 503,
 }
+#: ``gone``: the page waits until the server is back, and asks again.
+STOPPED = {
+    "message": "the server was stopped; once it is back, this is asked again by itself",
+    "status": 503,
+    "gone": True,
+}
 
 
 @dataclass
@@ -174,10 +180,12 @@ class Lane:
             self._ended(self.pipe)
 
     def close(self) -> None:
-        """End the process and everything that waits."""
+        """End the process and everything that waits; a second time changes nothing."""
+        if self.closed:
+            return
         self.closed = True
         for task in self.open.values():
-            task.events.put_nowait(("error", DIED))
+            task.events.put_nowait(("error", STOPPED))
         self._reap()
 
 

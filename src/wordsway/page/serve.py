@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import webbrowser
@@ -9,6 +10,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from wordsway.page.lanes import lanes_of
 from wordsway.page.server import make_app
 from wordsway.page.settings import Settings, listening
 
@@ -17,14 +19,21 @@ GRACE = 1
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready."""
+    """Says when it is ready, and ends what is being answered before it waits for the rest."""
 
     ready: Callable[[], None] = staticmethod(lambda: None)
+    ending: Callable[[], None] = staticmethod(lambda: None)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.ending()
+        # What is cut off from here on is cut off by Ctrl-C: no traceback of it.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def serve(
@@ -41,8 +50,9 @@ def serve(
     bound = listening(settings.host, port)
     number = int(bound.getsockname()[1])
     address = settings.address(number)
+    lanes = lanes_of(settings, start)
     config = uvicorn.Config(
-        make_app(settings, number, start),
+        make_app(settings, number, lanes),
         log_level="error",
         access_log=False,
         server_header=False,
@@ -60,5 +70,9 @@ def serve(
         if browse:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    server.ready = ready
+    def ending() -> None:
+        for lane in lanes.values():
+            lane.close()
+
+    server.ready, server.ending = ready, ending
     server.run(sockets=[bound])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -30,7 +30,6 @@ from wordsway.page.asks import (
 )
 from wordsway.page.guard import Guard
 from wordsway.page.lane import Lane, Refused
-from wordsway.page.lanes import lanes_of
 from wordsway.page.settings import Settings
 from wordsway.version import __version__
 
@@ -55,9 +54,8 @@ def asset(name: str) -> bytes | None:
     return (folder / name).read_bytes() if name in known else None
 
 
-def make_app(settings: Settings, port: int, start: Callable[..., None]) -> Guard:
+def make_app(settings: Settings, port: int, lanes: Mapping[str, Lane]) -> Guard:
     """The whole page, behind its guard; lanes start and end with it."""
-    lanes = lanes_of(settings, start)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

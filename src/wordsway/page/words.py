@@ -232,7 +232,7 @@ def word_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
             progress=desk.progress,
             **_how(ask),
         )
-        yield {"kind": "curve", "word": one.words[0].to_dict(), "layer": one.layer}
+        yield _curve_event(one)
         target = ask["layer"] if ask["target"] == "layer" else ask["target"]
         found = swap(
             one.text,
@@ -247,6 +247,12 @@ def word_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
         kept = (one, found)
         desk.answers.keep(key, kept)
     else:
-        yield {"kind": "curve", "word": kept[0].words[0].to_dict(), "layer": kept[0].layer}
+        yield _curve_event(kept[0])
     yield {"kind": "swaps", "swaps": kept[1].to_dict()}
     yield {"kind": "done"}
+
+
+def _curve_event(one: Words) -> dict[str, Any]:
+    word = one.words[0]
+    found = {"word": word.to_dict(), "layer": one.layer, "numbers": tier_numbers(one, word)}
+    return {"kind": "curve"} | found

@@ -5,6 +5,15 @@ for (const link of document.querySelectorAll("nav a")) {
 }
 const names = { words: "Words", attention: "Attention", theory: "Theory", audit: "Audit" };
 document.title = `${names[place] ?? "Page"} · wordsway`;
-const { open } = await import(`/assets/${place}.js`);
-await open(document.getElementById("place"));
-document.documentElement.dataset.ready = place;
+const main = document.getElementById("place");
+try {
+  const { open } = await import(`/assets/${place}.js`);
+  await open(main);
+  document.documentElement.dataset.ready = place;
+} catch (error) {
+  const said = document.createElement("p");
+  said.className = "error";
+  said.setAttribute("role", "alert");
+  said.textContent = `This page could not be drawn: ${error.message}. Reload it to try again.`;
+  main.prepend(said);
+}

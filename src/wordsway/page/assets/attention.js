@@ -13,7 +13,7 @@ export async function open(main) {
 class Place {
   constructor(main, known, given) {
     this.state = { text: "I love her much", model: "minilm", word: "", layer: "1", head: "mean", reach: "1", seed: "0", ...given };
-    this.status = new Status();
+    this.status = new Status(() => this.measure(false));
     this.after = new Map();
     this.build(main, known);
   }
@@ -26,7 +26,7 @@ class Place {
     this.word = h("select", { "aria-label": "Word that attracts", onchange: () => this.measure() }, option("", "the last one", ""));
     this.layer = h("select", { "aria-label": "Layer", onchange: () => this.measure() }, option(state.layer, state.layer, state.layer));
     this.head = h("select", { "aria-label": "Head", onchange: () => this.measure() }, option(state.head, state.head, state.head));
-    this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.word.value = ""; this.measure(); } },
+    this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); if (this.text.value !== this.state.text) this.word.value = ""; this.measure(); } },
       h("div", { class: "texts" }, h("div", { class: "field wide" }, h("span", {}, "Text"), this.text)),
       h("div", { class: "controls" }, field("Model", this.model), field("Word that attracts", this.word), field("Layer", this.layer), field("Head", this.head),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Show"))));
@@ -86,7 +86,7 @@ class Place {
       this.word.replaceChildren(...event.words.map((one) => option(String(one.index), `${one.text} (${one.index})`, String(event.word))));
       const numbers = (count, first) => Array.from({ length: count }, (_, at) => String(at + first));
       this.layer.replaceChildren(...numbers(event.layers, 1).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
-      this.head.replaceChildren(option("mean", "mean of all", this.state.head), ...numbers(event.heads, 0).map((one) => option(one, `${one} (0 … ${event.heads - 1})`, this.state.head)));
+      this.head.replaceChildren(option("mean", "mean of all", this.state.head), ...numbers(event.heads, 0).map((one) => option(one, `head ${one}`, this.state.head)));
       this.tokens = event.tokens.map((one) => one.piece);
       this.before.set(this.tokens, event.rows, event.matrix);
       this.status.working("moving the word …");

@@ -12,7 +12,10 @@ export async function open(main) {
     const models = await get("/api/models");
     let known;
     await ask("/api/audits", {}, (event) => { if (event.kind === "audits") known = event; });
+    // The newest audit where none is named.
     place.build(known, models.models);
+    place.state.folder ??= known.audits[0]?.folder;
+    place.list();
   } catch (error) { place.status.failed(error); return; }
   if (place.state.folder) place.show();
 }
@@ -20,7 +23,7 @@ export async function open(main) {
 class Place {
   constructor(main, given) {
     this.state = given;
-    this.status = new Status();
+    this.status = new Status(() => { if (this.asked) this.listen(...this.asked); else location.reload(); });
     main.replaceChildren(h("h1", {}, "Does the model notice the word that matters?"),
       h("p", { class: "lead" }, "Sentences are edited where it is known what that does to their meaning: does a “not” move the model more than a synonym?"), this.status.element);
   }
@@ -38,10 +41,10 @@ class Place {
         h("div", { class: "field" }, h("span", {}, "Models"), this.models), h("div", { class: "field" }, h("span", {}, "Kinds of edits (all where none is ticked)"), this.kinds),
         h("div", { class: "controls" }, field("Sentences", this.data), field("Texts per kind", this.texts), field("Folder", this.folder), h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Start")))));
     this.take = new TakeAway(this.status, () => ({ audit: { folder: this.state.folder } }));
-    this.league = h("div", { class: "scroll" });
+    this.league = h("div", { class: "scroll league" });
     this.spots = h("div", { class: "spots" });
     this.about = h("div", { class: "headline" });
-    this.result = h("div", { class: "result", hidden: true }, this.about, h("h2", {}, "League"), this.league, h("p", { class: "soft" }, known.wording.auc), h("h2", { class: "gap" }, "Blind spots"),
+    this.result = h("div", { class: "result", hidden: true }, this.about, h("h2", {}, "League"), this.league, h("p", { class: "soft" }, known.wording.auc, " Orange is above 0.5, blue below."), h("h2", { class: "gap" }, "Blind spots"),
       h("p", { class: "soft" }, "Edits that turn the meaning, and move the model less than one that keeps it.", " ", known.wording.blind), this.spots, this.take.element);
     this.status.element.before(this.folders, this.start);
     this.status.element.after(this.result);
@@ -57,6 +60,7 @@ class Place {
   }
 
   async listen(path, body) {
+    this.asked = [path, body];
     this.leaving?.abort();
     const mine = this.leaving = new AbortController();
     this.result.dataset.state = "working";
@@ -92,17 +96,17 @@ class Place {
 
   draw(result) {
     const kinds = [...new Set(result.models.flatMap((model) => model.kinds.map((one) => one.kind)))];
-    this.about.replaceChildren(...result.models.map((model) => this.best(model)).filter(Boolean), h("p", { class: "soft" }, `${result.texts} texts (${result.data}), target ${result.target}, seed ${result.seed}`));
+    this.about.replaceChildren(...result.models.map((model) => this.best(model)).filter(Boolean), h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; how far a model moves is ${result.target === "cosine" ? "one minus the cosine of its embeddings" : `the relative change of ${result.target}`}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
       const part = Math.min(1, Math.abs(score.auc - 0.5) * 2);
-      const tint = h("span", { class: `auc ${score.auc >= 0.5 ? "good" : "poor"}` }, `${score.auc.toFixed(3)} (${score.low.toFixed(2)}–${score.high.toFixed(2)})`);
+      const tint = h("span", { class: `auc ${score.auc >= 0.5 ? "good" : "poor"}` }, `${score.auc.toFixed(3)} `, h("span", { class: "within" }, `(${score.low.toFixed(2)}–${score.high.toFixed(2)})`));
       tint.style.setProperty("--share", part.toFixed(3));
       return h("td", { class: "num", title: `${score.texts} texts; ${(100 * score.blind).toFixed(0)} % blind` }, tint);
     };
     this.league.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "kind of edit"), result.models.map((model) => h("th", { class: "num" }, h("bdi", {}, model.name.split("/").at(-1)))))),
-      h("tbody", {}, kinds.map((kind) => h("tr", {}, h("td", {}, kind), result.models.map((model) => cell(model.kinds.find((one) => one.kind === kind))))),
-        h("tr", {}, h("td", {}, h("b", {}, "mean AUC")), result.models.map((model) => h("td", { class: "num" }, h("b", {}, number(model.mean_auc))))))));
+      h("tbody", {}, kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind, h("span", { class: "soft why" }, this.known.kinds.find((one) => one.name === kind)?.about ?? "")), result.models.map((model) => cell(model.kinds.find((one) => one.kind === kind))))),
+        h("tr", {}, h("th", { scope: "row" }, "mean AUC"), result.models.map((model) => h("td", { class: "num" }, h("b", {}, number(model.mean_auc))))))));
     this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, model.name.split("/").at(-1)), `: ${(model.blind_spots ?? []).length} worst`),
       h("ol", { class: "blind" }, (model.blind_spots ?? []).map((one) => this.spot(one))))));
     this.result.hidden = false;

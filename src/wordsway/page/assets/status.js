@@ -1,8 +1,10 @@
 // What is being done, and what went wrong: one line where the user looks, read out politely.
+// Where the server is gone, `again` is called once it is back.
 import { h } from "./dom.js";
 
 export class Status {
-  constructor() {
+  constructor(again = null) {
+    this.again = again;
     this.line = h("p", { class: "status", role: "status" });
     this.bar = h("span", { class: "bar" });
     this.box = h("div", { class: "working" }, this.line, h("div", { class: "track", "aria-hidden": "true" }, this.bar));
@@ -12,6 +14,7 @@ export class Status {
   }
 
   working(text, share = null) {
+    this.waiting = null;
     this.error.hidden = true;
     this.box.classList.add("on");
     // A screen reader hears stages, not percents.
@@ -37,5 +40,21 @@ export class Status {
     this.done("");
     this.error.textContent = error.message;
     this.error.hidden = false;
+    if (error.reason?.gone && this.again) this.wait();
+  }
+
+  // A way out, beside what went wrong.
+  offer(name, action) {
+    this.error.append(h("button", { type: "button", class: "plain small", onclick: action }, name));
+  }
+
+  async wait() {
+    const mine = this.waiting = {};
+    while (mine === this.waiting) {
+      const back = await fetch("/healthz").then((answer) => answer.ok, () => false);
+      if (mine !== this.waiting) return;
+      if (back) { this.again(); return; }
+      await new Promise((done) => { setTimeout(done, 1500); });
+    }
   }
 }

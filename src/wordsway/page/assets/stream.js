@@ -6,7 +6,7 @@ export class Problem extends Error {
   }
 }
 
-const LOST = { message: "the page has lost its server: is wordsway serve still running?", status: 0 };
+const LOST = { message: "the page has lost its server: is wordsway serve still running? Once it is back, this is asked again by itself.", status: 0, gone: true };
 
 export async function get(path) {
   let response;

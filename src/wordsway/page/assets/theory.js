@@ -33,7 +33,7 @@ class Place {
   constructor(main, given) {
     this.main = main;
     this.state = { ...FIRST, ...given };
-    this.status = new Status();
+    this.status = new Status(() => { if (this.form) this.measure(false); else location.reload(); });
     main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "A random map is a layer with random weights: nothing is trained. S tells how far its whole output moves, relative to its size, when one word of a text changes in the worst way. Some maps lose a single word as texts grow, others keep it. Choose some, and the curves draw themselves; what was measured once is kept."), this.status.element);
   }
 
@@ -56,7 +56,8 @@ class Place {
     this.claims = h("div", { class: "scroll" });
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every point as a table"), h("div", { class: "scroll" }));
     this.take = new TakeAway(this.status, () => ({ theory: this.body() }));
-    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "What the theory says, and what was measured"), this.claims), this.table, this.take.element);
+    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points are the worst change that a search found, their bars its spread over draws; the shaded band ends where it is proved that no change goes further.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "What the theory says, and what was measured"),
+      h("p", { class: "soft" }, "The slope tells how S changes with the length on logarithmic axes: 0 stays, −0.5 falls as 1/√n; in brackets its 95 % interval. Where that is too wide to say, the verdict is not determined: take more lengths or trials."), this.claims), this.table, this.take.element);
     this.status.element.before(this.form);
     this.status.element.after(this.result);
     addEventListener("popstate", () => location.reload());
@@ -123,7 +124,7 @@ class Place {
     ]);
     this.result.hidden = false;
     if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "The first cell is being measured …")); return; }
-    this.plot.replaceChildren(chart({ title: `Word sensitivity S against the number of rows n (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "number of rows n", ylabel: "S", xticks: this.body().n }));
+    this.plot.replaceChildren(chart({ title: `How far one word can move the output (S), against the length of the text (d = ${this.state.d} numbers a word)`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text, n words", ylabel: "S", xticks: this.body().n }));
     this.list();
   }
 

@@ -7,7 +7,7 @@ import { Status } from "./status.js";
 export class WordPanel {
   constructor(place) {
     this.place = place;
-    this.status = new Status();
+    this.status = new Status(() => { if (this.index !== null) this.open(this.index, this.which); });
     this.title = h("h2", {});
     this.numbers = h("dl", {});
     this.curve = h("div", { class: "slot" });
@@ -17,6 +17,7 @@ export class WordPanel {
     this.body = h("div", { hidden: true }, this.title, this.numbers, this.status.element, h("div", { class: "charts" }, this.curve, this.profile), this.real);
     this.element = h("section", { class: "card chosen", "aria-label": "The chosen word", "aria-live": "off" }, this.empty, this.body);
     this.index = null;
+    this.known = {};
   }
 
   clear() {
@@ -31,8 +32,7 @@ export class WordPanel {
 
   refresh() {
     if (this.index === null || !this.text) return;
-    const numbers = this.text.numbers[this.index];
-    if (!numbers) return;
+    const numbers = { ...this.text.numbers[this.index], ...this.known };
     this.numbers.replaceChildren(...Object.entries(numbers).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   }
 
@@ -50,6 +50,7 @@ export class WordPanel {
     this.empty.hidden = true;
     this.body.hidden = false;
     this.title.replaceChildren("“", h("bdi", {}, word.text), `”, word ${word.index}`);
+    this.known = {};
     this.refresh();
     this.curve.replaceChildren(h("p", { class: "soft waiting" }, "S(ρ) is being followed …"));
     if (word.profile) this.drawProfile(word, this.text.result.layer);
@@ -67,7 +68,7 @@ export class WordPanel {
 
   hear(event) {
     if (event.kind === "progress") this.status.progress(event);
-    if (event.kind === "curve") { this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
+    if (event.kind === "curve") { this.known = event.numbers; this.refresh(); this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
     if (event.kind === "swaps") this.drawSwaps(event.swaps);
   }
 
@@ -77,7 +78,7 @@ export class WordPanel {
       title: "How far it can move the model, by reach", xlabel: "reach ρ: length of Δ, relative to the word's own", logx: true,
       xticks: word.curve.map((one) => one.reach).filter((_, at, all) => (all.length - 1 - at) % 2 === 0),
       ceiling: word.upper, series: [{ name: "found", kind: "worst", points }],
-    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}.`));
+    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}. Δ is what is added to the word's embedding, the numbers that the model knows it by; the height tells how far the model's answer moves, 1 being as far as it is long. No Δ passes a certified ceiling.`));
   }
 
   drawProfile(word, layer) {
@@ -86,7 +87,7 @@ export class WordPanel {
       title: "Change of every layer, beside noise as long", xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
       series: [{ name: "worst Δ found", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise), dots: true }],
-    }));
+    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length: a model that noticed nothing in particular would move as far."));
   }
 
   drawSwaps(swaps) {

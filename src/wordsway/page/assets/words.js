@@ -7,7 +7,7 @@ import { WordPanel } from "./word.js";
 
 const EXAMPLE = "I love her much";
 const TARGETS = {
-  layer: "a layer's hidden states", all: "all layers, on average", pooled: "the text's embedding",
+  layer: "hidden states of a layer", all: "all layers, on average", pooled: "the text's embedding",
   cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "the next token",
 };
 const TIERS = {
@@ -22,7 +22,7 @@ export async function open(main) {
 
 class Place {
   constructor(main, known, given) {
-    this.status = new Status();
+    this.status = new Status(() => this.measure(false));
     this.panel = new WordPanel(this);
     this.texts = [null, null];
     this.state = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0", ...given };
@@ -61,9 +61,9 @@ class Place {
     this.take = new TakeAway(this.status, () => ({ words: this.body() }));
     this.facts = h("details", { class: "all" }, h("summary", {}, "Where these numbers come from"), h("dl", {}));
     this.stage = h("div", { class: "stage" },
-      h("div", {}, h("section", { class: "card text", "aria-label": "The text, coloured" }, this.between, this.headline, this.plain, this.notes, this.colours, this.flows, this.scale, this.meaning), this.table, this.facts),
-      this.panel.element);
-    this.result = h("div", { class: "result", hidden: true }, this.stage, this.take.element);
+      h("section", { class: "card text", "aria-label": "The text, coloured" }, this.between, this.headline, this.plain, this.notes, this.colours, this.flows, this.scale, this.meaning),
+      this.panel.element, h("div", { class: "more" }, this.table, this.facts, this.take.element));
+    this.result = h("div", { class: "result", hidden: true }, this.stage);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
       h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. The first colours come at once, sharper numbers follow."),
       this.form, this.status.element, this.result);
@@ -87,7 +87,7 @@ class Place {
     const state = this.state;
     return {
       text: state.text, model: state.model, layer: state.layer, target: state.target, seed: Number(state.seed),
-      ...(state.tiers ? { tiers: state.tiers.split(",") } : {}), ...(state.other ? { other: state.other } : {}),
+      ...(state.tiers ? { tiers: state.tiers.split(",") } : {}), ...(state.other ? { other: state.other } : {}), ...(state.cut ? { cut: true } : {}),
     };
   }
 
@@ -109,10 +109,11 @@ class Place {
     if (!this.text.value.trim()) { this.text.focus(); this.status.failed(new Error("There is no text yet: write or paste one.")); return; }
     this.leaving?.abort();
     const mine = this.leaving = new AbortController();
-    const chosen = this.state.word;
+    const { word: chosen, cut } = this.state;
+    const same = this.state.text === this.text.value;
     this.state = {
       text: this.text.value, other: this.second.hidden ? "" : this.other.value.trim() && this.other.value, model: this.model.value, layer: this.layer.value.trim() || "last",
-      target: this.target.value, tiers: this.tiers.value, seed: this.seed.value || "0", colour: this.state.colour ?? "", word: push ? "" : chosen,
+      target: this.target.value, tiers: this.tiers.value, seed: this.seed.value || "0", colour: this.state.colour ?? "", word: push ? "" : chosen, cut: same ? cut : "",
     };
     this.save(push);
     this.edits = [[], []];
@@ -128,7 +129,11 @@ class Place {
       this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s of computing`);
       if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
     } catch (error) {
-      if (mine === this.leaving) this.status.failed(error);
+      if (mine !== this.leaving) return;
+      const long = error.reason?.remedy?.includes("--cut");
+      if (long) error.message = `This text is too long for the model: ${error.message.replace(/: [^:]*--cut.*$/, "")}.`;
+      this.status.failed(error);
+      if (long) this.status.offer("Measure its beginning", () => { this.state.cut = "1"; this.measure(); });
     }
   }
 
@@ -159,7 +164,7 @@ class Place {
     if (!this.texts[0]) return;
     const first = this.texts[0];
     const view = first.views[this.tier];
-    this.headline.replaceChildren(...view.headline.names.flatMap((name, at) => [at ? ", " : "", h("b", {}, "“", h("bdi", {}, name), "”")]), " ", view.headline.text);
+    this.headline.replaceChildren(this.texts[1] ? "First text: " : "", ...view.headline.names.flatMap((name, at) => [at ? ", " : "", h("b", {}, "“", h("bdi", {}, name), "”")]), " ", view.headline.text);
     this.plain.replaceChildren(...view.plain.map(([text, word]) => (word ? h("b", {}, "“", h("bdi", {}, text), "”") : text)));
     this.notes.replaceChildren(...first.notes.map((note) => h("p", { class: "note" }, note)));
     this.meaning.textContent = view.meaning;
@@ -176,9 +181,10 @@ class Place {
       }
       this.paint(text, which);
     });
+    this.mark();
     this.stage.classList.toggle("long", this.flows.offsetHeight > innerHeight);
     const [low, high] = this.ends;
-    this.scale.replaceChildren(`${view.title} `, h("b", {}, format(low)), h("i", { "aria-hidden": "true" }), h("b", {}, format(high)));
+    this.scale.replaceChildren(`${view.title} `, h("b", {}, format(low)), h("i", { "aria-hidden": "true" }), h("span", { class: "sr" }, " to "), h("b", {}, format(high)));
     this.result.hidden = false;
     this.list();
     this.facts.lastElementChild.replaceChildren(...Object.entries(first.facts).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))]));
@@ -187,7 +193,7 @@ class Place {
   // How far the model holds the two texts apart, beside random words in the same place.
   drawBetween({ cosine, percentile }) {
     const less = percentile === null ? "" : ` Of random words in the same place, ${percentile.toFixed(0)} % would move it less and ${(100 - percentile).toFixed(0)} % more.`;
-    this.between.replaceChildren("To the model the two texts are alike by ", h("b", {}, `${(100 * cosine).toFixed(1)} %`), ` (the cosine of their embeddings).${less}`);
+    this.between.replaceChildren("To the model the two texts are alike by ", h("b", {}, `${(100 * cosine).toFixed(1)} %`), ` (the cosine of their embeddings).${less} Words that differ are underlined.`);
     this.between.hidden = false;
   }
 
@@ -239,7 +245,7 @@ class Place {
       words.push(word);
       return word;
     });
-    return h("p", { class: "flow", dir: "auto", "data-text": text.result.text, "data-count": text.result.words.length }, run);
+    return h("p", { class: "flow", dir: "auto", role: "group", "aria-label": `${which ? "The second text" : "The text"}, word by word: arrow keys walk, Enter chooses`, "data-text": text.result.text, "data-count": text.result.words.length }, run);
   }
 
   walk(event, words, which) {
@@ -262,7 +268,6 @@ class Place {
       word.dataset.tip = view.tips[place];
       word.setAttribute("aria-label", `${text.result.words[place].text}, ${view.title} ${view.numbers[place]}, rank ${view.ranks[place]}`);
       word.classList.toggle("differs", this.edits[which]?.includes(place));
-      word.setAttribute("aria-pressed", String(this.panel.index === place && this.panel.which === which));
     }
   }
 
@@ -271,21 +276,28 @@ class Place {
     if (!text) return;
     if (which === 0) { this.state.word = String(place); this.save(); }
     this.panel.open(place, which);
-    this.texts.forEach((one, at) => { if (one) this.paint(one, at); });
+    this.mark();
+  }
+
+  // Which word is open: two words change, whatever the length of the text.
+  mark() {
+    for (const word of this.flows.querySelectorAll('.w[aria-pressed="true"]')) word.setAttribute("aria-pressed", "false");
+    this.flows.children[this.panel.which]?.querySelector(`.w[data-index="${this.panel.index}"]`)?.setAttribute("aria-pressed", "true");
   }
 
   list() {
     if (!this.table.open || !this.texts[0]) return;
     const text = this.texts[0];
     const view = text.views[this.tier];
-    const order = view.shades.map((_, at) => at).sort((a, b) => rankOf(view, a) - rankOf(view, b) || a - b);
+    const order = view.shades.map((_, at) => at).sort((a, b) => known(view, b) - known(view, a) || a - b);
     const tiers = Object.keys(text.views);
     this.table.lastElementChild.replaceChildren(h("table", {},
-      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), tiers.map((tier) => h("th", { class: "num" }, text.views[tier].title)), h("th", { class: "num" }, "pieces"))),
-      h("tbody", {}, order.map((at) => h("tr", {}, h("td", { class: "num" }, view.ranks[at]), h("td", {}, h("bdi", {}, text.result.words[at].text)),
+      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), h("th", { class: "num" }, "place"), tiers.map((tier) => h("th", { class: "num" }, text.views[tier].title)), h("th", { class: "num" }, "pieces"))),
+      h("tbody", {}, order.map((at) => h("tr", {}, h("td", { class: "num" }, view.ranks[at]), h("td", {}, h("bdi", {}, text.result.words[at].text)), h("td", { class: "num" }, String(text.result.words[at].index)),
         tiers.map((tier) => h("td", { class: "num" }, text.views[tier].numbers[at])), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
   }
 }
 
-const rankOf = (view, at) => (view.ranks[at] === "–" ? Infinity : Number.parseInt(view.ranks[at], 10));
+// Where a word stands on the scale; one without a number stands below all others.
+const known = (view, at) => (view.ranks[at] === "–" ? -1 : view.shades[at]);
 const format = (value) => value.toPrecision(4);

@@ -51,7 +51,13 @@ export function drawGrowth(svg, sizes, layers, n) {
       parts.push(element("circle", { class: className, cx: at(size), cy: y, r: 4 }));
     }
     const end = known[known.length - 1];
-    if (end) labelled.push({ name, className, x: at(end) + (narrow ? 4 : 12), y: up(points[end].S) });
+    if (end) {
+      const under = known.filter((size) => at(size) > at(end) - 9 * name.length - 30);
+      const highest = Math.max(...under.map((size) => points[size].S));
+      const near = under.map((size) => points[size].ceiling).filter((S) => up(highest) - up(S) < 24);
+      const y = up(narrow ? Math.max(highest, ...near) : points[end].S);
+      labelled.push({ name, className, x: at(end) + (narrow ? 4 : 12), y });
+    }
   }
   labelled.sort((a, b) => b.y - a.y);
   for (const { name, className, x, y } of labelled) {
