@@ -141,6 +141,19 @@ def test_the_citation_has_the_version_of_the_code():
     assert f"\nversion: {__version__}\n" in told
 
 
+def test_the_changelog_has_the_version_of_the_code_in_its_form():
+    """Keep a Changelog: the newest version on top with its date, and six kinds of changes."""
+    from wordsway.version import __version__
+
+    lines = Path(ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    versions = [line for line in lines if line.startswith("## ") and line != "## Unreleased"]
+    assert re.fullmatch(rf"## {re.escape(__version__)} – \d{{4}}-\d\d-\d\d", versions[0])
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert {line[4:] for line in lines if line.startswith("### ")} <= kinds
+    told = [line for line in lines if line and not line.startswith("#")]
+    assert len(told) == len(set(told)), "a line stands there twice"
+
+
 def test_the_workflow_tries_every_target_on_every_version_that_is_promised():
     promised = re.findall(r'Python :: (3\.\d+)"', Path(ROOT / "pyproject.toml").read_text())
     workflow = Path(ROOT / ".github" / "workflows" / "check.yml").read_text()
