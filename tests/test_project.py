@@ -38,7 +38,7 @@ def loaded():
 stages = []
 import wordsway
 stages.append(loaded())
-import wordsway.cli.app
+import wordsway.cli.app, wordsway.cli.commands
 stages.append(loaded())
 wordsway.cli.app.run(["data", "get", "imdb", "minilm"])
 stages.append(loaded())

@@ -1,7 +1,10 @@
-"""This process: its devices."""
+"""This process: its devices, and its end."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -30,3 +33,52 @@ def test_a_map_on_a_device_that_is_not_here_is_one_line(
 
 def test_the_processor_is_always_here() -> None:
     assert checked_device(torch.device("cpu")) == "cpu"
+
+
+LEAVING = """
+import atexit, sys, threading, time
+from wordsway.runtime import leave
+class Kept:
+    def __del__(self):
+        print("taken apart")
+kept = Kept()
+atexit.register(print, "at exit")
+def late():
+    time.sleep(0.1)
+    print("the thread is done")
+{before}
+print("printed", end=" ")
+leave(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("", "printed at exit"),
+        ("sys.setprofile(''.format)", "printed at exit taken apart"),
+        (
+            "threading.Thread(target=late).start()",
+            "printed the thread is done at exit taken apart",
+        ),
+    ],
+)
+def test_processes_end_with_everything_said_and_done(before: str, told: str) -> None:
+    """Modules are taken apart only where somebody watches or still works."""
+    command = [sys.executable, "-c", LEAVING.format(before=before)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, " ".join(done.stdout.split())) == (3, told), done.stderr
+
+
+def test_what_cannot_be_written_is_an_error_at_the_end() -> None:
+    """As Python itself does it: status 120."""
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", LEAVING.format(before="")]
+        done = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": ""},
+        )
+    assert done.returncode == 120 and "No space left" in done.stderr

@@ -103,7 +103,7 @@ def parse(words: list[str]) -> None:
     """Let the command line read a command, options and all, without running it."""
     import typer.main
 
-    from wordsway.cli.app import app
+    from wordsway.cli.commands import app
 
     command: Any = typer.main.get_command(app)
     if words[0].startswith("-"):  # of the program itself, and done as soon as it is read

@@ -49,7 +49,7 @@ def commands_page() -> str:
     """Every command with its options, as `--help` groups them."""
     import typer.main
 
-    from wordsway.cli.app import app
+    from wordsway.cli.commands import app
 
     return "\n".join(_commands(typer.main.get_command(app), "wordsway"))
 

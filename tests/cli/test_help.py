@@ -14,7 +14,8 @@ import typer.main
 
 import wordsway as ws
 from wordsway.cli import help as helping
-from wordsway.cli.app import app, run
+from wordsway.cli.app import COMPUTING, run
+from wordsway.cli.commands import app
 from wordsway.errors import renamed
 from wordsway.result import Result, SequenceResult
 
@@ -59,6 +60,10 @@ def test_help_has_types_that_a_person_knows(capsys):
             "INTEGER",
         ):
             assert word not in shown, f"{path}: {word}"
+
+
+def test_commands_that_compute_are_commands():
+    assert {command.name for command in app.registered_commands} > COMPUTING
 
 
 def test_every_command_stands_in_a_group_of_commands():

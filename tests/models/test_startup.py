@@ -91,9 +91,16 @@ def test_own_processes_leave_out_what_is_not_needed_and_compute_the_same(tmp_pat
 
 
 ASKED = """
-from wordsway import runtime
+from wordsway import light, runtime
 runtime.own_process()
-import os, sys, torch
+import os, sys, threading
+light.load_torch_aside()
+for thread in threading.enumerate():
+    if thread.name == "loading torch":
+        thread.join()
+mapped = lambda: "libtorch_cpu" in open("/proc/self/maps").read()
+print(light._library() is None or mapped(), "torch" in sys.modules)
+import torch
 print("torch._prims" in sys.modules, os.environ["GOMP_SPINCOUNT"])
 from torch._meta_registrations import meta_index_Tensor
 import torch._meta_registrations as meta
@@ -108,7 +115,8 @@ except AttributeError as error:
 @pytest.mark.slow
 def test_what_was_left_for_later_comes_when_it_is_asked_for() -> None:
     done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
+    loaded, *lines = done.stdout.splitlines()
+    assert loaded == "True False", "the library is there before torch is imported"
     assert lines[0] == "False 30000", "torch came without"
     assert lines[1] == "True True"
     assert "nothing_of_this_name" in lines[2]

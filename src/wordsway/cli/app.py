@@ -2,6 +2,8 @@
 
 Exit status 0: done; 1: it could not be done; 2: the request is wrong. Errors are one line on
 standard error, never a traceback unless --debug.
+
+Little is imported here, so that torch's library can be on its way while the commands are.
 """
 
 from __future__ import annotations
@@ -10,95 +12,43 @@ import gc
 import logging
 import sys
 import traceback
-from typing import Annotated
 
-import typer
-
-from wordsway.cli.attention import attention_command
-from wordsway.cli.attract import attract_command
-from wordsway.cli.audit import audit_command
-from wordsway.cli.compare import compare_command
-from wordsway.cli.data import data_app
-from wordsway.cli.help import Group, dress
-from wordsway.cli.learn import learn_command
-from wordsway.cli.measure import measure_command
-from wordsway.cli.options import MapCommand
-from wordsway.cli.pairs import pairs_command
-from wordsway.cli.playground import playground_command
-from wordsway.cli.reproduce import reproduce_command
-from wordsway.cli.serve import serve_command
-from wordsway.cli.swap import swap_command
-from wordsway.cli.sweep import sweep_command
-from wordsway.cli.tour import tour_command
-from wordsway.cli.words import words_command
 from wordsway.errors import InputError, WordswayError
 from wordsway.escape import one_line
-from wordsway.runtime import own_process
-from wordsway.version import __version__
+from wordsway.light import load_torch_aside
+from wordsway.runtime import leave, own_process
 
-app = typer.Typer(
-    name="wordsway",
-    cls=Group,
-    help="How far can one word sway a layer? Word sensitivity as an interval: attained, certified.",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+#: Commands that compute in this process.
+COMPUTING = frozenset(
+    (
+        "measure",
+        "learn",
+        "tour",
+        "words",
+        "swap",
+        "attention",
+        "attract",
+        "compare",
+        "pairs",
+        "audit",
+    )
 )
-app.command("measure", cls=MapCommand)(measure_command)
-app.command("learn", cls=MapCommand)(learn_command)
-app.command("reproduce")(reproduce_command)
-app.command("sweep")(sweep_command)
-app.command("tour")(tour_command)
-app.command("playground")(playground_command)
-app.command("words")(words_command)
-app.command("swap")(swap_command)
-app.command("attention")(attention_command)
-app.command("attract")(attract_command)
-app.command("compare")(compare_command)
-app.command("pairs")(pairs_command)
-app.command("audit")(audit_command)
-app.command("serve")(serve_command)
-app.add_typer(data_app, name="data")
-dress(app)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"wordsway {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def common(
-    debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug",
-            help="Show a traceback when something fails.",
-        ),
-    ] = False,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_version,
-            is_eager=True,
-            help="Print the version and exit.",
-        ),
-    ] = False,
-) -> None:
-    """How far can one word sway a layer?"""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    given = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     own_process()
-    gc.set_threshold(100_000, 20, 20)  # importing makes many objects and no garbage
-    status = run(arguments)
+    if COMPUTING.intersection(given[:1]) and not {"-h", "--help"}.intersection(given):
+        load_torch_aside()
+    gc.set_threshold(400_000, 20, 20)  # importing makes many objects and no garbage
+    status = run(given)
     gc.freeze()  # collecting what transformers leaves behind would take a second at exit
+    if arguments is None:
+        leave(status)
     sys.exit(status)
 
 
@@ -120,6 +70,10 @@ def _show_warnings() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line; return the exit status."""
+    import typer
+
+    from wordsway.cli.commands import app
+
     debug = "--debug" in arguments
     _show_warnings()
     # --debug is understood anywhere on the line.

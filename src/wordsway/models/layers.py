@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -148,7 +149,7 @@ class Layers:
             )
 
         handles = [
-            module.register_forward_pre_hook(enter, with_kwargs=True)
+            module.register_forward_pre_hook(_in_this_thread(enter), with_kwargs=True)
             for module in {entry.module for entry in self.input_calls}
         ]
         try:
@@ -170,7 +171,7 @@ class Layers:
             if len(reached) == entry.call:
                 raise _Reached
 
-        handle = entry.module.register_forward_pre_hook(stop, with_kwargs=True)
+        handle = entry.module.register_forward_pre_hook(_in_this_thread(stop), with_kwargs=True)
         try:
             self.model(**inputs, use_cache=False)
         except _Reached:
@@ -212,7 +213,8 @@ class Layers:
             taken[EntryPoint(module, counts[module])] = _states(positional, named)
 
         modules = {call.module for call in calls}
-        handles = [one.register_forward_pre_hook(take, with_kwargs=True) for one in modules]
+        hook = _in_this_thread(take)
+        handles = [one.register_forward_pre_hook(hook, with_kwargs=True) for one in modules]
         try:
             self.every(embeds, at)
         finally:
@@ -246,8 +248,8 @@ class Layers:
             handle
             for module in modules
             for handle in (
-                module.register_forward_pre_hook(begin, with_kwargs=True),
-                module.register_forward_hook(end),
+                module.register_forward_pre_hook(_in_this_thread(begin), with_kwargs=True),
+                module.register_forward_hook(_in_this_thread(end)),
             )
         ]
         try:
@@ -270,6 +272,16 @@ class Layers:
 
 def _entry(call: Call) -> EntryPoint:
     return EntryPoint(call.module, call.number)
+
+
+def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The hook, deaf to calls of other threads: they may run the same model meanwhile."""
+    here = threading.get_ident()
+
+    def own(*arguments: Any) -> Any:
+        return hook(*arguments) if threading.get_ident() == here else None
+
+    return own
 
 
 def _states(positional: tuple[Any, ...], named: dict[str, Any]) -> Any:

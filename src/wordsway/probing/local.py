@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from wordsway.models.probe import Prepared
 from wordsway.probing.blocks import Blocks
@@ -220,7 +222,7 @@ class _Products:
     def __init__(self, target: Target, blocks: Blocks, which: torch.Tensor) -> None:
         zero = torch.zeros(len(which), blocks.size).to(blocks.mask)
         self.point = zero.requires_grad_(True)
-        with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # fused attention has no second one
+        with torch.enable_grad(), _PlainAttention():
             self.features = target.features(blocks.moved(which, self.point))
             self.u = torch.zeros_like(self.features).requires_grad_(True)
             (self.pulled,) = torch.autograd.grad(
@@ -234,3 +236,22 @@ class _Products:
             product = (self.features * u).sum()
         (w,) = torch.autograd.grad(product, self.point, retain_graph=True)
         return w
+
+
+class _PlainAttention(TorchFunctionMode):
+    """Attention by its formula: the fused one has no second derivative. Only in this thread, where
+    torch's own switch (`torch.nn.attention.sdpa_kernel`) is for all of them.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: Any = (), options: Any = None
+    ) -> Any:
+        options = options or {}
+        if function is not scaled_dot_product_attention:
+            return function(*arguments, **options)
+        given = dict(zip(("query", "key", "value", "attn_mask"), arguments, strict=False)) | options
+        mask = given.get("attn_mask")
+        if mask is not None and mask.dtype == torch.bool:
+            open_places = torch.zeros((), dtype=given["query"].dtype, device=mask.device)
+            given["attn_mask"] = torch.where(mask, open_places, -torch.inf)
+        return torch.ops.aten._scaled_dot_product_attention_math(**given)[0]

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import torch
 
 from wordsway.errors import WordswayError
 from wordsway.models.probe import Prepared, Probe
+from wordsway.probing.aside import Aside
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.ceiling import ceilings
 from wordsway.probing.curve import CurvePoint, curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
-from wordsway.probing.memory import affordable, at_once, room_for, weight_of
+from wordsway.probing.memory import affordable, at_once, room_for, row_bytes, weight_of
 from wordsway.probing.profiles import noise_blocks, noise_profiles, profiles
-from wordsway.probing.real_words import real_words
+from wordsway.probing.real_words import RealWords, real_words
 from wordsway.probing.residual_ceiling import residual_ceilings
 from wordsway.probing.results import WordSway
 from wordsway.probing.target import Target
@@ -36,7 +39,9 @@ TWICE = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure of every word; ``tiers`` None: as the length of the text allows."""
+    """What to measure of every word; ``tiers`` None: as the length of the text allows. ``aside``:
+    a core is free for real words while small moves are measured.
+    """
 
     tiers: tuple[str, ...] | None
     passes: int
@@ -45,6 +50,7 @@ class Plan:
     effort: float
     seed: int
     memory: int
+    aside: bool = False
 
 
 def default_tiers(probe: Probe, target: Target, words: int, tokens: int) -> tuple[str, ...]:
@@ -68,6 +74,43 @@ def measure(
 ) -> list[WordSway]:
     """The words with every tier of the plan."""
     tiers = plan.tiers or default_tiers(probe, target, len(chosen), prepared.n)
+    everywhere = "real-words" in tiers
+    apart = everywhere and plan.aside and _both_fit(probe, target, chosen, prepared.n, plan)
+
+    def real(words: Sequence[Word], progress: Progress) -> list[RealWords | None]:
+        size = at_once(probe, prepared.n, target.layer, plan.memory)
+        how: dict[str, Any] = {"draws": plan.draws, "seed": plan.seed, "size": size}
+        return real_words(probe, prepared, target, words, **how, progress=progress)
+
+    with Aside(partial(real, chosen), apart, progress) as later:
+        found = _small_moves(probe, prepared, target, chosen, tiers, plan, progress)
+        some = later.result() if everywhere else []
+    places = list(range(len(found) if everywhere else 0))
+    if plan.tiers is None and not everywhere:
+        places = sorted(range(len(found)), key=lambda place: -(found[place].mean_local or 0.0))
+        places = places[: places_in_time(probe, target, prepared.n, plan.draws)]
+        some = real([chosen[place] for place in places], progress)
+    for place, one in zip(places, some, strict=True):
+        found[place] = replace(found[place], real=one)
+    return _finite(found)
+
+
+def _both_fit(probe: Probe, target: Target, chosen: list[Word], tokens: int, plan: Plan) -> bool:
+    """Whether small moves and real words of all words fit into memory, side by side."""
+    text = row_bytes(probe, tokens, target.layer)
+    return len(chosen) * (TWICE + plan.draws) * text <= plan.memory
+
+
+def _small_moves(
+    probe: Probe,
+    prepared: Prepared,
+    target: Target,
+    chosen: list[Word],
+    tiers: Sequence[str],
+    plan: Plan,
+    progress: Progress,
+) -> list[WordSway]:
+    """The words with their ceilings, and with all tiers but real words."""
     size = affordable(probe, prepared.n, target.layer, plan.memory)
     blocks = Blocks(prepared, chosen, 1.0)
     reach = plan.reach or 1.0
@@ -104,24 +147,7 @@ def measure(
             for word, one in zip(found, small, strict=True)
         ]
         found = _lower_ends(probe, target, blocks, found, small, tiers, plan, size, progress)
-    if "real-words" in tiers or plan.tiers is None:
-        places = list(range(len(found)))
-        if "real-words" not in tiers:
-            places.sort(key=lambda place: -(found[place].mean_local or 0.0))
-            places = places[: places_in_time(probe, target, prepared.n, plan.draws)]
-        some = real_words(
-            probe,
-            prepared,
-            target,
-            [chosen[place] for place in places],
-            draws=plan.draws,
-            seed=plan.seed,
-            size=at_once(probe, prepared.n, target.layer, plan.memory),
-            progress=progress,
-        )
-        for place, real in zip(places, some, strict=True):
-            found[place] = replace(found[place], real=real)
-    return _finite(found)
+    return found
 
 
 def _lower_ends(

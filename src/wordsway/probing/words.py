@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -27,7 +28,7 @@ from wordsway.probing.vector_targets import LogitsTarget
 from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.result import versions
-from wordsway.runtime import peak_bytes, single_thread
+from wordsway.runtime import is_own_process, peak_bytes, single_thread
 
 #: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
 SMALL = 8
@@ -96,7 +97,8 @@ def words(
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
     asked = [word] if isinstance(word, (int, str)) else word
     chosen = chosen_words(prepared, asked)
-    with single_thread(prepared.n <= SMALL):
+    with single_thread(prepared.n <= SMALL) as free:
+        plan = replace(plan, aside=free > 0 and is_own_process())
         measured = measure(probe, prepared, judged, chosen, plan, progress)
         if twin:
             measured = with_twin(measured, probe, prepared, judged, plan, progress)
