@@ -20,6 +20,7 @@ from wordsway.errors import InputError
 from wordsway.escape import readable
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.render.files import WRITERS, save
+from wordsway.render.html import elements
 from wordsway.render.html.swaps import swaps_page
 from wordsway.render.html.words import words_fragment, words_page
 from wordsway.render.html.words_chart import curve_chart, profile_chart
@@ -31,7 +32,9 @@ from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
 from wordsway.render.wording.swaps import in_place
 from wordsway.render.wording.words import (
     TITLES,
+    has_scale,
     headline,
+    legend,
     pieces,
     ranked,
     ranks,
@@ -131,6 +134,28 @@ def test_what_a_number_means_is_said_in_every_view():
     close = replace(best, index=99, mean_local=0.999 * best.mean_local)
     pair = replace(words, words=(*words.words, close))
     assert "cannot be told apart" in headline(pair).text and len(headline(pair).names) == 2
+
+
+def test_a_scale_is_shown_where_colours_say_something():
+    """Not for one word, nor where none stands out; its values differ as they are spelled."""
+    words = words_of(SHORT)
+    alone = replace(words, words=words.words[:1])
+    real = [replace(word.real, mean=0.9 + 0.001 * at) for at, word in enumerate(words.words)]
+    pairs = list(zip(words.words, real, strict=True))
+    apart, same = (
+        replace(
+            words,
+            words=tuple(replace(word, real=replace(one, error=error)) for word, one in pairs),
+        )
+        for error in (1e-5, 1.0)
+    )
+    assert [has_scale(one) for one in (alone, same, apart)] == [False, False, True]
+    assert len(set(legend(apart, 6))) == 6 and legend(words, 2)[1] == f"{scale(words)[1]:.2g}"
+    ramp = elements.ramp()
+    for one, wanted in ((alone, False), (same, False), (apart, True)):
+        shown = printed(words_panel(one), 80)
+        assert (re.search("^real words ", shown, re.MULTILINE) is not None) == wanted
+        assert (ramp in words_fragment(one), ramp in words_page(one)) == (wanted, wanted)
 
 
 def test_the_scale_spans_the_values():

@@ -184,6 +184,7 @@ class Place {
     this.mark();
     this.stage.classList.toggle("long", this.flows.offsetHeight > innerHeight);
     const [low, high] = this.ends;
+    this.scale.hidden = low >= high;
     this.scale.replaceChildren(`${view.title} `, h("b", {}, format(low)), h("i", { "aria-hidden": "true" }), h("span", { class: "sr" }, " to "), h("b", {}, format(high)));
     this.result.hidden = false;
     this.list();

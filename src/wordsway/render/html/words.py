@@ -20,6 +20,7 @@ from wordsway.render.wording.words import (
     TITLES,
     bar_end,
     facts,
+    has_scale,
     headline,
     interval,
     meaning,
@@ -55,7 +56,7 @@ def words_fragment(words: Words) -> str:
 
     heat = _heat(words)
     parts = [elements.paragraph(_lead(words)), elements.flow(_run(words, coloured))]
-    if words.words:
+    if has_scale(words):
         look = (
             "display:inline-block;width:9em;height:.75em;border-radius:.25em;"
             f"vertical-align:-.05em;margin:0 .4em;{elements.ramp()}"
@@ -63,6 +64,7 @@ def words_fragment(words: Words) -> str:
         low, high = (number(end) for end in scale(words))
         legend = f'{TITLES[words.tier]}: {low}<span style="{look}"></span>{high}'
         parts.append(f'<div style="{elements.SOFT}">{legend}</div>')
+    if words.words:
         parts.append(_fragment_table(words))
         parts.append(elements.soft(meaning(words)))
     parts += [elements.paragraph(f"<b>{html_line(note)}</b>") for note in notes(words)]
@@ -180,10 +182,11 @@ def _text(words: Words) -> str:
         return f'<a class="w" href="#w{place}" {look}>{text}</a>'
 
     legend = ""
-    if words.words:
+    if has_scale(words):
         low, high = (number(end) for end in scale(words))
         ramp = f'<span>{low}</span><i style="{elements.ramp()}"></i><span>{high}</span>'
         legend = f'<p class="scale">{TITLES[words.tier]}: {ramp}</p>'
+    if words.words:
         legend += f'<p class="scale">{html_line(meaning(words))}</p>'
     label = f"the text, each word in the colour of its {TITLES[words.tier]} number"
     run = f'<p class="flow" dir="auto">{_run(words, linked)}</p>'

@@ -15,7 +15,9 @@ from wordsway.render.terminal.tables import Column, Fitted, bar, table, text_cel
 from wordsway.render.wording.provenance import model_name
 from wordsway.render.wording.words import (
     TITLES,
+    has_scale,
     headline,
+    legend,
     meaning,
     notes,
     pieces,
@@ -65,7 +67,8 @@ def level(shade: float) -> int:
 def _words(words: Words, width: int, colours: bool) -> RenderableType:
     parts: list[RenderableType] = [_head(words), Text(), _text(words, colours), Text()]
     if words.words:
-        parts += [_scale(words, colours), Text(), *_table(words, width), Text()]
+        parts += [_scale(words, colours), Text()] if has_scale(words) else []
+        parts += [*_table(words, width), Text()]
         parts.append(Text(one_line(meaning(words)), style="dim"))
     parts += [Text(one_line(note), style="bold") for note in notes(words)]
     for swaps in words.swaps:
@@ -104,11 +107,8 @@ def _text(words: Words, colours: bool) -> Text:
 
 def _scale(words: Words, colours: bool) -> Text:
     """The legend: the value in the middle of every step."""
-    low, high = scale(words)
-    last = len(HEAT) - 1
     shown = Text(f"{TITLES[words.tier]}  ", style="dim", overflow="fold")
-    for step in range(last + 1):
-        value = f"{low + (high - low) * step / last:.2g}"
+    for step, value in enumerate(legend(words, len(HEAT))):
         shown.append(
             f" {value} " if colours else f"{MARKS[step]} {value}".strip(),
             style=f"not dim {HEAT[step]}" if colours else "",

@@ -102,10 +102,26 @@ def bar_end(words: Words) -> float:
     return largest(value + 2 * error for value, error in pairs)
 
 
+def has_scale(words: Words) -> bool:
+    """Whether colours say something: two words at least that can be told apart."""
+    low, high = scale(words)
+    return low < high and stands_out(words)
+
+
+def legend(words: Words, count: int) -> list[str]:
+    """So many values from one end of the scale to the other, with as many digits as tell them
+    apart.
+    """
+    low, high = scale(words)
+    values = [low + (high - low) * step / (count - 1) for step in range(count)]
+    spelled = ([f"{value:.{digits}g}" for value in values] for digits in range(2, 8))
+    return next((some for some in spelled if len(set(some)) == count), [number(v) for v in values])
+
+
 def shades(words: Words) -> list[float]:
     """For each word where it lies on the scale, 0 to 1; all in its middle where none stands out."""
     low, high = scale(words)
-    if high <= low or not stands_out(words):
+    if not has_scale(words):
         return [0.5 if score(words, word) else 0.0 for word in words.words]
     pairs = [score(words, word) for word in words.words]
     return [0.0 if pair is None else (pair[0] - low) / (high - low) for pair in pairs]
