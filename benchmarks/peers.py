@@ -24,7 +24,7 @@ from wordsway.probing.results import WordSway
 from wordsway.probing.words import words
 
 #: Tokens of a review, words that are compared in each text, real words per place of the truth.
-REVIEW, WORDS, DRAWS = 32, 8, 256
+REVIEW, WORDS, DRAWS = 20, 8, 256
 KINDS = ("reviews", "sentences")
 Method = Callable[[int], list[float]]
 

@@ -35,6 +35,8 @@ TWENTY = (
 )
 #: Runs of a whole command; tokens of a review and of a sentence; texts by default.
 RUNS, REVIEW, SENTENCE, TEXTS = 3, 40, 16, 20
+#: Words of each text, evenly spread, whose slower tiers are measured twice.
+SPREAD = 16
 SWAPPED = (
     (TWENTY, "bad"),
     (
@@ -72,6 +74,12 @@ def sentences_of(count: int) -> list[str]:
     """Sentences of the package, spread over everyday life, medicine and law."""
     every = [text for _, text in packaged()]
     return [every[at * len(every) // count] for at in range(count)]
+
+
+def spread(count: int) -> list[int]:
+    """`SPREAD` of so many words, or all, evenly."""
+    few = min(count, SPREAD)
+    return [at * count // few for at in range(few)]
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
@@ -125,7 +133,9 @@ def _long() -> dict[str, Any]:
 
 
 def _determined(count: int) -> dict[str, Any]:
-    """Rank correlation over words between two seeds, and seconds, for each tier."""
+    """Rank correlation over words between two seeds, and seconds, for each tier: of mean local over
+    all words, of the others over `SPREAD` of them. Each text is told on standard error.
+    """
     probe = Probe("minilm")
     found: dict[str, Any] = {}
     both = {"reviews": texts_of(probe, count, REVIEW), "sentences": sentences_of(count)}
@@ -133,8 +143,12 @@ def _determined(count: int) -> dict[str, Any]:
         for tier, value in TIERS.items():
             rows, seconds = [], []
             for text in texts:
+                asked = None if tier == "mean-local" else spread(len(probe.read(text).words))
                 started = time.perf_counter()
-                pair = [words(text, probe, tiers=(tier,), seed=seed).words for seed in (0, 1)]
+                pair = [
+                    words(text, probe, tiers=(tier,), word=asked, seed=seed).words
+                    for seed in (0, 1)
+                ]
                 seconds.append((time.perf_counter() - started) / 2)
                 kept = [
                     (value(a), value(b))
@@ -143,6 +157,7 @@ def _determined(count: int) -> dict[str, Any]:
                 ]
                 first, second = zip(*kept, strict=True)
                 rows.append(rank_correlation(first, second))
+                print(name, tier, len(kept), rows[-1], file=sys.stderr, flush=True)
             found[f"{name} {tier}"] = {
                 "mean": statistics.mean(rows),
                 "least": min(rows),
