@@ -148,8 +148,10 @@ def test_the_changelog_has_the_version_of_the_code_in_its_form():
     lines = Path(ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
     versions = [line for line in lines if line.startswith("## ") and line != "## Unreleased"]
     assert re.fullmatch(rf"## {re.escape(__version__)} – \d{{4}}-\d\d-\d\d", versions[0])
-    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-    assert {line[4:] for line in lines if line.startswith("### ")} <= kinds
+    order = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+    for section in "\n".join(lines).split("\n## ")[1:]:
+        kinds = re.findall(r"^### (.*)$", section, flags=re.MULTILINE)
+        assert kinds == [kind for kind in order if kind in kinds], section.splitlines()[0]
     told = [line for line in lines if line and not line.startswith("#")]
     assert len(told) == len(set(told)), "a line stands there twice"
 
