@@ -26,7 +26,6 @@ def heads_bytes_per_point(n: int, d: int, heads: int, itemsize: int) -> int:
     return (n * (20 * heads + 3 * heads * heads) + (12 + 2 * heads) * d) * itemsize
 
 
-@final
 class HeadsView(RowView):
     """The view of attention with projections. Points of a batch are evaluated row by row of i.
     ``text`` is the layer's without what positions add to it.
@@ -72,16 +71,23 @@ class HeadsView(RowView):
         pd = torch.bmm(D.mT, p)  # Σ_h p_h D_hk (B, k, m)
         others = t * ty + p * (2 * td + pd)
         own = layer.setting.weights.out(moved.own_heads, bias=False)
-        value = (others.sum((1, 2)) + (own * own).sum(1)) / layer.norm**2
+        more = row.more(moved, z)
+        value = others.sum((1, 2)) + (own * own).sum(1)
+        value = (value if more is None else value + more.value) / layer.norm**2
         if not gradient:
             return value, value
 
         p_each = p.permute(2, 0, 1).contiguous()  # (m, B, k)
         by_t = 2 * (ty + across.mul_(p_each).sum(3).permute(2, 0, 1))
-        slope = by_t * moved.shares.dt + 2 * (td + pd) * moved.shares.dp
+        by_p = 2 * (td + pd)
+        if more is not None:
+            by_t, by_p = by_t + 2 * more.by_t, by_p + 2 * more.by_p
+        slope = by_t * moved.shares.dt + by_p * moved.shares.dp
         # In δ_k: 2 Σ_h G_kh (Σ_j p_k t_h y_h) + 2 Σ_h (Σ_j p_h p_k) G_kh δ_h.
         pt = torch.mul(t_each, p_each, out=across).view(H, m, B * H)
         drawn = torch.bmm(pt.mT, row.y).view(H, B, H, -1).permute(1, 2, 0, 3)  # (B, k, h, m′)
+        if more is not None:
+            drawn, slope = drawn + more.drawn, slope + 2 * more.by_a
         along = layer.gram_rows(drawn)
         along = along + torch.einsum("bkh,bkhx->bkx", torch.bmm(p, p.mT), z)
         own_heads = layer.setting.weights.out_back(2 * own)

@@ -8,12 +8,12 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.heads_rows import HeadsMoving
-from wordsway.maps.attention.heads_view import attracting_heads, heads_bytes_per_point
+from wordsway.maps.attention.heads_view import HeadsView
 from wordsway.maps.attention.sparse_certificate import certify_sparse
 from wordsway.maps.attention.sparsemax import SparseGroup, SparseLayer
-from wordsway.maps.attention.view import is_small, plan_for
+from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
-from wordsway.maps.rows import Moving, TracedView
+from wordsway.maps.rows import Moving, RowReadout
 from wordsway.progress import Progress, silent
 
 
@@ -23,15 +23,13 @@ def sparse_keys_bytes(n: int, heads: int, keys: int, itemsize: int) -> int:
 
 
 @final
-class SparseView(TracedView):
-    """The view of sparsemax attention; ``text`` is the layer's without added positions."""
+class SparseView(HeadsView):
+    """The view of sparsemax attention: that of heads, with `SparseRow.more` of the other keys."""
+
+    layer: SparseLayer
 
     def __init__(self, layer: SparseLayer, text: torch.Tensor) -> None:
-        self.X = text
-        self.layer = layer
-        self.rows_before, self.norm = layer.phi, layer.norm
-        self.small = is_small(*layer.X.shape)
-        self.plan = plan_for(*layer.X.shape)
+        super().__init__(layer, None, text)
 
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases, SparseGroup)
@@ -43,16 +41,12 @@ class SparseView(TracedView):
         one_matrix = setting.weights.K is None and setting.rotation is None
         return certify_sparse(self.layer, rows, radius, progress) if one_matrix else None
 
-    def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        if count < 1 or len(self.X) < 2:
-            return super().suggest(rows, count, radius, noise)
-        return attracting_heads(self.layer, rows, count, radius, noise)
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        return RowReadout(self, thetas)
 
     @property
     def bytes_per_point(self) -> int:
-        n, d = self.X.shape
-        H, K = self.layer.setting.weights.heads, self.layer.top.shape[2]
-        keys = sparse_keys_bytes(n, H, K, self.X.itemsize)
-        return heads_bytes_per_point(n, d, H, self.X.itemsize) + keys
+        keys = self.layer.top.shape[2]
+        heads = self.layer.setting.weights.heads
+        more = sparse_keys_bytes(len(self.X), heads, keys, self.X.itemsize)
+        return super().bytes_per_point + more

@@ -21,7 +21,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.heads import FromRow, HeadsLayer, Others, Setting
+from wordsway.maps.attention.heads import FromRow, HeadsLayer, More, Moved, Others, Setting
 from wordsway.maps.attention.heads_rows import Group
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 
@@ -133,6 +133,31 @@ class SparseRow(FromRow):
         q = torch.where(self.seen, torch.relu(self.z - tau[..., None]), 0.0)
         others = Others(q - self.p0, -dtau[..., None] * (q > 0))
         return Shares(p - self.own_p0, p, dp, dp, None), others
+
+    def more(self, moved: Moved, z: torch.Tensor) -> More:
+        """‖w_j‖² has cᵀG_Kc + 2tᵀ(v_iᵀGv)c + 2Σ_k p_k (vᵀGδ_k)c in addition, with the Gram matrix
+        G_K of the K keys of each row, heads side by side.
+        """
+        assert moved.others is not None
+        layer, v = self.layer, self.layer.v.transpose(0, 1)  # (h, n, m′)
+        change, slope = moved.others
+        t, p = moved.shares.t, moved.shares.p
+        B, H, m, K = change.shape
+        c = change.permute(2, 0, 1, 3).reshape(m, B, H * K)
+        with_c = torch.bmm(c, layer.gram_top[self.rows])  # (m, B, HK)
+        with_y = torch.bmm(c, self.y_top.mT).permute(1, 2, 0)  # (B, H, m)
+        keys = torch.einsum("hlx,bhkx->bkhl", v, z).reshape(B, H, -1)
+        each = (torch.arange(H, device=v.device)[:, None, None] * len(layer.X) + self.top).flatten()
+        here = keys[:, :, each].view(B, H, H, m, K)
+        with_delta = (here * change[:, None]).sum((2, 4))  # (B, k, m)
+        value = (with_c * c).sum((0, 2)) + 2 * (t * with_y + p * with_delta).sum((1, 2))
+
+        by_c = with_c + torch.bmm(t.permute(2, 0, 1), self.y_top)
+        by_c = by_c.view(m, B, H, K).permute(1, 2, 0, 3) + (p[:, :, None, :, None] * here).sum(1)
+        weighted = (p[:, :, None, :, None] * change[:, None]).reshape(B * H, -1)  # (B·k, h·m·K)
+        spread = weighted.new_zeros(B * H, H * len(layer.X)).index_add_(1, each, weighted)
+        drawn = torch.einsum("bhl,hlx->bhx", spread.view(B * H, H, -1), v).view(B, H, H, -1)
+        return More(value, with_y, with_delta, (by_c * slope).sum(-1), drawn)
 
 
 @final
