@@ -150,9 +150,9 @@ def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail()
         ("relu-raf", 10, 192, 2.0),
         ("relu-raf", 250, 192, 2.0),
         ("relu-raf", 250, 768, 2.0),
-        ("sigmoid", 16, 256, 1.6),
-        ("sigmoid", 64, 256, 1.7),
-        ("sigmoid", 250, 256, 2.5),
+        ("sigmoid", 16, 256, 1.4),
+        ("sigmoid", 64, 256, 1.6),
+        ("sigmoid", 250, 256, 2.1),
     ],
 )
 def test_certificates_are_tight_at_the_papers_sizes(name, n, d, limit):

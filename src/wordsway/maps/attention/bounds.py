@@ -37,7 +37,8 @@ class RowBounds(ABC):
 
     #: How strongly rows that are hard to win over are discounted; every choice gives a valid bound.
     tilts: tuple[float, ...] = (0.0,)
-    #: Ways to share the own row's bound with `own_keys`; every choice gives a valid bound.
+    #: Ways to share the own row's bound with `own_keys`, 0 for one that shares nothing; every
+    #: choice gives a valid bound.
     splits: tuple[float, ...] = (1.0,)
 
     @abstractmethod
@@ -53,10 +54,10 @@ class RowBounds(ABC):
         """How far row i, whose query moved too, can move, `own_keys` apart."""
 
     def own_keys(
-        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
     ) -> Problem | None:
-        """What row i's shares of other keys add, as rows of the dual; None where `own_row` says it
-        all.
+        """What row i's shares of other keys add, as rows of the dual, where Δ counts ``times`` in
+        row i; None where `own_row` says it all.
         """
         return None
 

@@ -188,10 +188,14 @@ def problem_of(
         own_cap=own.cap,
         own_times=(2.0 if around.residual else 1.0) if own.far is not None else 0.0,
     )
-    own_keys = bounds.own_keys(layer, i, radius, e, split) if only is None else None
+    times = 2.0 if around.residual else 1.0
+    own_keys = bounds.own_keys(layer, i, radius, e, split, times) if only is None else None
     problem = around.normed(problem, y, rows, i)
     if own_keys is None:
         return problem
+    if problem.ceiling < problem.own_ceiling:
+        # No single key of row i need respect the other rows' ceiling: row i counts all it may.
+        return replace(problem, own_hull=math.inf, own_cap=math.inf)
     # Their sum is part of row i, and counts as row i does.
     return problem.with_rows(own_keys.times(problem.own_scale))
 

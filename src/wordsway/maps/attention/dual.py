@@ -44,7 +44,9 @@ def minimise_duals(
     that is: they are compared where their multipliers are tuned.
     """
     found = []
-    for problem in problems:
+    for number, problem in enumerate(problems):
+        if number and (problem.joined is None) != (problems[number - 1].joined is None):
+            warm = None  # prices of another kind are no start
         few, warm = _tuned(problem, r, warm)
         # Their values tell problems apart, and nothing else.
         value = largest(few, r, _cast(warm, few.p)) if len(problems) > 1 else 0.0
@@ -262,7 +264,10 @@ def _price(
     under, over = (near - q.a[:, :1]).clamp_min(0), (q.a[:, -1:] - far).clamp_min(0)
     low = q.low.value + q.low.kappa_term / kap - lam * under**2
     high = q.high.value + q.high.kappa_term / kap - lam * over**2
-    price = room * (log_lambda.exp() * q.norm_a**2 + log_kappa.exp() * q.norm_y**2)
+    if q.joined is not None:
+        price = room * (q.joined(log_lambda, log_kappa) + log_kappa.exp() * q.norm_rest**2)
+    else:
+        price = room * (log_lambda.exp() * q.norm_a**2 + log_kappa.exp() * q.norm_y**2)
     if log_nu is not None:
         # (νt⁴)″ = 12νt², with t at most a step beyond the grid point's own distance.
         nu = log_nu.exp()[:, None, None]

@@ -13,8 +13,47 @@ import torch
 from wordsway.maps.attention.curves import Tail
 from wordsway.maps.certificate import norm_above, norm_near
 
+#: Where `Joined` is known, as shares of ‖A‖²/‖B‖².
+JOINED_AT = (0.06, 0.15, 0.35, 0.8, 2.0)
+SAFE = 1 + 1e-9  # rounding of an interpolation, generously
+
 #: finish(others, own, lo, hi) of each cell of β, growing in others and own.
 Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """g(ρ) = λ_max(AᵀA + ρBᵀB) at most: it is convex in ρ, so that chords lie above it, and its
+    slope is ‖B‖² at most.
+    """
+
+    at: tuple[float, ...]
+    value: tuple[float, ...]
+    slope: float
+
+    @classmethod
+    def of(cls, A: torch.Tensor, B: torch.Tensor) -> Joined | None:
+        """Known at a few ρ around ‖A‖²/‖B‖²; None where that is no number.
+
+        >>> A = torch.eye(2, dtype=torch.float64)
+        >>> float(Joined.of(A, A)(torch.tensor(0.0), torch.tensor(0.0)).round(decimals=6))
+        2.0
+        """
+        size, slope = norm_above(A) ** 2, norm_above(B) ** 2
+        if not (1e-30 < size < 1e30 and 1e-30 < slope < 1e30):
+            return None
+        at = [share * size / slope for share in JOINED_AT]
+        value = [norm_above(torch.cat([A, math.sqrt(rho) * B])) ** 2 for rho in at]
+        return cls((0.0, *at), (size, *value), slope)
+
+    def __call__(self, log_lambda: torch.Tensor, log_kappa: torch.Tensor) -> torch.Tensor:
+        """λ_max(λAᵀA + κBᵀB) at most."""
+        rho = (log_kappa - log_lambda).exp()
+        at, value = rho.new_tensor(self.at), rho.new_tensor(self.value)
+        right = torch.searchsorted(at, rho).clamp(1, len(at) - 1)
+        share = ((rho - at[right - 1]) / (at[right] - at[right - 1])).clamp(0, 1)
+        chord = value[right - 1] * (1 - share) + value[right] * share
+        return log_lambda.exp() * (chord + self.slope * (rho - at[-1]).clamp_min(0)) * SAFE
 
 
 @dataclass(frozen=True)
@@ -51,6 +90,9 @@ class Problem:
     quartic_price: float = math.inf  # Σ_j (across_j·u)⁴ for unit vectors u at most
     repeat: float = 1.0  # for how many rows each one stands, where multipliers are tuned
     gram: torch.Tensor | None = None  # of the rows of ``across``, where they are at most d
+    beside: torch.Tensor | None = None  # rows whose price κ(B_l·Δ⊥)² is joined with that of moves
+    joined: Joined | None = None  # the norms of both together
+    norm_rest: float = 0.0  # ‖Y⊥‖ without them
     finish: Finish | None = None  # from the bounds of a cell to what is certified; their sum
 
     def tilted(self, tilt: float) -> Problem:
@@ -68,9 +110,10 @@ class Problem:
             a=weight * self.a,
             ae=weight * self.ae,
             across=across,
-            price_width2=weight**2 * self.width2,
+            price_width2=weight**2 * self.price_width2,
             norm_a=norm_above(across) if gram is None else norm_near(gram, across.shape[1]),
             gram=gram,
+            joined=None if self.beside is None else Joined.of(across, self.beside),
             quartic_price=math.inf,
         )
 
@@ -159,8 +202,18 @@ class Problem:
         }
         low = Tail(*(torch.cat(pair) for pair in zip(self.low, more.low, strict=True)))
         high = Tail(*(torch.cat(pair) for pair in zip(self.high, more.high, strict=True)))
+        across, beside = both["across"], more.beside
         return replace(
-            self, **both, low=low, high=high, gram=None, norm_a=norm_above(both["across"])
+            self,
+            **both,
+            low=low,
+            high=high,
+            gram=None,
+            norm_a=norm_above(across),
+            norm_y=math.hypot(self.norm_y, more.norm_y),
+            beside=beside,
+            norm_rest=self.norm_y,
+            joined=None if beside is None else Joined.of(across, beside),
         )
 
 

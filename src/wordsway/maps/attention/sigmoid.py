@@ -19,14 +19,26 @@ and the sum is separable in the moves b = QΔ, as the other rows are in a = AΔ.
 join the dual as n − 1 rows more, with value (1 + ε)‖X_{−i}‖²(p − p⁰)² and the vectors q_l below the
 A_j: the price λ‖Δ⊥‖²‖(A; Q)⊥‖² is paid once for both. Each ε (``splits``) gives a valid bound.
 
-Certified ÷ attained at d = 256, first row, three draws each, n = 2 … 256: 1.47 in the median (1.3
-up to n = 16, 1.5 at 64, 2.2 at 256, where ‖X_{−i}‖ is no longer that of a few rows).
+**Without ε** (a split of 0). The cross term 2Σ_l u_l x_l·v is nearly always far from what Cauchy's
+inequality allows, as v would have to lie along the text's first singular vector. As a function of
+p, ‖o‖² is convex: ‖v‖² is at most the larger of its ends, (p⁰‖x_i‖)² and ‖(1 − p⁰)x_i + Δ‖², and
+
+    x_l·v = (p − p⁰ + pβ/‖x_i‖) x_l·x_i + p x_l·Δ⊥,      Δ = βx_i/‖x_i‖ + Δ⊥,
+
+where x_l·x_i is known and small. The first factor is convex in p and in β: at most a chord over
+β ∈ [−r, r]. The rest is 2p u_l x_l·Δ⊥ ≤ u_l²/κ + κ(x_l·Δ⊥)², and the price of κ is joined with
+that of the moves: λ‖(A; Q)Δ⊥‖² + κ‖XΔ⊥‖² ≤ ‖Δ⊥‖² λ_max(λ(A; Q)ᵀ(A; Q) + κXᵀX), since one Δ⊥ is
+not the worst for both (`Joined`). Where Δ is added to row i (a residual stream), v + Δ takes the
+place of v, and p + 1 that of p before Δ.
+
+What is left is ‖X_{−i}‖²Σu_l²: to prove less for some thirty keys out of n ≈ d is to certify that
+no thirty rows of a random matrix are correlated, for which we know no fast method.
 """
 
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 
@@ -39,6 +51,8 @@ from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.starts import attracting
 from wordsway.maps.certificate import norm_above
 from wordsway.maps.kind import Style, constant
+
+SAFE = 1 + 1e-9  # rounding of products, generously
 
 
 @final
@@ -64,12 +78,60 @@ class SigmoidScores(Scores):
         return Shares(p - torch.sigmoid(logit), p, slope, slope, None)
 
 
+class _Cross(NamedTuple):
+    """2u_l x_l·v at most: |u_l|(middle + 2β slope) + square u_l²/κ + κ(x_l·Δ⊥)², where |β| ≤ r; and
+    how the moves b_l are weighted.
+    """
+
+    middle: torch.Tensor  # (keys, 1)
+    slope: torch.Tensor
+    most: torch.Tensor  # middle + 2β slope
+    longest: torch.Tensor  # 2(x_l·Δ⊥), as often as Δ counts
+    square: float
+    beside: torch.Tensor | None  # x_l without its e-component (keys, d)
+    weight: float
+
+    @classmethod
+    def none(cls, like: torch.Tensor) -> _Cross:
+        zero = torch.zeros_like(like)
+        return cls(zero, zero, zero, zero, 0.0, None, 1.0)
+
+    @classmethod
+    def of(
+        cls,
+        layer: Layer,
+        i: int,
+        others: torch.Tensor,
+        r: float,
+        e: torch.Tensor,
+        times: float,
+        worth: float,
+    ) -> _Cross:
+        X, x, p0 = layer.X[others], layer.X[i], float(layer.P[i, i])
+        length, xe = max(float(x.norm()), 1e-300), X @ e
+        # |p − p⁰ + (p + times − 1)β/‖x_i‖| is convex in β and p: at most a chord over β.
+        step = r / length
+        high = max(1 - p0 + times * step, abs((times - 1) * step - p0))
+        low = max(abs(1 - p0 - times * step), (times - 1) * step + p0)
+        known = 2 * SAFE * (X @ x).abs()[:, None]
+        return cls(
+            middle=known * (high + low) / 2,
+            slope=known * (high - low) / (4 * r),
+            most=known * max(high, low),
+            longest=2 * times * r * X.norm(dim=1, keepdim=True),
+            square=times**2,
+            beside=X - torch.outer(xe, e),
+            # Keys that are worth more than a row that is won get a larger weight.
+            weight=max(1.0, (worth / (1.5 * (length**2 + r * r))) ** 0.25),
+        )
+
+
 @final
 class SigmoidBounds(RowBounds):
     """Rows without a normaliser; see the module's proof."""
 
     tilts = (0.0, 1.0)
-    splits = (0.1, 0.3, 1.0)
+    splits = (0.0, 0.1, 0.3, 1.0)
 
     def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
         return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius)
@@ -80,44 +142,52 @@ class SigmoidBounds(RowBounds):
     def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
         length = float(layer.X[i].norm())
         p0 = float(layer.P[i, i])
+        if not split:
+            return OwnRow(hull=(p0 * length) ** 2, far=(1 - p0) * layer.X[i])
         reach = max(p0 * length, (1 - p0) * length + radius)
         return OwnRow(hull=(1 + 1 / split) * reach**2, share=1 + 1 / split)
 
     def own_keys(
-        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
     ) -> Problem:
         others = layer.heard(i)
-        worth = (1 + split) * norm_above(layer.X[others]) ** 2
-        Q = layer.queries[others]
+        X, Q = layer.X[others], layer.queries[others]
+        worth = (1 + split) * norm_above(X) ** 2
         curve = logistic_curve((layer.s[i, others] - math.log(len(layer.X)))[:, None], Q, radius)
         p, p0 = curve.p, layer.P[i, others][:, None]
-        largest = torch.maximum(curve.p[:, :1], p0)
-        full, none = torch.full_like(p0, worth), torch.zeros_like(p0)
+        gain, largest = (p - p0).abs(), torch.maximum(curve.p[:, :1], p0)
+        top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
+        cross = _Cross.none(p0) if split else _Cross.of(layer, i, others, radius, e, times, worth)
+        full, most = torch.full_like(p0, worth), worth + cross.most
+        weight = cross.weight
         qe = Q @ e
-        across = Q - torch.outer(qe, e)
+        across = weight * (Q - torch.outer(qe, e))
         return Problem(
             radius=radius,
             p=p,
-            a=curve.a,
+            a=weight * curve.a,
             y2=full,
-            most=full,
-            ae=qe[:, None],
+            most=most + cross.longest,
+            ae=weight * qe[:, None],
             across=across,
-            square=worth * (p - p0) ** 2,
-            linear=torch.zeros_like(p),
-            quartic=torch.zeros_like(p),
+            square=worth * gain**2 + cross.middle * gain,
+            linear=cross.slope * gain,
+            quartic=cross.square * gain**2,
             width2=curve.step**2 / 8,
-            price_width2=curve.step**2 / 8,
-            slope=2 * worth * torch.maximum(torch.maximum(p, neighbour(p, -1)), p0),
+            price_width2=(weight * curve.step) ** 2 / 8,
+            slope=2 * worth * top + cross.most,
             bend=curve.bend,
-            kappa_bend=torch.zeros_like(p),
-            low=Tail.where(curve.below, worth * largest**2, none),
-            high=Tail.where(curve.beyond, full, none),
+            kappa_bend=2 * cross.square * top * curve.bend,
+            low=Tail.where(
+                curve.below, worth * largest**2 + cross.most * largest, cross.square * largest**2
+            ),
+            high=Tail.where(curve.beyond, most, torch.full_like(p0, cross.square)),
             norm_a=norm_above(across),
-            norm_y=0.0,
+            norm_y=0.0 if cross.beside is None else norm_above(cross.beside),
             own_far=(0.0, 0.0, 0.0),
             own_hull=0.0,
             own_cap=math.inf,
+            beside=cross.beside,
         )
 
     def at_most(self, layer: Layer, i: int, radius: float) -> float:

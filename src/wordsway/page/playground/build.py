@@ -103,7 +103,7 @@ def constants() -> dict[str, Any]:
         "silenceCells": silence.CELLS,
         "silenceSteps": silence.STEPS,
         "tilts": {name: list(bound.tilts) for name, bound in BOUNDS.items()},
-        "splits": {name: list(bound.splits) for name, bound in BOUNDS.items()},
+        "splits": {name: [one for one in bound.splits if one] for name, bound in BOUNDS.items()},
     }
 
 

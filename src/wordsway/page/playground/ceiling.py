@@ -32,7 +32,7 @@ def ceiling(layer: Layer, bounds: RowBounds, radius: float) -> float:
     """A bound of S over ‖Δ‖ ≤ radius for the first word; the layer must be in float64."""
     total = math.inf
     tuned: Multipliers | None = None
-    for split in bounds.splits:
+    for split in filter(None, bounds.splits):
         found = problem_of(layer, bounds, 0, radius, split, Around(layer.norm))
         problem = replace(found, gram=None)
         for tilt in bounds.tilts:

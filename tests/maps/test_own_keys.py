@@ -1,0 +1,60 @@
+"""Row i of sigmoid attention hears many keys at once: each way to bound it holds by itself."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import wordsway as ws
+from violations import disc
+from wordsway.maps.attention.certificate import Around, problem_of
+from wordsway.maps.attention.dual import minimise_dual
+from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.problem import Joined
+from wordsway.maps.attention.sigmoid import SigmoidBounds, SigmoidRAF
+
+BOUNDS = SigmoidBounds()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("split", BOUNDS.splits)
+def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) -> None:
+    for seed in range(8):
+        noise = torch.Generator().manual_seed(seed)
+        W = (0.5, 2.0, 8.0)[seed % 3] * torch.randn(2, 2, generator=noise, dtype=torch.float64)
+        rows = torch.randn(5, 2, generator=noise, dtype=torch.float64)
+        X = ws.Sample(rows + (seed % 2) * torch.tensor([0.9, 0.0]))
+        phi, row, radius = SigmoidRAF(weight=W), seed % 5, (0.4, math.sqrt(2), 2.5)[seed % 3]
+        layer = phi.view(X).layer
+        assert isinstance(layer, Layer)
+        around = Around(layer.norm, residual)
+        problem = problem_of(layer, BOUNDS, row, radius, split, around)
+        points = disc(radius, steps=13, angles=73)
+        texts = X.X.repeat(len(points), 1, 1)
+        texts[:, row] += points
+        moved = phi.exact(texts) - phi.exact(X)
+        if residual:
+            moved[:, row] += points
+        reached = float(moved.square().sum((1, 2)).max())
+        for tilt in BOUNDS.tilts:
+            bound, _ = minimise_dual(problem.tilted(tilt), radius, None)
+            assert reached <= bound * (1 + 1e-9), (seed, tilt)
+
+
+def test_norms_of_two_prices_together_lie_between_the_truth_and_their_sum() -> None:
+    noise = torch.Generator().manual_seed(0)
+    A = torch.randn(9, 6, generator=noise, dtype=torch.float64)
+    B = 3 * torch.randn(4, 6, generator=noise, dtype=torch.float64)
+    joined = Joined.of(A, B)
+    assert joined is not None
+    for kappa in (1e-9, 1e-3, 0.03, 0.2, 1.0, 20.0):
+        lam = 0.7
+        truth = float(torch.linalg.eigvalsh(lam * A.T @ A + kappa * B.T @ B)[-1])
+        apart = lam * joined.value[0] + kappa * joined.slope
+        one = torch.ones(1, dtype=torch.float64)
+        found = float(joined(math.log(lam) * one, math.log(kappa) * one))
+        assert truth <= found <= apart * (1 + 1e-6)
+        assert found <= 1.25 * truth
