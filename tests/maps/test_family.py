@@ -188,7 +188,10 @@ def test_presets_are_maps_of_the_family() -> None:
         (lambda: ws.Attention(4, temperature="hot"), "a temperature > 0"),  # type: ignore[arg-type]
         (lambda: ws.Request("raf", 5, 6, trials=1.5), "trials ≥ 1"),  # type: ignore[arg-type]
         (lambda: ws.Attention(4, window=3), "window ≥ 1"),
-        (lambda: ws.Attention(4, mask="window", window="x"), "window ≥ 1, a whole number"),
+        (
+            lambda: ws.Attention(4, mask="window", window="x"),  # type: ignore[arg-type]
+            "window ≥ 1, a whole number",
+        ),
         (lambda: ws.Attention(4, mask="padding", visible=9)(text(5, 4, 0)), "visible ≤ n = 5"),
         (lambda: ws.Attention(4, temperature=0.0), "temperature > 0"),
         (lambda: ws.Attention(weight=torch.eye(3), heads=3), "weights={Q, K, V, O}"),
