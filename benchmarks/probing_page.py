@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.fresh import fresh
-from benchmarks.probing import REVIEW, RUNS, SENTENCE, TEXTS
+from benchmarks.probing import REVIEW, RUNS, SENTENCE, SPREAD, TEXTS
 
 TIERS = {"mean-local": "mean local", "local": "local", "real-words": "real words"}
 
@@ -53,8 +53,8 @@ def determined(count: int) -> str:
     """The tiers from two seeds."""
     found = _case("determined", count)
     lines = [
-        "Each text is measured with two seeds. A rank correlation of 1 over its words means that "
-        f"both order them alike. {count} beginnings of IMDb reviews ({REVIEW} tokens) and {count} "
+        "Each text is measured with two seeds. A rank correlation of 1 over its words (for local "
+        f"and real words {SPREAD} of them) means that both order them alike. {count} beginnings of IMDb reviews ({REVIEW} tokens) and {count} "
         "sentences of the package; MiniLM, last layer, the model in memory.",
         "",
         "| texts | tier | rank correlation: mean | least | time per text, median |",
