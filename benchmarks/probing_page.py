@@ -54,8 +54,9 @@ def determined(count: int) -> str:
     found = _case("determined", count)
     lines = [
         "Each text is measured with two seeds. A rank correlation of 1 over its words (for local "
-        f"and real words {SPREAD} of them) means that both order them alike. {count} beginnings of IMDb reviews ({REVIEW} tokens) and {count} "
-        "sentences of the package; MiniLM, last layer, the model in memory.",
+        f"and real words {SPREAD} of them) means that both order them alike. {count} "
+        f"beginnings of IMDb reviews ({REVIEW} tokens) and {count} sentences of the package; "
+        "MiniLM, last layer, the model in memory.",
         "",
         "| texts | tier | rank correlation: mean | least | time per text, median |",
         "|---|---|---|---|---|",
