@@ -62,6 +62,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(TOOLS): $(STAMP)
