@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -31,16 +33,23 @@ def test_the_site_builds_without_warnings(tmp_path):
         assert f"wordsway {name}" in commands
     for page in site.rglob("*.html"):
         assert 'src="http' not in page.read_text("utf-8"), f"{page.name} loads from the network"
-    if find() is not None:  # the search as a reader has it, from a file address
-        from playwright.sync_api import sync_playwright
+    if find() is not None:  # in a thread of its own: other tests may have a browser open in theirs
+        with ThreadPoolExecutor(1) as thread:
+            assert "Maps" in thread.submit(_search, site, "sparsemax").result()
 
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
-            shown = browser.new_page()
-            shown.goto(f"{site.as_uri()}/search.html?q=sparsemax")
-            shown.wait_for_selector("ul.search li a")
-            assert "Maps" in shown.locator("ul.search li a").all_inner_texts()
-            browser.close()
+
+def _search(site: Path, words: str) -> list[str]:
+    """What the site's search finds as a reader has it, from a file address."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
+        shown = browser.new_page()
+        shown.goto(f"{site.as_uri()}/search.html?q={words}")
+        shown.wait_for_selector("ul.search li a")
+        found = shown.locator("ul.search li a").all_inner_texts()
+        browser.close()
+    return list(found)
 
 
 def test_every_page_is_in_one_of_the_four_kinds():
