@@ -109,13 +109,13 @@ def main() -> None:
         print(embedding.embed(sys.argv[2]))
         return
     if sys.argv[1:2] == ["cost"]:
+        cells = cost.cells(Path(sys.argv[2]))
         renew(
             DOCS / "cost.md",
             "Measured",
-            f"{cost.page(Path(sys.argv[2]))}\n\n*torch {torch.__version__}, one thread per cell, "
-            "two workers.*",
+            f"{cost.page(cells)}\n\n*torch {torch.__version__}, one thread per cell, two workers.*",
         )
-        renew(DOCS / "cost.md", "Each figure", cost.by_figure(Path(sys.argv[2])))
+        renew(DOCS / "cost.md", "Each figure", cost.by_figure(cells))
         return
     if sys.argv[1:2] == ["studies"]:
         for heading, body in studies.tables(Path(sys.argv[2])).items():

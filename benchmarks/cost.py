@@ -13,11 +13,15 @@ from wordsway.experiments.store import Store
 from wordsway.experiments.tables import cells_frame
 
 
-def page(folder: Path) -> str:
+def cells(folder: Path) -> pandas.DataFrame:
+    """The cells of a finished run, with their times."""
+    return cells_frame(Store(folder / "store"), facts=True)
+
+
+def page(frame: pandas.DataFrame) -> str:
     """Tables for docs/cost.md: exponents fitted to median times, times and memory at the paper's
     sizes.
     """
-    frame = cells_frame(Store(folder / "store"), facts=True)
     frame = frame[frame["seconds"] > 0]
     frame = frame[frame["train"].isna()] if "train" in frame else frame
     lines = [
@@ -70,9 +74,8 @@ FIGURES = {
 }
 
 
-def by_figure(folder: Path) -> str:
+def by_figure(frame: pandas.DataFrame) -> str:
     """Computing time of a finished `wordsway reproduce` on one core, by figure, width and data."""
-    frame = cells_frame(Store(folder / "store"), facts=True)
     learns = frame["train"].notna() if "train" in frame else pandas.Series(False, frame.index)
     penalised = learns & (frame["loss"] == "penalised") if learns.any() else learns
     figure = frame["map"].map(FIGURES).astype(object)
@@ -81,7 +84,7 @@ def by_figure(folder: Path) -> str:
     frame = frame.assign(figure=figure)
     lines = ["| figure | d | data | cells | minutes of one core | largest cell |", "|" + "---|" * 6]
     for series, rows in frame.groupby(["figure", "d", "data"]):
-        name, d, data = series if isinstance(series, tuple) else (series,)
+        name, d, data = series
         lines.append(
             f"| {name} | {d} | {data} | {len(rows):,} | {rows['seconds'].sum() / 60:.1f} | "
             f"{rows['seconds'].max():.1f} s |"

@@ -13,6 +13,8 @@ FAILURE = 1e-9
 #: find is raised.
 LANCZOS, SMALL_GRAM = 14, 160
 SLACKS = (1.001, 1.006)
+#: Rounding in sums and products of positive terms, generously.
+SAFE = 1 + 1e-9
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from wordsway.audit.audit import DRAWS
+
 
 def words_command(ask: Mapping[str, Any]) -> str:
     options = [*_model(ask), *_where(ask)]
@@ -136,7 +138,7 @@ def audit_python(ask: Mapping[str, Any]) -> str:
 
 
 #: What an audit takes where nothing is said.
-AUDIT_DEFAULTS = {"kinds": None, "target": "cosine", "draws": 2, "seed": 0}
+AUDIT_DEFAULTS = {"kinds": None, "target": "cosine", "draws": DRAWS, "seed": 0}
 
 
 #: What the verbs take where nothing is said.

@@ -43,14 +43,13 @@ from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, 
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
 from wordsway.maps.attention.quartic import quartic_price
-from wordsway.maps.certificate import Certificate, norm_above, norm_near
+from wordsway.maps.certificate import SAFE, Certificate, norm_above, norm_near
 from wordsway.progress import Progress, silent
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
 QUARTIC_FROM = 0.5
 #: How strongly rows that are hard to win over are discounted there.
 QUARTIC_TILT = 1.0
-SAFE = 1 + 1e-9  # rounding in a sum of n positive terms, generously
 
 
 @dataclass(frozen=True)

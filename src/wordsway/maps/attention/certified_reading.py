@@ -24,12 +24,12 @@ from dataclasses import replace
 import torch
 
 from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.certificate import SAFE, Around, problem_of
+from wordsway.maps.attention.certificate import Around, problem_of
 from wordsway.maps.attention.curves import Tail
 from wordsway.maps.attention.dual import Multipliers, minimise_dual
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
-from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.maps.certificate import SAFE, Certificate, norm_above
 
 #: Cells of β for one row.
 CELLS = 512

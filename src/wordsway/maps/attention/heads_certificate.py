@@ -47,10 +47,9 @@ import torch
 from wordsway.maps.attention.gain import gain_above, parts_of
 from wordsway.maps.attention.heads import HeadsLayer
 from wordsway.maps.attention.projections import Projections
-from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.maps.certificate import SAFE, Certificate, norm_above
 from wordsway.progress import Progress, silent
 
-SAFE = 1 + 1e-9  # rounding in sums of positive terms, generously
 #: Corners of a box are tried one by one up to this many heads.
 CORNERS = 12
 #: Intervals of a share's logit from −REACH to REACH, cells of t, values of μ and of λ.

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 
 from wordsway.maps.attention.curves import Tail
-from wordsway.maps.certificate import norm_above, norm_near
+from wordsway.maps.certificate import SAFE, norm_above, norm_near
 
 #: Where `Joined` is known, as shares of ‖A‖²/‖B‖².
 JOINED_AT = (0.06, 0.15, 0.35, 0.8, 2.0)
-SAFE = 1 + 1e-9  # rounding of an interpolation, generously
 
 #: finish(others, own, lo, hi) of each cell of β, growing in others and own.
 Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -49,10 +49,8 @@ from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.starts import attracting
-from wordsway.maps.certificate import norm_above
+from wordsway.maps.certificate import SAFE, norm_above
 from wordsway.maps.kind import Style, constant
-
-SAFE = 1 + 1e-9  # rounding of products, generously
 
 
 @final

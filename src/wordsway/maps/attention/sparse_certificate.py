@@ -19,12 +19,11 @@ from collections.abc import Sequence
 import torch
 
 from wordsway.maps.attention.sparsemax import SparseLayer, SparseRow
-from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.maps.certificate import SAFE, Certificate, norm_above
 from wordsway.progress import Progress, silent
 
 #: Cells of the grid over a, and multipliers tried.
 CELLS, MULTIPLIERS = 400, 60
-SAFE = 1 + 1e-9
 
 
 def certify_sparse(

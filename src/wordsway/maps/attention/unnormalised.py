@@ -28,12 +28,11 @@ import torch
 
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
-from wordsway.maps.certificate import Certificate, norm_above
+from wordsway.maps.certificate import SAFE, Certificate, norm_above
 from wordsway.progress import Progress, silent
 
 #: Cells of the grid over β.
 CELLS = 64
-SAFE = 1 + 1e-9
 
 
 @final

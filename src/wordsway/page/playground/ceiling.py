@@ -12,7 +12,7 @@ import math
 from dataclasses import replace
 
 from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.certificate import SAFE, Around, problem_of
+from wordsway.maps.attention.certificate import Around, problem_of
 from wordsway.maps.attention.dual import (
     Multipliers,
     cells,
@@ -23,6 +23,7 @@ from wordsway.maps.attention.dual import (
 )
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
+from wordsway.maps.certificate import SAFE
 
 #: How far, and in how many steps, log λ and log κ are looked for in turn.
 SCHEDULE = ((4.5, 10), (1.5, 7))
