@@ -10,7 +10,9 @@ of 400 MB; it needs no Python, so it can work while other modules are imported.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import importlib
 import importlib.abc
 import importlib.machinery
 import os
@@ -22,6 +24,12 @@ from pathlib import Path
 from typing import Any
 
 _META_KERNELS = "torch._meta_registrations"
+#: Compiled modules that the command line imports. The system's loader takes one library at a time:
+#: one of these, asked for while torch's is on its way, waits for the whole of it.
+_SMALL = (
+    *("_uuid", "_heapq", "_hashlib", "_blake2", "_decimal", "_ssl", "_queue", "grp"),
+    *("_contextvars", "_zoneinfo", "pydantic_core"),
+)
 
 
 def import_torch_lightly() -> None:
@@ -45,6 +53,9 @@ def load_torch_aside() -> None:
     """
     path = None if "torch" in sys.modules else _library()
     if path is not None:
+        for name in _SMALL:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
         dlopen = ctypes.CDLL(None).dlopen
         dlopen.argtypes, dlopen.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_void_p
         work = (os.fsencode(path), os.RTLD_NOW)

@@ -100,6 +100,12 @@ for thread in threading.enumerate():
         thread.join()
 mapped = lambda: "libtorch_cpu" in open("/proc/self/maps").read()
 print(light._library() is None or mapped(), "torch" in sys.modules)
+from importlib.machinery import EXTENSION_SUFFIXES
+file = lambda name: getattr(sys.modules[name], "__file__", None) or ""
+compiled = lambda: {name for name in sys.modules if file(name).endswith(tuple(EXTENSION_SUFFIXES))}
+before = compiled()
+import typer, wordsway.cli.commands, wordsway.cli.words_request
+print(sorted(name for name in compiled() - before if light._library() is not None))
 import torch
 print("torch._prims" in sys.modules, os.environ["GOMP_SPINCOUNT"])
 from torch._meta_registrations import meta_index_Tensor
@@ -115,8 +121,9 @@ except AttributeError as error:
 @pytest.mark.slow
 def test_what_was_left_for_later_comes_when_it_is_asked_for() -> None:
     done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True)
-    loaded, *lines = done.stdout.splitlines()
+    loaded, waiting, *lines = done.stdout.splitlines()
     assert loaded == "True False", "the library is there before torch is imported"
+    assert waiting == "[]", "the command line imports no other library while torch's is loaded"
     assert lines[0] == "False 30000", "torch came without"
     assert lines[1] == "True True"
     assert "nothing_of_this_name" in lines[2]
