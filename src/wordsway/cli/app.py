@@ -75,6 +75,9 @@ def run(arguments: list[str]) -> int:
     from wordsway.cli.commands import app
 
     debug = "--debug" in arguments
+    if len(arguments) > 1 and arguments[0] in ("--install-completion", "--show-completion"):
+        alone = f"{arguments[0]} takes no value: run it in the shell that it is for"
+        return _fail(alone, 2, debug)
     _show_warnings()
     # --debug is understood anywhere on the line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
