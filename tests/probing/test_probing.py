@@ -409,6 +409,15 @@ def test_attraction_beats_noise_in_minilm():
         attract("the film", model=Probe("minilm", eager=True), token=99)
 
 
+def test_the_old_name_of_a_token_means_what_it_meant(folders):
+    probe = Probe(folders["bert"], eager=True)
+    with pytest.warns(DeprecationWarning, match="token="):
+        assert attract(TEXT, model=probe, row=3, draws=1).rows == (3,)  # type: ignore[call-arg]
+    with pytest.warns(DeprecationWarning, match="token="):
+        named = attract(TEXT, model=probe, row="good", draws=1)  # type: ignore[call-arg]
+    assert named.rows == probe.read(TEXT).word("good").rows
+
+
 def test_a_word_of_several_tokens_attracts_as_one_block(minilm):
     """Each row goes its own way, the norm is that of the rows together, and queries of the word
     itself do not count.
@@ -445,7 +454,7 @@ def test_requests_that_no_search_can_answer(minilm, capsys):
         words("the film was good " * 40, minilm, memory=2**20)
     with pytest.raises(InputError, match="at least 1 MiB"):
         words("the film", minilm, memory=1000)
-    with pytest.raises(InputError, match="a head, 0 to 11"):
+    with pytest.raises(InputError, match="a head, its number or all"):
         attract("the film", model=minilm, token=1, head="²")
 
 

@@ -74,6 +74,24 @@ def test_a_spelling_that_occurs_wins_over_a_number(bert: Probe, capsys: Any) -> 
     assert run([*base, "--index", "4", "--word", "good"]) == 2
 
 
+def test_words_and_rows_count_from_0_in_every_verb(bert: Probe, capsys: Any) -> None:
+    """The same number names the same word in words, swap, attention, attract and compare."""
+    text, model = "the film was good", ["--model", str(bert.source)]
+    assert run(["words", text, *model, "--index", "3"]) == 0
+    assert "“good” (word 3)" in capsys.readouterr().out
+    assert run(["swap", text, *model, "--index", "3"]) == 0
+    assert "“good” (word 3)" in capsys.readouterr().out
+    assert run(["attract", text, *model, "--index", "3"]) == 0
+    assert "“good” (word 3)" in capsys.readouterr().out
+    assert run(["compare", text, "the film was dull", *model]) == 0
+    assert "“good” → “dull” (word 3)" in capsys.readouterr().out
+    assert run(["attention", text, *model]) == 0
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines() if "0." in line]
+    assert [row for row in rows if row[0].isdigit()] == [
+        [str(place), name] for place, name in enumerate(text.split())
+    ]
+
+
 def test_a_string_of_candidates_is_refused(bert: Probe) -> None:
     with pytest.raises(InputError, match=r"pass \['never'\]"):
         swap("the film was good", "good", bert, among="never")
@@ -107,6 +125,14 @@ def test_swaps_of_words_are_printed(bert: Probe, capsys: Any) -> None:
         ["swap", "film", "--kind", "verbs"],
         ["swap", "film", "--flip"],
         ["swap", "film", "--target", "mood"],
+        ["attention", "film", "--layer", "first"],
+        ["attention", "film", "--head", "last"],
+        ["attention", "film", "--attract", "film", "--head", "first"],
+        ["attention", "film", "--attract", "film", "--reach", "0"],
+        ["attract", "film"],
+        ["attract", "film", "--word", "film", "--index", "0"],
+        ["attract", "film", "--index", "0", "--draws", "0"],
+        ["compare", "film", "plot", "--tokens", "0"],
     ],
 )
 def test_bad_options_are_refused_before_the_model_is_loaded(
@@ -116,6 +142,7 @@ def test_bad_options_are_refused_before_the_model_is_loaded(
         raise AssertionError("the model was loaded")
 
     monkeypatch.setattr("wordsway.models.probe.Probe.__init__", load)
+    monkeypatch.setattr("wordsway.probing.compare.locate", load)
     assert run(arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

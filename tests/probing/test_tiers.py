@@ -14,13 +14,17 @@ from wordsway.errors import InputError
 from wordsway.models.norms import Norm
 from wordsway.models.prefix import can_reuse, is_causal, prefix_of
 from wordsway.models.probe import Probe
+from wordsway.probing.attention import attention
+from wordsway.probing.attract import attract
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.candidates import Candidates, Place, vocabulary
 from wordsway.probing.ceiling import ceilings, largest_moves
+from wordsway.probing.compare import compare
 from wordsway.probing.curve import REACHES
 from wordsway.probing.local import local, mean_local, sketch_of
 from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.real_words import real_words
+from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
 from wordsway.vectors import unit
@@ -412,9 +416,11 @@ def test_bad_requests(probes: dict[str, Probe], options: dict[str, Any], said: s
         words(TEXT, probes["bert"], **options)
 
 
-def test_a_list_of_texts_gets_the_right_remedy(probes: dict[str, Probe]) -> None:
-    with pytest.raises(InputError, match=r"for text in texts"):
-        words(["the film", "the plot"], probes["bert"])  # type: ignore[arg-type]
+@pytest.mark.parametrize("verb", [words, swap, attract, attention, compare])
+def test_a_list_of_texts_gets_the_right_remedy(probes: dict[str, Probe], verb: Any) -> None:
+    more = ("the film",) if verb is compare else ()
+    with pytest.raises(InputError, match=r"a list of 2: ask about each: for text in texts"):
+        verb(["the film", "the plot"], *more, model=probes["bert"])
 
 
 def test_json_has_the_contract_fields(probes: dict[str, Probe]) -> None:

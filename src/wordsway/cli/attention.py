@@ -76,15 +76,19 @@ def attention_command(
             "one text and layer 1 with --attract", f"two texts, or layer {layer}", "leave them out"
         )
     text_a, text_b = text_of(text_a), None if text_b is None else text_of(text_b)
+    from wordsway.probing.attention import attention, check_request
+    from wordsway.probing.attract import attract as attracted
+    from wordsway.probing.attract import check_request as check_attraction
+
+    if attract is None:
+        check_request(layer, head)
+    else:
+        check_attraction("all" if head == "mean" else head, reach)
     with progress_line("loading the model") as say:
         probe = probe_of(model, device, dtype, remote_code, say, eager=True)
         if attract is None:
-            from wordsway.probing.attention import attention
-
             result: Result = attention(text_a, text_b, probe, layer, head, special, progress=say)
         else:
-            from wordsway.probing.attract import attract as attracted
-
             say("moving the word", 0, 0)
             result = attracted(
                 text_a,

@@ -18,18 +18,23 @@ from wordsway.cli.probing import (
     files_of,
     probe_of,
     text_of,
+    word_of,
 )
 from wordsway.cli.progress import progress_line
+from wordsway.errors import InputError
 
 
 def attract_command(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
     word: Annotated[
-        str, typer.Option("--word", help="The word that moves, by its spelling or its number.")
-    ],
+        str | None, typer.Option("--word", help="The word that moves, by its spelling.")
+    ] = None,
+    index: Annotated[
+        int | None, typer.Option("--index", help="The word that moves, by its number, from 0.")
+    ] = None,
     model: Model = "minilm",
     head: Annotated[
-        str, typer.Option("--head", help="Of the first layer, counted from 1, or all.")
+        str, typer.Option("--head", help="Of the first layer, counted from 0, or all.")
     ] = "all",
     reach: Annotated[
         float,
@@ -51,15 +56,16 @@ def attract_command(
 
     Example: wordsway attract "I love her much" --word her
     """
-    from wordsway.errors import positive
-
     files = files_of(html, out)
     sentence = text_of(text)
-    positive("draws", draws)
+    chosen = word_of(word, index)
+    if chosen is None:
+        raise InputError("the word that moves", "none", "name it with --word, or --index")
+    from wordsway.probing.attract import attract, check_request
+
+    check_request(head, reach, draws)
     with progress_line("loading the model") as say:
         probe = probe_of(model, device, dtype, remote_code, say, eager=True)
-        from wordsway.probing.attract import attract
-
         say("moving the word", 0, 0)
-        result = attract(sentence, word, probe, head=head, reach=reach, seed=seed, draws=draws)
+        result = attract(sentence, chosen, probe, head=head, reach=reach, seed=seed, draws=draws)
     deliver(result, files, result.to_dict() if as_json else None)

@@ -62,6 +62,13 @@ def text_of(text: str | None) -> str:
     return text
 
 
+def word_of(word: str | None, index: int | None) -> str | int | None:
+    """A word by its spelling or its number, not by both."""
+    if word is not None and index is not None:
+        raise InputError("a word by --word or by --index", "both", "leave one out")
+    return word if index is None else index
+
+
 def bytes_of(gib: float) -> int:
     """A memory budget."""
     if not 0 < gib < 2**20:

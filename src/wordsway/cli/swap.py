@@ -21,6 +21,7 @@ from wordsway.cli.probing import (
     files_of,
     probe_of,
     text_of,
+    word_of,
 )
 from wordsway.cli.progress import progress_line
 from wordsway.errors import InputError
@@ -90,8 +91,7 @@ def swap_command(
     sentence = text_of(text)
     budget = bytes_of(memory)
     mine = None if among is None else _lines(among)
-    if word is not None and index is not None:
-        raise InputError("a word by --word or by --index", "both", "leave one out")
+    chosen = word_of(word, index)
     from wordsway.probing.swap import check_request, swap
     from wordsway.probing.targets import check_target
 
@@ -101,7 +101,7 @@ def swap_command(
         probe = probe_of(model, device, dtype, remote_code, line)
         result = swap(
             sentence,
-            word if index is None else index,
+            chosen,
             probe,
             target=target,
             top=top,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -27,6 +28,7 @@ from wordsway.text.clean import checked
 if TYPE_CHECKING:
     import pandas
 
+_REMEDIES = {"layer": "layer 0 is the input", "head": "heads count from 0"}
 #: Bytes that the attention of all layers may take.
 BUDGET = 2 * 2**30
 
@@ -168,6 +170,7 @@ def attention(
     """
     began = time.perf_counter()
     say = progress or (lambda what, done, total: None)
+    check_request(layer, head)
     texts = [text_a] if text_b is None else [text_a, text_b]
     for text in texts:
         if not checked(text).strip():
@@ -209,6 +212,13 @@ def attention(
     )
 
 
+def check_request(layer: int | str, head: int | str) -> None:
+    """What can be refused before a model is loaded: neither a number nor a name."""
+    for what, value, name in (("layer", layer, "last"), ("head", head, "mean")):
+        if value != name and not re.fullmatch("-?[0-9]{1,9}", str(value)):
+            raise InputError(f"a {what}, its number or {name}", repr(value), _REMEDIES[what])
+
+
 def _counted(what: str, value: int | str, first: int, last: int) -> int:
     """A layer or a head as its number, ``first`` to ``last``."""
     other = "last" if what == "layer" else "mean"
@@ -218,8 +228,7 @@ def _counted(what: str, value: int | str, first: int, last: int) -> int:
     except (TypeError, ValueError):
         whole, number = False, 0
     if not whole or not first <= number <= last:
-        remedy = "layer 0 is the input" if what == "layer" else "heads count from 0"
-        raise InputError(f"a {what}, {first} to {last} or {other}", repr(value), remedy)
+        raise InputError(f"a {what}, {first} to {last} or {other}", repr(value), _REMEDIES[what])
     return number
 
 

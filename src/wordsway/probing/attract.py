@@ -10,7 +10,7 @@ of all other queries most, in sum, is
 for RAF the paper's Δ ∝ Σ_j Wᵀx_j. G is read off the attention itself, for any architecture: since
 Σ_l p_jl = 1 and only s_ji moves, ∂ log p_ji/∂x_i = (1 − p_ji) G_j, so g is one backward pass. A
 word of several tokens moves as one block: each of its rows by its own g_i, the queries being those
-of all other words, and the norm that of the rows together.
+of all other words, and together by ρ times the root mean square of their lengths.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, renamed
+from wordsway.errors import InputError, WordswayError, positive, renamed
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.inputs import check_reach, check_text
 from wordsway.probing.memory import MEMORY
@@ -45,7 +45,8 @@ class Attracted(Result, brief="rows head reach drawn model"):
     beside that of noise of the same norm.
 
     ``before`` and ``after`` are the first layer's attention, n×n, of the chosen head, or the mean
-    over heads; ``delta`` has a row for each of ``rows``.
+    over heads; ``delta`` has a row for each of ``rows``. ``word`` is the number of the word, where
+    one was named.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Attracted(Result, brief="rows head reach drawn model"):
     seconds: float
     versions: dict[str, str]
     delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
+    word: int | None = None
 
     @property
     def row(self) -> int:
@@ -110,29 +112,32 @@ class Attracted(Result, brief="rows head reach drawn model"):
         )
 
 
-@renamed(row="word")
+@renamed(row="token")
 def attract(
     text: str,
     word: int | str | None = None,
     model: str | Probe = "minilm",
     *,
-    token: int | None = None,
+    token: int | str | None = None,
     head: int | str = "all",
     reach: float = 1.0,
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Attracted:
-    """Move token ``row`` (counted from 0 with special tokens), or a word by its spelling or number
-    in a string, so that the first layer looks at it.
+    """Move a word, by its number (from 0) or spelling, so that the first layer looks at it.
 
+    token : instead of a word one row of the input, counted from 0 with special tokens
     head : one head, counted from 0, or "all" of them
     """
     started = time.perf_counter()
     check_text(text)
-    check_reach(reach)
+    check_request(head, reach, draws)
+    if isinstance(token, str):  # the row= of 0.1.0 took a token's number or a word's spelling
+        word, token = token, None
     probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
     prepared = probe.read(text, "input")
-    rows = prepared.word(word).rows if word is not None else (int(token or 0),)
+    named = None if word is None else prepared.word(word)
+    rows = (int(token or 0),) if named is None else named.rows
     if not 0 <= rows[0] < prepared.n:
         raise InputError(
             f"a token between 0 and {prepared.n - 1}",
@@ -170,7 +175,16 @@ def attract(
         time.perf_counter() - started,
         versions(),
         delta.cpu(),
+        None if named is None else named.index,
     )
+
+
+def check_request(head: int | str, reach: float, draws: int = DRAWS) -> None:
+    """What can be refused before a model is loaded."""
+    check_reach(reach)
+    positive("draws", draws)
+    if head != "all" and not re.fullmatch("[0-9]{1,9}", str(head)):
+        raise InputError("a head, its number or all", repr(head), "heads count from 0")
 
 
 def pull(
@@ -202,6 +216,6 @@ def _heads(probe: Probe, prepared: Prepared, head: int | str) -> list[int]:
         count = probe.layers.attentions(prepared.embeds[None], "input")[0].shape[1]
     if head == "all":
         return list(range(count))
-    if not re.fullmatch("[0-9]{1,9}", str(head)) or int(head) >= count:
+    if int(head) >= count:
         raise InputError(f"a head, 0 to {count - 1} or all", repr(head), "heads count from 0")
     return [int(head)]

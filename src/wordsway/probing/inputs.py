@@ -7,19 +7,12 @@ import math
 from wordsway.errors import InputError
 from wordsway.format import format_bytes
 from wordsway.probing.memory import MEMORY
+from wordsway.text.clean import checked
 
 
 def check_text(text: object) -> str:
-    """One text."""
-    if isinstance(text, (list, tuple)):
-        raise InputError(
-            "one text",
-            f"a {type(text).__name__} of {len(text)}",
-            "ask about each: [ws.words(text, probe) for text in texts], with one ws.Probe for all",
-        )
-    if not isinstance(text, str):
-        raise InputError("a text", f"a {type(text).__name__}", "pass a string")
-    return text
+    """One text, before a model is loaded for it."""
+    return checked(text)
 
 
 def check_reach(reach: float) -> None:

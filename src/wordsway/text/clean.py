@@ -53,6 +53,12 @@ def clean(text: str, faults: Faults) -> str:
 
 def checked(text: object, name: str = "a text") -> str:
     """The text, if it is one of whole characters."""
+    if isinstance(text, (list, tuple)):
+        raise InputError(
+            f"{name}, a string",
+            f"a {type(text).__name__} of {len(text)}",
+            "ask about each: for text in texts, with one ws.Probe for all",
+        )
     if not isinstance(text, str) or STRAY.search(text):
         got = "lone surrogates" if isinstance(text, str) else type(text).__name__
         raise InputError(

@@ -73,16 +73,14 @@ def _block(title: str, labels: Sequence[str], matrix: np.ndarray, top: float) ->
         return None
     numbers = room >= (7 if signed else 6)
     width = min(room, 10) if numbers else min(room, 3)
-    heads = [
-        _fit(name, width - 1) if numbers else str(column + 1) for column, name in enumerate(names)
-    ]
+    heads = [_fit(name, width - 1) if numbers else str(column) for column, name in enumerate(names)]
     out = Text(no_wrap=True)
     out.append(f"{title}\n", style="bold")
     out.append(
         " " * (left + 4) + "".join(_right(head, width) for head in heads) + "\n", style="dim"
     )
     for row, name in enumerate(names):
-        out.append(f"{row + 1:>3} ", style="dim")
+        out.append(f"{row:>3} ", style="dim")
         out.append(set_cell_size(name, left))
         for value in matrix[row]:
             out.append_text(_cell(float(value), top, width, numbers, signed))

@@ -12,7 +12,7 @@ def moved(result: Attracted) -> str:
     if result.head != "all":
         heads = f"head {result.head} of layer 1 looks"
     names = " ".join(one_line(result.tokens[row]) for row in result.rows)
-    which = f"token{'s' if len(result.rows) > 1 else ''} {', '.join(map(str, result.rows))}"
+    which = f"token {result.row}" if result.word is None else f"word {result.word}"
     return f"“{names}” ({which}) moved so that {heads} at it"
 
 
