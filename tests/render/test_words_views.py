@@ -4,6 +4,7 @@ harm.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import warnings
@@ -30,8 +31,10 @@ from wordsway.render.plot.words import SHOWN, words_figure
 from wordsway.render.terminal.swaps import swaps_panel
 from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
 from wordsway.render.wording.swaps import in_place
+from wordsway.render.wording.swaps import other_columns as swap_columns
+from wordsway.render.wording.word_columns import TITLES
+from wordsway.render.wording.word_columns import other_columns as word_columns
 from wordsway.render.wording.words import (
-    TITLES,
     has_scale,
     headline,
     legend,
@@ -136,6 +139,25 @@ def test_what_a_number_means_is_said_in_every_view():
     assert "cannot be told apart" in headline(pair).text and len(headline(pair).names) == 2
 
 
+@pytest.mark.parametrize("target", ["layer 4", "cosine", "logits", "next-token"])
+def test_every_column_has_a_sentence(target):
+    """For a reader who has not read the paper: what it is, and in which unit."""
+    words = replace(words_of(SHORT, swaps=True), target=target, label="POSITIVE")
+    swaps = replace(words.swaps[0], target=target, label="POSITIVE")
+    units = {"cosine": "1 − cosine (0: the same direction", "next-token": "(0: the same, 1.41:"}
+    for result, panel, page, columns in (
+        (words, words_panel(words), words_fragment(words), word_columns(words)),
+        (swaps, swaps_panel(swaps), swaps_page(swaps), swap_columns(swaps)),
+    ):
+        for view in (printed(panel, 160), page):
+            flat = " ".join(html.unescape(re.sub("<[^>]+>", " ", view)).split())
+            assert not [one.name for one in columns if one.sentence not in flat], type(result)
+            assert units.get(target, "relative to its size") in flat
+    curve = printed(words_panel(words_of(SHORT, tier="curve")), 120)
+    assert "at most" in curve and "Certified: no change of the word" in " ".join(curve.split())
+    assert "± is one standard error" not in " ".join(curve.split()), "a spread is none"
+
+
 def test_a_scale_is_shown_where_colours_say_something():
     """Not for one word, nor where none stands out; its values differ as they are spelled."""
     words = words_of(SHORT)
@@ -172,6 +194,8 @@ def test_a_classifier_says_its_labels():
     judged = replace(words, words=(flipping, *words.words[1:]), label="POSITIVE", probability=0.91)
     assert "predicted label: POSITIVE, probability 0.910" in printed(words_panel(judged), 100)
     assert "3 of 8 random words flip the label, such as “dull”" in words_page(judged)
+    table = printed(words_panel(judged), 100)
+    assert "flips" in table and "3 of 8" in table, "for each word whether a real word flips it"
     swaps = replace(
         words_of(SHORT, swaps=True).swaps[0],
         label="POSITIVE",
@@ -184,6 +208,9 @@ def test_a_classifier_says_its_labels():
         assert "NEGATIVE" in shown and "0.123" in shown and "-0.77" in shown
         assert "Predicted label: POSITIVE, probability 0.910" in shown
         assert "7 of which flip the label" in shown
+    assert "p(POSITIVE)" in printed(swaps_panel(swaps), 80) and "reaches" not in shown
+    none = " ".join(printed(swaps_panel(replace(swaps, swaps=(), only_flips=True)), 80).split())
+    assert "none of the 64 words tried flips the label" in none
     page = swaps_page(swaps)
     assert "NEGATIVE" in page and "0.123" in page and "7 of which flip the label" in page
 

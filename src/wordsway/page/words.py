@@ -22,8 +22,8 @@ from wordsway.probing.results import TIERS, Words, WordSway
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
+from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import (
-    TITLES,
     facts,
     headline,
     interval,

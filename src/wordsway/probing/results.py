@@ -18,16 +18,16 @@ from wordsway.text.clean import STRAY
 if TYPE_CHECKING:
     import pandas
 
-#: The tiers, and what each says in plain words: {target} moves when …
+#: The tiers, and what each says in plain words: {target} moves, counted as {size}, when …
 TIERS = {
     "mean-local": "how strongly {target} responds to small random moves of the word, on average "
     "over directions (change of {target} per change of the word, both relative)",
     "local": "how strongly {target} responds to the worst small move of the word "
     "(change of {target} per change of the word, both relative)",
-    "real-words": "how far {target} moves, relative to its size, when another real word of as many "
-    "pieces stands there: the mean over random words",
-    "curve": "how far {target} can be moved, relative to its size, by a change of the word no "
-    "longer than the reach allows (the largest found)",
+    "real-words": "how far {target} moves, {size}, when another real word of as many pieces stands "
+    "there: the mean over random words",
+    "curve": "how far {target} can be moved, {size}, by a change of the word no longer than the "
+    "reach allows (the largest found)",
 }
 #: A local sensitivity that has converged is known to 1 %: two standard errors.
 LOCAL_ERROR = 0.005
@@ -40,7 +40,8 @@ class Swap:
 
     For a classifier ``label`` is the one predicted after the swap, ``probability`` that of the
     label before, and ``margin`` its logit minus the largest other one: negative where it flips.
-    ``plausibility`` is the model's own probability of the word in that place, where it was asked.
+    ``plausibility`` is the model's own probability of the word in that place, where it was asked,
+    ``pieces`` the number of tokens that the word is made of.
     """
 
     word: str
@@ -50,6 +51,7 @@ class Swap:
     probability: float | None = None
     margin: float | None = None
     plausibility: float | None = None
+    pieces: int = 1
 
 
 @dataclass(frozen=True)

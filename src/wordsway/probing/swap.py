@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -120,7 +120,10 @@ def swap(
         word=place.text,
         target=judged.name,
         swaps=tuple(
-            _swap(judged, found.words[at], found.ids[at][row], values[at], chances)
+            replace(
+                _swap(judged, found.words[at], found.ids[at][row], values[at], chances),
+                pieces=len(found.ids[at]) - prepared.n + len(place.rows),
+            )
             for at in _order(found, values, flip)[:top]
         ),
         candidates=len(found),

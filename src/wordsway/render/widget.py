@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.errors import needs
 from wordsway.render.html.page import asset
-from wordsway.render.wording.words import TITLES, headline, shades
+from wordsway.render.wording.word_columns import TITLES
+from wordsway.render.wording.words import headline, shades
 
 if TYPE_CHECKING:
     from wordsway.probing.results import Words

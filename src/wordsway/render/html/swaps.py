@@ -12,23 +12,14 @@ from wordsway.render.wording.provenance import model_name, provenance
 from wordsway.render.wording.swaps import (
     counts,
     in_place,
-    label_cells,
+    meanings,
+    nothing,
+    ordering,
+    other_columns,
     prediction,
     reached,
     refusals,
 )
-
-_PLAIN = (("word", elements.WORD), ("change", elements.RIGHT), ("", elements.BARS))
-#: Columns of a table, and of a classifier's.
-HEADS = {
-    False: _PLAIN,
-    True: (
-        *_PLAIN,
-        ("label after", elements.LEFT),
-        ("probability of the label before", elements.RIGHT),
-        ("margin", elements.RIGHT),
-    ),
-}
 
 
 @fragments.register(Swaps)
@@ -43,7 +34,9 @@ def swaps_fragment(swaps: Swaps) -> str:
         elements.flow(elements.marked(before + word + after, place)),
     ]
     if swaps.swaps:
-        parts.append(elements.table(HEADS[swaps.label is not None], swap_rows(swaps)))
+        parts += [swap_table(swaps), elements.explained(meanings(swaps))]
+    else:
+        parts.append(elements.paragraph(f"{html_line(nothing(swaps))}."))
     parts.append(elements.paragraph(f"{html_line(summary(swaps))}."))
     about = f"{model_name(swaps.model)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     return elements.frame([*parts, elements.source(about)])
@@ -60,28 +53,32 @@ def swaps_page(swaps: Swaps) -> str:
 def title(swaps: Swaps) -> str:
     """Which word is swapped, and what for; HTML already."""
     place = f"“<b>{html_name(swaps.word)}</b>” (word {swaps.index})"
-    return f"Real words for {place}, by the change of <b>{html_line(swaps.target)}</b>"
+    return f"Real words for {place}, <b>{html_line(ordering(swaps))}</b>"
 
 
-def swap_rows(swaps: Swaps) -> list[tuple[str, ...]]:
-    """Cells of every real word, and of the worst Δ, in HTML."""
+def swap_table(swaps: Swaps) -> str:
+    """Every real word, and the worst Δ."""
     top = max(swaps.worst or 0.0, largest([swap.change for swap in swaps.swaps]))
+    more = other_columns(swaps)
+    heads = [("word", elements.WORD), ("change", elements.RIGHT), ("", elements.BARS)]
+    heads += [
+        (html_line(one.name), elements.LEFT if one.name == "label" else elements.RIGHT)
+        for one in more
+    ]
     rows: list[tuple[str, ...]] = []
     for swap in swaps.swaps:
-        cells = label_cells(swap) if swaps.label is not None else ()
         drawn = elements.bar(share(swap.change, top))
-        label = tuple(html_line(cell) for cell in cells)
-        rows.append((html_name(swap.word), number(swap.change), drawn, *label))
+        cells = tuple(html_line(column.cell(swap)) for column in more)
+        rows.append((html_name(swap.word), number(swap.change), drawn, *cells))
     if swaps.worst is not None:
         grey = elements.bar(share(swaps.worst, top), elements.GREY)
-        empty = ("", "", "") if swaps.label is not None else ()
-        rows.append(("<i>worst Δ</i>", number(swaps.worst), grey, *empty))
-    return rows
+        rows.append(("<i>worst Δ</i>", number(swaps.worst), grey, *("" for _ in more)))
+    return elements.table(heads, rows)
 
 
 def summary(swaps: Swaps) -> str:
     """How far the best word comes, and how many were tried."""
-    best = f"The best {reached(swaps)}" if swaps.reached is not None else ""
+    best = f"The best {reached(swaps)}" if reached(swaps) else ""
     return ". ".join(
         part for part in (prediction(swaps), best, counts(swaps), refusals(swaps)) if part
     )

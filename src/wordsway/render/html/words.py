@@ -12,12 +12,12 @@ from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Swaps, Words, WordSway
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import asset, document, facts_list
-from wordsway.render.html.swaps import HEADS, summary, swap_rows, title
+from wordsway.render.html.swaps import summary, swap_table, title
 from wordsway.render.html.words_chart import curve_chart, profile_chart, real_chart
 from wordsway.render.numbers import number
 from wordsway.render.wording.provenance import model_name
+from wordsway.render.wording.word_columns import TITLES, other_columns
 from wordsway.render.wording.words import (
-    TITLES,
     bar_end,
     facts,
     has_scale,
@@ -143,19 +143,18 @@ def _named(word: WordSway) -> str:
 def _fragment_table(words: Words) -> str:
     order = ranked(words)
     rank = ranks(words)
+    more = other_columns(words)
     heads = [
         ("rank", elements.RIGHT),
         ("#", elements.RIGHT),
         ("word", elements.WORD),
         (TITLES[words.tier], elements.RIGHT),
         ("", f"{elements.LEFT};width:9em"),
-        *((TITLES[tier], elements.RIGHT) for tier in _others(words)),
-        ("pieces", elements.RIGHT),
+        *((column.name, elements.RIGHT) for column in more),
     ]
     rows: list[Sequence[str]] = []
     for place in order[:SHOWN]:
         word = words.words[place]
-        others = [number((word.score(tier) or (None,))[0]) for tier in _others(words)]
         value = interval(score(words, word))
         rows.append(
             [
@@ -164,14 +163,14 @@ def _fragment_table(words: Words) -> str:
                 _named(word),
                 value,
                 _bar(words, word),
-                *others,
-                str(word.pieces),
+                *(html_line(column.cell(word)) for column in more),
             ]
         )
-    more = len(order) - SHOWN
+    left = len(order) - SHOWN
     least = (score(words, words.words[order[min(SHOWN, len(order)) - 1]]) or (0.0, 0.0))[0]
-    rest = elements.soft(f"… and {more} more, none above {number(least)}") if more > 0 else ""
-    return elements.folded("The largest numbers", elements.table(heads, rows) + rest)
+    rest = elements.soft(f"… and {left} more, none above {number(least)}") if left > 0 else ""
+    told = elements.explained({column.name: column.sentence for column in more})
+    return elements.folded("The largest numbers", elements.table(heads, rows) + rest + told)
 
 
 def _text(words: Words) -> str:
@@ -229,7 +228,10 @@ def _list(words: Words) -> str:
             f'<details class="word"{opened}><summary class="row">{cells}</summary>'
             f"{_card(words, place)}</details>"
         )
-    return f'<div class="list">{"".join(rows)}</div>'
+    told = elements.explained(
+        {column.name: column.sentence for column in other_columns(words) if column.name in heads}
+    )
+    return f'<div class="list">{"".join(rows)}</div>{told}'
 
 
 def _card(words: Words, place: int) -> str:
@@ -285,7 +287,7 @@ def _marked(words: Words, layer: int) -> str:
 
 def _swaps(swaps: Swaps, heading: str) -> str:
     """The real words that move the target most, beside the worst Δ."""
-    table = elements.table(HEADS[swaps.label is not None], swap_rows(swaps))
+    table = swap_table(swaps)
     told = html_line(summary(swaps))
     named = f"<{heading}>{title(swaps)}</{heading}>"
     return f'<div class="swaps">{named}{table}<p class="soft">{told}.</p></div>'

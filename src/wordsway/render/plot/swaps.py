@@ -14,6 +14,7 @@ from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import INK, ORANGE
 from wordsway.render.wording.provenance import model_name
 from wordsway.render.wording.swaps import in_place
+from wordsway.render.wording.targets import named, sized
 
 #: Words drawn, and letters of a line.
 SHOWN, LINE = 30, 78
@@ -37,7 +38,7 @@ def swaps_figure(swaps: Swaps, kind: str) -> Figure:
         axes.axvline(swaps.worst, color=INK, linestyle="--", linewidth=1.2, label=label)
         axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2)
     axes.set_xlim(0, 1.14 * top)
-    axes.set_xlabel(f"relative change of {spelled(swaps.target, kind)}")
+    axes.set_xlabel(spelled(f"change of {named(swaps.target)}, {sized(swaps.target)}", kind))
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     before, word, after = in_place(swaps)

@@ -19,7 +19,8 @@ from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, INK, ORANGE
 from wordsway.render.wording.provenance import model_name
-from wordsway.render.wording.words import TITLES, meaning, ranked, target_name
+from wordsway.render.wording.word_columns import TITLES
+from wordsway.render.wording.words import meaning, ranked, target_name
 
 #: Words drawn: those with the largest numbers, in the order of the text.
 SHOWN = 40

@@ -10,11 +10,11 @@ from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
 from wordsway.render.numbers import number
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.swaps import swaps_panel
-from wordsway.render.terminal.tables import Column, Fitted, bar, table, text_cell
+from wordsway.render.terminal.swaps import told_swaps
+from wordsway.render.terminal.tables import Column, Fitted, bar, explained, table, text_cell
 from wordsway.render.wording.provenance import model_name
+from wordsway.render.wording.word_columns import TITLES, other_columns
 from wordsway.render.wording.words import (
-    TITLES,
     has_scale,
     headline,
     legend,
@@ -68,18 +68,19 @@ def _words(words: Words, width: int, colours: bool) -> RenderableType:
     parts: list[RenderableType] = [_head(words), Text(), _text(words, colours), Text()]
     if words.words:
         parts += [_scale(words, colours), Text()] if has_scale(words) else []
-        parts += [*_table(words, width), Text()]
-        parts.append(Text(one_line(meaning(words)), style="dim"))
+        rows, told = _table(words, width)
+        parts += [*rows, Text(), Text(one_line(meaning(words)), style="dim")]
+        parts += [explained(told)] if told else []
     parts += [Text(one_line(note), style="bold") for note in notes(words)]
     for swaps in words.swaps:
-        parts += [Text(), swaps_panel(swaps)]
+        parts += [Text(), told_swaps(swaps, meaning=swaps is words.swaps[-1])]
     how = [
         one_line(model_name(words.model)),
         target_name(words),
         f"seed {words.seed}",
         format_seconds(words.seconds),
         format_bytes(words.peak_mb * 1e6),
-        one_line(words.status),
+        *(["converged"] if words.status == "converged" else []),
     ]
     return Group(*parts, Text(" · ".join(how), style="dim"))
 
@@ -117,8 +118,10 @@ def _scale(words: Words, colours: bool) -> Text:
     return shown
 
 
-def _table(words: Words, width: int) -> list[RenderableType]:
-    """Words with the largest numbers; columns that do not fit are left out, the last ones first."""
+def _table(words: Words, width: int) -> tuple[list[RenderableType], dict[str, str]]:
+    """Words with the largest numbers, and a sentence for each further column; those that do not fit
+    are left out, the last ones first.
+    """
     order = ranked(words)
     shown = [words.words[place] for place in order[:SHOWN]]
     labels = ranks(words)
@@ -131,12 +134,9 @@ def _table(words: Words, width: int) -> list[RenderableType]:
     more: list[tuple[str, list[str]]] = [
         ("±", [f"{error:.1g}" if error else "" for error in errors])
     ]
-    if any(word.pieces > 1 for word in shown):
-        more.append(("pieces", [str(word.pieces) for word in shown]))
-    for tier in words.tiers:
-        if tier != words.tier:
-            values = [number((word.score(tier) or (None,))[0]) for word in shown]
-            more.append((_short(tier, width), values))
+    for column in other_columns(words):
+        head = column.name.split()[0] if width < NARROW else column.name
+        more.append((head, [column.cell(word) for word in shown]))
     room = width - sum(_wide(column) + GAP for column in columns)
     widest = max(Text(_spelled(word)).cell_len for word in shown)
     name = max(6, min(widest, room // 2))
@@ -163,7 +163,13 @@ def _table(words: Words, width: int) -> list[RenderableType]:
     left = len(order) - len(shown)
     least = (score(words, shown[-1]) or (0.0, 0.0))[0]
     rest = f"… and {left} more word{'s' if left > 1 else ''}, none above {number(least)}"
-    return [table(drawn, rows), *([Text(rest, style="dim")] if left else [])]
+    heads = {head for head, _ in more}
+    told = {
+        column.name: column.sentence
+        for column in other_columns(words)
+        if heads & {column.name, column.name.split()[0]}
+    }
+    return [table(drawn, rows), *([Text(rest, style="dim")] if left else [])], told
 
 
 def _short(tier: str, width: int) -> str:

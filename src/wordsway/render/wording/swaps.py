@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wordsway.escape import shortened
 from wordsway.probing.results import Swap, Swaps
 from wordsway.reading import word_spans
 from wordsway.render.numbers import number
+from wordsway.render.wording.targets import named, sized
 
 
 def in_place(swaps: Swaps) -> tuple[str, str, str]:
@@ -33,10 +38,60 @@ def prediction(swaps: Swaps) -> str:
     return f"Predicted label: {swaps.label}, probability {swaps.probability:.3f}"
 
 
-def label_cells(swap: Swap) -> tuple[str, str, str]:
-    """The label after a swap, the probability of the label before, and the margin that is left."""
-    probability = "–" if swap.probability is None else f"{swap.probability:.3f}"
-    return swap.label or "–", probability, number(swap.margin)
+@dataclass(frozen=True)
+class SwapColumn:
+    """A column of a table of real words: its name, its cell of a word, and what it says."""
+
+    name: str
+    cell: Callable[[Swap], str]
+    sentence: str
+
+
+def other_columns(swaps: Swaps) -> list[SwapColumn]:
+    """The columns beside the word and its change."""
+    found = []
+    if swaps.label is not None:
+        label = shortened(swaps.label, 10)
+        found = [
+            SwapColumn("label", lambda swap: swap.label or "–", "What the classifier says then."),
+            SwapColumn(
+                f"p({label})",
+                lambda swap: "–" if swap.probability is None else f"{swap.probability:.3f}",
+                f"The probability that it then gives to {label}, its answer to the text itself.",
+            ),
+            SwapColumn(
+                "margin",
+                lambda swap: number(swap.margin),
+                f"What is left of the lead of {label}: its logit minus the largest other one. "
+                "Below 0 the label flips.",
+            ),
+        ]
+    if any(swap.plausibility is not None for swap in swaps.swaps):
+        found.append(
+            SwapColumn(
+                "likely",
+                lambda swap: number(swap.plausibility),
+                "The model's own probability of the word in that place.",
+            )
+        )
+    pieces = "Tokens that the word is made of."
+    return [*found, SwapColumn("pieces", lambda swap: str(swap.pieces), pieces)]
+
+
+def meanings(swaps: Swaps) -> dict[str, str]:
+    """One plain sentence for each column, and for the worst Δ."""
+    target = named(swaps.target)
+    said = {
+        "change": f"How far {target} moves, {sized(swaps.target)}, when this word stands there: "
+        "evaluated exactly."
+    }
+    said |= {column.name: column.sentence for column in other_columns(swaps)}
+    if swaps.worst is not None:
+        said["worst Δ"] = (
+            "The farthest that it was found to move when any numbers as long as the word's own "
+            "embedding, not only those of real words, are added to it."
+        )
+    return said
 
 
 def refusals(swaps: Swaps) -> str:
@@ -54,11 +109,18 @@ def ordering(swaps: Swaps) -> str:
         return "that flip the label, the smallest change first"
     if swaps.label is not None:
         return f"by the margin that is left to the label {swaps.label}"
-    return f"by the change of {swaps.target}"
+    return f"by the change of {named(swaps.target)}"
 
 
 def reached(swaps: Swaps) -> str:
-    """How far the best real word comes."""
-    if swaps.reached is None or swaps.worst is None:
-        return "the worst Δ was not searched"
+    """How far the best real word comes; a classifier's words are ordered by other things."""
+    if swaps.reached is None or swaps.worst is None or swaps.label is not None:
+        return ""
     return f"reaches {100 * swaps.reached:.3g} % of the worst Δ found, {number(swaps.worst)}"
+
+
+def nothing(swaps: Swaps) -> str:
+    """What is said where no word is listed."""
+    if swaps.only_flips:
+        return f"none of the {swaps.evaluated:,} words tried flips the label"
+    return "no real word was found"

@@ -8,14 +8,9 @@ from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.results import TIERS, Words, WordSway
 from wordsway.render.numbers import largest, number
 from wordsway.render.wording.provenance import provenance
+from wordsway.render.wording.targets import named, sized
+from wordsway.render.wording.word_columns import TITLES
 
-#: Names of the tiers, for a column and for a sentence.
-TITLES = {
-    "mean-local": "mean local",
-    "local": "local",
-    "real-words": "real words",
-    "curve": "S at reach",
-}
 #: What is done to a word and what comes of it, before and behind the word.
 PLAIN = {
     "mean-local": ("Move ", " a little, and {target} moves by {size} of that, in proportion"),
@@ -25,6 +20,13 @@ PLAIN = {
     ),
     "real-words": ("Put a random word in place of ", ", and {target} changes by {size} of itself"),
     "curve": ("In the worst case a change of ", " moves {target} by {size} of itself"),
+}
+#: What ± is.
+ERRORS = {
+    "mean-local": "one standard error",
+    "local": "half of the 1 % to which it is known",
+    "real-words": "one standard error",
+    "curve": "half of what separates the best of several searches from the others",
 }
 #: Words named in a tie.
 NAMED = 3
@@ -48,14 +50,7 @@ def target_name(words: Words) -> str:
 
     A layer says of how many.
     """
-    names = {
-        "all": "the average layer",
-        "pooled": "the text's embedding",
-        "cosine": "the text's embedding (cosine distance)",
-        "logits": "the classifier's logits",
-        "next-token": "the next token's distribution",
-    }
-    return names.get(words.target, f"layer {words.layer} of {words.layers}")
+    return named(words.target, words.layers)
 
 
 def score(words: Words, word: WordSway) -> tuple[float, float] | None:
@@ -199,7 +194,7 @@ def interval(pair: tuple[float, float] | None) -> str:
 
 def meaning(words: Words) -> str:
     """What the numbers mean, for a reader who has not read the paper."""
-    text = TIERS[words.tier].format(target=target_name(words))
+    text = TIERS[words.tier].format(target=target_name(words), size=sized(words.target))
     text = text[0].upper() + text[1:]
     if words.tier == "real-words":
         text += f" ({words.draws} words per place)"
@@ -207,7 +202,7 @@ def meaning(words: Words) -> str:
             text += "; the rows of a word of several pieces count as one"
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
-    errors = " ± is one standard error; ranks such as 2–4 are ties."
+    errors = f" ± is {ERRORS[words.tier]}; ranks such as 2–4 are ties."
     return f"{text}.{errors}{ROWS[words.scaling]}"
 
 
