@@ -77,7 +77,8 @@ if TYPE_CHECKING:
     from wordsway.paper.reproduce import Reproduction, reproduce
     from wordsway.probing.attention import AttentionMap, AttentionMaps, attention
     from wordsway.probing.attract import Attracted, attract
-    from wordsway.probing.compare import Comparison, LayerChange, compare
+    from wordsway.probing.compare import Comparison, compare
+    from wordsway.probing.layer_changes import LayerChange
     from wordsway.probing.results import Swap, Swaps, Words, WordSway
     from wordsway.probing.swap import swap
     from wordsway.probing.words import words
@@ -122,7 +123,8 @@ _MODULES = {
     "optimize.plan": ("Plan",),
     "probing.attention": ("AttentionMap", "AttentionMaps", "attention"),
     "probing.attract": ("Attracted", "attract"),
-    "probing.compare": ("Comparison", "LayerChange", "compare"),
+    "probing.compare": ("Comparison", "compare"),
+    "probing.layer_changes": ("LayerChange",),
     "models.probe": ("Probe",),
     "probing.results": ("Swap", "Swaps", "WordSway", "Words"),
     "probing.swap": ("swap",),

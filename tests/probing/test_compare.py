@@ -7,6 +7,8 @@ import itertools
 import json
 import math
 import random
+import subprocess
+import sys
 from decimal import Decimal, getcontext
 
 import pytest
@@ -19,9 +21,11 @@ from pages import printed
 from wordsway import data
 from wordsway.cli.app import run
 from wordsway.errors import InputError, WordswayError
+from wordsway.models.causal import States
 from wordsway.models.probe import Probe
 from wordsway.probing.compare import compare
 from wordsway.probing.differences import divergence, line_up, word_edits
+from wordsway.probing.layer_changes import layer_changes
 
 A, B = "the film was good and fine", "the film was dull and fine"
 TEMPLATE = (
@@ -150,6 +154,8 @@ def test_numbers_equal_the_models_own(models, architecture, chat, b):
     for one, h_a, h_b in zip(found.layers, hidden_a, hidden_b, strict=True):
         assert one.change == pytest.approx(naive_change(h_a, h_b, rows), rel=1e-5)
         assert one.behind == pytest.approx(naive_change(h_a, h_b, behind), rel=1e-5)
+        alike = [naive_change(h_a, h_b, [pair]) ** 2 for pair in rows]
+        assert one.rows == pytest.approx(math.sqrt(sum(alike) / len(alike)), rel=1e-5)
         assert one.last == pytest.approx(naive_change(h_a, h_b, [(-1, -1)]), rel=1e-5, abs=1e-12)
     p_a, p_b = logits_a.double().softmax(0), logits_b.double().softmax(0)
     assert sum(one.probability for one in found.a.next) == pytest.approx(1)
@@ -261,6 +267,19 @@ def test_rows_line_up():
         assert len(a) == len(b) or all(a[i] == b[j] for i, j in rows[:-1])
 
 
+def test_a_sink_row_does_not_decide():
+    """A row a hundred times longer than all others, which does not move: rows count alike."""
+    before = torch.tensor([[100.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    after = torch.tensor([[100.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    logs = torch.zeros(1)
+    pairs = [(row, row) for row in range(3)]
+    (found,), scaling = layer_changes(States([before], logs), States([after], logs), pairs, 1)
+    assert scaling == "rows" and found.rows == pytest.approx(math.sqrt(2 / 3))
+    assert found.change == pytest.approx(math.sqrt(2) / before.norm())
+    even, other = States([before[1:]], logs), States([after[1:]], logs)
+    assert layer_changes(even, other, pairs[:2], 0)[1] == "frobenius"
+
+
 def test_an_answer_says_whether_it_was_cut(models, tmp_path):
     long = compare(A, B, models["llama", False], tokens=5)
     assert long.a.cut and long.a.answer_tokens == 5
@@ -275,7 +294,7 @@ def test_the_same_on_every_run(llama):
         assert one.pop(name) > 0 and two.pop(name) > 0
     assert one == two
     frame = compare(A, B, llama, tokens=1).frame()
-    assert list(frame.columns) == ["layer", "change", "behind", "last"] and list(
+    assert list(frame.columns) == ["layer", "change", "behind", "last", "rows"] and list(
         frame["layer"]
     ) == [0, 1, 2, 3]
 
@@ -378,6 +397,18 @@ def test_a_template_that_fails_and_doing_without(tmp_path):
     with pytest.raises(WordswayError, match=r"no such role.*--no-chat"):
         compare(A, B, folder)
     assert compare(A, B, folder, chat=False, tokens=1).chat is False
+
+
+@pytest.mark.slow
+def test_the_command_itself_knows_chat_templates(models):
+    """In a process of its own, which leaves out much of what transformers imports."""
+    folder = models["llama", True]
+    command = [sys.executable, "-m", "wordsway", "compare", A, B, "--model", str(folder)]
+    done = subprocess.run([*command, "--tokens", "3", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, here = json.loads(done.stdout), compare(A, B, folder, tokens=3)
+    assert found["chat"] and found["a"]["ids"] == list(here.a.ids)
+    assert found["a"]["answer"] == here.a.answer
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from wordsway.probing.ceiling import ceilings, largest_moves
 from wordsway.probing.compare import compare
 from wordsway.probing.curve import REACHES
 from wordsway.probing.local import local, mean_local, sketch_of
+from wordsway.probing.profiles import profiles
 from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.real_words import real_words
 from wordsway.probing.swap import swap
@@ -338,6 +339,38 @@ def test_a_sink_row_does_not_decide(probes: dict[str, Probe], monkeypatch: Any) 
     for before, after, drowned in zip(plain.words, sunk.words, by_norm.words, strict=True):
         assert after.mean_local == pytest.approx(before.mean_local, rel=0.3)
         assert (drowned.mean_local or 0) < 0.05 * (before.mean_local or 0)
+
+
+def test_a_profile_counts_rows_as_its_layers_do(probes: dict[str, Probe], monkeypatch: Any) -> None:
+    """A layer with a sink row: every row alike; the others by their norm, and the target's own
+    layer as it was asked for.
+    """
+    probe, sink = probes["llama"], 2
+    every = probe.layers.every
+
+    def with_sink(embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
+        states = list(every(embeds, at))
+        states[sink] = (
+            states[sink] * torch.tensor([1e3, *[1.0] * (states[sink].shape[1] - 1)])[:, None]
+        )
+        return states
+
+    monkeypatch.setattr(probe.layers, "every", with_sink)
+    prepared = probe.read(TEXT)
+    place = prepared.words[1]
+    delta = prepared.embeds[list(place.rows)]
+    moved = prepared.embeds.clone()
+    moved[list(place.rows)] += delta
+    (found,) = profiles(probe, prepared, [place], [delta], 2**30)
+    states = [with_sink(one[None]) for one in (prepared.embeds, moved)]
+    for layer, (before, after) in enumerate(zip(*states, strict=True)):
+        b, a = before[0].double(), after[0].double()
+        alike = ((a - b).norm(dim=1) / b.norm(dim=1)).square().mean().sqrt()
+        true = alike if layer == sink else (a - b).norm() / b.norm()
+        assert found[layer] == pytest.approx(float(true), rel=1e-5)
+    asked = target_of(probe, prepared, sink, "frobenius")
+    (by_norm,) = profiles(probe, prepared, [place], [delta], 2**30, asked)
+    assert by_norm[sink] < 0.1 * found[sink] and by_norm[:sink] == found[:sink]
 
 
 def test_a_word_of_several_tokens_has_no_larger_ball(probes: dict[str, Probe]) -> None:

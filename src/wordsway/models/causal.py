@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jinja2  # noqa: F401 (chat templates: transformers takes it where it is imported first)
 import torch
 
 from wordsway.errors import InputError, WordswayError, first_line

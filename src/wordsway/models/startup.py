@@ -211,7 +211,8 @@ def without_meta_device() -> Iterator[None]:
         model.get_init_context = original
 
 
-#: Packages that transformers imports where they are installed, and that no forward pass needs.
+#: Packages that transformers imports where they are installed, and that no forward pass needs;
+#: what is imported already stays (`wordsway.models.causal` needs jinja2).
 _EXTRAS = ("scipy", "accelerate", "jinja2", "PIL")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -19,6 +18,7 @@ from wordsway.models.load import Loading
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
+from wordsway.probing.layer_changes import LayerChange, layer_changes
 from wordsway.progress import Progress, silent
 from wordsway.result import SequenceResult, fields_of, versions
 from wordsway.runtime import peak_bytes
@@ -56,29 +56,15 @@ class Side:
 
 
 @dataclass(frozen=True)
-class LayerChange:
-    """‖H(a) − H(b)‖/‖H(a)‖ of a layer (None where H(a) is 0).
-
-    ``change`` is over all rows that line up, ``behind`` over those of them behind the common
-    prefix, ``last`` on the last row. The first token's row is the largest by far in the middle
-    layers of many models, and cannot change: it makes ``change`` small, not ``behind``.
-    """
-
-    layer: int
-    change: float | None
-    behind: float | None
-    last: float | None
-
-
-@dataclass(frozen=True)
 class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba model"):
     """What a causal language model makes of two prompts.
 
     Rows line up one to one when both prompts have the same number of tokens. Otherwise the first
     ``prefix`` and the last ``suffix`` rows do, those whose tokens are the same in both; rows of the
     words that differ are then left out. The last row, which predicts the next token, always lines
-    up with the last. ``aligned`` counts these pairs. A causal model computes the common prefix
-    without seeing the difference: its rows change by 0.
+    up with the last. ``aligned`` counts these pairs. ``scaling`` "rows" says that a few rows hold
+    most of some layer's norm, so that ``rows`` of a layer tells more than its ``change``. A causal
+    model computes the common prefix without seeing the difference: its rows change by 0.
 
     ``kl_ab`` is KL(p_a‖p_b) = Σ p_a log(p_a/p_b) over the next token, in nats; ``kl_ba`` the other
     way round. An encoder says nothing and predicts no next token: there both are None, and
@@ -100,6 +86,7 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
     peak_mb: float
     versions: dict[str, str]
     cosine: float | None = None
+    scaling: str = "frobenius"
 
     @property
     def same_tokens(self) -> bool:
@@ -121,7 +108,7 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
         """A data frame with one row per layer, 0 … L."""
         import pandas
 
-        numbers = {"change": float, "behind": float, "last": float}
+        numbers = {"change": float, "behind": float, "last": float, "rows": float}
         return pandas.DataFrame(
             [fields_of(one) for one in self.layers], columns=["layer", *numbers]
         ).astype(numbers)
@@ -206,11 +193,12 @@ def compare(
         for prompt, one, mine, other in zip(prompts, said, logs, reversed(logs), strict=True)
     ]
     rows, prefix = line_up(prompts[0].ids, prompts[1].ids), common(prompts[0].ids, prompts[1].ids)
+    layers, scaling = layer_changes(*states, rows, prefix)
     return Comparison(
         a=sides[0],
         b=sides[1],
         edits=word_edits(a, b),
-        layers=_changes(*states, rows, prefix),
+        layers=layers,
         aligned=len(rows),
         prefix=prefix,
         suffix=common_end(prompts[0].ids, prompts[1].ids),
@@ -221,6 +209,7 @@ def compare(
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
         versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
+        scaling=scaling,
     )
 
 
@@ -245,11 +234,13 @@ def _encoded(a: str, b: str, probe: Probe, began: float) -> Comparison:
     vectors = [pool(hidden[-1], probe.pooling) for hidden in states]
     cosine = float(torch.nn.functional.cosine_similarity(vectors[0], vectors[1], dim=0))
     empty = torch.zeros(0, dtype=torch.float64)
+    first, second = (States(some, empty) for some in states)
+    layers, scaling = layer_changes(first, second, rows, prefix)
     return Comparison(
         a=sides[0],
         b=sides[1],
         edits=word_edits(a, b),
-        layers=_changes(States(states[0], empty), States(states[1], empty), rows, prefix),
+        layers=layers,
         aligned=len(rows),
         prefix=prefix,
         suffix=common_end(*ids),
@@ -261,6 +252,7 @@ def _encoded(a: str, b: str, probe: Probe, began: float) -> Comparison:
         peak_mb=peak_bytes() / 1e6,
         versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
         cosine=1.0 - cosine,
+        scaling=scaling,
     )
 
 
@@ -283,31 +275,6 @@ def _about(causal: Causal, prompt: Prompt) -> dict[str, Any]:
     return facts | {
         "template": prompt.spelled.replace(prompt.text, "{prompt}", 1) if causal.chat else None
     }
-
-
-def _changes(
-    a: States, b: States, rows: Sequence[tuple[int, int]], prefix: int
-) -> tuple[LayerChange, ...]:
-    """Relative changes of all layers, in float64."""
-    of_a, of_b = (torch.tensor(some) for some in zip(*rows, strict=True))
-    start = min(prefix, len(rows) - 1)
-    found = []
-    for layer, (mine, other) in enumerate(zip(a.hidden, b.hidden, strict=True)):
-        before, after = mine[of_a].double(), other[of_b].double()
-        found.append(
-            LayerChange(
-                layer,
-                _relative(before, after),
-                _relative(before[start:], after[start:]),
-                _relative(before[-1], after[-1]),
-            )
-        )
-    return tuple(found)
-
-
-def _relative(before: torch.Tensor, after: torch.Tensor) -> float | None:
-    size = float(before.norm())
-    return float((after - before).norm()) / size if size else None
 
 
 def _likeliest(

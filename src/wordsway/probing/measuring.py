@@ -186,8 +186,8 @@ def _lower_ends(
         ways = [here.radius[place] * one.direction for place, one in enumerate(small)]
         candidates = [[way, -way, *some] for way, some in zip(ways, noise, strict=True)]
     deltas, reached = _best(target, here, candidates, size)
-    changes = profiles(probe, blocks.prepared, blocks.words, deltas, plan.memory)
-    noises = noise_profiles(probe, here, noise, plan.memory)
+    changes = profiles(probe, blocks.prepared, blocks.words, deltas, plan.memory, target)
+    noises = noise_profiles(probe, here, noise, plan.memory, target)
     return [
         replace(
             word,

@@ -8,7 +8,9 @@ import torch
 
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.blocks import Blocks
+from wordsway.probing.layer_target import LayerTarget, chosen_scaling, row_weights
 from wordsway.probing.memory import at_once
+from wordsway.probing.target import Target
 from wordsway.reading import Word
 from wordsway.seeds import generator
 
@@ -22,13 +24,22 @@ def profiles(
     words: Sequence[Word],
     deltas: Sequence[torch.Tensor],
     memory: int,
+    target: Target | None = None,
 ) -> list[tuple[float, ...]]:
-    """‖H_l′ − H_l‖_F/‖H_l‖_F of every layer 0 … L, one row per word and its Δ; sums in float64."""
+    """‖H_l′ − H_l‖_F/‖H_l‖_F of every layer 0 … L, one row per word and its Δ; sums in float64.
+
+    Where a few rows hold most of a layer's norm every row counts alike
+    (`wordsway.probing.layer_target`); the target's own layer counts as the target does.
+    """
     size = at_once(probe, prepared.n, probe.layers.count, memory)
     rows: list[tuple[float, ...]] = []
     with torch.no_grad():
         base = [
             state[0].double() for state in probe.layers.every(prepared.embeds[None], prepared.at)
+        ]
+        weights = [
+            row_weights(state, chosen_scaling([state], _asked(target, layer)))
+            for layer, state in enumerate(base)
         ]
         for start in range(0, len(words), size):
             some = words[start : start + size]
@@ -40,13 +51,19 @@ def profiles(
             states = probe.layers.every(embeds, prepared.at)
             changes = torch.stack(
                 [
-                    (state.double() - before).flatten(1).norm(dim=1) / before.norm()
-                    for state, before in zip(states, base, strict=True)
+                    ((state.double() - before) * weight[:, None]).flatten(1).norm(dim=1)
+                    for state, before, weight in zip(states, base, weights, strict=True)
                 ],
                 1,
             )
             rows += [tuple(values) for values in changes.tolist()]
     return rows
+
+
+def _asked(target: Target | None, layer: int) -> str:
+    """How rows of a layer are asked to count."""
+    own = isinstance(target, LayerTarget) and target.layers == (layer,)
+    return target.scaling if target is not None and own else "auto"
 
 
 def noise_blocks(blocks: Blocks, seed: int, draws: int = NOISE_DRAWS) -> list[list[torch.Tensor]]:
@@ -62,12 +79,16 @@ def noise_blocks(blocks: Blocks, seed: int, draws: int = NOISE_DRAWS) -> list[li
 
 
 def noise_profiles(
-    probe: Probe, blocks: Blocks, noise: Sequence[Sequence[torch.Tensor]], memory: int
+    probe: Probe,
+    blocks: Blocks,
+    noise: Sequence[Sequence[torch.Tensor]],
+    memory: int,
+    target: Target | None = None,
 ) -> list[tuple[float, ...]]:
     """The profiles of each word's blocks of noise, their mean."""
     words = [word for word, some in zip(blocks.words, noise, strict=True) for _ in some]
     deltas = [block for some in noise for block in some]
-    rows = profiles(probe, blocks.prepared, words, deltas, memory)
+    rows = profiles(probe, blocks.prepared, words, deltas, memory, target)
     found = torch.tensor(rows, dtype=torch.float64)
     parts = found.split([len(some) for some in noise])
     return [tuple(part.mean(0).tolist()) for part in parts]

@@ -10,7 +10,7 @@ from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.attention import LARGEST, NUMBERED
 from wordsway.render.html.page import page_around
 from wordsway.render.numbers import largest, number, share
-from wordsway.render.wording.attracted import attention_drawn, moved
+from wordsway.render.wording.attracted import MEANINGS, attention_drawn, moved
 from wordsway.render.wording.provenance import model_name, provenance
 
 
@@ -37,6 +37,7 @@ def attracted_fragment(result: Attracted) -> str:
         elements.paragraph(f"<b>{html_line(moved(result))}</b>"),
         elements.table([*heads, ("", elements.BARS)], rows),
         elements.paragraph(html_line(attention_drawn(result))),
+        elements.explained(MEANINGS),
     ]
     n = len(result.tokens)
     if n <= LARGEST:

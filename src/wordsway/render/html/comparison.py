@@ -8,9 +8,13 @@ from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import page_around
 from wordsway.render.numbers import share, small
 from wordsway.render.wording.comparison import (
+    change_of,
     differences,
     divergences,
+    drawn_column,
+    drawn_value,
     ending,
+    meanings,
     notes,
     rows_name,
     token_name,
@@ -31,7 +35,8 @@ def comparison_fragment(result: Comparison) -> str:
         _side(result, "a", result.a),
         _side(result, "b", result.b),
         _summary(result),
-        elements.folded("Relative change of every layer, ‖H(a) − H(b)‖/‖H(a)‖", _layers(result)),
+        elements.folded("How far every layer moves", _layers(result)),
+        elements.explained(meanings(result)),
     ]
     return elements.frame([*parts, *(elements.source(note) for note in notes(result))])
 
@@ -88,16 +93,16 @@ def _next_tokens(result: Comparison) -> str:
 
 
 def _layers(result: Comparison) -> str:
-    names = ("layer", rows_name(result), "from the word on", "last row")
-    heads = [*((name, elements.RIGHT) for name in names), ("last row", elements.BARS)]
-    top = max((layer.last or 0.0 for layer in result.layers), default=0.0)
+    names = ("layer", rows_name(result), "behind", "last row")
+    heads = [*((name, elements.RIGHT) for name in names), (drawn_column(result), elements.BARS)]
+    top = max((drawn_value(result, layer) or 0.0 for layer in result.layers), default=0.0)
     rows = [
         (
             str(layer.layer),
-            small(layer.change),
+            small(change_of(result, layer)),
             small(layer.behind),
             small(layer.last),
-            elements.bar(share(layer.last or 0.0, top)),
+            elements.bar(share(drawn_value(result, layer) or 0.0, top)),
         )
         for layer in result.layers
     ]

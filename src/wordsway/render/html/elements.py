@@ -22,7 +22,7 @@ RIGHT = (
 )
 #: A column of bars, and one of words.
 BARS = f"{LEFT};width:18em"
-WORD = f"{LEFT};max-width:16em;overflow-wrap:anywhere"
+WORD = f"{LEFT};min-width:5em;max-width:16em;overflow-wrap:anywhere"
 
 
 def frame(parts: Iterable[str]) -> str:

@@ -249,7 +249,12 @@ def _card(words: Words, place: int) -> str:
     if word.curve is not None:
         charts.append(_figure("how far it can move", curve_chart(word.curve, word.upper)))
     if word.profile is not None:
-        charts.append(_figure("through the layers", profile_chart(word, words.layer)))
+        charts.append(
+            _figure(
+                "how far every layer moves: by the worst Δ, by noise as long",
+                profile_chart(word, words.layer),
+            )
+        )
     table = _layers(words, word) if word.profile is not None else ""
     swaps = "".join(_swaps(swaps, "h3") for swaps in words.swaps if swaps.index == word.index)
     return (

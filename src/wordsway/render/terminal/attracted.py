@@ -10,8 +10,8 @@ from wordsway.format import format_seconds
 from wordsway.probing.attract import Attracted
 from wordsway.render.numbers import largest, number
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Column, bar, table
-from wordsway.render.wording.attracted import attention_drawn, moved
+from wordsway.render.terminal.tables import Column, bar, explained, table
+from wordsway.render.wording.attracted import MEANINGS, attention_drawn, moved
 from wordsway.render.wording.provenance import model_name
 
 
@@ -32,5 +32,6 @@ def attracted_panel(result: Attracted) -> RenderableType:
         Text(moved(result), style="bold"),
         table(columns, rows),
         Text(attention_drawn(result)),
+        explained(MEANINGS),
         Text(f"{name} · {how} · {format_seconds(result.seconds)}", style="dim"),
     )

@@ -12,11 +12,15 @@ from wordsway.escape import one_line, readable, same_length, shortened
 from wordsway.probing.compare import Comparison, NextToken, Side
 from wordsway.render.numbers import small
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Column, bar, table
+from wordsway.render.terminal.tables import Column, bar, explained, table
 from wordsway.render.wording.comparison import (
+    change_of,
     differences,
     divergences,
+    drawn_column,
+    drawn_value,
     ending,
+    meanings,
     notes,
     rows_name,
     token_name,
@@ -40,12 +44,14 @@ def comparison_panel(result: Comparison) -> RenderableType:
     if result.kl_ab is not None:
         sides = (("a", result.a), ("b", result.b))
         parts += [_labelled(name, _answer(side)) for name, side in sides]
+        parts.append(Text(""))
     return Group(
         *parts,
-        Text(""),
         _layers(result),
         Text(""),
         *_next(result),
+        Text(""),
+        explained(meanings(result)),
         *(Text(note, style="dim") for note in notes(result)),
     )
 
@@ -73,21 +79,21 @@ def _answer(side: Side) -> Text:
 
 
 def _layers(result: Comparison) -> RenderableType:
-    top = max((layer.last or 0.0 for layer in result.layers), default=0.0)
+    top = max((drawn_value(result, layer) or 0.0 for layer in result.layers), default=0.0)
     columns = (
         "layer",
         rows_name(result),
         "behind",
         "last row",
-        Column("‖H(a) − H(b)‖/‖H(a)‖, last row", "left", style="cyan"),
+        Column(drawn_column(result), "left", style="cyan"),
     )
     rows = [
         (
             layer.layer,
-            small(layer.change),
+            small(change_of(result, layer)),
             small(layer.behind),
             small(layer.last),
-            bar(layer.last or 0.0, top),
+            bar(drawn_value(result, layer) or 0.0, top),
         )
         for layer in result.layers
     ]

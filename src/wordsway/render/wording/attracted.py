@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wordsway.escape import one_line
 from wordsway.probing.attract import Attracted
+from wordsway.reading import word_spans
 
 
 def moved(result: Attracted) -> str:
@@ -11,9 +12,11 @@ def moved(result: Attracted) -> str:
     heads = "all heads of layer 1 look"
     if result.head != "all":
         heads = f"head {result.head} of layer 1 looks"
-    names = " ".join(one_line(result.tokens[row]) for row in result.rows)
-    which = f"token {result.row}" if result.word is None else f"word {result.word}"
-    return f"“{names}” ({which}) moved so that {heads} at it"
+    name, which = result.tokens[result.row], f"token {result.row}"
+    if result.word is not None:
+        start, end = word_spans(result.text)[result.word]
+        name, which = result.text[start:end], f"word {result.word}"
+    return f"“{one_line(name)}” ({which}) moved so that {heads} at it"
 
 
 def attention_drawn(result: Attracted) -> str:
@@ -22,3 +25,12 @@ def attention_drawn(result: Attracted) -> str:
     head = "all heads" if result.head == "all" else f"head {result.head}"
     shares = f"{before:.3f} before, {after:.3f} after"
     return f"mean attention of the other tokens to it, layer 1, {head}: {shares}"
+
+
+#: One plain sentence for each column.
+MEANINGS = {
+    "change": "How far the layer moves, relative to its size. Where a few tokens hold most of its "
+    "norm, every token counts alike.",
+    "noise": "The same when random numbers of the same length are added to the word, on average.",
+    "times": "How many times farther than by noise.",
+}

@@ -6,6 +6,7 @@ from wordsway.escape import one_line, shortened
 from wordsway.format import format_seconds
 from wordsway.probing.compare import Comparison, NextToken, Side
 from wordsway.probing.differences import Edit
+from wordsway.probing.layer_changes import LayerChange
 from wordsway.render.numbers import small
 
 #: Edits that are named.
@@ -39,6 +40,49 @@ def ending(side: Side) -> str:
 
 def rows_name(result: Comparison) -> str:
     return "all rows" if len(result.a.ids) == len(result.b.ids) else "common rows"
+
+
+def change_of(result: Comparison, layer: LayerChange) -> float | None:
+    """The change over all rows: where a few of them hold most of the norm, all count alike."""
+    return layer.rows if result.scaling == "rows" else layer.change
+
+
+def drawn_column(result: Comparison) -> str:
+    """The column that bars show: the row that predicts the next token, of an encoder all rows."""
+    return "last row" if result.kl_ab is not None else rows_name(result)
+
+
+def drawn_value(result: Comparison, layer: LayerChange) -> float | None:
+    return layer.last if result.kl_ab is not None else change_of(result, layer)
+
+
+def meanings(result: Comparison) -> dict[str, str]:
+    """One plain sentence for each column, and for the numbers of the next token."""
+    alike = (
+        ""
+        if result.scaling == "frobenius"
+        else (
+            " A few tokens hold most of the norm of some layers (an attention sink), so that every "
+            "token counts alike."
+        )
+    )
+    said = {
+        rows_name(result): "How far what the layer makes of all tokens that line up moves from A "
+        f"to B, relative to its size in A.{alike}",
+        "behind": "The same for the tokens from the first difference on.",
+        "last row": "The same for the last token"
+        + (", from which the next one is predicted." if result.kl_ab is not None else "."),
+    }
+    if result.kl_ab is None:
+        return said | {
+            "distance": "1 − cosine of both texts' embeddings: 0 is the same direction, 1 a "
+            "right angle."
+        }
+    return said | {
+        "KL(a‖b)": "How far the next token's probabilities after B are from those after A, in "
+        "nats: 0 is no difference.",
+        "p": "The probability of a token as the next one.",
+    }
 
 
 def divergences(result: Comparison) -> str:
