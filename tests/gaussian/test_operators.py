@@ -9,7 +9,6 @@ import torch
 
 from wordsway.gaussian import BlockOperator, GaussianMatrix, Operator, TokenMatrix
 from wordsway.gaussian.dense import DenseBlocks, DenseMatrix
-from wordsway.gaussian.joint import JointMatrix
 
 N, D, K = 3, 4, 6
 
@@ -18,18 +17,12 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def joint(*rows: int) -> JointMatrix:
-    return JointMatrix(K, random(5, N, D), rows=rows, scale=0.5, seed=1).draw()
-
-
 OPERATORS: dict[str, Callable[[], Operator]] = {
     "dense": lambda: DenseMatrix(random(K, D)),
     "drawn": lambda: GaussianMatrix(K, D, seed=1),
     "transposed": lambda: GaussianMatrix(D, K, seed=1).T,
     "block of a dense matrix": lambda: DenseBlocks(random(K, N * D), N).block(1),
     "block of a drawn matrix": lambda: TokenMatrix(K, N, D, seed=1).block(1),
-    "given many texts": lambda: joint(1).block(1),
-    "given many texts and another row": lambda: joint(0, 1).block(1),
 }
 BLOCKS: dict[str, Callable[[], BlockOperator]] = {
     "dense": lambda: DenseBlocks(random(K, N * D), N),

@@ -15,13 +15,14 @@ from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.experiments.request import Request
 from wordsway.experiments.texts import LabelledGaussianTexts
-from wordsway.gaussian.joint import JointMatrix
+from wordsway.gaussian.joint import CHUNK, Answers, Chain, JointMatrix
 from wordsway.learning import interpolate as interpolation
+from wordsway.learning import stack as stacking
 from wordsway.learning.interpolate import interpolate
 from wordsway.learning.learn import evaluate_change, learn, search_changes
 from wordsway.learning.loss import CHEAP, Loss, NegativeLoss, starts_at_zero
 from wordsway.learning.problem import update_interpolator
-from wordsway.learning.stack import CHUNK, DenseStack, Features, JointStack, Listed, stack
+from wordsway.learning.stack import Features, Listed, Stack
 from wordsway.optimize import maximise
 from wordsway.vectors import into_ball
 
@@ -64,7 +65,7 @@ def test_interpolators_equal_pseudo_inverses(name, case):
         train[3], train[5] = train[1], train[1]
     if case == "a duplicate of the new text":
         train[2] = X
-    stacked = DenseStack(Features(phi), Listed(train), X)
+    stacked = Stack(Features(phi), Listed(train), X, [2])
     found = interpolate(stacked, torch.tensor(labels, dtype=F64), -1.0)
     for ours, theirs in zip(
         (found.start, found.fine_tuned, found.retrained),
@@ -86,10 +87,12 @@ def test_near_duplicates_are_told_apart(name, apart, monkeypatch):
     train = texts(8)
     train[3] = ws.Sample(train[1].X + apart * ws.Sample.gaussian(n=5, d=6, seed=8).X)
     labels = [1, -1, 1, 1, -1, -1, 1, -1]
-    stacked, y = DenseStack(Features(phi), Listed(train), X), torch.tensor(labels, dtype=F64)
+    stacked, y = Stack(Features(phi), Listed(train), X, [2]), torch.tensor(labels, dtype=F64)
     found = interpolate(stacked, y, -1.0)
     assert found.rank == 8 and found.condition > 1e5
-    assert float((stacked.predict(found.start)[:8] - y).abs().max()) < 1e-8, "it interpolates"
+    assert float((stacked.predict(found.start[None])[0, :8] - y).abs().max()) < 1e-8, (
+        "it interpolates"
+    )
     for ours, theirs in zip(
         (found.start, found.retrained), naive(phi, train, labels, X, -1)[::2], strict=True
     ):
@@ -97,7 +100,53 @@ def test_near_duplicates_are_told_apart(name, apart, monkeypatch):
     if apart < 1e-5:
         monkeypatch.setattr(interpolation, "REFINE", math.inf)
         rough = interpolate(stacked, y, -1.0).start
-        assert float((stacked.predict(rough)[:8] - y).abs().max()) > 1e-7, "which K alone does not"
+        assert float((stacked.predict(rough[None])[0, :8] - y).abs().max()) > 1e-7, (
+            "which K alone does not"
+        )
+
+
+def _wrong(stacked, theta, y):
+    """The largest error on the training texts."""
+    return float((stacked.predict(theta[None])[0, : len(y)] - y).abs().max())
+
+
+@pytest.mark.parametrize("name", ["raf", "relu-raf", "rf drawn late"])
+def test_single_precision_interpolates(name, monkeypatch):
+    """Features in single precision: θ is within cond(Φ)·1e-6 of the exact one, and interpolates
+    what is kept to 1e-8; near-duplicates are asked for in double precision.
+    """
+    monkeypatch.setattr(stacking, "SINGLE_FROM", 1)
+    late = ws.RF(n=5, d=6, k=50, seed=3, draw="on-demand")
+    phi = late if name == "rf drawn late" else MAPS[name](5, 6)
+    train, X = texts(8), ws.Sample.gaussian(n=5, d=6, seed=7)
+    y = torch.tensor([1.0, -1, 1, 1, -1, -1, 1, -1], dtype=F64)
+    stacked = Stack(Features(phi), Listed(train), X, [2])
+    exact = Stack(Features(phi, exact=True), Listed(train), X, [2])
+    assert stacked.single and not exact.single
+    found, true = interpolate(stacked, y, -1.0), interpolate(exact, y, -1.0)
+    assert _wrong(stacked, found.start, y) < 1e-8
+    assert float(exact.predict(found.retrained[None])[0, -1]) == pytest.approx(-1, abs=1e-8)
+    for ours, theirs in zip(
+        (found.start, found.fine_tuned, found.retrained),
+        (true.start, true.fine_tuned, true.retrained),
+        strict=True,
+    ):
+        share = float((ours - theirs).norm() / theirs.norm())
+        assert 0 < share < 1e-6 * math.sqrt(found.condition)
+    train[3] = ws.Sample(train[1].X + 1e-5 * ws.Sample.gaussian(n=5, d=6, seed=8).X)
+    close = Stack(Features(phi), Listed(train), X, [2])
+    told = interpolate(close, y, -1.0)
+    assert close.single and told.condition > 1e5 and told.rank == 8
+    assert _wrong(close.exact(), told.start, y) < 1e-8
+
+
+def test_saturated_attention_is_not_trusted_to_single_precision(monkeypatch):
+    monkeypatch.setattr(stacking, "SINGLE_FROM", 1)
+    phi, many = ws.RAF(weight=1e3 * ws.RAF(d=6, seed=1).weight), Listed(texts(5))
+    kept = Features(phi).first(many)[0]
+    whole = torch.stack([phi.exact(one).flatten() for one in many.samples])
+    assert phi.features_in_single(many.samples[0].X[None]) is None
+    assert torch.equal(kept, whole.float())
 
 
 def test_joint_features_multiply_like_their_gram_matrix():
@@ -106,10 +155,10 @@ def test_joint_features_multiply_like_their_gram_matrix():
         texts(8),
         ws.Sample.gaussian(n=5, d=6, seed=7),
     )
-    stacked = stack(Features(phi), Listed(train), X, [2])
+    stacked = Stack(Features(phi), Listed(train), X, [2])
     c = torch.randn(1, 9, dtype=F64, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(
-        stacked.predict(stacked.combine(c)[0]), stacked.gram() @ c[0], rtol=1e-10, atol=1e-12
+        stacked.predict(stacked.combine(c))[0], stacked.gram() @ c[0], rtol=1e-10, atol=1e-12
     )
 
 
@@ -171,6 +220,11 @@ def test_readouts_equal_the_definition(name):
     look = phi.view(X, F64).readout(thetas)
     words, delta = torch.tensor([0, 3, 4, 3]), 1.5 * torch.randn(4, 6, dtype=F64, generator=noise)
     value, gradient = look(words, delta)
+    again, pull = look.at(words, delta)
+    torch.testing.assert_close(again, value)
+    torch.testing.assert_close(look.values(words, delta), value)
+    c = torch.randn(4, 3, dtype=F64, generator=noise)
+    torch.testing.assert_close(pull(c), (c[:, :, None] * gradient).sum(1))
     truth = torch.stack(
         [
             thetas @ phi.exact(X.replaced(int(i), row)).flatten()
@@ -218,7 +272,7 @@ def test_the_search_reaches_what_a_grid_reaches():
     for phi in (ws.RAF(d=2, seed=1), ws.ReluRAF(d=2, seed=2), ws.RF(n=3, d=2, k=20, seed=3)):
         for loss in ("align", "direct", "penalised"):
             found = interpolate(
-                DenseStack(Features(phi), Listed(train), X), torch.tensor(labels, dtype=F64), 1.0
+                Stack(Features(phi), Listed(train), X, [2]), torch.tensor(labels, dtype=F64), 1.0
             )
             view = phi.view(X, F64)
             look = view.readout(torch.stack([found.start, found.own / found.norm2]))
@@ -241,15 +295,18 @@ def test_the_search_reaches_what_a_grid_reaches():
             assert ours <= best * 1.01 + 1e-6, (phi.name, loss)
 
 
-def test_the_first_features_do_not_depend_on_how_many_follow():
+def test_the_first_features_do_not_depend_on_how_many_follow(monkeypatch):
     """Bit for bit: grown from few texts, cut down from many, or made at once; and they are φ."""
     many = Listed(texts(2 * CHUNK + 21))
     sizes = (5, 16, 17, CHUNK, CHUNK + 3, 2 * CHUNK + 21)
-    for name in ("raf", "rf"):
+    for name, single in (("raf", False), ("rf", False), ("raf", True)):
+        if single:
+            monkeypatch.setattr(stacking, "SINGLE_FROM", 1)
         phi = MAPS[name](5, 6)
         alone = {size: Features(phi).first(Listed(many.samples[:size])) for size in sizes}
         grams = {size: Features(phi).gram(parts) for size, parts in alone.items()}
         whole = torch.stack([phi.exact(one).flatten() for one in many.samples])
+        near = 1e-4 if single else 1e-9
         for order in (sizes, sizes[::-1], (17, 5, 2 * CHUNK + 21, CHUNK, 16)):
             shared = Features(phi)
             for size in order:
@@ -257,8 +314,32 @@ def test_the_first_features_do_not_depend_on_how_many_follow():
                 assert all(map(torch.equal, parts, alone[size])) and len(parts) == len(alone[size])
                 gram = shared.gram(parts)
                 assert torch.equal(gram, grams[size])
-            torch.testing.assert_close(torch.cat(parts), whole[:size])
-            torch.testing.assert_close(gram, whole[:size] @ whole[:size].T)
+            assert parts[0].dtype == (torch.float32 if single else F64)
+            found = torch.cat(parts).double()
+            torch.testing.assert_close(found, whole[:size], rtol=near, atol=near)
+            torch.testing.assert_close(gram, whole[:size] @ whole[:size].T, rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_texts_that_weights_are_drawn_for_do_not_depend_on_how_many_follow(single, monkeypatch):
+    """Bit for bit, the new text included; and weights share what the texts alone decide."""
+    if single:
+        monkeypatch.setattr(stacking, "SINGLE_FROM", 1)
+    many, X = texts(CHUNK + 21), ws.Sample.gaussian(n=5, d=6, seed=7)
+    many[9] = many[4]
+    sizes = (5, 17, CHUNK, CHUNK + 21)
+    chains: stacking.Chains = {}
+    for seed in (3, 4):
+        phi = ws.RF(n=5, d=6, k=40, seed=seed, draw="on-demand")
+        alone = {size: Stack(Features(phi), Listed(many[:size]), X, [2]) for size in sizes}
+        for order in (sizes, sizes[::-1]):
+            shared = Features(phi, chains)
+            for size in order:
+                found = Stack(shared, Listed(many[:size]), X, [2])
+                assert found.single == single
+                assert torch.equal(found.gram(), alone[size].gram())
+                assert torch.equal(found.phi.exact(X), alone[size].phi.exact(X))
+    assert len(chains) == 1 and chains[2,].known == CHUNK + 21
 
 
 @pytest.mark.parametrize("words", [[1], [2, 0, 1], [1, 0]])
@@ -267,42 +348,45 @@ def test_answers_for_many_texts_have_the_law_of_one_matrix(words, count):
     """Covariances of (Z, V_iΔ …) against those of a dense V over 40,000 rows: within 5 standard
     errors (false alarm below 1e-3).
 
-    One word and several ones after another, fewer texts than D = 12 and more.
+    One word and several, fewer texts than D = 12 and more, and a new text after them.
     """
     k = 40_000
-    X = torch.stack([one.X for one in texts(count, 3, 4)])
+    X = torch.stack([one.X for one in texts(count + 1, 3, 4)])
     X[3] = X[1]  # a duplicate text has the same answers
-    joint = JointMatrix(k, X, rows=words, scale=0.5, seed=2).draw()
-    assert torch.allclose(joint.answers[1], joint.answers[3], atol=1e-6)
+    chain = Chain(words)
+    chain.grow(X.__getitem__, count)
+    answers = Answers(k, 4, chain, scale=0.5, seed=2)
+    Z = answers.chunks(0, 1, F64)[0][:count]
+    torch.testing.assert_close(
+        Z, answers.chunks(0, 1, torch.float32)[0][:count].double(), rtol=1e-4, atol=1e-5
+    )
+    assert torch.allclose(Z[1], Z[3], atol=1e-6)
+    new = JointMatrix(
+        answers, X[-1], answers.follow(*chain.follow(X.__getitem__, count, X[-1]), X[-1])
+    )
     noise = torch.Generator().manual_seed(0)
-    rows, queries, answers = [joint.answers], [X], joint.answers.clone()
+    rows, queries = [Z, new.apply(X[-1])[None]], [X]
     for i in words:
         delta = torch.randn(2, 4, dtype=F64, generator=noise)
-        moved = delta @ joint.block(i).T
-        torch.testing.assert_close(
-            (answers[0] @ joint.block(i)) @ delta[0], answers[0] @ moved[0], rtol=1e-7, atol=1e-5
-        )
         placed = torch.zeros(2, 3, 4, dtype=F64)
         placed[:, i] = delta
-        rows.append(moved)
+        rows.append(delta @ new.block(i).T)
         queries.append(placed)
-    if (
-        len(words) == 3
-    ):  # every column of V has been asked for: the words' parts of a text add up to its answer
-        fresh = JointMatrix(k, X, rows=words, scale=0.5, seed=2).draw()
-        parts = sum(X[0, i] @ fresh.block(i).T for i in words)
-        torch.testing.assert_close(parts, fresh.answers[0], rtol=1e-6, atol=1e-5)
+    if len(words) == 3:  # every column of V is there: the words' parts of a text are its answer
+        for text, answer in ((X[0], Z[0]), (X[-1], new.apply(X[-1]))):
+            parts = sum(text[i] @ new.block(i).T for i in words)
+            torch.testing.assert_close(parts, answer, rtol=1e-6, atol=1e-5)
     asked = torch.cat(queries).flatten(1)
     expected = 0.25 * asked @ asked.T
     size = expected.diag().sqrt()
     found = torch.cat(rows)
     error = (found @ found.T / k - expected) / (size[:, None] * size[None]) * math.sqrt(k / 2)
     assert float(error.abs().max()) < 5
-    torch.testing.assert_close(joint.answers, answers)
-    with pytest.raises(InputError, match="one after another"):
-        joint.block(words[0] if len(words) > 1 else 0)
     with pytest.raises(InputError, match="the text that"):
-        joint.apply(X[-1] + 1)
+        new.apply(X[-1] + 1)
+    if len(words) < 3:
+        with pytest.raises(InputError, match="one of the rows"):
+            new.block(2)
 
 
 @pytest.mark.slow
@@ -328,7 +412,8 @@ def test_random_features_drawn_jointly_learn_like_dense_ones():
 
     assert ks_2samp(*errors.values()).pvalue > 1e-3
     features = Features(ws.RF(n=5, d=6, k=200, draw="on-demand"))
-    assert isinstance(stack(features, Listed(train), X, [0]), JointStack)
+    Stack(features, Listed(train), X, [0])
+    assert features.joint is not None
 
 
 @pytest.mark.slow

@@ -27,14 +27,17 @@ from wordsway.experiments.texts import (
     Source,
     TextOptions,
 )
-from wordsway.learning.stack import Features
+from wordsway.learning.stack import Chains, Features
 from wordsway.maps.registry import Cost
 from wordsway.runtime import single_thread
 from wordsway.seeds import derive
 
 #: What a stored cell means, and one that learns; raise it when the same content would give other
 #: numbers.
-VERSION, LEARNING_VERSION = 1, 2
+VERSION, LEARNING_VERSION = 1, 3
+#: The version that a learning cell's seed is drawn with: weights and searches have been the same
+#: ones since.
+LEARNING_SEEDS = 2
 #: What learning cells of the same weights may differ in.
 ASKED = ("train", "update", "loss", "penalty", "real_words")
 #: What a stored cell keeps of its texts' source.
@@ -64,6 +67,8 @@ class Cell(Job):
         matter. Training texts, updates and losses of one trial meet the same weights.
         """
         drawn = {name: value for name, value in self.content.items() if name not in ASKED}
+        if self.request.learning is not None:
+            drawn["version"] = LEARNING_SEEDS
         return derive(self.request.seed, canonical(drawn))
 
     @cached_property
@@ -164,6 +169,8 @@ class _Shared:
         self._features: Features | None = None
         self._texts: Hashable = None
         self._begun: Begun | None = None
+        self._source: LabelledSource | None = None
+        self._chains: Chains = {}
 
     def begin(self, request: Request, source: LabelledSource, new: int) -> Begun:
         """The trial's interpolator, and what it is made of as far as it is known. What is not
@@ -171,8 +178,10 @@ class _Shared:
         """
         weights, texts = (replace(request, learning=None), source), (request, source, new)
         if self._features is None or self._weights != weights:
+            chains = self._chains if self._source is source else {}
             self.forget()
-            self._weights, self._features = weights, features_of(request, 0)
+            self._source, self._chains = source, chains
+            self._weights, self._features = weights, features_of(request, 0, chains)
         if self._begun is None or self._texts != texts:
             self._begun = None
             self._begun = begin_trial(request, source, self._features, new=new)

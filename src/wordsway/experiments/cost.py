@@ -22,7 +22,7 @@ def trial_cost(request: Request) -> Cost:
     # Features of all texts, the texts in float32, Gram matrix and eigenvectors; a block of both.
     held = 8.0 * texts * (1.2 * request.features + 0.5 * size + 3 * texts)
     held += 8.0 * (60 * request.features + 64 * size)
-    if request.kind.joint and texts > request.d:
+    if request.kind.joint:  # the columns of the row that moves
         held += 8.0 * request.features * request.d
     setup = texts * search_cost(replace(request, positions=(0,), effort=0.01)).work
     return Cost(held, setup + 2.0 * texts**2 * request.features + searched.work)

@@ -24,7 +24,7 @@ from wordsway.experiments.texts import (
 )
 from wordsway.learning.learn import Learned, evaluate_words, search_changes
 from wordsway.learning.problem import Lesson, Problem
-from wordsway.learning.stack import Features
+from wordsway.learning.stack import Chains, Features
 from wordsway.progress import Progress, part_of, silent
 from wordsway.result import SequenceResult, versions
 from wordsway.runtime import peak_bytes
@@ -192,9 +192,11 @@ class Begun:
     rows: list[int]
 
 
-def features_of(request: Request, index: int) -> Features:
-    """Features under the weights of the trial's seed, for as many texts as will be asked about."""
-    return Features(request.build(derive(request.seed, "trial", index, "map")))
+def features_of(request: Request, index: int, chains: Chains | None = None) -> Features:
+    """Features under the weights of the trial's seed, for as many texts as will be asked about;
+    ``chains`` are shared by trials of the same texts.
+    """
+    return Features(request.build(derive(request.seed, "trial", index, "map")), chains)
 
 
 def begin_trial(request: Request, source: LabelledSource, features: Features, *, new: int) -> Begun:

@@ -16,6 +16,11 @@ from wordsway.seeds import generator
 DENSE_BYTES = 2**26
 
 
+#: Matrices of more numbers than this are taken some rows at a time, which then stay in the cache
+#: while they are made more precise and multiplied with several vectors.
+LARGE, ROWS = 2**22, 512
+
+
 @final
 class DenseMatrix(Operator):
     """A matrix that is there; it follows the precision of what it is applied to.
@@ -32,10 +37,15 @@ class DenseMatrix(Operator):
         self.dtype = W.dtype
 
     def apply(self, H: torch.Tensor) -> torch.Tensor:
-        return H @ self._W.to(H.dtype).T
+        if self._W.numel() <= LARGE or H.ndim != 2:
+            return H @ self._W.to(H.dtype).T
+        return torch.cat([(W.to(H.dtype) @ H.T).T for W in self._W.split(ROWS)], 1)
 
     def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
-        return G @ self._W.to(G.dtype)
+        if self._W.numel() <= LARGE:
+            return G @ self._W.to(G.dtype)
+        parts = zip(G.split(ROWS, -1), self._W.split(ROWS), strict=True)
+        return sum((g @ W.to(G.dtype) for g, W in parts), start=G.new_zeros(()))
 
     def dense(self) -> torch.Tensor:
         return self._W

@@ -1,118 +1,224 @@
-"""A first layer asked about many whole texts at once, and then about rows of the last of them.
+"""A first layer asked about many whole texts, and about a few rows of any text.
 
-V ∈ ℝ^{k×D} has i.i.d. entries N(0, σ²). For texts X_1 … X_M the rows of Z = (V vec X_j)_j ∈ ℝ^{M×k}
-are k independent draws of N(0, σ²G), G_jl = ⟨X_j, X_l⟩, so Z = σG^{1/2}·(standard normal): neither
-V nor any basis of ℝ^D is needed. Given Z, the columns V_i of row i are again Gaussian: with T_i ∈
-ℝ^{M×d} the texts' i-th rows,
+V ∈ ℝ^{k×(n·d)} has i.i.d. entries N(0, σ²). The columns V_i of the rows that will be asked about
+are drawn first, and whole. What the other rows contribute to Z_j = V vec X_j is Gaussian with the
+texts' own inner products: with T_i ∈ ℝ^{M×d} the texts' i-th rows, and LLᵀ = G the inner products
+of the texts without those rows,
 
-    V_i = Zᵀ C + Γ R,   C = G⁺T_i,   R² = I − T_iᵀG⁺T_i,   Γ ∈ ℝ^{k×d} fresh, i.i.d. N(0, σ²).
+    Z = Σ_i T_i V_iᵀ + σLΓ,    Γ ∈ ℝ^{M×k} i.i.d. N(0, 1),
 
-For one row Γ is drawn only where it is multiplied: M·k numbers of memory. Several rows are taken
-one after another: once V_i is drawn, what it contributed is taken away, Z ← Z − T_iV_iᵀ and G ← G −
-T_iT_iᵀ, and the next row is drawn given the rest, by the same formula. Both are exact in
-distribution.
+neither V nor any basis of ℝ^{n·d} being needed. It is exact in distribution. L is the texts' alone:
+all weights share it (`Chain`), and since it is triangular the answers to the first texts do not
+depend on those that follow.
+
+Weights are drawn in single precision, as exact numbers; products are made in single or in double
+precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from typing import final
 
 import torch
 
 from wordsway.errors import InputError
 from wordsway.gaussian.dense import DenseMatrix
-from wordsway.gaussian.matrix import GaussianMatrix
-from wordsway.gaussian.operator import BlockOperator, Operator
-from wordsway.seeds import derive, generator
-from wordsway.vectors import gram
+from wordsway.gaussian.operator import BlockOperator
+from wordsway.seeds import generator
 
-#: Columns of Z drawn at once.
+#: Texts that are taken at once; always so many, so that the same products are made.
+CHUNK = 256
+#: A text whose square is explained by those before it up to this share adds nothing of its own.
+DEPENDENT = 1e-13
+
+
+class Chain:
+    """What texts alone decide, whatever the weights: rows T_i and L, in chunks of `CHUNK` texts,
+    the last one filled up with zeros.
+    """
+
+    def __init__(self, rows: Sequence[int]) -> None:
+        self.rows = tuple(dict.fromkeys(rows))
+        self.known = 0
+        #: T_i of each chunk, (256, d), and its rows of L, (256, 256·(chunk + 1)).
+        self.own: dict[int, list[torch.Tensor]] = {i: [] for i in self.rows}
+        self.lower: list[torch.Tensor] = []
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def grow(self, text: Callable[[int], torch.Tensor], count: int) -> None:
+        """Know the first ``count`` texts at least; ``text`` gives the numbered X, n×d float64."""
+        if count <= self.known:
+            return
+        first = self.known // CHUNK
+        del self.lower[first:]
+        for parts in self.own.values():
+            del parts[first:]
+        chunks: list[torch.Tensor] = []
+        for start in range(0, count, CHUNK):
+            X = torch.stack([text(j) for j in range(start, min(start + CHUNK, count))])
+            X = torch.cat([X, X.new_zeros(CHUNK - len(X), *X.shape[1:])])
+            if len(chunks) >= first:
+                for i in self.rows:
+                    self.own[i].append(X[:, i].clone())
+            X[:, list(self.rows)] = 0
+            chunks.append(X.flatten(1))
+            if len(chunks) > first:
+                products = [chunks[-1] @ other.T for other in chunks]
+                self.lower.append(torch.cat(self._row(products), 1))
+        self.known = count
+
+    def follow(
+        self, text: Callable[[int], torch.Tensor], count: int, X: torch.Tensor
+    ) -> tuple[torch.Tensor, float]:
+        """One more text after the first ``count``: its row of L, up to its own entry, and that."""
+        rest = X.clone()
+        rest[list(self.rows)] = 0
+        whole = rest.flatten()
+        product = whole.new_zeros(-(-count // CHUNK) * CHUNK)
+        for j in range(count):
+            product[j] = text(j).flatten() @ whole
+        size = float(whole @ whole)
+        found = whole.new_zeros(0)
+        for c, part in enumerate(product.split(CHUNK)):
+            L = self._diagonal(c, count)
+            left = part - self.lower[c][:, : CHUNK * c] @ found
+            left[max(0, count - CHUNK * c) :] = 0
+            found = torch.cat([found, _substitute(L, left[None])[0]])
+        own = size - float(found @ found)
+        return found, own**0.5 if own > DEPENDENT * size else 0.0
+
+    def _diagonal(self, chunk: int, count: int) -> torch.Tensor:
+        """L of a chunk's own texts, of the first ``count`` texts alone."""
+        L = self.lower[chunk][:, CHUNK * chunk :].clone()
+        L[max(0, count - CHUNK * chunk) :] = 0
+        return L
+
+    def _row(self, products: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The newest chunk's part of L, from its products with every chunk."""
+        row: list[torch.Tensor] = []
+        for c, product in enumerate(products[:-1]):
+            before = torch.cat(row, 1) if row else product[:, :0]
+            left = product - before @ self.lower[c][:, : CHUNK * c].T
+            row.append(_substitute(self.lower[c][:, CHUNK * c :], left))
+        before = torch.cat(row, 1) if row else products[-1][:, :0]
+        own = products[-1] - before @ before.T
+        return [*row, _cholesky(own, products[-1].diagonal())]
+
+
+def _substitute(L: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    """X with XLᵀ = B, where L has a 0 on its diagonal 0 in X."""
+    empty = L.diagonal() == 0
+    full = L + torch.diag(empty.to(L.dtype))
+    X = torch.linalg.solve_triangular(full, B.T, upper=False).T
+    return X.masked_fill(empty, 0)
+
+
+def _cholesky(G: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+    """L with LLᵀ = G, row by row: what is left of a row's ``size`` counts as 0 below rounding.
+
+    >>> _cholesky(torch.ones(2, 2), torch.ones(2)).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
+    L = torch.zeros_like(G)
+    for r in range(len(G)):
+        column = G[r:, r] - L[r:, :r] @ L[r, :r]
+        if float(column[0]) > DEPENDENT * float(size[r]):
+            L[r:, r] = column / column[0].sqrt()
+    return L
+
+
+class Answers:
+    """One matrix V's answers to the texts of a chain, chunk by chunk: (256, k) in ``dtype``."""
+
+    def __init__(self, k: int, d: int, chain: Chain, *, scale: float, seed: int) -> None:
+        self.k, self.d = k, d
+        self.chain = chain
+        self.scale = scale
+        self.seed = seed
+        self._noise: list[torch.Tensor] = []
+        self._block: tuple[int, torch.Tensor] | None = None
+
+    def block(self, i: int) -> torch.Tensor:
+        """V_i, k×d; the last one is kept."""
+        if self._block is None or self._block[0] != i:
+            noise = generator(self.seed, "joint", "row", i)
+            V = torch.randn(self.k, self.d, dtype=torch.float32, generator=noise)
+            self._block = (i, V.mul_(self.scale))
+        return self._block[1]
+
+    def chunks(self, first: int, last: int, dtype: torch.dtype) -> list[torch.Tensor]:
+        """Z of chunks ``first`` … ``last`` − 1."""
+        found = []
+        for c in range(first, last):
+            L = (self.scale * self.chain.lower[c]).to(dtype).split(CHUNK, dim=1)
+            Z = torch.zeros(CHUNK, self.k, dtype=dtype)
+            for part, noise in zip(L, self._noises(c + 1), strict=True):
+                Z.addmm_(part, noise.to(dtype))
+            found.append(Z)
+        for i in self.chain.rows:
+            V = self.block(i).to(dtype).T
+            for c, Z in enumerate(found, first):
+                Z.addmm_(self.chain.own[i][c].to(dtype), V)
+        return found
+
+    def follow(self, lower: torch.Tensor, own: float, X: torch.Tensor) -> torch.Tensor:
+        """Z of one more text X with its row of L; float64."""
+        noise = generator(self.seed, "joint", "new")
+        z = torch.randn(self.k, dtype=torch.float32, generator=noise).double() * own
+        for part, fresh in zip(lower.split(CHUNK), self._noises(len(lower) // CHUNK), strict=True):
+            for columns in range(0, self.k, BLOCK):
+                some = slice(columns, columns + BLOCK)
+                z[some] += part @ fresh[:, some].double()
+        z *= self.scale
+        for i in self.chain.rows:
+            z += DenseMatrix(self.block(i)).apply(X[i][None])[0]
+        return z
+
+    def _noises(self, count: int) -> list[torch.Tensor]:
+        """Γ of the first chunks."""
+        for c in range(len(self._noise), count):
+            noise = generator(self.seed, "joint", "texts", c)
+            self._noise.append(torch.randn(CHUNK, self.k, dtype=torch.float32, generator=noise))
+        return self._noise[:count]
+
+
+#: Columns that are taken to double precision at once.
 BLOCK = 4096
 
 
 @final
 class JointMatrix(BlockOperator):
-    """V's answers to M texts (M×n×d, float64), drawn from a seed; ``answers`` is Z, M×k.
+    """V seen from one text, the last one asked about: its answer, and V_i of the chain's rows."""
 
-    ``rows`` of the last text can be asked about, each until the next one is. Of the texts only
-    those rows are kept.
-    """
-
-    def __init__(
-        self, k: int, texts: torch.Tensor, *, rows: Sequence[int], scale: float, seed: int
-    ) -> None:
-        self.count, self.n, self.d = texts.shape
-        self.k = k
-        self.scale = scale
-        self.seed = seed
-        self.last = texts[-1].clone()
-        self.rows = {i: texts[:, i].to(torch.float64, copy=True) for i in dict.fromkeys(rows)}
-        self.gram = gram(texts.flatten(1).to(torch.float64))
-        self.answers: torch.Tensor = torch.empty(0)
-        self._current: tuple[int, Operator] | None = None
-        self._left = self.answers
-        self._left_gram = self.gram
-        self._taken = set[int]()
-        #: C and R of rows that were asked about first.
-        self._firsts = dict[int, tuple[torch.Tensor, torch.Tensor]]()
-        #: CᵀZ (d×k) of the only row, where that is smaller than Z; whoever asks again shares it.
-        self._means = dict[int, torch.Tensor]()
-        self._spectrum: tuple[torch.Tensor, torch.Tensor] | None = None
-
-    def draw(self) -> JointMatrix:
-        """Draw Z. The texts are not needed any more: let go of them before this."""
-        self._spectrum = values, vectors = _eigh(self.gram)
-        root = vectors * values.clamp_min(0).sqrt()
-        noise = generator(self.seed, "joint", "answers")
-        self.answers = torch.empty(self.count, self.k, dtype=torch.float64)
-        for start in range(0, self.k, BLOCK):
-            width = min(BLOCK, self.k - start)
-            draw = torch.randn(self.count, width, dtype=torch.float64, generator=noise)
-            self.answers[:, start : start + width] = self.scale * (root @ draw)
-        self._left = self.answers
-        return self
-
-    def unasked(self) -> JointMatrix:
-        """The same answers, and no row asked about yet: whoever asks the same gets the same."""
-        other = copy(self)
-        other._current = None
-        other._left = self.answers
-        other._left_gram = self.gram
-        other._taken = set()
-        return other
-
-    def parts(self) -> Iterator[torch.Tensor]:
-        """The answers in blocks of columns, (M, at most 4096)."""
-        yield from self.answers.split(BLOCK, dim=1)
+    def __init__(self, answers: Answers, X: torch.Tensor, answer: torch.Tensor) -> None:
+        self.n, self.d = X.shape
+        self.k = answers.k
+        self.last = X
+        self.answer = answer
+        self._answers = answers
 
     def apply(self, X: torch.Tensor) -> torch.Tensor:
-        """V vec X for the last text, the only one that may be asked about."""
-        if X.shape != self.last.shape or not torch.equal(X.to(self.last), self.last):
+        """V vec X for the text itself, the only one that may be asked about."""
+        same = X.shape[-2:] == self.last.shape and bool((self.last.to(X.dtype) == X).all())
+        if not same:
             raise InputError(
                 "the text that the matrix was drawn for",
                 "another text",
                 "pass it when the map is made",
             )
-        return self.answers[-1]
+        return self.answer.expand(*X.shape[:-2], -1)
 
-    def block(self, i: int) -> Operator:
-        """V_i given all the answers, and the rows before it."""
-        if self._current is not None and self._current[0] == i:
-            return self._current[1]
-        if i not in self.rows or i in self._taken:
-            got = "a row that has been given up for another" if i in self._taken else f"row {i}"
+    def block(self, i: int) -> DenseMatrix:
+        if i not in self._answers.chain.rows:
             raise InputError(
-                f"one of the rows {sorted(self.rows)}, one after another",
-                got,
+                f"one of the rows {sorted(self._answers.chain.rows)}",
+                f"row {i}",
                 "make a new map for other rows",
             )
-        if self._current is not None:
-            self._take_away(*self._current)
-        block = self._late_block(i) if len(self.rows) == 1 else self._whole_block(i)
-        self._current = (i, block)
-        return block
+        return DenseMatrix(self._answers.block(i))
 
     def dense(self) -> torch.Tensor:
         raise InputError(
@@ -120,85 +226,3 @@ class JointMatrix(BlockOperator):
             "answers to texts alone",
             "draw the map for one text to see its weights",
         )
-
-    def _late_block(self, i: int) -> Operator:
-        Z, C, R = self._known(i)
-        seed = derive(self.seed, "joint", "word", i)
-        if self.count > self.d and i not in self._means:
-            self._means[i] = C.T @ Z
-        fresh = GaussianMatrix(self.k, len(R), scale=self.scale, seed=seed)
-        return ConditionedMatrix(Z, C, R, fresh, self._means.get(i))
-
-    def _whole_block(self, i: int) -> Operator:
-        """The same, drawn whole: k·d numbers."""
-        Z, C, R = self._known(i)
-        noise = generator(self.seed, "joint", "word", i)
-        V = Z.T @ C
-        fresh = torch.randn(self.k, len(R), dtype=torch.float64, generator=noise)
-        return DenseMatrix(V.addmm_(fresh, R, alpha=self.scale))
-
-    def _take_away(self, i: int, block: Operator) -> None:
-        T = self.rows[i]
-        if self._left is self.answers:
-            self._left = self.answers.clone()
-        self._left.addmm_(T, block.dense().T, alpha=-1)
-        self._left_gram = self._left_gram - T @ T.T
-        self._taken.add(i)
-
-    def _known(self, i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Z, C and R for row i, given the rows before it."""
-        if self._taken:
-            return self._left, *_conditions(*_eigh(self._left_gram), self.rows[i])
-        if i not in self._firsts:
-            spectrum = self._spectrum or _eigh(self.gram)
-            self._firsts[i] = _conditions(*spectrum, self.rows[i])
-        return self._left, *self._firsts[i]
-
-
-def _conditions(
-    values: torch.Tensor, vectors: torch.Tensor, T: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """C = G⁺T and R = (I − TᵀG⁺T)^{1/2}, from the spectrum of G."""
-    kept = values > 1e-13 * values[-1]
-    C = vectors[:, kept] @ ((vectors[:, kept].T @ T) / values[kept, None])
-    values, vectors = _eigh(torch.eye(T.shape[1], dtype=torch.float64) - T.T @ C)
-    return C, (vectors * values.clamp_min(0).sqrt()) @ vectors.T
-
-
-def _eigh(G: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    values, vectors = torch.linalg.eigh(G)
-    return values, vectors
-
-
-@final
-class ConditionedMatrix(Operator):
-    """ZᵀC + ΓR with Γ drawn where it is multiplied: k×d, float64; ``mean`` is CᵀZ, if known."""
-
-    def __init__(
-        self,
-        Z: torch.Tensor,
-        C: torch.Tensor,
-        R: torch.Tensor,
-        fresh: GaussianMatrix,
-        mean: torch.Tensor | None = None,
-    ) -> None:
-        self._Z = Z
-        self._C = C
-        self._R = R
-        self._fresh = fresh
-        self._mean = mean
-        self.shape = fresh.shape
-        self.dtype = fresh.dtype
-
-    def apply(self, H: torch.Tensor) -> torch.Tensor:
-        H = H.to(torch.float64)
-        known = (H @ self._C.T) @ self._Z if self._mean is None else H @ self._mean
-        return known + self._fresh.apply(H @ self._R)
-
-    def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
-        G = G.to(torch.float64)
-        known = (G @ self._Z.T) @ self._C if self._mean is None else G @ self._mean.T
-        return known + self._fresh.apply_transposed(G) @ self._R
-
-    def dense(self) -> torch.Tensor:
-        return self._Z.T @ self._C + self._fresh.dense() @ self._R

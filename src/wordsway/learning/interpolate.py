@@ -16,11 +16,14 @@ mean of their labels, and N > p is least squares.
 
 **Condition.** θ = Φ₊ᵀK⁺b loses cond(K)·1e-16, the square of what Φ itself would lose. Above
 `REFINE` it is therefore refined: the residual b − Φθ is taken through the features and solved for
-again, θ ← θ + Φᵀ K⁺(b − Φθ), until nothing is gained.
+again, θ ← θ + Φᵀ K⁺(b − Φθ), until nothing is gained. Features in single precision, whose K has
+seven digits, are refined until `GAINED`, and asked for in double precision above `SINGLE_UP_TO` and
+where anything counts as zero.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -31,6 +34,9 @@ from wordsway.learning.stack import Stack
 CUT = 1e-7
 #: Condition of K above which solutions are refined, and at most how often.
 REFINE, TIMES = 1e6, 20
+#: Condition of K up to which single precision will do, and the share of a solution that one more
+#: step of refinement may be without being taken.
+SINGLE_UP_TO, GAINED = 1e5, 1e-9
 
 
 @dataclass(frozen=True)
@@ -108,22 +114,26 @@ def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
     K = stack.gram()
     N = len(y)
     solve = solver(K[:N, :N])
+    if stack.single and (solve.rank < N or not solve.condition <= SINGLE_UP_TO):
+        return interpolate(stack.exact(), y, y_new)
     coefficients = torch.zeros(3, N + 1, dtype=K.dtype)
-    coefficients[0, :N] = solve(y)
     coefficients[1, N] = 1.0
     coefficients[2, N] = 1.0
+    coefficients[0, :N] = solve(y)
     coefficients[2, :N] = -solve(K[:N, N])
     start, own, fresh = stack.combine(coefficients)
-    start = _refined(stack, solve, start, y)
-    fresh = _refined(stack, solve, fresh, torch.zeros_like(y))
+    labels = torch.stack([y, torch.zeros_like(y)])
+    start, fresh = _refined(stack, solve, torch.stack([start, fresh]), labels)
     norm2 = float(own @ own)
     fresh2 = float(fresh @ fresh)
     again = None
     if not fresh2 > (100 * CUT) ** 2 * norm2:
-        labels = torch.cat([y, y.new_tensor([y_new])])
+        if stack.single:
+            return interpolate(stack.exact(), y, y_new)
+        labels = torch.cat([y, y.new_tensor([y_new])])[None]
         whole = solver(K)
         fresh2 = 0.0
-        again = _refined(stack, whole, stack.combine(whole(labels)[None])[0], labels)
+        again = _refined(stack, whole, stack.combine(whole(labels[0])[None]), labels)[0]
     return Updates(
         start,
         own,
@@ -138,18 +148,24 @@ def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
 
 
 def _refined(stack: Stack, solve: Solved, theta: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """θ with Φθ nearer to b on the first texts, those that ``solve`` knows; each step is a fraction
-    of the one before.
+    """Each θ of (T, p) with Φθ nearer to its b, (T, N), on the first texts, those that ``solve``
+    knows; each step is a fraction of the one before.
     """
-    if solve.condition < REFINE:
+    if solve.condition < REFINE and not stack.single:
         return theta
-    last = float("inf")
+    N = b.shape[1]
+    last = math.inf
     for _ in range(TIMES):
-        step = torch.zeros(1, stack.count, dtype=theta.dtype)
-        step[0, : len(b)] = solve(b - stack.predict(theta)[: len(b)])
+        step = torch.zeros(len(b), stack.count, dtype=theta.dtype)
+        wrong = b - stack.predict(theta)[:, :N]
+        step[:, :N] = torch.stack([solve(one) for one in wrong])
         size = float(step.norm())
         if not size < last / 2:
             break
-        theta = theta + stack.combine(step)[0]
+        moved = stack.combine(step)
+        theta = theta + moved
         last = size
+        share = float(moved.norm() / theta.norm())
+        if stack.single and share**2 < GAINED:  # what the next step would be
+            break
     return theta

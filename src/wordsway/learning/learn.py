@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from wordsway.errors import WordswayError
-from wordsway.learning.loss import Loss, NegativeLoss, starts_at_zero
+from wordsway.learning.loss import POLISH, Loss, NegativeLoss, starts_at_zero
 from wordsway.learning.problem import Problem, update_interpolator
 from wordsway.learning.results import Learned, Learning
 from wordsway.maps.base import FeatureMap
@@ -126,7 +126,8 @@ def search_changes(
     view = problem.view
     radius = ball_radius(radius, view.X.shape[1])
     goal = Loss(loss, float(problem.y), problem.residual, problem.before, penalty)
-    objective = NegativeLoss(problem.readout, view, goal, radius)
+    objective = NegativeLoss(problem.search_readout, problem.search_view, goal, radius)
+    exact = NegativeLoss(problem.readout, view, goal, radius)
     for number, row in enumerate(rows):
         started = time.perf_counter()
         with single_thread(view.small), torch.no_grad():
@@ -144,9 +145,30 @@ def search_changes(
                 stream="descent",
                 progress=stretch_of(progress, number + 0.5, number + 1, len(rows)),
             )
-            delta = exactly_inside(found.x[0], radius)
+            delta = found.x[0]
+            if objective.dtype != exact.dtype and not exact.bytes_kept:
+                delta = _polished(exact, row, delta.to(exact.dtype), seed, memory)
+            delta = exactly_inside(delta, radius)
             learned = evaluate_change(problem, row, delta, upper, time.perf_counter() - started)
         yield learned
+
+
+def _polished(
+    objective: NegativeLoss, row: int, delta: torch.Tensor, seed: int, memory: int
+) -> torch.Tensor:
+    """A Δ that less precise arithmetic found, or a better one that is reached from there."""
+    which = torch.tensor([row], device=objective.device)
+    found = maximise(
+        objective,
+        which,
+        POLISH,
+        seed=seed,
+        memory=memory,
+        starts=lambda *_: delta[None, None],
+        stream="polish",
+    )
+    kept = float(objective.value(which, delta[None])) >= float(found.value)
+    return delta if kept else found.x[0]
 
 
 def evaluate_change(
@@ -155,7 +177,8 @@ def evaluate_change(
     """What the updated model predicts for X^i(Δ); with a certified sensitivity the floor is
     checked.
     """
-    readings, _ = problem.readout(torch.tensor([row]), delta[None].to(problem.view.X.dtype))
+    which, place = torch.tensor([row]), delta[None].to(problem.view.X.dtype)
+    readings = problem.readout.values(which, place)
     before_changed, alignment = readings[0].tolist()
     changed = before_changed + alignment * problem.residual
     error = (changed + problem.y) ** 2
@@ -205,6 +228,6 @@ def evaluate_words(
     with torch.no_grad():
         for part in deltas.split(batch):
             which = torch.full((len(part),), row)
-            readings, _ = problem.readout(which, part.to(problem.view.X.dtype))
+            readings = problem.readout.values(which, part.to(problem.view.X.dtype))
             errors.append(problem.error(readings[:, 0], readings[:, 1]))
     return torch.cat(errors)

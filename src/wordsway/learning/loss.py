@@ -32,6 +32,10 @@ CHEAP = Plan(
 DRAWN = Plan(
     solver="lbfgs", starts=2, explore=0, keep=2, steps=40, rounds=0, tolerance=0, scatter=False
 )
+#: What follows in double precision on the best of a search in single precision.
+POLISH = Plan(
+    solver="lbfgs", starts=1, explore=0, keep=1, steps=40, rounds=0, tolerance=0, scatter=False
+)
 #: How far from zero a search begins where every direction is drawn, as a share of the radius.
 NEAR = 0.01
 
@@ -78,6 +82,7 @@ class NegativeLoss(Objective):
     """−loss over ‖Δ‖ ≤ radius, one problem per row i: the driver maximises."""
 
     enough = -ZERO
+    ceiling = 0.0
 
     def __init__(self, readout: Readout, view: View, loss: Loss, radius: float) -> None:
         self.readout = readout
@@ -103,9 +108,13 @@ class NegativeLoss(Objective):
     def value_and_gradient(
         self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        readings, gradients = self.readout(which, x)
+        readings, pull = self.readout.at(which, x)
         value, du, da = self.loss(readings[:, 0], readings[:, 1])
-        return -value, -(du[:, None] * gradients[:, 0] + da[:, None] * gradients[:, 1])
+        return -value, pull(-torch.stack([du, da], 1))
+
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        readings = self.readout.values(which, x)
+        return -self.loss(readings[:, 0], readings[:, 1])[0]
 
     def suggest(
         self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]

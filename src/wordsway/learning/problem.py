@@ -11,7 +11,7 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.learning.interpolate import Updates, interpolate
-from wordsway.learning.stack import Features, Listed, Texts, stack
+from wordsway.learning.stack import Features, Listed, Stack, Texts
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.sample import Sample
 
@@ -24,13 +24,16 @@ class Problem:
     θ*) and the alignment a = A(Δ) tell everything.
 
     f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y. ``readout`` gives
-    (u, a); ``before`` and ``after`` are f(X, θ*) and f(X, θ′); ``v_norm2`` is ‖v‖²; ``ends`` are
-    the rows' certified S so far.
+    (u, a), ``search_readout`` the same where less than float64 finds the same places; ``before``
+    and ``after`` are f(X, θ*) and f(X, θ′); ``v_norm2`` is ‖v‖²; ``ends`` are the rows' certified S
+    so far.
     """
 
     phi: FeatureMap
     view: View
     readout: Readout
+    search_view: View
+    search_readout: Readout
     updates: Updates
     y: int
     before: float
@@ -79,7 +82,7 @@ class Lesson:
         rows: Sequence[int],
     ) -> None:
         _check(len(train), labels, y)
-        stacked = stack(features, train, X, rows)
+        stacked = Stack(features, train, X, rows)
         self.phi = stacked.phi
         self.texts = len(train)
         self.X = X
@@ -89,7 +92,7 @@ class Lesson:
         self._ends: dict[tuple[int, float], float | None] = {}
 
     def updated(self, update: str) -> Problem:
-        """The problem of one update; what it finds does not depend on what others asked before."""
+        """The problem of one update."""
         check_update(update)
         found = self.updates
         if update == "retrain" and not found.fresh2 > 0:
@@ -102,23 +105,29 @@ class Lesson:
             v, v_norm2, theta = found.own, found.norm2, found.fine_tuned
         else:
             v, v_norm2, theta = found.fresh, found.fresh2, found.retrained
-        phi = self.phi.unasked()
-        view = self._view if phi is self.phi else phi.view(self.X, torch.float64)
+        thetas = torch.stack([found.start, v / v_norm2])
         return Problem(
-            phi=phi,
-            view=view,
-            readout=view.readout(torch.stack([found.start, v / v_norm2])),
+            phi=self.phi,
+            view=self._view,
+            readout=self._view.readout(thetas),
+            search_view=self._search_view,
+            search_readout=self._search_view.readout(thetas),
             updates=found,
             y=self.y,
             before=float(found.own @ found.start),
             after=float(found.own @ theta),
             v_norm2=v_norm2,
-            ends=self._ends if phi is self.phi else {},
+            ends=self._ends,
         )
 
     @cached_property
     def _view(self) -> View:
         return self.phi.view(self.X, torch.float64)
+
+    @cached_property
+    def _search_view(self) -> View:
+        found = self.phi.ranking_view(self.X)
+        return self._view if found.X.dtype == torch.float64 else found
 
 
 def update_interpolator(

@@ -1,25 +1,34 @@
 """The features of the training texts and the new one, Φ₊ ∈ ℝ^{(N+1)×p}: its Gram matrix, and
 combinations of its rows.
 
-Attention and maps with their weights at hand are evaluated in blocks of texts. Random features
-whose V would not fit are drawn for all texts at once (`wordsway.gaussian.joint`), exactly.
+Texts are evaluated in blocks. Random features whose V would not fit are drawn for all texts
+(`wordsway.gaussian.joint`), exactly.
+
+**Precision.** Large features are kept in single precision, the new text's in double: Φ is then off
+by 6e-8 of itself, and θ by that times cond(Φ). All sums over p are carried on in double precision,
+and `interpolate` asks for `exact` features where Φ is not well conditioned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.gaussian.joint import CHUNK, Chain
 from wordsway.maps.base import FeatureMap, JointFeatures
 from wordsway.sample import Sample
-from wordsway.vectors import gram
 
-#: Texts whose features are computed at once, and texts of a chunk that is kept.
-BLOCK, CHUNK = 16, 256
+#: Texts whose features are computed at once; `CHUNK` of them are kept together.
+BLOCK = 16
+#: Texts of so many numbers have their features in single precision.
+SINGLE_FROM = 4096
+#: Columns whose products are summed in single precision, and that are made double at once.
+COLUMNS = 4096
 
 
 class Texts(Protocol):
@@ -44,51 +53,64 @@ class Listed:
         return self.samples[index].X
 
 
-class Stack(Protocol):
-    """Φ₊, the new text last; ``phi`` is the map that it was made with."""
-
-    @property
-    def phi(self) -> FeatureMap: ...
-
-    @property
-    def count(self) -> int:
-        """N + 1."""
-
-    def gram(self) -> torch.Tensor:
-        """K = Φ₊Φ₊ᵀ, float64."""
-
-    def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
-        """θ = Φ₊ᵀc for each row c of (T, N+1): (T, p)."""
-
-    def predict(self, theta: torch.Tensor) -> torch.Tensor:
-        """Φ₊θ of (p,): (N+1,)."""
+#: What texts alone decide about weights that are drawn for them, by the rows that will move.
+Chains = dict[tuple[int, ...], Chain]
 
 
 class Features:
-    """φ of texts 0, 1, 2 …, float64, for every number of them: the first N do not depend on how
-    many more are asked for, to the last bit.
+    """φ of texts 0, 1, 2 …, for every number of them: the first N do not depend on how many more
+    are asked for, to the last bit.
 
     Texts pass by in blocks of one size, so that the same products are made whatever N is; a last
     block is filled up with its own first text. Gram matrices are made of tiles of `CHUNK` texts;
-    what N leaves over is computed for that N.
+    what N leaves over is computed for that N. ``exact``: always in float64. ``chains`` may be
+    shared by features of the same texts under other weights.
     """
 
-    def __init__(self, phi: FeatureMap) -> None:
+    def __init__(
+        self, phi: FeatureMap, chains: Chains | None = None, *, exact: bool = False
+    ) -> None:
         self.phi = phi
+        self._chains: Chains = {} if chains is None else chains
+        self._exact = exact
+        self._rows: tuple[int, ...] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.joint: JointFeatures | None = None
         self._chunks: list[torch.Tensor] = []
         self._known = 0
         self._tiles: dict[tuple[int, int], torch.Tensor] = {}
+
+    @cached_property
+    def exactly(self) -> Features:
+        """The same in float64."""
+        return self if self._exact else Features(self.phi, self._chains, exact=True)
+
+    def ask(self, rows: Sequence[int]) -> None:
+        """Say which rows of a new text will move: weights may be drawn by them."""
+        wanted = tuple(dict.fromkeys(rows))
+        if wanted == self._rows:
+            return
+        joint = self.phi.drawn_jointly(self._chains.setdefault(wanted, Chain(wanted)))
+        if joint is not None or self.joint is not None:
+            self._begin()
+        self._rows, self.joint = wanted, joint
 
     def first(self, texts: Texts) -> list[torch.Tensor]:
         """The features of these texts, (256, p) after (256, p), the last with fewer."""
         count = len(texts)
         self._forget(count)
+        if self.joint is not None and self._known < count:
+            dtype = self._dtype(texts.matrix(0).numel())
+            del self._chunks[self._known // CHUNK :]
+            self._chunks += self.joint.chunks(texts.matrix, count, len(self._chunks), dtype)
+            self._known = count
         while self._known < count:
             start = self._known - self._known % BLOCK
             stop = min(start + BLOCK, count)
             X = torch.stack([texts.matrix(number) for number in range(start, stop)])
-            X = torch.cat([X, X[:1].expand(BLOCK - len(X), -1, -1)])
-            found = self.phi.features(X.to(self.phi.dtype), torch.float64).flatten(1)
+            found = self._evaluated(torch.cat([X, X[:1].expand(BLOCK - len(X), -1, -1)]))
             chunk, at = divmod(start, CHUNK)
             if chunk == len(self._chunks):
                 size = min(CHUNK, count - start + at)
@@ -101,15 +123,29 @@ class Features:
             self._known = stop
         return [part[: count - CHUNK * number] for number, part in enumerate(self._chunks)]
 
+    def _evaluated(self, X: torch.Tensor) -> torch.Tensor:
+        """φ of a block of texts, (16, p). Single precision is made of double precision where the
+        map does not trust itself with less.
+        """
+        phi = self.phi
+        dtype = self._dtype(X[0].numel()) if phi.has_single else torch.float64
+        found = phi.features_in_single(X) if dtype == torch.float32 else None
+        if found is None:
+            found = phi.features(X.to(phi.dtype), torch.float64).to(dtype)
+        return found.flatten(1)
+
+    def _dtype(self, size: int) -> torch.dtype:
+        return torch.float64 if self._exact or size < SINGLE_FROM else torch.float32
+
     def gram(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Φ Φᵀ of what `first` gave."""
+        """Φ Φᵀ of what `first` gave, float64."""
         count = sum(map(len, parts))
         K = torch.empty(count, count, dtype=torch.float64)
         for i, left in enumerate(parts):
             for j, right in enumerate(parts[: i + 1]):
                 tile = self._tiles.get((i, j))
                 if tile is None or len(left) < CHUNK:
-                    tile = left @ right.T
+                    tile = _products(left, right)
                 if len(left) == CHUNK:
                     self._tiles[i, j] = tile
                 rows = slice(CHUNK * i, CHUNK * i + len(left))
@@ -124,72 +160,79 @@ class Features:
         self._known = min(self._known, count)
 
 
-class DenseStack:
-    """Φ₊ itself, in float64."""
+def _products(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """left·rightᵀ in float64, of single precision summed so far as that is nearly exact."""
+    if left.dtype == torch.float64:
+        return left @ right.T
+    found = torch.zeros(len(left), len(right), dtype=torch.float64)
+    for a, b in zip(left.split(COLUMNS, 1), right.split(COLUMNS, 1), strict=True):
+        found += a @ b.T
+    return found
 
-    def __init__(self, features: Features, train: Texts, new: Sample) -> None:
-        self.phi = features.phi
+
+class Stack:
+    """Φ₊, the new text last, which will move at ``rows``, in that order; ``phi`` is the map that it
+    was made with.
+    """
+
+    def __init__(self, features: Features, train: Texts, new: Sample, rows: Sequence[int]) -> None:
+        features.phi.check(new.n, new.d)
+        texts = _Checked(train, new)
+        features.ask(rows)
         self.count = len(train) + 1
+        self._train = features.first(texts)
+        joint = features.joint
+        self.phi = features.phi if joint is None else joint.beside(texts.matrix, len(train), new)
         own = self.phi.features(new.X[None].to(self.phi.dtype), torch.float64).flatten(1)
-        self._features = features
-        self._train = features.first(train)
         self._parts = [*self._train, own]
+        self._features = features
+        self._again: Callable[[], Stack] = lambda: Stack(features.exactly, train, new, rows)
+
+    @property
+    def single(self) -> bool:
+        """Whether the training texts' features are in single precision."""
+        return self._train[0].dtype == torch.float32
+
+    def exact(self) -> Stack:
+        """The same in double precision."""
+        return self._again()
 
     def gram(self) -> torch.Tensor:
+        """K = Φ₊Φ₊ᵀ, float64."""
         N = self.count - 1
-        own = self._parts[-1][0]
+        own = self._parts[-1]
         K = torch.empty(self.count, self.count, dtype=torch.float64)
         K[:N, :N] = self._features.gram(self._train)
-        K[N] = self.predict(own)
+        K[N] = self.predict(own)[0]
         K[:N, N] = K[N, :N]
         return K
 
     def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
-        split = coefficients.split([len(part) for part in self._parts], dim=1)
-        return sum(
-            (c @ part for c, part in zip(split, self._parts, strict=True)),
-            start=coefficients.new_zeros(()),
-        )
+        """θ = Φ₊ᵀc for each row c of (T, N+1): (T, p)."""
+        theta = coefficients.new_zeros(len(coefficients), self._parts[-1].shape[1])
+        for c, part in zip(
+            coefficients.split([len(part) for part in self._parts], dim=1),
+            self._parts,
+            strict=True,
+        ):
+            for into, columns in zip(_columns(theta, part), _columns(part, part), strict=True):
+                into += c @ columns.double()
+        return theta
 
     def predict(self, theta: torch.Tensor) -> torch.Tensor:
-        return torch.cat([part @ theta for part in self._parts])
+        """Φ₊θ for each row θ of (T, p): (T, N+1)."""
+        found = []
+        for part in self._parts:
+            values = theta.new_zeros(len(theta), len(part))
+            for own, columns in zip(_columns(theta, part), _columns(part, part), strict=True):
+                values += own @ columns.double().T
+            found.append(values)
+        return torch.cat(found, 1)
 
 
-class JointStack:
-    """Features that were drawn for all texts together, in blocks of columns."""
-
-    def __init__(self, features: JointFeatures, count: int) -> None:
-        self.phi = features.phi
-        self.count = count
-        self._blocks = features.blocks
-
-    def gram(self) -> torch.Tensor:
-        K = torch.zeros(self.count, self.count, dtype=torch.float64)
-        for part in self._blocks():
-            K += gram(part)
-        return K
-
-    def combine(self, coefficients: torch.Tensor) -> torch.Tensor:
-        return torch.cat([coefficients @ part for part in self._blocks()], 1)
-
-    def predict(self, theta: torch.Tensor) -> torch.Tensor:
-        values = torch.zeros(self.count, dtype=theta.dtype)
-        start = 0
-        for part in self._blocks():
-            values += part @ theta[start : start + part.shape[1]]
-            start += part.shape[1]
-        return values
-
-
-def stack(features: Features, train: Texts, new: Sample, rows: Sequence[int]) -> Stack:
-    """Φ₊ of the training texts and the new one, whose ``rows`` will move, in that order."""
-    phi = features.phi
-    phi.check(new.n, new.d)
-    count = len(train) + 1
-    joint = phi.drawn_jointly(_matrices(train, new), count, rows)
-    if joint is not None:
-        return JointStack(joint, count)
-    return DenseStack(features, _Checked(train, new), new)
+def _columns(of: torch.Tensor, part: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """All columns at once beside a part in double precision, some at a time beside another."""
+    return (of,) if part.dtype == torch.float64 else of.split(COLUMNS, 1)
 
 
 @dataclass(frozen=True)
@@ -211,11 +254,3 @@ class _Checked:
                 "embed all of them with the same n and d",
             )
         return X
-
-
-def _matrices(train: Texts, new: Sample) -> Iterator[torch.Tensor]:
-    """All texts, the new one last."""
-    checked = _Checked(train, new)
-    for number in range(len(train)):
-        yield checked.matrix(number)
-    yield new.X

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import torch
 
 from wordsway.errors import InputError
+from wordsway.gaussian.joint import Chain
 from wordsway.maps.certificate import Certificate
 from wordsway.optimize.objective import Plane
 from wordsway.optimize.plan import Plan
 from wordsway.progress import Progress, silent
 from wordsway.sample import Sample, float64
 
+#: The gradients (B, d) with respect to Δ of Σ_t c_t·(readout t), for coefficients c (B, T).
+Pull = Callable[[torch.Tensor], torch.Tensor]
 
-class Readout(Protocol):
+
+class Readout(ABC):
     """T linear readouts φ(X^i(Δ))·θ seen from one sample."""
 
+    @abstractmethod
     def __call__(
         self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Values (B, T) and gradients with respect to Δ (B, T, d) for B pairs of a row and a Δ."""
+
+    def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
+        """Values (B, T), and how a function of them is differentiated: one gradient instead of T,
+        where that is cheaper.
+        """
+        values, gradients = self(rows, delta)
+        return values, lambda c: (c[:, :, None] * gradients).sum(1)
+
+    def values(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """Values (B, T) alone."""
+        return self.at(rows, delta)[0]
 
 
 class View(ABC):
@@ -88,14 +104,21 @@ class View(ABC):
 
 
 class JointFeatures(Protocol):
-    """Features of several texts that were drawn together."""
+    """Features of many texts under weights that are drawn for them; ``text`` gives a number's X."""
 
-    @property
-    def phi(self) -> FeatureMap:
-        """The map that has these features; its weights are another draw than the map's own."""
+    def chunks(
+        self,
+        text: Callable[[int], torch.Tensor],
+        count: int,
+        first: int,
+        dtype: torch.dtype,
+    ) -> list[torch.Tensor]:
+        """The features of the first ``count`` texts, 256 after 256, from chunk ``first`` on; rows
+        beyond the last text mean nothing.
+        """
 
-    def blocks(self) -> Iterator[torch.Tensor]:
-        """The features of all texts, (texts, some), block of columns after block of columns."""
+    def beside(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> FeatureMap:
+        """The map with these weights, seen from a new text after the first ``count``."""
 
 
 class FeatureMap(ABC):
@@ -104,6 +127,8 @@ class FeatureMap(ABC):
     name: str
     #: Whether the features have one row for each row of the text: wrappers go around such maps.
     has_rows: ClassVar[bool] = False
+    #: Whether `features_in_single` knows them.
+    has_single: ClassVar[bool] = False
     dtype: torch.dtype
     device: torch.device
 
@@ -129,20 +154,17 @@ class FeatureMap(ABC):
     def describe(self) -> dict[str, Any]:
         """Name, sizes and seed: what it takes to make this map again."""
 
-    def drawn_jointly(
-        self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]
-    ) -> JointFeatures | None:
-        """Features of ``count`` texts, the last of which will move at ``rows``, in that order,
-        where weights that do not fit are drawn for all of them at once; None where texts are
-        evaluated one by one.
+    def features_in_single(self, X: torch.Tensor) -> torch.Tensor | None:
+        """The definition in single precision where it is accurate to that, else None; only asked
+        for where `has_single`.
         """
         return None
 
-    def unasked(self) -> FeatureMap:
-        """This map as it was before anybody asked about a row: itself, unless what is asked first
-        decides what is drawn later.
+    def drawn_jointly(self, chain: Chain) -> JointFeatures | None:
+        """Features of many texts, of which a new one will move at the chain's rows, where weights
+        that do not fit are drawn for the texts; None where texts are evaluated one by one.
         """
-        return self
+        return None
 
     def __call__(self, X: Any) -> torch.Tensor:
         """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new

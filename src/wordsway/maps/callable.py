@@ -150,7 +150,7 @@ class CallableView(RowView):
 
 
 @final
-class CallableReadout:
+class CallableReadout(Readout):
     """For any differentiable map: full forward passes, one backward pass per θ."""
 
     def __init__(self, view: CallableView, thetas: torch.Tensor) -> None:

@@ -86,7 +86,7 @@ class TracedView(RowView):
 
 
 @final
-class RowReadout:
+class RowReadout(Readout):
     """φ(X^i(Δ))·θ = φ(X)·θ + Σ_j θ_j·w_j for each row θ of ``thetas`` (T, n·D); one backward pass
     per θ.
     """

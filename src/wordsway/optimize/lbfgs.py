@@ -92,7 +92,7 @@ class LBFGS(Solver[LBFGSState]):
     def step(self, objective: Objective, state: LBFGSState) -> LBFGSState:
         """Take steps that rise enough, shorten the others; points that have stalled stay."""
         radius = objective.radius(state.which).to(state.x.dtype)[:, None]
-        direction = _direction(state)
+        direction = _direction(state, objective.ceiling)
         w = state.w + state.share[:, None] * direction
         x, value, gradient = _evaluate(objective, state.which, w, radius)
         expected = state.share * (direction * state.gradient).sum(1)
@@ -138,8 +138,10 @@ def _remember(memory: torch.Tensor, latest: torch.Tensor, learned: torch.Tensor)
     return torch.where(learned.reshape(-1, *[1] * (memory.ndim - 1)), shifted, memory)
 
 
-def _direction(state: LBFGSState) -> torch.Tensor:
-    """H·gradient by the two loops; without a memory, a step of length `FIRST` uphill."""
+def _direction(state: LBFGSState, ceiling: float) -> torch.Tensor:
+    """H·gradient by the two loops; without a memory, a step of length `FIRST` uphill, or less where
+    a square that falls like the gradient would be 0 before: 2(ceiling − value)/‖gradient‖.
+    """
     tiny = torch.finfo(state.w.dtype).tiny
     q = state.gradient.clone()
     remembered = (state.rho > 0).any(0).tolist()
@@ -152,7 +154,8 @@ def _direction(state: LBFGSState) -> torch.Tensor:
         alphas.append(alpha)
     known = state.rho[:, -1] > 0
     scale = 1 / (state.rho[:, -1] * (state.y[:, -1] ** 2).sum(1)).clamp_min(tiny)
-    plain = FIRST / state.gradient.norm(dim=1).clamp_min(tiny)
+    slope = state.gradient.norm(dim=1).clamp_min(tiny)
+    plain = (2 * (ceiling - state.value) / slope).clamp_max(FIRST) / slope
     r = torch.where(known, scale, plain)[:, None] * q
     for (s, y, rho), alpha in zip(used, reversed(alphas), strict=True):
         beta = rho * (y * r).sum(1)

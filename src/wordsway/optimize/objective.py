@@ -38,6 +38,8 @@ class Objective(ABC):
     bytes_kept: int = 0
     #: A problem whose value exceeds this is solved: nothing is better.
     enough: float = math.inf
+    #: What no value exceeds, where that is known.
+    ceiling: float = math.inf
 
     @abstractmethod
     def radius(self, which: torch.Tensor) -> torch.Tensor:
@@ -105,6 +107,7 @@ class Bounded(Objective):
         self.bytes_per_point = inner.bytes_per_point
         self.bytes_kept = inner.bytes_kept
         self.enough = inner.enough
+        self.ceiling = inner.ceiling
 
     def radius(self, which: torch.Tensor) -> torch.Tensor:
         return self.inner.radius(which)

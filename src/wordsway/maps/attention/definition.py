@@ -34,6 +34,7 @@ class RandomAttention(FeatureMap):
     """φ(X) = P(XWXᵀ/√d) X with shares P between 0 and 1."""
 
     has_rows = True
+    has_single = True
     #: Whether the map is smooth: then single precision finds the same places at half the cost.
     smooth: ClassVar[bool] = False
     scores: ClassVar[Scores]
@@ -91,6 +92,13 @@ class RandomAttention(FeatureMap):
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         scores = X @ self.weight.to(dtype) @ X.mT / math.sqrt(self.d)
+        return self.scores.attention(scores) @ X
+
+    def features_in_single(self, X: torch.Tensor) -> torch.Tensor | None:
+        X = X.to(self.device, torch.float32)
+        scores = X @ self.weight.to(X.dtype) @ X.mT / math.sqrt(self.d)
+        if not float(scores.abs().max()) <= LARGE_SCORE:
+            return None
         return self.scores.attention(scores) @ X
 
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> AttentionView:

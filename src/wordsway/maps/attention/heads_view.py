@@ -121,7 +121,7 @@ class HeadsView(RowView):
 
 
 @final
-class HeadsReadout:
+class HeadsReadout(Readout):
     """φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, n·d): O(B·T·n·d)."""
 
     def __init__(self, layer: HeadsLayer, thetas: torch.Tensor) -> None:

@@ -105,7 +105,12 @@ class Layer:
         the term ΔᵀWΔ/√d = ΔᵀHΔ, whose gradient is 2HΔ.
         """
         features = [self.phi] if self.scores.normalised else []
-        return torch.cat([self.keys, *features, self.queries, (self.W + self.W.T) / 2])
+        return torch.cat([self.keys, *features, self.queries, self.H])
+
+    @cached_property
+    def H(self) -> torch.Tensor:
+        """(W + Wᵀ)/2, with W divided by √d."""
+        return (self.W + self.W.T) / 2
 
     @property
     def _sizes(self) -> tuple[int, int, int, int]:
@@ -173,10 +178,23 @@ class Layer:
         """The rows' queries Wx_l/√d: what a moved row does not hear lies in their cone."""
         return Cone.of(self.queries)
 
-    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> Moved:
-        """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""
+    def moved(
+        self,
+        rows: torch.Tensor,
+        delta: torch.Tensor,
+        products: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None,
+    ) -> Moved:
+        """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``.
+
+        ``products`` are Δ's with keys, queries and H, for those who have them; ``yd`` then means
+        nothing.
+        """
         own = (torch.arange(len(rows), device=rows.device), rows)
-        a, phi_d, query_d, turned = (delta @ self._stack.T).split(self._sizes, dim=1)
+        if products is None:
+            a, phi_d, query_d, turned = (delta @ self._stack.T).split(self._sizes, dim=1)
+        else:
+            a, query_d, turned = products
+            phi_d = torch.zeros_like(a)
         pairs = tuple(part[rows] for part in self.pairs)
         shares = self.scores.move(pairs, a)
         xd = (delta * self.X[rows]).sum(1, keepdim=True)

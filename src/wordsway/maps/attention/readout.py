@@ -14,10 +14,11 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.base import Pull, Readout
 
 
 @final
-class AttentionReadout:
+class AttentionReadout(Readout):
     """φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, n·d): O(B·T·n·d)."""
 
     def __init__(self, layer: Layer, thetas: torch.Tensor) -> None:
@@ -25,6 +26,8 @@ class AttentionReadout:
         self.theta = thetas.to(layer.X).reshape(-1, *layer.X.shape)
         self._x = torch.einsum("ld,tjd->tlj", layer.X, self.theta)  # x_l·θ_j
         self._phi = torch.einsum("jd,tjd->tj", layer.phi, self.theta)  # φ_j·θ_j
+        #: All that Δ is multiplied with, and that slopes are, but for H, on the way back.
+        self._stack = torch.cat([layer.keys, layer.queries, self.theta.flatten(0, 1), layer.H])
         if layer.sharp is not None:
             self._means = torch.einsum(
                 "md,tmd->tm", layer.sharp.means, self.theta[:, layer.sharp.rows]
@@ -33,33 +36,42 @@ class AttentionReadout:
     def __call__(
         self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        values, pull = self.at(rows, delta)
+        each = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
+        return values, torch.stack([pull(one.expand_as(values)) for one in each], 1)
+
+    def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         layer = self.layer
-        moved = layer.moved(rows, delta)
-        delta_theta = torch.einsum("bd,tjd->btj", delta, self.theta)  # Δ·θ_j
+        T, n, d = self.theta.shape
+        products = (delta @ self._stack.T).split((n, n, T * n, d), 1)
+        moved = layer.moved(rows, delta, (products[0], products[1], products[3]))
+        delta_theta = products[2].reshape(-1, T, n)  # Δ·θ_j
         y = self._row_directions(rows, moved.sharp)
         t, p = moved.t[:, None], moved.p[:, None]
         others = self._phi + t * y + p * delta_theta
-        slope = moved.dt[:, None] * y + moved.dp[:, None] * delta_theta
-        lift = p.expand_as(others)
         gone = torch.zeros_like(moved.p, dtype=torch.bool)
         gone[moved.own] = True
-        gone = (gone if moved.lost is None else gone | moved.lost)[:, None]
-        others = others.masked_fill(gone, 0)
-        slope = slope.masked_fill(gone, 0)
-        lift = lift.masked_fill(gone, 0)
+        gone = gone if moved.lost is None else gone | moved.lost
+        others.masked_fill_(gone[:, None], 0)
 
         point = moved.own[0]
         own_theta = self.theta[:, rows].transpose(0, 1)  # θ_i, (B, T, d)
         h = self._x[:, :, rows].permute(2, 0, 1).clone()  # x_l·θ_i, (B, T, n)
         h[point, :, rows] += (delta[:, None] * own_theta).sum(2)
         value = others.sum(2) + (moved.r[:, None] * h).sum(2)
-        own_slope = layer.scores.pull(moved.s[:, None], moved.r[:, None], h)
-        lifted = torch.einsum("btj,tjd->btd", lift, self.theta)
-        gradient = slope @ layer.keys + own_slope @ layer.queries + lifted
-        own_score = (layer.keys[rows] + 2 * moved.turned)[:, None]
-        own_key = own_slope[point, :, rows][:, :, None] * own_score
-        gradient += moved.r[moved.own][:, None, None] * own_theta + own_key
-        return value, gradient
+
+        def pull(c: torch.Tensor) -> torch.Tensor:
+            c = c[:, :, None]
+            slope = moved.dt * (c * y).sum(1) + moved.dp * (c * delta_theta).sum(1)
+            own_slope = layer.scores.pull(moved.s, moved.r, (c * h).sum(1))
+            lift = c * moved.p.masked_fill(gone, 0)[:, None]
+            slopes = torch.cat([slope.masked_fill_(gone, 0), own_slope, lift.flatten(1)], 1)
+            gradient = slopes @ self._stack[:-d]
+            gradient += moved.r[moved.own][:, None] * (c * own_theta).sum(1)
+            own_score = layer.keys[rows] + 2 * moved.turned
+            return gradient + own_slope[moved.own][:, None] * own_score
+
+        return value, pull
 
     def _row_directions(self, rows: torch.Tensor, pair: torch.Tensor | None) -> torch.Tensor:
         """y_j·θ_j, (B, T, n)."""

@@ -12,9 +12,9 @@ sizes take 100–240 GB; drawn on demand they take megabytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, final
 
@@ -28,10 +28,10 @@ from wordsway.gaussian.dense import (
     gaussian,
     gaussian_blocks,
 )
-from wordsway.gaussian.joint import JointMatrix
+from wordsway.gaussian.joint import CHUNK, Answers, Chain, JointMatrix
 from wordsway.maps.activation import Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
-from wordsway.maps.base import FeatureMap, JointFeatures
+from wordsway.maps.base import FeatureMap
 from wordsway.maps.dense.layers import Layers
 from wordsway.maps.dense.view import FullyConnectedView
 from wordsway.runtime import checked_device
@@ -178,45 +178,40 @@ class RF(FullyConnected):
             self.seed = check_seed(seed)
             self.layers = self._draw(*_sizes(n, d), k, 1, self.seed, 1.0, draw, phi)
 
-    def drawn_jointly(
-        self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]
-    ) -> JointFeatures | None:
-        if not self.on_demand:
-            return None
-        joint = self._joint(texts, count, rows).draw()
-        other = copy(self)
-        other.layers = replace(self.layers, first=joint)
-        return JointlyDrawn(other, joint)
+    def drawn_jointly(self, chain: Chain) -> JointlyDrawn | None:
+        return JointlyDrawn(self, chain) if self.on_demand else None
 
-    def unasked(self) -> RF:
-        first = self.layers.first
-        if not isinstance(first, JointMatrix):
-            return self
-        other = copy(self)
-        other.layers = replace(self.layers, first=first.unasked())
-        return other
-
-    def _joint(self, texts: Iterable[torch.Tensor], count: int, rows: Sequence[int]) -> JointMatrix:
-        """The question, without the texts: they are let go of before the answers are drawn."""
-        assert self.seed is not None and self.beta is not None
-        stacked = torch.empty(count, self.n, self.d, dtype=torch.float64)
-        for index, X in enumerate(texts):
-            stacked[index] = X
-        scale = math.sqrt(self.beta / (self.n * self.d))
-        return JointMatrix(self.k, stacked, rows=rows, scale=scale, seed=derive(self.seed, "joint"))
+    def search_view(self, sample: Sample) -> FullyConnectedView:
+        """Weights that were drawn for many texts are there in single precision."""
+        joint = isinstance(self.layers.first, JointMatrix)
+        return self.view(sample, torch.float32 if joint else None)
 
 
 @final
-@dataclass(frozen=True)
 class JointlyDrawn:
-    """ϕ(Z) for the answers Z of one matrix V to many texts; ``phi`` is the map with this V."""
+    """ϕ(Z) for the answers Z of one matrix V to many texts."""
 
-    phi: RF
-    joint: JointMatrix
+    def __init__(self, phi: RF, chain: Chain) -> None:
+        assert phi.seed is not None and phi.beta is not None
+        self.phi = phi
+        scale = math.sqrt(phi.beta / (phi.n * phi.d))
+        seed = derive(phi.seed, "joint")
+        self.answers = Answers(phi.k, phi.d, chain, scale=scale, seed=seed)
 
-    def blocks(self) -> Iterator[torch.Tensor]:
-        for part in self.joint.parts():
-            yield self.phi.activation(part)
+    def chunks(
+        self, text: Callable[[int], torch.Tensor], count: int, first: int, dtype: torch.dtype
+    ) -> list[torch.Tensor]:
+        chain = self.answers.chain
+        chain.grow(text, count)
+        found = self.answers.chunks(first, -(-count // CHUNK), dtype)
+        return [self.phi.activation(Z) for Z in found]
+
+    def beside(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> RF:
+        lower, own = self.answers.chain.follow(text, count, new.X)
+        first = JointMatrix(self.answers, new.X, self.answers.follow(lower, own, new.X))
+        other = copy(self.phi)
+        other.layers = replace(self.phi.layers, first=first)
+        return other
 
 
 @final

@@ -112,7 +112,7 @@ class ReadOutView(View):
 
 
 @final
-class VectorReadout:
+class VectorReadout(Readout):
     """φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, D)."""
 
     def __init__(self, view: ReadOutView, thetas: torch.Tensor) -> None:
