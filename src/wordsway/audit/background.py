@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import torch
 
-from wordsway.audit.forms import takes_an
 from wordsway.probing.differences import common, common_end
 from wordsway.reading import word_spans
 from wordsway.seeds import generator
+from wordsway.text.forms import takes_an
 from wordsway.text.wordnet import wordnet
 
 #: Uses in the tagged texts that a random word needs, and those of the rarer words that are taken

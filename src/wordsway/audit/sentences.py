@@ -10,8 +10,8 @@ from functools import lru_cache
 from importlib.resources import files
 
 from wordsway.audit.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
-from wordsway.audit.forms import singular, verb_forms
 from wordsway.reading import word_spans
+from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 
 #: Words of a sentence, punctuation not counted.

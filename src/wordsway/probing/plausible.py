@@ -1,5 +1,5 @@
-"""Which real words are likely in a place: by the model's own head, or by their part of speech in
-WordNet.
+"""Which real words are likely in a place: by the model's own head, or by their part of speech, in
+the same form.
 
 A model with a masked-language head is asked with the word masked, a causal one with the text up to
 the word. Words are kept from the likeliest on until they hold `NUCLEUS` of the candidates'
@@ -18,7 +18,7 @@ from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.candidates import Candidates
 from wordsway.probing.heads import logits_of, masked_model, next_token_model, saved_with
 from wordsway.reading import Word
-from wordsway.text.wordnet import wordnet
+from wordsway.text.parts import parts_in_form
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
 NUCLEUS, FEWEST = 0.95, 20
@@ -46,13 +46,14 @@ def plausible(
 
 
 def share_a_part(word: str, other: str) -> bool:
-    """Whether WordNet knows both words in one part of speech.
+    """Whether both words can be of one part of speech, in the forms in which they stand.
 
-    >>> share_a_part("good", "dull"), share_a_part("good", "and")
+    >>> share_a_part("good", "dull"), share_a_part("good", "and"), share_a_part("does", "can")
+    (True, False, True)
+    >>> share_a_part("loved", "hated"), share_a_part("loved", "hates")
     (True, False)
     """
-    net = wordnet()
-    return bool(net.parts(word.lower()) & net.parts(other.lower()))
+    return bool(parts_in_form(word.lower()) & parts_in_form(other.lower()))
 
 
 def _masked(probe: Probe, prepared: Prepared, word: Word) -> tuple[torch.Tensor, int]:

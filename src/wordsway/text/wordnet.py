@@ -22,7 +22,9 @@ PARTS: tuple[Pos, ...] = ("noun", "verb", "adj", "adv")
 _NUMBERS: dict[str, Pos] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
 _LETTERS: dict[str, Pos] = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
 ANTONYM = "!"
-#: A line of the index of senses: a word of letters alone that was met in the tagged texts.
+#: A line of the index of senses: word, part of speech, and how often this sense was met.
+_SENSE = re.compile(rb"^([a-z'-]+)%(\d)\S* \d+ \d+ (\d+)$", re.MULTILINE)
+#: The same of a word of letters alone that was met in the tagged texts.
 _MET = re.compile(rb"^([a-z]{2,})%\S+ \d+ \d+ [1-9]\d*$", re.MULTILINE)
 
 
@@ -136,6 +138,21 @@ class WordNet:
         (16732, True, False)
         """
         return tuple(sorted({word.decode() for word in _MET.findall(self._senses.bytes)}))
+
+    @cached_property
+    def counts(self) -> dict[str, dict[Pos, int]]:
+        """For every word of one piece, in its base form, how often each of its parts of speech was
+        met.
+
+        >>> wordnet().counts["chase"]
+        {'noun': 5, 'verb': 10}
+        """
+        found: dict[str, dict[Pos, int]] = {}
+        for word, number, count in _SENSE.findall(self._senses.bytes):
+            here = found.setdefault(word.decode(), {})
+            part = _NUMBERS[number.decode()]
+            here[part] = here.get(part, 0) + int(count)
+        return found
 
     def parts(self, word: str) -> set[Pos]:
         """The parts of speech that the word, in this very form, can have."""

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from wordsway.audit.edits.lexicon import AUXILIARIES, PREPOSITIONS
-from wordsway.audit.forms import takes_an
 from wordsway.reading import word_spans
+from wordsway.text.forms import takes_an
 
 Role = Literal["turning", "keeping", "random"]
 

@@ -26,7 +26,7 @@ from wordsway.audit.edits.word_pairs import (
     SURE_OPPOSITES,
     SURE_SYNONYMS,
 )
-from wordsway.audit.forms import Form, inflected, plural, singular, verb_forms
+from wordsway.text.forms import Form, inflected, plural, singular, verb_forms
 from wordsway.text.wordnet import PARTS, Pos, wordnet
 
 #: Of a word's uses in tagged texts: those of one part of speech, and those of one sense of it.

@@ -22,7 +22,7 @@ from wordsway.audit.edits.lexicon import (
     negated,
     words,
 )
-from wordsway.audit.forms import inflected, verb_forms
+from wordsway.text.forms import inflected, verb_forms
 from wordsway.text.wordnet import wordnet
 
 #: Behind an auxiliary these would have to come before "not", or change their own meaning.

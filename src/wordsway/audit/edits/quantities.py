@@ -14,7 +14,7 @@ from wordsway.audit.edits.lexicon import (
     negated,
     words,
 )
-from wordsway.audit.forms import singular, verb_forms
+from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import wordnet
 
 _WORDS = {

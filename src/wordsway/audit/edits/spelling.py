@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wordsway.audit.edits.edit import Change, Rule, Sentence
 from wordsway.audit.edits.lexicon import BE, HAVE, MODALS, words
-from wordsway.audit.forms import verb_forms
+from wordsway.text.forms import verb_forms
 
 _PAIRS = """
 colour color|humour humor|honour honor|behaviour behavior|neighbour neighbor|favour favor
