@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import wordsway as ws
+from violations import disc
 from wordsway.maps.attention.choices import SCORES
 from wordsway.maps.attention.gain import gain_above, parts_of
 from wordsway.maps.attention.projections import Projections
@@ -53,14 +54,6 @@ HEADS: dict[str, dict[str, Any]] = {
 KINDS |= HEADS
 
 
-def disc(radius: float) -> torch.Tensor:
-    """About 700 Δ in the plane, the circle among them."""
-    angle = torch.linspace(0, 2 * math.pi, 120, dtype=torch.float64)
-    circle = torch.stack([angle.cos(), angle.sin()], 1)
-    sizes = torch.tensor([1.0, 0.9, 0.7, 0.5, 0.3, 0.1], dtype=torch.float64)
-    return radius * (1 - 1e-12) * (sizes[:, None, None] * circle).flatten(0, 1)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_delta_of_a_grid_exceeds_the_certificate(kind: str) -> None:
@@ -77,7 +70,7 @@ def test_no_delta_of_a_grid_exceeds_the_certificate(kind: str) -> None:
         if not float(phi(X).norm()) > 1e-9:
             continue
         row, radius = seed % 4, (0.3, math.sqrt(2), 2.5)[seed % 3]
-        points = disc(radius)
+        points = disc(radius, steps=27, angles=120)
         bound = phi.view(X).certify([row], radius)
         assert bound is not None
         assert bound.kind == "exact"
