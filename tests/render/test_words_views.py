@@ -15,13 +15,16 @@ import pandas
 import pytest
 from rich.console import Console
 
+from experiment_examples import corpus_words
 from pages import HARMFUL, HOSTILE, Page, printed
 from probed import words_of
 from wordsway.errors import InputError
 from wordsway.escape import readable
+from wordsway.experiments.batches import aggregates
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import elements
+from wordsway.render.html.corpus_words import corpus_words_fragment
 from wordsway.render.html.swaps import swaps_page
 from wordsway.render.html.words import words_fragment, words_page
 from wordsway.render.html.words_chart import curve_chart, profile_chart
@@ -156,6 +159,20 @@ def test_every_column_has_a_sentence(target):
     curve = printed(words_panel(words_of(SHORT, tier="curve")), 120)
     assert "at most" in curve and "Certified: no change of the word" in " ".join(curve.split())
     assert "± is one standard error" not in " ".join(curve.split()), "a spread is none"
+
+
+def test_words_of_a_corpus_name_their_target_and_leave_out_what_was_not_measured():
+    known = corpus_words("a film")
+    frame = known.words.assign(real_mean=0.3579)
+    for name in ("change_0", "change_1", "noise_0", "noise_1"):
+        frame[name] = float("nan")
+    jobs = tuple(replace(job, target="cosine") for job in known.jobs)
+    asked = replace(known, jobs=jobs, words=frame, aggregates=aggregates(frame))
+    for view in (printed(asked, 100), corpus_words_fragment(asked)):
+        flat = " ".join(html.unescape(re.sub("<[^>]+>", " ", view)).split())
+        assert "the text's embedding (cosine distance)" in flat and "1 − cosine" in flat
+        assert "0.3579" in flat and "nan" not in flat.lower() and "times noise" not in flat
+    assert "times noise" in printed(known, 100) and "by layer" in printed(known, 100)
 
 
 def test_a_scale_is_shown_where_colours_say_something():

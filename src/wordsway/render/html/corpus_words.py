@@ -7,6 +7,7 @@ from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.html import elements, fragments
 from wordsway.render.html.fallback import frame_table
 from wordsway.render.numbers import largest, number, share, times
+from wordsway.render.wording.corpus_words import has_layers, has_real_words, meanings, moved
 from wordsway.render.wording.sweep import tally_line
 
 #: Rows of the table of words; the files have all of them.
@@ -15,31 +16,38 @@ SHOWN = 30
 
 @fragments.register(CorpusWords)
 def corpus_words_fragment(result: CorpusWords) -> str:
-    """The words that move the layer most, the fifths of the texts, and the layers."""
+    """The words with the largest numbers, the fifths of the texts, and the layers."""
     job = result.jobs[0]
-    head = f"{html_name(job.model)}, layer {job.layer}: words of {result.probed:,} texts"
+    head = f"{html_name(job.model)}, {html_line(moved(result))}: words of {result.probed:,} texts"
     tables = ", ".join(str(path) for path in result.tables)
     return elements.frame(
         [
             elements.paragraph(f"<b>{head}</b>"),
-            elements.heading("words that move the layer most"),
+            elements.heading("words by their mean local, the largest first"),
             _words(result),
+            elements.explained(meanings(result)),
             elements.heading(
                 "by fifth of the text; relative: mean local over the mean of its text"
             ),
             frame_table(result.aggregates["by_place"]),
-            elements.heading("by layer: mean change by the words’ worst Δ, and by noise"),
-            frame_table(result.aggregates["by_layer"]),
+            *(_layers(result) if has_layers(result) else ()),
             elements.soft(tally_line(result.tally, result.folder / "store")),
             elements.source(f"tables: {tables}"),
         ]
     )
 
 
+def _layers(result: CorpusWords) -> list[str]:
+    head = elements.heading("by layer: mean change by the words’ worst Δ, and by noise")
+    return [head, frame_table(result.aggregates["by_layer"])]
+
+
 def _words(result: CorpusWords) -> str:
     table = result.aggregates["by_word"].head(SHOWN)
     top = largest(float(value) for value in table["mean_local"])
-    names = ("in texts", "uses", "pieces", "mean local", "largest", "rank share", "times noise")
+    real, layers = has_real_words(result), has_layers(result)
+    names = ["in texts", "uses", "pieces", "mean local", "largest", "rank share"]
+    names += [*(["real words"] if real else ()), *(["times noise"] if layers else ())]
     heads = [("word", elements.WORD), *((name, elements.RIGHT) for name in names)]
     rows = []
     for row in table.to_dict("records"):
@@ -53,7 +61,8 @@ def _words(result: CorpusWords) -> str:
                 number(row["mean_local"]),
                 number(row["max_local"]),
                 f"{row['mean_rank_share']:.2f}",
-                html_line(times(None if noise != noise else noise)),
+                *((number(row["mean_real"]),) if real else ()),
+                *((html_line(times(None if noise != noise else noise)),) if layers else ()),
                 elements.bar(share(row["mean_local"], top)),
             ]
         )

@@ -1,4 +1,4 @@
-"""Words over a corpus, as a picture: the words that move the layer most, and the layers."""
+"""Words over a corpus, as a picture: the words with the largest numbers, and the layers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, ORANGE
+from wordsway.render.wording.corpus_words import moved
 
 #: Words drawn.
 SHOWN = 25
@@ -33,7 +34,7 @@ def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     left.spines["left"].set_visible(False)
     left.tick_params(axis="y", length=0)
     job = result.jobs[0]
-    left.set_xlabel(f"mean local sensitivity at layer {job.layer}")
+    left.set_xlabel(f"mean local: response of {spelled(moved(result), kind)} to small moves")
     layers = result.aggregates["by_layer"]
     right.plot(layers["layer"], layers["mean_change"], marker="o", color=ORANGE, label="worst Δ")
     right.plot(

@@ -12,7 +12,8 @@ from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import count, largest, number, times
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.sweep import tally_line
-from wordsway.render.terminal.tables import Column, IntervalBar, table
+from wordsway.render.terminal.tables import Column, IntervalBar, explained, table
+from wordsway.render.wording.corpus_words import has_layers, has_real_words, meanings, moved
 
 if TYPE_CHECKING:
     import pandas
@@ -37,23 +38,20 @@ def corpus_words_panel(result: CorpusWords) -> RenderableType:
 
 
 def _aggregates(result: CorpusWords) -> list[RenderableType]:
-    """The words that move the layer most, the fifths of the texts, and the layers."""
+    """The words with the largest numbers, the fifths of the texts, and the layers."""
     job = result.jobs[0]
     found = result.aggregates
     words = count(int(found["by_place"]["words"].sum()), "word")
-    layers = int(found["by_layer"]["layer"].max())
-    where = f"{one_line(job.model)}, layer {job.layer} of {layers}"
+    where = f"{one_line(job.model)}, {moved(result)}"
     texts = f"{count(result.probed, 'text')}, at most {job.tokens} tokens of each"
     return [
         Text(f"{where}: {words} of {texts}", style="bold"),
         Text(),
-        *_words(found["by_word"], job.layer, result.probed),
+        *_words(result),
         Text(),
         Text("by fifth of the text; relative: mean local over the mean of its text"),
         _places(found["by_place"]),
-        Text(),
-        Text("by layer: mean change by the words' worst Δ, and by noise of the same norm"),
-        _layers(found["by_layer"], job.layer),
+        *(_layers(found["by_layer"], job.layer) if has_layers(result) else ()),
     ]
 
 
@@ -67,8 +65,9 @@ def least_texts(texts: int) -> int:
     return 1 if texts < MANY else max(2, texts // 100)
 
 
-def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[RenderableType]:
-    least = least_texts(texts)
+def _words(result: CorpusWords) -> list[RenderableType]:
+    by_word, least = result.aggregates["by_word"], least_texts(result.probed)
+    real, layers = has_real_words(result), has_layers(result)
     some = by_word[by_word["texts"] >= least]
     shown = some.head(SHOWN)
     only = f", of those in at least {least} texts" if least > 1 else ""
@@ -82,7 +81,8 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[Renderable
             "mean\nlocal",
             "\nlargest",
             "rank\nshare",
-            "times\nnoise",
+            *(("real\nwords",) if real else ()),
+            *(("times\nnoise",) if layers else ()),
         ),
         Column("", "left"),
     ]
@@ -98,20 +98,20 @@ def _words(by_word: pandas.DataFrame, layer: int, texts: int) -> list[Renderable
                 number(row["mean_local"]),
                 number(row["max_local"]),
                 f"{row['mean_rank_share']:.2f}",
-                times(None if noise != noise else noise),
+                *((number(row["mean_real"]),) if real else ()),
+                *((times(None if noise != noise else noise),) if layers else ()),
                 IntervalBar(row["mean_local"], None, top, 20),
             )
         )
     parts: list[RenderableType] = [
-        Text(f"words that move layer {layer} most{only}"),
+        Text(f"words by their mean local, the largest first{only}"),
         table(columns, rows),
     ]
     more = len(some) - len(shown)
     if more:
         below = number(shown["mean_local"].iloc[-1])
         parts.append(Text(f"… and {count(more, 'more spelling')}, none above {below}", style="dim"))
-    legend = "rank share: of its text's words, the share that moves the layer less; itself is half"
-    return [*parts, Text(legend, style="dim")]
+    return [*parts, Text(), explained(meanings(result))]
 
 
 def _places(by_place: pandas.DataFrame) -> RenderableType:
@@ -127,7 +127,7 @@ def _places(by_place: pandas.DataFrame) -> RenderableType:
     return table(["fifth", "words", "mean local", "relative", Column("", "left")], rows)
 
 
-def _layers(by_layer: pandas.DataFrame, layer: int) -> RenderableType:
+def _layers(by_layer: pandas.DataFrame, layer: int) -> list[RenderableType]:
     top = largest(float(value) for value in by_layer["mean_change"])
     rows = []
     for row in by_layer.to_dict("records"):
@@ -138,4 +138,6 @@ def _layers(by_layer: pandas.DataFrame, layer: int) -> RenderableType:
         rows.append(
             (name, number(change), number(noise), ratio, IntervalBar(change, None, top, 20))
         )
-    return table(["layer", "change", "noise", "ratio", Column("", "left")], rows)
+    head = "by layer: mean change by the words' worst Δ, and by noise of the same norm"
+    shown = table(["layer", "change", "noise", "ratio", Column("", "left")], rows)
+    return [Text(), Text(head), shown]
