@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention import certificate
+from wordsway.maps.attention import certificate, dual
 from wordsway.maps.attention.quartic import quartic_price
 
 
@@ -46,6 +46,22 @@ def test_scales_and_degenerate_rows() -> None:
     assert quartic_price(torch.zeros(4, 3, dtype=torch.float64)) == math.inf
     same = torch.ones(7, 1, dtype=torch.float64)
     assert quartic_price(same) == pytest.approx(7.0, rel=0.05)
+
+
+def test_narrow_cells_lower_the_bound_and_never_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for splits in (0, dual.FINE_SPLITS):
+        monkeypatch.setattr(dual, "FINE_SPLITS", splits)
+        views = [ws.RAF(8, seed).view(ws.Sample.gaussian(64, 8, seed)) for seed in range(3)]
+        found.append(torch.cat([view.certify([0], math.sqrt(8)).upper for view in views]))
+    wide, narrow = found
+    assert (narrow <= wide).all()
+    assert float((narrow / wide).min()) < 0.99
+    tried = random(2000, 8, seed=1)
+    tried = math.sqrt(8) * tried / tried.norm(dim=1, keepdim=True)
+    for view, upper in zip(views, narrow.tolist(), strict=True):
+        reached = view.change(torch.zeros(2000, dtype=torch.long), tried).max().sqrt()
+        assert float(reached) <= upper
 
 
 @pytest.mark.slow

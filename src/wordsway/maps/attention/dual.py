@@ -11,8 +11,8 @@ import torch
 from wordsway.maps.attention.problem import Problem
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
+FINE_SPLITS = 5  # the same where fourth powers are priced
 GOLDEN = (math.sqrt(5) - 1) / 2
-FEW_ROWS = 160  # that multipliers are tuned on
 AGAIN = (1.0, 5)  # how far, in how many steps, the best of several problems is tuned once more
 FEWER_ROWS = 80  # that they are roughly tuned on at first
 
@@ -23,6 +23,8 @@ Multipliers = tuple[torch.Tensor, torch.Tensor]  # log λ and log κ of each coa
 QUARTIC_START = 6.0
 #: At first λ is e^−TAKEN_OVER times that of the squares alone.
 TAKEN_OVER = 4.0
+#: With fourth powers the multipliers are tuned on about so many rows, that far, in so many steps.
+FOURTH = ((160, 5.0, 11), (160, TAKEN_OVER, 11), (160, 1.0, 6), (320, 1.0, 6))
 
 
 def minimise_dual(
@@ -112,14 +114,19 @@ def tune_where_it_matters(
     return log_lambda.masked_scatter(matter, tuned), log_kappa
 
 
-def largest(problem: Problem, r: float, multipliers: Sequence[torch.Tensor]) -> float:
+def largest(
+    problem: Problem,
+    r: float,
+    multipliers: Sequence[torch.Tensor],
+    splits: int = SPLITS,
+) -> float:
     """The largest bound over the cells of β, the worst of which are halved a few times; log ν may
     stand behind log λ and log κ.
     """
     lo, hi = cells(r, problem.p)
     grid = (lo + hi) / 2
     value = bound(problem, r, lo, hi, *multipliers)
-    for _ in range(SPLITS):
+    for _ in range(splits):
         worst = value >= value.max() * 0.95
         middle = (lo[worst] + hi[worst]) / 2
         new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
@@ -140,19 +147,21 @@ def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> 
     """The bound with λ, κ and ν tuned together; +∞ where the price of fourth powers is unknown."""
     if problem.quartic_price == math.inf:
         return math.inf
-    lo, hi = cells(r, problem.p)
+    like = problem.coarse(FOURTH[0][0]).single().p
+    lo, hi = cells(r, like)
     # One price at a time would stop at a kink: fourth powers first take over from the squares.
-    log_lambda, log_kappa = start[0] - TAKEN_OVER, start[1]
-    log_nu = start[0] - 2 * math.log(QUARTIC_START)
-    few = problem.coarse(FEW_ROWS)
-    for reach, steps in ((5.0, 11), (TAKEN_OVER, 11), (1.0, 6)):
+    log_lambda, log_kappa = _cast((start[0] - TAKEN_OVER, start[1]), like)
+    log_nu = log_lambda + TAKEN_OVER - 2 * math.log(QUARTIC_START)
+    for rows, reach, steps in FOURTH:
+        few = problem.coarse(rows).single()
         of_nu = partial(others, few, r, lo, hi, log_lambda, log_kappa)
         log_nu = golden(of_nu, log_nu, reach, steps)
         of_kappa = partial(others, few, r, lo, hi, log_lambda, log_nu=log_nu)
         log_kappa = golden(of_kappa, log_kappa, min(reach, 3.0), steps)
         of_lambda = partial(others, few, r, lo, hi, log_kappa=log_kappa, log_nu=log_nu)
         log_lambda = golden(of_lambda, log_lambda, reach, steps)
-    return largest(problem, r, (log_lambda, log_kappa, log_nu))
+    tuned = [part.to(problem.p.dtype) for part in (log_lambda, log_kappa, log_nu)]
+    return largest(problem, r, tuned, FINE_SPLITS)
 
 
 def tune(
