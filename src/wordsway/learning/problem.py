@@ -126,7 +126,7 @@ class Lesson:
 
     @cached_property
     def _search_view(self) -> View:
-        found = self.phi.ranking_view(self.X)
+        found = self.phi.search_view(self.X)
         return self._view if found.X.dtype == torch.float64 else found
 
 
