@@ -15,6 +15,7 @@ import torch
 
 import tiny
 import wordsway as ws
+from wordsway import data
 from wordsway.data import home
 from wordsway.errors import InputError, WordswayError
 from wordsway.models import Embedder
@@ -288,6 +289,7 @@ def test_a_tampered_model_is_fetched_again(fresh_cache, caplog, monkeypatch):
 TWICE = """
 import sys
 import wordsway as ws
+from wordsway import data
 rows = ws.Embedder("minilm").rows(["A fine film.", "Two hours that I will not get back."])
 print("transformers" in sys.modules, sum(float(row.sum()) for row in rows))
 """
@@ -366,3 +368,12 @@ def test_edges_of_the_embedder(tmp_path):
     before = locate(folder).digest
     (folder / "vocab.txt").write_text("other words")
     assert locate(folder).digest != before, "whatever can change tokens is part of the model's hash"
+
+
+@pytest.mark.parametrize("name", ["minilm", "smollm2"])
+def test_the_same_files_have_one_hash_by_name_and_by_folder(name):
+    """A folder that was dequantised has the catalogue's hash, too."""
+    if not data.present(name):
+        pytest.skip(f"{name} is not here")
+    by_name = locate(name)
+    assert locate(by_name.folder).digest == by_name.digest

@@ -107,6 +107,17 @@ def test_candidates_that_cannot_stand_there_are_named(bert: Probe, tmp_path: Pat
     assert "does not" in shown.read_text("utf-8")
 
 
+def test_a_text_that_is_too_long_for_a_swap_is_cut(bert: Probe, capsys: Any) -> None:
+    """The remedy of the refusal works."""
+    text = "the film was good " * 30
+    command = ["swap", text, "--model", str(bert.source), "--index", "1", "--json"]
+    assert run(command) == 2
+    assert "words and swap keep its beginning with --cut" in capsys.readouterr().err
+    assert run([*command, "--cut"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["word"] == "film" and found["text"] == bert.cut(text, bert.limit or 0)
+
+
 def test_swaps_of_words_are_printed(bert: Probe, capsys: Any) -> None:
     text = "the film was good"
     assert run(["words", text, "--model", str(bert.source), "--swaps", "1"]) == 0

@@ -74,6 +74,9 @@ def swap_command(
             help="Only words likely there, by the model's own head or their part of speech.",
         ),
     ] = False,
+    cut: Annotated[
+        bool, typer.Option("--cut", help="Keep the beginning of a text that is too long.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     memory: Annotated[float, typer.Option("--memory", help="Memory budget, in GiB.")] = 2.0,
     device: Device = "cpu",
@@ -111,6 +114,7 @@ def swap_command(
             exhaustive=exhaustive,
             flip=flip,
             plausible=plausible,
+            cut=cut,
             seed=seed,
             memory=budget,
             progress=line,

@@ -188,7 +188,7 @@ class Probe:
             raise InputError(
                 f"a text of at most {self.limit} tokens, the positions of {self.files.name}",
                 f"{tokens.count:,}",
-                "cut it (--cut)",
+                "shorten it; words and swap keep its beginning with --cut",
             )
         ids = torch.tensor(tokens.ids[: tokens.count], device=self.layers.device)
         try:

@@ -65,6 +65,7 @@ def swap(
     same_part: SamePart | None = None,
     worst_case: bool = True,
     scaling: str = "auto",
+    cut: bool = False,
     seed: int = 0,
     memory: int = MEMORY,
     progress: Progress = silent,
@@ -86,11 +87,14 @@ def swap(
     plausible : only words likely in that place, by the model's own masked or next-token head, else
         by ``same_part(word, candidate)``, WordNet's parts of speech by default
     worst_case : also search the worst Δ, to tell how much of it a real word reaches
+    cut : keep the beginning of a text that is too long for the model
     """
     started = time.perf_counter()
     check_text(text)
     check_request(top, kind, among, flip, target)
     probe = model if isinstance(model, Probe) else Probe(model)
+    if cut and probe.limit is not None:
+        text = probe.cut(text, probe.limit)
     prepared = probe.read(text)
     place = _last(prepared) if word is None else prepared.word(word)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)

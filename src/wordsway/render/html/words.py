@@ -251,7 +251,7 @@ def _card(words: Words, place: int) -> str:
     if word.profile is not None:
         charts.append(
             _figure(
-                "how far every layer moves: by the worst Δ, by noise as long",
+                "every layer, by the worst Δ and by noise as long",
                 profile_chart(word, words.layer),
             )
         )
