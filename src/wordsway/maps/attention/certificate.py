@@ -48,9 +48,9 @@ from wordsway.progress import Progress, silent
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
 QUARTIC_FROM = 0.5
-#: How strongly rows that are hard to win over are discounted there, and with how many rows for each
-#: dimension or more they are discounted more.
-QUARTIC_TILT, MORE_TILT, MORE_FROM = 1.0, 1.2, 6.0
+#: How strongly rows that are hard to win over are discounted there, and beyond STEEP_FROM·d² of
+#: them.
+QUARTIC_TILT, STEEP_TILT, STEEP_FROM = 1.0, 1.2, 1 / 16
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,9 @@ def certify(
         if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
             weighted = problems[chosen[0]]
             if len(bounds.tilts) > 1:
-                many = len(layer.X) > MORE_FROM * layer.X.shape[1]
-                weighted = weighted.tilted(MORE_TILT if many else QUARTIC_TILT)
+                n, d = layer.X.shape
+                steep = n > STEEP_FROM * d * d
+                weighted = weighted.tilted(STEEP_TILT if steep else QUARTIC_TILT)
             priced = replace(weighted, quartic_price=quartic_price(weighted.across))
             total = min(total, lower_with_fourth_powers(priced, radius, tuned))
         last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
