@@ -168,6 +168,7 @@ def measure(
     """One run over all parts, kept after each of them; it goes on with an unfinished one."""
     stamp = Stamp.now()
     record = _unfinished(unfinished, stamp) or Record(stamp)
+    unfinished.parent.mkdir(parents=True, exist_ok=True)  # parts draw their pictures there
     for name, part in parts.items():
         if name in record.sections:
             tell(f"{name}: measured before, by the same source")
