@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks import probing, probing_page, record
+from benchmarks.__main__ import parts
 from benchmarks.record import PICTURES, Part, Record, Section, Stamp, measure
+from wordsway.version import __version__
 
 PARTS = ("first", "second", "third")
 
@@ -89,6 +91,15 @@ def told_apart(docs: Path) -> list[str]:
     page = [] if shown == found.page() else ["performance.md"]
     digests = {name: hashlib.sha256((docs / name).read_bytes()).hexdigest() for name in PICTURES}
     return page + [name for name, digest in digests.items() if found.pictures[name] != digest]
+
+
+def test_the_figures_of_the_page_are_those_of_one_run_of_this_version():
+    """Else: make bench."""
+    found = Record.read(record.DOCS / "performance.json")
+    assert told_apart(record.DOCS) == [], "changed by hand"
+    assert found.stamp.wordsway == __version__, "figures of another version"
+    asked = [part.command(name) for name, part in parts(record.DOCS).items()]
+    assert [section.command for section in found.sections.values()] == asked, "other parts"
 
 
 @pytest.mark.parametrize("changed", ["src/wordsway/a.py", "benchmarks/b.py"])
