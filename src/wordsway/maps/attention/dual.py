@@ -132,7 +132,8 @@ def largest(
         new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
         at = (new_lo + new_hi) / 2
         tuned = [_interpolate(at, grid, part) for part in multipliers]
-        fresh = bound(problem, r, new_lo, new_hi, *tuned)
+        few = (part.split(2 * COARSE) for part in (new_lo, new_hi, *tuned))  # as memory allows
+        fresh = torch.cat([bound(problem, r, *some) for some in zip(*few, strict=True)])
         # A half of a cell inherits the cell's bound where its own is no better.
         fresh = torch.minimum(fresh, value[worst].repeat(2))
         lo, hi, value = (
