@@ -211,7 +211,8 @@ def _ceiling(count: int) -> dict[str, Any]:
         probe = Probe(name)
         ratios = []
         for text in texts_of(probe, count, SENTENCE)[: count if name == "minilm" else count // 10]:
-            some = words(text, probe, tiers=("curve",), word=[2, 4])
+            asked = [word.index for word in probe.read(text).words][2:5:2]
+            some = words(text, probe, tiers=("curve",), word=asked)
             ratios += [(word.upper or 0.0) / (word.sensitivity or 1.0) for word in some.words]
         found[name] = {"median": statistics.median(ratios), "words": len(ratios)}
     return found
