@@ -152,10 +152,13 @@ class Probe:
         """Positions that the model has, where it says so."""
         return getattr(self.layers.model.config, "max_position_embeddings", None)
 
-    def cut(self, text: str, tokens: int) -> str:
+    def cut(self, text: str, tokens: int | None = None) -> str:
         """The beginning of a text, up to the last whole word that fits into so many tokens, special
-        ones counted.
+        ones counted; as many as the model takes where none are named.
         """
+        tokens = self.limit if tokens is None else tokens
+        if tokens is None:
+            return text
         found = self.reader([STRAY.sub("�", text)])[0]
         if found.count <= tokens:
             return text

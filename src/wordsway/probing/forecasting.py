@@ -75,8 +75,8 @@ def forecast(
     check(1.0 if reach is None else reach, effort, memory)
     wanted = chosen_tiers(tiers, None, reach)
     probe = model if isinstance(model, Probe) else Probe(model)
-    if cut and probe.limit is not None:
-        text = probe.cut(text, probe.limit)
+    if cut:
+        text = probe.cut(text)
     prepared = probe.read(text, at)
     judged = target_of(probe, prepared, layer if target == "layer" else target)
     chosen = chosen_words(prepared, only)

@@ -93,8 +93,8 @@ def swap(
     check_text(text)
     check_request(top, kind, among, flip, target)
     probe = model if isinstance(model, Probe) else Probe(model)
-    if cut and probe.limit is not None:
-        text = probe.cut(text, probe.limit)
+    if cut:
+        text = probe.cut(text)
     prepared = probe.read(text)
     place = _last(prepared) if word is None else prepared.word(word)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)

@@ -90,8 +90,8 @@ def words(
     positive("draws", draws)
     probe = model if isinstance(model, Probe) else Probe(model)
     whole = len(text)
-    if cut and probe.limit is not None:
-        text = probe.cut(text, probe.limit)
+    if cut:
+        text = probe.cut(text)
     prepared = probe.read(text, at)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)

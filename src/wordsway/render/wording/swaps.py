@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from wordsway.escape import shortened
 from wordsway.probing.results import Swap, Swaps
 from wordsway.reading import word_spans
 from wordsway.render.numbers import number
+from wordsway.render.wording.columns import ToldColumn
 from wordsway.render.wording.targets import named, sized
 
 
@@ -38,28 +36,19 @@ def prediction(swaps: Swaps) -> str:
     return f"Predicted label: {swaps.label}, probability {swaps.probability:.3f}"
 
 
-@dataclass(frozen=True)
-class SwapColumn:
-    """A column of a table of real words: its name, its cell of a word, and what it says."""
-
-    name: str
-    cell: Callable[[Swap], str]
-    sentence: str
-
-
-def other_columns(swaps: Swaps) -> list[SwapColumn]:
+def other_columns(swaps: Swaps) -> list[ToldColumn[Swap]]:
     """The columns beside the word and its change."""
-    found = []
+    found: list[ToldColumn[Swap]] = []
     if swaps.label is not None:
         label = shortened(swaps.label, 10)
         found = [
-            SwapColumn("label", lambda swap: swap.label or "–", "What the classifier says then."),
-            SwapColumn(
+            ToldColumn("label", lambda swap: swap.label or "–", "What the classifier says then."),
+            ToldColumn(
                 f"p({label})",
                 lambda swap: "–" if swap.probability is None else f"{swap.probability:.3f}",
                 f"The probability that it then gives to {label}, its answer to the text itself.",
             ),
-            SwapColumn(
+            ToldColumn(
                 "margin",
                 lambda swap: number(swap.margin),
                 f"What is left of the lead of {label}: its logit minus the largest other one. "
@@ -68,14 +57,14 @@ def other_columns(swaps: Swaps) -> list[SwapColumn]:
         ]
     if any(swap.plausibility is not None for swap in swaps.swaps):
         found.append(
-            SwapColumn(
+            ToldColumn(
                 "likely",
                 lambda swap: number(swap.plausibility),
                 "The model's own probability of the word in that place.",
             )
         )
     pieces = "Tokens that the word is made of."
-    return [*found, SwapColumn("pieces", lambda swap: str(swap.pieces), pieces)]
+    return [*found, ToldColumn("pieces", lambda swap: str(swap.pieces), pieces)]
 
 
 def meanings(swaps: Swaps) -> dict[str, str]:

@@ -5,10 +5,10 @@ its cells, and one plain sentence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from wordsway.probing.results import Words, WordSway
 from wordsway.render.numbers import number
+from wordsway.render.wording.columns import ToldColumn
 from wordsway.render.wording.targets import named, sized
 
 #: Names of the tiers, for a column and for a sentence.
@@ -28,21 +28,14 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True)
-class WordColumn:
-    """A column: its name, its cell of a word, and what it says."""
-
-    name: str
-    cell: Callable[[WordSway], str]
-    sentence: str
-
-
-def other_columns(words: Words) -> list[WordColumn]:
+def other_columns(words: Words) -> list[ToldColumn[WordSway]]:
     """The columns beside the tier that words are coloured by, the most telling ones first."""
-    found = [WordColumn("pieces", lambda word: str(word.pieces), "Tokens that a word is made of.")]
+    found: list[ToldColumn[WordSway]] = [
+        ToldColumn("pieces", lambda word: str(word.pieces), "Tokens that a word is made of.")
+    ]
     if any(word.real is not None and word.real.flips is not None for word in words.words):
         found.append(
-            WordColumn(
+            ToldColumn(
                 "flips",
                 _flips,
                 f"How many of the random words make the classifier say something else than "
@@ -50,17 +43,19 @@ def other_columns(words: Words) -> list[WordColumn]:
             )
         )
     found += [
-        WordColumn(TITLES[tier], _score(tier), _SENTENCES[tier])
+        ToldColumn(TITLES[tier], _score(tier), _SENTENCES[tier])
         for tier in words.tiers
         if tier != words.tier
     ]
     if "curve" in words.tiers and any(word.upper is not None for word in words.words):
-        ceiling = WordColumn("at most", lambda word: number(word.upper), _ceiling(words))
-        found.insert(1 if words.tier == "curve" else len(found), ceiling)
+        found.insert(
+            1 if words.tier == "curve" else len(found),
+            ToldColumn("at most", lambda word: number(word.upper), _ceiling(words)),
+        )
     if words.tier == "real-words":
         found += [
-            WordColumn("90 %", _quantile, "One random word in ten moves it farther than this."),
-            WordColumn("worst", _worst, "The farthest that one of the random words moves it."),
+            ToldColumn("90 %", _quantile, "One random word in ten moves it farther than this."),
+            ToldColumn("worst", _worst, "The farthest that one of the random words moves it."),
         ]
     return found
 
