@@ -107,6 +107,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                 fontsize=9.5,
             )
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")  # no formulas in this style
         axes.set_yticks(places, [row["case"].title for row in both])
         axes.set_xlabel("seconds (log scale)")
         axes.set_title("The same weights and text, the naive procedure against ours", fontsize=11)
