@@ -257,3 +257,23 @@ def test_ranking_in_single_precision_counts_in_double() -> None:
     largest = max(objective.maximum(i) for i in range(count))
     assert float(found.value.max()) == pytest.approx(largest, rel=1e-6)
     assert (found.x.norm(dim=1) <= objective.reach * (1 + 1e-12)).all()
+
+
+class ExploredElsewhere(Quadratics):
+    """Quadratics that are explored with their negatives: every start ends far from the maximum."""
+
+    @property
+    def exploring(self) -> Objective:
+        return Quadratics([-H for H in self.H], self.reach.tolist())
+
+
+@pytest.mark.parametrize("plan", [PLAN, PLANS["one phase"]], ids=["generations", "one phase"])
+def test_what_was_explored_with_a_rough_function_is_refined_with_the_objective(plan: Plan):
+    rough = ExploredElsewhere([random_symmetric(P, i) for i in range(2)], [1.0, 1.5])
+    found = maximise(rough, torch.arange(2), replace(plan, steps=400), seed=0, memory=2**20)
+    torch.testing.assert_close(rough.value(found.problems, found.x), found.value)
+    for i in range(2):
+        assert float(found.value[i]) == pytest.approx(rough.maximum(i), rel=1e-2)
+    none = maximise(rough, torch.arange(2), replace(plan, steps=0), seed=0, memory=2**20)
+    torch.testing.assert_close(rough.value(none.problems, none.x), none.value)
+    assert (none.value < 0.5 * found.value).all()  # the places are the rough function's

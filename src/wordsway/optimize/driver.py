@@ -140,7 +140,8 @@ class _Batch:
         plan = self.plan
         problems = self.problems
         self.meter.begin_batch(len(problems))
-        points = starts(self.objective, problems.tolist(), plan.starts, self.noise)
+        rough = self.objective.exploring
+        points = starts(rough, problems.tolist(), plan.starts, self.noise)
         sampled = plan.scatter and scatter.worthwhile(self.objective)
         if sampled:
             more = [
@@ -148,10 +149,13 @@ class _Batch:
                 for i, noise in zip(problems.tolist(), self.noise, strict=True)
             ]
             points = torch.cat([points, torch.stack(more)], 1)
-        state = self.explore(points)
+        state = self.explore(rough, points)
         if plan.rounds:
-            state = self.breed(_Pool.of(state, len(problems)))
-        state, active = self.climb(state, plan.steps, plan.tolerance)
+            pool = self.breed(rough, _Pool.of(state, len(problems)))
+            state = self.start(self.objective, pool.x[:, : plan.refined])
+        elif rough is not self.objective:
+            state = self.start(self.objective, state.x.unflatten(0, (len(problems), -1)))
+        state, active = self.climb(self.objective, state, plan.steps, plan.tolerance)
         value, place = state.value.reshape(len(problems), -1).max(1)
         first = torch.arange(len(problems), device=place.device) * (
             len(state.value) // len(problems)
@@ -163,32 +167,34 @@ class _Batch:
         settled[active // (len(state.value) // len(problems))] = False
         return Found(problems, x, value, settled)
 
-    def explore(self, points: torch.Tensor) -> Any:
+    def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p); the best of each problem then go on a while."""
-        state, active = self.climb(self.start(points), self.plan.explore, 0.0)
+        state, active = self.climb(rough, self.start(rough, points), self.plan.explore, 0.0)
         if len(active):
             state = state.best(len(self.problems), self.plan.keep)
         if self.plan.rounds:
-            state, _ = self.climb(state, HALFWAY, HALFWAY_TOLERANCE)
+            state, _ = self.climb(rough, state, HALFWAY, HALFWAY_TOLERANCE)
         return state
 
-    def breed(self, pool: _Pool) -> Any:
-        """Generations of children between the best points; the best of all, ready to be refined."""
+    def breed(self, rough: Objective, pool: _Pool) -> _Pool:
+        """Generations of children between the best points; the best of all."""
         radius = self.objective.radius(self.problems).tolist()
         for _ in range(self.plan.generations):
             young = [
                 children(parents, self.plan.children, reach, noise)
                 for parents, reach, noise in zip(pool.x, radius, self.noise, strict=True)
             ]
-            grown = _Pool.of(self.explore(torch.stack(young)), len(self.problems))
+            grown = _Pool.of(self.explore(rough, torch.stack(young)), len(self.problems))
             pool = pool.join(grown, self.plan.keep)
-        return self.start(pool.x[:, : self.plan.refined])
+        return pool
 
-    def start(self, points: torch.Tensor) -> Any:
+    def start(self, objective: Objective, points: torch.Tensor) -> Any:
         which = self.problems.repeat_interleave(points.shape[1])
-        return self.solver.init(self.objective, which, points.flatten(0, 1))
+        return self.solver.init(objective, which, points.flatten(0, 1))
 
-    def climb(self, state: Any, steps: int, tolerance: float) -> tuple[Any, torch.Tensor]:
+    def climb(
+        self, objective: Objective, state: Any, steps: int, tolerance: float
+    ) -> tuple[Any, torch.Tensor]:
         """Step until every point has stalled or its problem is solved, or the steps are spent; the
         state then, and which points could go on.
 
@@ -203,9 +209,9 @@ class _Batch:
             if not len(active):
                 break
             if len(active) == count or not self.solver.drops_stalled:
-                state = self.solver.step(self.objective, state)
+                state = self.solver.step(objective, state)
             else:
-                moved = self.solver.step(self.objective, state.select(active))
+                moved = self.solver.step(objective, state.select(active))
                 state = state.put(active, moved)
             recent.append(state.value)
             stalled = self.at_rest(state)

@@ -55,6 +55,13 @@ class Objective(ABC):
         """f_i(x) alone, where that is cheaper."""
         return self.value_and_gradient(which, x)[0]
 
+    @property
+    def exploring(self) -> Objective:
+        """A cheaper function that is large in the same places: starts are explored and children
+        bred with it, before the objective itself is climbed.
+        """
+        return self
+
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
         """f_i on the planes of a and b, (B, p) each, for those who ask several times."""
         return PlainPlane(self, which, a, b)
@@ -126,6 +133,11 @@ class Bounded(Objective):
             return self.inner.value(which, x)
         parts = zip(which.split(self.points), x.split(self.points), strict=True)
         return torch.cat([self.inner.value(*part) for part in parts])
+
+    @property
+    def exploring(self) -> Objective:
+        rough = self.inner.exploring
+        return self if rough is self.inner else Bounded(rough, self.points)
 
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
         return (

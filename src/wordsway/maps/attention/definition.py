@@ -37,6 +37,8 @@ class RandomAttention(FeatureMap):
     has_single = True
     #: Whether the map is smooth: then single precision finds the same places at half the cost.
     smooth: ClassVar[bool] = False
+    #: Whether many rows may be explored with row i's own output written as that of the others.
+    rough: ClassVar[bool] = False
     scores: ClassVar[Scores]
     bounds: ClassVar[RowBounds]
 
@@ -106,7 +108,7 @@ class RandomAttention(FeatureMap):
         dtype = dtype or self.dtype
         X, W = sample.X.to(self.device, dtype), self.weight.to(dtype)
         layer = Layer(self.scores, X, W, self.name)
-        return AttentionView(layer, self.bounds, self.suggest)
+        return AttentionView(layer, self.bounds, self.suggest, rough=self.rough)
 
     def search_view(self, sample: Sample) -> AttentionView:
         return self.ranking_view(sample) if self.smooth else self.view(sample)
@@ -136,7 +138,10 @@ def attention_kind(
         make=lambda n, d, seed: made(d, seed),
         count=lambda n, d: n * d,
         search_cost=attention_cost(
-            smooth=made.smooth, own_keys=not made.scores.normalised, row_work=row_work
+            smooth=made.smooth,
+            rough=made.rough,
+            own_keys=not made.scores.normalised,
+            row_work=row_work,
         ),
         style=style,
         references=lambda d: [reference()],

@@ -13,12 +13,14 @@ Where row j already gives nearly everything to row i, y_j = x_i − φ_j is tiny
 (the "sharp" pairs, at most one per row) the same change is written with the mean m_j of the *other*
 keys: t_j = p_j − p⁰_j and y_j = x_i − m_j.
 
-`Layer.moved` is the one place where this is derived; change, gradient and readout use it.
+`Layer.moved` (and `moved_others`, which is a part of it) is the one place where this is derived;
+change, gradient and readout use it.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -40,13 +42,13 @@ class Sharp(NamedTuple):
     means: torch.Tensor
 
 
-class Moved(NamedTuple):
-    """Rows of the features after row i moved by Δ, for B pairs (i, Δ).
+@dataclass(frozen=True)
+class Others:
+    """Rows j ≠ i of the features after row i moved by Δ, for B pairs (i, Δ).
 
-    Row j ≠ i changes by t y_j + pΔ (row i's own entries mean nothing, as those of rows in ``lost``,
+    Row j changes by t y_j + pΔ (row i's own entries mean nothing, as those of rows in ``lost``,
     whose output became zero). ``yd`` is y_j·Δ. ``sharp`` (B, m) says for which points a sharp pair
-    is the one that moved. Row i has scores ``s``, shares ``r`` and changes by ``own_change``;
-    ``turned`` is HΔ, H = (W + Wᵀ)/2√d.
+    is the one that moved.
     """
 
     t: torch.Tensor  # (B, n)
@@ -57,6 +59,14 @@ class Moved(NamedTuple):
     yd: torch.Tensor  # (B, n)
     sharp: torch.Tensor | None  # (B, m)
     own: tuple[torch.Tensor, torch.Tensor]  # index of each point's own row in a (B, n) tensor
+
+
+@dataclass(frozen=True)
+class Moved(Others):
+    """All rows: the others, and row i, which has scores ``s``, shares ``r`` and changes by
+    ``own_change``; ``turned`` is HΔ, H = (W + Wᵀ)/2√d.
+    """
+
     s: torch.Tensor  # (B, n)
     r: torch.Tensor  # (B, n)
     own_change: torch.Tensor  # (B, d)
@@ -101,11 +111,11 @@ class Layer:
     @cached_property
     def _stack(self) -> torch.Tensor:
         """All that Δ is multiplied with, in one matrix: Δ·stackᵀ on the way there,
-        coefficients·stack on the way back. Its last block is H = (W+Wᵀ)/2√d: row i's own score has
+        coefficients·stack on the way back. Its first block is H = (W+Wᵀ)/2√d: row i's own score has
         the term ΔᵀWΔ/√d = ΔᵀHΔ, whose gradient is 2HΔ.
         """
         features = [self.phi] if self.scores.normalised else []
-        return torch.cat([self.keys, *features, self.queries, self.H])
+        return torch.cat([self.H, self.keys, *features, self.queries])
 
     @cached_property
     def H(self) -> torch.Tensor:
@@ -115,7 +125,7 @@ class Layer:
     @property
     def _sizes(self) -> tuple[int, int, int, int]:
         n, d = self.X.shape
-        return (n, n if self.scores.normalised else 0, n, d)
+        return (d, n, n if self.scores.normalised else 0, n)
 
     @cached_property
     def y2(self) -> torch.Tensor:
@@ -132,8 +142,7 @@ class Layer:
 
     def _find_sharp_pairs(self) -> Sharp | None:
         share, top = self.P.max(1)
-        elsewhere = top != torch.arange(len(self.X), device=top.device)
-        rows = ((share > SHARP) & elsewhere).nonzero().squeeze(1)
+        rows = (share > SHARP).nonzero().squeeze(1)
         if not len(rows):
             return None
         keys = top[rows]
@@ -189,12 +198,41 @@ class Layer:
         ``products`` are Δ's with keys, queries and H, for those who have them; ``yd`` then means
         nothing.
         """
-        own = (torch.arange(len(rows), device=rows.device), rows)
         if products is None:
-            a, phi_d, query_d, turned = (delta @ self._stack.T).split(self._sizes, dim=1)
+            turned, a, phi_d, query_d = (delta @ self._stack.T).split(self._sizes, dim=1)
         else:
             a, query_d, turned = products
             phi_d = torch.zeros_like(a)
+        others = self._others(rows, delta, a, phi_d)
+        # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves
+        # with the key.
+        s = self.s[rows] + query_d
+        s[others.own] += (delta * (self.keys[rows] + turned)).sum(1)
+        r = self.scores.attention(s)
+        change = r @ self.X + r[others.own][:, None] * delta - self.phi[rows]
+        return Moved(**vars(others), s=s, r=r, own_change=change, turned=turned)
+
+    def moved_roughly(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[Others, torch.Tensor]:
+        """The same with row i = rows[b] written as the others are, as if its scores of the other
+        keys rose together, by what a random Δ of that length makes of log Σ_{l≠i} e^{s_il}:
+        ‖Δ‖²/2 times the mean of ‖Wx_l/√d‖²/d. Half the price. Also the gradient of row i's score.
+        """
+        products = delta @ self._stack[: sum(self._sizes[:3])].T
+        turned, a, phi_d = products.split(self._sizes[:3], dim=1)
+        query = self.queries[rows]
+        own = (torch.arange(len(rows), device=rows.device), rows)
+        a[own] += (delta * (query + turned - self._crowd / 2 * delta)).sum(1)
+        return self._others(rows, delta, a, phi_d), query + 2 * turned - self._crowd * delta
+
+    @cached_property
+    def _crowd(self) -> float:
+        """The mean of ‖Wx_l/√d‖²/d over the keys l."""
+        return float((self.queries * self.queries).mean())
+
+    def _others(
+        self, rows: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, phi_d: torch.Tensor
+    ) -> Others:
+        own = (torch.arange(len(rows), device=rows.device), rows)
         pairs = tuple(part[rows] for part in self.pairs)
         shares = self.scores.move(pairs, a)
         xd = (delta * self.X[rows]).sum(1, keepdim=True)
@@ -207,19 +245,15 @@ class Layer:
             shares.t[:, some] = torch.where(pair, gain, shares.t[:, some])
             shares.dt[:, some] = torch.where(pair, slope, shares.dt[:, some])
             yd[:, some] = torch.where(pair, xd - delta @ self.sharp.means.T, yd[:, some])
-        # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves
-        # with the key.
-        s = self.s[rows] + query_d
-        s[own] += (delta * (self.keys[rows] + turned)).sum(1)
-        r = self.scores.attention(s)
-        change = r @ self.X + r[own][:, None] * delta - self.phi[rows]
-        return Moved(*shares, yd, pair, own, s, r, change, turned)
+        return Others(*shares, yd, pair, own)
 
     def gradient(
-        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor
+        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Σ_j slope_j ∂a_j/∂Δ + along_j ∂(y_j·Δ)/∂Δ + own_slope_j ∂s_ij/∂Δ without the terms of x_i
-        and of row i's own key: three times (B, n) → (B, d).
+        and of row i's own key: three times (B, n) → (B, d); or without row i.
         """
-        parts = [slope, -along, own_slope] if self.scores.normalised else [slope, own_slope]
-        return torch.cat(parts, 1) @ self._stack[: -len(self.W)]
+        parts = [slope, -along] if self.scores.normalised else [slope]
+        coefficients = torch.cat(parts if own_slope is None else [*parts, own_slope], 1)
+        first = self._sizes[0]
+        return coefficients @ self._stack[first : first + coefficients.shape[1]]
