@@ -60,7 +60,7 @@ def attention_cost(
         # own row.
         per_point = 4 * d * (3 * n + d) + 4 * n * d + 60 * n
         if rough and n >= ROUGH_FROM:  # keys, features and H there, keys and features back
-            per_point = (per_point + 2 * d * (4 * n + d) + 40 * n) / 2
+            per_point = (per_point + 2 * d * (4 * n + d) + 40 * n) // 2
         layer = 6 * n * n * d + 6 * n * d * d + 60 * n * n
         work = layer + per_point * sum(count * some.total for some, count in found)
         at_once = max(count * some.at_once for some, count in found)
