@@ -156,6 +156,12 @@ class HeadsLayer:
         each = torch.bmm(delta.transpose(0, 1), self._gram)  # (k, B, H·m′)
         return each.unflatten(2, (len(self._gram), -1)).permute(1, 2, 0, 3)
 
+    def gram_all(self, heads: torch.Tensor) -> torch.Tensor:
+        """Σ_h G_kh u_h: (B, H, m′) → (B, k, m′)."""
+        if self._gram is None:
+            return heads
+        return (heads.flatten(1) @ self._gram.flatten(0, 1)).view_as(heads)
+
     def gram_rows(self, drawn: torch.Tensor) -> torch.Tensor:
         """Σ_h G_kh u_kh: (B, k, H, m′) → (B, k, m′)."""
         if self._gram is None:

@@ -5,7 +5,7 @@ cost, starts and readouts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 
@@ -24,6 +24,38 @@ Certify = Callable[[HeadsLayer, Sequence[int], float, Progress], Certificate]
 def heads_bytes_per_point(n: int, d: int, heads: int, itemsize: int) -> int:
     """Working memory of one point (i, Δ)."""
     return (n * (20 * heads + 3 * heads * heads) + (12 + 2 * heads) * d) * itemsize
+
+
+class _Across(NamedTuple):
+    """Sums over the products c_hk = y_hᵀG_hk δ_k of each row: Σ_h t_h c_hk and Σ_k c_hk p_k
+    (B, H, m), and Σ_j p_k t_h y_h (B, k, h, m′), of which the gradient is made.
+    """
+
+    td: torch.Tensor
+    pd: torch.Tensor
+    drawn: torch.Tensor
+
+
+def _across(
+    y: torch.Tensor, z: torch.Tensor, t: torch.Tensor, p: torch.Tensor, gradient: bool
+) -> _Across:
+    """Head by head of y, so that the B·H·m products of one head stay in the processor's cache:
+    those of all heads together are read from memory five times, which takes as long as the
+    arithmetic. Without ``gradient`` only ``td`` is computed.
+    """
+    B, H, m = t.shape
+    t, p = t.transpose(0, 1).contiguous(), p.transpose(0, 1).contiguous()  # (H, B, m)
+    z = z.permute(1, 2, 0, 3).contiguous()  # (h, k, B, m′)
+    c, td, pd = torch.empty_like(p), torch.zeros_like(p), torch.empty_like(p)
+    drawn = p.new_empty(H, H, B, y.shape[2])
+    for h in range(H):
+        torch.mm(z[h].view(H * B, -1), y[h].T, out=c.view(H * B, m))
+        td.addcmul_(t[h], c)
+        if gradient:
+            torch.sum(c.mul_(p), 0, out=pd[h])
+            torch.mul(t[h], p, out=c)
+            torch.mm(c.view(H * B, m), y[h], out=drawn[h].view(H * B, -1))
+    return _Across(td.transpose(0, 1), pd.transpose(0, 1), drawn.permute(2, 1, 0, 3))
 
 
 class HeadsView(RowView):
@@ -61,37 +93,27 @@ class HeadsView(RowView):
         moved = row.moved(delta)
         t, p = moved.shares.t, moved.shares.p
         z = layer.gram_with(moved.delta_v)  # G_hk δ_k (B, H, H, m′)
-        B, H, m = t.shape
-        # y_hᵀG_hk δ_k, head by head, and so that nothing this large is ever turned: (h, m, B, k).
-        across = torch.bmm(row.y, z.permute(1, 3, 0, 2).reshape(H, -1, B * H)).view(H, m, B, H)
-        D = (moved.delta_v[:, :, None] * z).sum(-1)  # δ_hᵀG_hk δ_k (B, H, H)
-        ty = torch.bmm(t.permute(2, 0, 1), row.gram).permute(1, 2, 0)  # Σ_h t_h y_hᵀG_hk y_k
-        t_each = t.permute(1, 2, 0).contiguous()[..., None]  # (h, m, B, 1)
-        td = (t_each * across).sum(0).permute(1, 2, 0)  # Σ_h t_h y_hᵀG_hk δ_k (B, k, m)
-        pd = torch.bmm(D.mT, p)  # Σ_h p_h D_hk (B, k, m)
-        others = t * ty + p * (2 * td + pd)
-        own = layer.setting.weights.out(moved.own_heads, bias=False)
+        ty = (row.gram @ t.permute(2, 1, 0).contiguous()).permute(2, 1, 0)  # Σ_h t_h y_hᵀG_hk y_k
+        pd = torch.bmm((moved.delta_v[:, :, None] * z).sum(-1).mT, p)  # Σ_h p_h δ_hᵀG_hk δ_k
+        across = _across(row.y, z, t, p, gradient)
+        td = across.td
+        own_heads = layer.gram_all(moved.own_heads)  # half the gradient of row i's square
         more = row.more(moved, z)
-        value = others.sum((1, 2)) + (own * own).sum(1)
+        value = (t * ty + p * (2 * td + pd)).sum((1, 2)) + (own_heads * moved.own_heads).sum((1, 2))
         value = (value if more is None else value + more.value) / layer.norm**2
         if not gradient:
             return value, value
 
-        p_each = p.permute(2, 0, 1).contiguous()  # (m, B, k)
-        by_t = 2 * (ty + across.mul_(p_each).sum(3).permute(2, 0, 1))
-        by_p = 2 * (td + pd)
+        by_t, by_p, drawn = 2 * (ty + across.pd), 2 * (td + pd), across.drawn
         if more is not None:
             by_t, by_p = by_t + 2 * more.by_t, by_p + 2 * more.by_p
         slope = by_t * moved.shares.dt + by_p * moved.shares.dp
         # In δ_k: 2 Σ_h G_kh (Σ_j p_k t_h y_h) + 2 Σ_h (Σ_j p_h p_k) G_kh δ_h.
-        pt = torch.mul(t_each, p_each, out=across).view(H, m, B * H)
-        drawn = torch.bmm(pt.mT, row.y).view(H, B, H, -1).permute(1, 2, 0, 3)  # (B, k, h, m′)
         if more is not None:
             drawn, slope = drawn + more.drawn, slope + 2 * more.by_a
         along = layer.gram_rows(drawn)
         along = along + torch.einsum("bkh,bkhx->bkx", torch.bmm(p, p.mT), z)
-        own_heads = layer.setting.weights.out_back(2 * own)
-        g = row.pulled(moved, slope, 2 * along, own_heads)
+        g = row.pulled(moved, slope, 2 * along, 2 * own_heads)
         return value, g / layer.norm**2
 
     def suggest(
