@@ -9,8 +9,12 @@ from wordsway.maps.attention.curves import NODES
 from wordsway.maps.attention.dual import COARSE
 from wordsway.maps.attention.gain import STEPS
 from wordsway.maps.attention.heads import KEPT_BYTES
-from wordsway.maps.attention.heads_certificate import CELLS, INTERVALS, LAMBDAS, PRICES, TILTS
+from wordsway.maps.attention.heads_certificate import CELLS, HALVED, PRICES
+from wordsway.maps.attention.heads_table import FINE, INTERVALS, LAMBDAS
+from wordsway.maps.attention.heads_together import LANCZOS_STEPS, joins
 from wordsway.maps.attention.heads_view import heads_bytes_per_point
+from wordsway.maps.attention.heads_weights import FOLLOWED
+from wordsway.maps.attention.heads_weights import STEPS as WEIGHT_STEPS
 from wordsway.maps.attention.sparse_certificate import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.sparse_view import sparse_keys_bytes
 from wordsway.maps.attention.view import ROUGH_FROM, bytes_per_point, plan_for
@@ -125,9 +129,15 @@ def heads_cost(
     held += 8 * n * keys * SPARSE_CELLS * 4  # the certificate's grid
     held += min(rows * one_row, max(one_row, KEPT_BYTES))
     if certificate:
-        # Tables of shares for each t and λ, norms for each μ, and the gain, once.
-        entries = n * heads * (INTERVALS + 2)
-        work += rows * len(TILTS) * (CELLS * LAMBDAS / 2 * entries * 4 + PRICES * 4.0 * d**3)
+        # Tables of shares for each τ and λ, norms for each μ, weights, and the gain, once.
+        rough, fine = n * heads * (INTERVALS + 2), n * heads * (FINE + 2)
+        tables = 4 * LAMBDAS * (CELLS * rough + 2 * HALVED * fine)
+        weights = WEIGHT_STEPS * (8.0 * rough + 12.0 * FOLLOWED * n * heads * d)
+        work += rows * (tables + weights + PRICES * 4.0 * d**3)
         work += rows * 4.0 * n * heads * d * d + STEPS * 10.0 * d**3
-        held += 8 * (entries * 6 + 3 * n * heads * d + 12 * d * d)
+        held += 8 * (fine * 6 + 3 * n * heads * d + 12 * d * d)
+        if joins(d, heads):  # all heads together, once for the weights and once for each row
+            side = heads * d
+            work += (rows + 1) * (side**3 / 3 + 2.0 * LANCZOS_STEPS * side**2)
+            held += 8 * 4 * side**2
     return Cost(min(points, memory) + held, work)

@@ -11,32 +11,34 @@ that of `wordsway.maps.attention.gain`, which knows how heads add up. Trained la
 attracted that this is nearly all there is to say.
 
 **Prices.** Where rows are hard to win over (random weights), a joint price for all heads helps. Let
-t = Σ_h ‖C_hᵀΔ‖² = ‖CᵀΔ‖² for C = (C_1, …, C_H), and η_j the operator norm of the matrix of rows
-Y_jh. By Cauchy's inequality ‖w_j‖ ≤ η_j‖p_j − p⁰_j‖ + √t‖p_j‖, hence, with (a + b)² ≤ (1 + ε)a² +
-(1 + 1/ε)b² and ε = √t/η_j,
+τ be the largest eigenvalue of the Gram matrix of the C_hᵀΔ (`wordsway.maps.attention.
+heads_together`), and η_j the operator norm of the matrix of rows Y_jh. Then ‖w_j‖ ≤ η_j‖p_j −
+p⁰_j‖ + √τ‖p_j‖, hence, with (a + b)² ≤ (1 + ε)a² + (1 + 1/ε)b² and ε = √τ/η_j,
 
-    ‖w_j‖² ≤ Σ_h f_jh(p_jh, t),     f = (p − p⁰)²(η² + η√t) + p²(t + η√t),
+    ‖w_j‖² ≤ Σ_h f_jh(p_jh, τ),     f = (p − p⁰)²(η² + η√τ) + p²(τ + η√τ),
 
-which is separable in rows and heads. For positive weights c_jh and μ ≥ 0, Σ_jh (c a)² + μt ≤
-r²‖AᵀA + μCCᵀ‖ with the rows c_jhA_jh of A, so that t ≥ t₁ leaves E = min_μ r²‖AᵀA + μCCᵀ‖ − μt₁ for
-the moves of all scores, and for t in a cell [t₁, t₂] and every λ
+which is separable in rows and heads. For positive weights c_jh and some pairs μ ≥ 0, L it is known
+that Σ_jh (c a)² + μτ ≤ r²L: those of `heads_together`, and L = ‖AᵀA + μCCᵀ‖ with the rows c_jhA_jh
+of A and C = (C_1, …, C_H), since τ ≤ t = Σ_h ‖C_hᵀΔ‖² = ‖CᵀΔ‖². So τ ≥ τ₁ leaves E = min r²L − μτ₁
+for the moves of all scores, and for τ in a cell [τ₁, τ₂] and every λ
 
-    Σ_{j≠i} ‖w_j‖² ≤ λE + Σ_jh max_a [f_jh(p(a), t₂) − λ(c a)²].
+    Σ_{j≠i} ‖w_j‖² ≤ λE + Σ_jh max_a [f_jh(p(a), τ₂) − λ(c a)²].
 
 The maximum over a is taken over intervals, with the largest share and the smallest |a| of each:
-nothing between grid points is left out.
+nothing between grid points is left out. The worst cells are halved, on finer intervals.
 
 **Row i**, whose queries move, too, is Σ_h O_hᵀ(mean of values) before and after. With x_lh =
 O_hᵀ(v_lh − φ_ih) for the keys l that it hears, it moves by Σ_lh (r_lh − r⁰_lh)x_lh +
 Σ_h r_ih C_hᵀΔ. The shares of a head change by no more than tanh(B/2) in total variation if no score
 moves by more than B; so the first sum is at most √(Σ_hk θ_hθ_k max_ll′|x_lh·x_l′k|), θ_h = min(1,
-2tanh(B_h/2)), and the second at most rκ.
+2tanh(B_h/2)), and the second at most rκ and √(Hτ).
 
 The smaller of both bounds is reported.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -46,27 +48,26 @@ import torch
 
 from wordsway.maps.attention.gain import gain_above, parts_of
 from wordsway.maps.attention.heads import HeadsLayer
+from wordsway.maps.attention.heads_table import FINE, Row, Table
+from wordsway.maps.attention.heads_together import Together, joins
+from wordsway.maps.attention.heads_weights import tuned
 from wordsway.maps.attention.projections import Projections
 from wordsway.maps.certificate import SAFE, Certificate, norm_above
 from wordsway.progress import Progress, silent
 
 #: Corners of a box are tried one by one up to this many heads.
 CORNERS = 12
-#: Intervals of a share's logit from −REACH to REACH, cells of t, values of μ and of λ.
-INTERVALS, REACH, CELLS, PRICES, LAMBDAS = 96, 9.0, 16, 13, 24
-#: How strongly rows that are hard to win over are discounted; every choice gives a valid bound.
-TILTS = (0.0, 1.0)
+#: Cells of τ, how many of them are halved, and norms of AᵀA + μCCᵀ.
+CELLS, HALVED, PRICES = 16, 14, 13
+#: How strongly rows that are hard to win over are discounted before weights are tuned, and the τ
+#: for which they are, as a part of the largest.
+TILT, TUNED_AT = 0.8, 0.55
+#: Prices are left alone beyond this, where squares overflow.
+HUGE = 1e100
+#: μ for all heads together, in units of ‖AᵀA‖/‖B‖.
+TOGETHER = 0.9
 #: Numbers per block of a temporary table.
 BLOCK = 2**22
-
-
-class Row(NamedTuple):
-    """What the certificate needs of row i: N rows j ≠ i that see it, H heads."""
-
-    logit: torch.Tensor  # of p⁰ (N, H)
-    p0: torch.Tensor  # (N, H)
-    keys: torch.Tensor  # A_jh (N, H, d)
-    gram: torch.Tensor  # Y_jh·Y_jk (N, H, H)
 
 
 @final
@@ -93,78 +94,92 @@ class HeadsCertificate:
         """An exact certificate for each row; the layer must be in float64."""
         upper = []
         for i in rows:
-            row = row_of(layer, i)
+            row, own = row_of(layer, i), _own(layer, i, radius)
             others = float(((_box(layer, row, radius) + radius * self.gain) ** 2).sum())
+            whole = others + (own + radius * self.gain) ** 2
             if layer.setting.lift.plain and len(row.logit):
-                others = min(others, self._priced(row, radius, others))
-            own = (_own(layer, i, radius) + radius * self.gain) ** 2
-            upper.append(math.sqrt((others + own) * SAFE) / layer.norm)
+                whole = min(whole, self._priced(row, radius, own, whole))
+            upper.append(math.sqrt(whole * SAFE) / layer.norm)
             progress("certifying", len(upper), len(rows))
         return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
-    def _priced(self, row: Row, r: float, known: float) -> float:
-        """The smallest bound of Σ_{j≠i} ‖w_j‖² by prices; +∞ where it cannot beat ``known``."""
-        found = math.inf
-        for tilt in TILTS:
-            need = (3 - row.logit).clamp(1, 60)
-            weight = (need.mean() / need) ** tilt
-            value = self._tilted(row, weight, r, min(found, known))
-            found = min(found, value) if math.isfinite(value) else found
-        return found
+    @cached_property
+    def together(self) -> Together | None:
+        """All heads at once, where they are few enough."""
+        heads, d = self.weights.heads, self.weights.Q.shape[0]
+        return Together(self.weights) if joins(d, heads) else None
 
-    def _tilted(self, row: Row, weight: torch.Tensor, r: float, known: float) -> float:
-        A = (weight[..., None] * row.keys).flatten(0, 1)
-        steps = A.T @ A
-        prices = torch.logspace(-1.3, 2.2, PRICES, dtype=torch.float64)
-        prices = prices * float(steps.trace() / self.values.trace().clamp_min(1e-300))
-        table = Table(row, weight)
-        most = r * r * _largest(self.values)
-        # Where all energy, at half the largest t, is already too much, nothing is to be gained.
-        if table.least(most / 2, r * r * _largest(steps) / 2) > known:
+    def _priced(self, row: Row, r: float, own: float, known: float) -> float:
+        """The smallest bound of Σ_j ‖w_j‖² by prices, +∞ where it cannot beat ``known``. Row i
+        moves by at most ``own`` beside Σ_h r_ih C_hᵀΔ, which is at most √(Hτ) and rκ.
+        """
+        need = (3 - row.logit).clamp(1, 60)
+        weight = (need.mean() / need) ** TILT
+        whole = r * r * _largest(self.values)
+        most = whole if self.together is None else min(whole, r * r * self.together.most)
+        alone = _largest(_steps(row, weight))
+        if not (0 < alone < HUGE and 0 < most < HUGE and bool(row.logit.isfinite().all())):
             return math.inf
-        tops = torch.tensor([_largest(steps + mu * self.values) for mu in prices.tolist()])
-        edges = torch.linspace(0, 1, CELLS + 1, dtype=torch.float64) * most
-        worst = 0.0
-        for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            energy = float((r * r * tops - prices * low).min())
-            if energy >= 0:
-                worst = max(worst, table.least(high, energy))
-            if not worst < known:
-                return math.inf
-        return worst
+        # Where half of all energy, at half the largest τ, is already too much, nothing is gained.
+        if Table(row, weight).least(most / 2, r * r * alone / 2)[0] > known:
+            return math.inf
+        table = Table(row, torch.ones_like(weight))
+        f = table.values(TUNED_AT * most)
+        weight = tuned(row.keys, f, table.price, self.values, r, TUNED_AT * whole, weight)
+        return self._weighted(row, weight, r, most, own)
+
+    def _weighted(self, row: Row, weight: torch.Tensor, r: float, most: float, own: float) -> float:
+        """The bound for given weights: τ ≤ ``most`` in cells."""
+        lines = self._lines(_steps(row, weight))
+        heads = row.p0.shape[1]
+
+        def cell(shares: Table, low: float, high: float, lam: float | None) -> Cell:
+            energy = min(r * r * top - mu * low for mu, top in lines)
+            if energy < 0:  # no Δ is here
+                return Cell(0.0, low, high, 1.0)
+            bound, lam = shares.least(high, energy, lam)
+            bound += (own + min(r * self.gain, math.sqrt(heads * high))) ** 2
+            return Cell(-bound, low, high, lam)
+
+        table, lam, cells = Table(row, weight), None, []
+        for k in range(CELLS):
+            cells.append(cell(table, most * k / CELLS, most * (k + 1) / CELLS, lam))
+            lam = cells[-1].lam
+        heapq.heapify(cells)
+        fine = Table(row, weight, FINE)
+        for _ in range(HALVED):
+            _, low, high, lam = heapq.heappop(cells)
+            middle = (low + high) / 2
+            heapq.heappush(cells, cell(fine, low, middle, lam))
+            heapq.heappush(cells, cell(fine, middle, high, lam))
+        return -cells[0].bound
+
+    def _lines(self, steps: torch.Tensor) -> list[tuple[float, float]]:
+        """μ and L with Σ (c a)² + μτ ≤ r²L, given AᵀA."""
+        alone = _largest(steps)
+        scale = float(steps.trace() / self.values.trace().clamp_min(1e-300))
+        prices = (scale * torch.logspace(-1.3, 2.2, PRICES, dtype=torch.float64)).tolist()
+        lines = [(0.0, alone)]
+        lines += [(mu, _largest(steps + mu * self.values)) for mu in prices]
+        if self.together is not None and self.together.most > 0:
+            mu = TOGETHER * alone / self.together.most
+            lines.append((mu, self.together.above(steps, mu)))
+        return lines
 
 
-@final
-class Table:
-    """Σ_jh max_a […] for any t and λ: values and smallest moves on intervals of shares."""
+class Cell(NamedTuple):
+    """τ from ``low`` to ``high``: the bound there, less than zero for the heap, and its λ."""
 
-    def __init__(self, row: Row, weight: torch.Tensor) -> None:
-        u = torch.linspace(-REACH, REACH, INTERVALS + 1, dtype=torch.float64)
-        ends = u.new_tensor([math.inf])
-        below, above = torch.cat([-ends, u]), torch.cat([u, ends])
-        logit, p0 = row.logit[..., None], row.p0[..., None]
-        apart = torch.maximum(below - logit, logit - above).clamp_min(0)
-        self.price = (weight[..., None] * apart) ** 2  # (N, H, intervals)
-        self.share = torch.sigmoid(above) ** 2
-        self.gained = torch.maximum(
-            (torch.sigmoid(below) - p0).abs(), (torch.sigmoid(above) - p0).abs()
-        ).square()
-        self.eta = torch.linalg.eigvalsh(row.gram)[:, -1].clamp_min(0).sqrt()[:, None, None]
-        self.eta = self.eta * SAFE
+    bound: float
+    low: float
+    high: float
+    lam: float
 
-    def least(self, t: float, energy: float) -> float:
-        """min over λ of λ·energy + Σ_jh max_a […]."""
-        root = math.sqrt(t)
-        value = self.gained * (self.eta**2 + self.eta * root) + self.share * (t + self.eta * root)
-        start = float(value.amax()) / 20
-        found = math.inf
-        for step in range(LAMBDAS):
-            lam = start * math.exp(-5 + 7 * step / (LAMBDAS - 1))
-            total = float((value - lam * self.price).amax(-1).sum()) + lam * energy
-            if total > found:  # convex in λ
-                break
-            found = total
-        return found
+
+def _steps(row: Row, weight: torch.Tensor) -> torch.Tensor:
+    """AᵀA of the rows c_jhA_jh (d, d)."""
+    A = (weight[..., None] * row.keys).flatten(0, 1)
+    return A.T @ A
 
 
 def _largest(M: torch.Tensor) -> float:
