@@ -62,6 +62,36 @@ def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: flo
                 assert error <= 1e-9 * (float(slope.norm()) + size)
 
 
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("n", [1, 2, N, 5 * D])
+def test_points_of_one_row_and_of_several_have_the_same_readouts(
+    kind: str, scale: float, n: int
+) -> None:
+    """Rows are known before their points: one text has a row twice, and may have no other row."""
+    X = ws.Sample.gaussian(n, D, 1)
+    X.X[-1] = X.X[0]
+    W = scale * random(D, D, seed=1)
+    phi = MAKE[kind](weight=W if float(X.X[0] @ W @ X.X[0]) > 0 else -W)
+    look = phi.view(X).readout(random(3, n * D, seed=2))
+    rows, delta = torch.arange(2 * n) % n, random(2 * n, D, seed=3)
+    values, pull = look.at(rows, delta)
+    weights = random(2 * n, 3, seed=4)
+    slopes = pull(weights)
+    for row in range(n):
+        some = rows == row
+        alone, back = look.at(rows[some], delta[some])
+        torch.testing.assert_close(alone, values[some], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(back(weights[some]), slopes[some], rtol=1e-9, atol=1e-7)
+        step = delta[row].clone().requires_grad_(True)
+        features = definition(phi, moved(X, row, step)).flatten()
+        expected = (look.theta.flatten(1) @ features) @ weights[row]
+        (slope,) = torch.autograd.grad(expected, step)
+        size = float(features.detach().norm() * look.theta.norm() * weights.norm())
+        assert abs(float(values[row] @ weights[row] - expected.detach())) <= 1e-9 * size
+        assert float((slopes[row] - slope).norm()) <= 1e-9 * (float(slope.norm()) + size)
+
+
 def test_the_sharp_cases_are_sharp() -> None:
     """At 30·N(0, 1) rows give more than 0.9 of themselves to another key: the rewrite is in use."""
     found = [sharp("softmax", 30.0, seed) for seed in range(4)]

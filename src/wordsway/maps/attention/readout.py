@@ -4,17 +4,37 @@ With the moved rows of `wordsway.maps.attention.layer`, for θ ∈ ℝ^{n×d}
 
     φ(X^i(Δ))·θ = Σ_{j≠i} [φ_j·θ_j + t_j y_j·θ_j + p_j Δ·θ_j] + Σ_l r_l x_l·θ_i + r_i Δ·θ_i,
 
-where r are row i's shares after the move.
+where r are row i's shares after the move. With p_i = r_i the terms with Δ·θ_j are one sum; all
+others are products of t and r with numbers that belong to row i alone, and are known before Δ is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import torch
 
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.scores import Pairs, Shares
 from wordsway.maps.base import Pull, Readout
+
+
+@dataclass(frozen=True)
+class Row:
+    """What readouts know of row i before it moves.
+
+    ``weights`` (2n, T) are y_j·θ_j, 0 for j = i, above x_l·θ_i; ``given`` (n, T) is φ_j·θ_j, 0 for
+    j = i, and ``before`` (T,) its sum; ``sharp`` (m,) tells the layer's sharp pairs with this key.
+    """
+
+    i: int
+    pairs: Pairs
+    own: torch.Tensor
+    weights: torch.Tensor
+    given: torch.Tensor
+    before: torch.Tensor
+    sharp: torch.Tensor | None
 
 
 @final
@@ -24,14 +44,10 @@ class AttentionReadout(Readout):
     def __init__(self, layer: Layer, thetas: torch.Tensor) -> None:
         self.layer = layer
         self.theta = thetas.to(layer.X).reshape(-1, *layer.X.shape)
-        self._x = torch.einsum("ld,tjd->tlj", layer.X, self.theta)  # x_l·θ_j
-        self._phi = torch.einsum("jd,tjd->tj", layer.phi, self.theta)  # φ_j·θ_j
+        self._phi = torch.einsum("jd,tjd->jt", layer.phi, self.theta)  # φ_j·θ_j
         #: All that Δ is multiplied with, and that slopes are, but for H, on the way back.
         self._stack = torch.cat([layer.keys, layer.queries, self.theta.flatten(0, 1), layer.H])
-        if layer.sharp is not None:
-            self._means = torch.einsum(
-                "md,tmd->tm", layer.sharp.means, self.theta[:, layer.sharp.rows]
-            )
+        self._rows: dict[int, Row] = {}
 
     def __call__(
         self, rows: torch.Tensor, delta: torch.Tensor
@@ -41,43 +57,91 @@ class AttentionReadout(Readout):
         return values, torch.stack([pull(one.expand_as(values)) for one in each], 1)
 
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
-        layer = self.layer
-        T, n, d = self.theta.shape
-        products = (delta @ self._stack.T).split((n, n, T * n, d), 1)
-        moved = layer.moved(rows, delta, (products[0], products[1], products[3]))
-        delta_theta = products[2].reshape(-1, T, n)  # Δ·θ_j
-        y = self._row_directions(rows, moved.sharp)
-        t, p = moved.t[:, None], moved.p[:, None]
-        others = self._phi + t * y + p * delta_theta
-        gone = torch.zeros_like(moved.p, dtype=torch.bool)
-        gone[moved.own] = True
-        gone = gone if moved.lost is None else gone | moved.lost
-        others.masked_fill_(gone[:, None], 0)
+        if bool((rows == rows[0]).all()):
+            return self._at(self._row(int(rows[0])), delta)
+        values = delta.new_empty(len(delta), len(self.theta))
+        pulls: list[tuple[torch.Tensor, Pull]] = []
+        for i in rows.unique().tolist():
+            some = (rows == i).nonzero().squeeze(1)
+            values[some], pull = self._at(self._row(i), delta[some])
+            pulls.append((some, pull))
 
-        point = moved.own[0]
-        own_theta = self.theta[:, rows].transpose(0, 1)  # θ_i, (B, T, d)
-        h = self._x[:, :, rows].permute(2, 0, 1).clone()  # x_l·θ_i, (B, T, n)
-        h[point, :, rows] += (delta[:, None] * own_theta).sum(2)
-        value = others.sum(2) + (moved.r[:, None] * h).sum(2)
+        def pull_each(c: torch.Tensor) -> torch.Tensor:
+            gradient = torch.empty_like(delta)
+            for some, pull in pulls:
+                gradient[some] = pull(c[some])
+            return gradient
+
+        return values, pull_each
+
+    def _at(self, row: Row, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
+        """Values and slopes of points that all move this row."""
+        layer, i = self.layer, row.i
+        T, n, d = self.theta.shape
+        a, query_d, delta_theta, turned = (delta @ self._stack.T).split((n, n, T * n, d), 1)
+        delta_theta = delta_theta.reshape(-1, T, n)  # Δ·θ_j
+        shares = self._shares(row, a)
+        gone = row.own if shares.lost is None else row.own | shares.lost
+        t, p, dt, dp = (part.masked_fill(gone, 0) for part in shares[:4])
+        s = layer.s[i] + query_d
+        s[:, i] += (delta * (layer.keys[i] + turned)).sum(1)
+        r = layer.scores.attention(s)
+        p[:, i] = r[:, i]
+        value = torch.addmm(row.before, torch.cat([t, r], 1), row.weights)
+        value += (p[:, None] * delta_theta).sum(2)
+        if shares.lost is not None:
+            value -= shares.lost.to(value.dtype) @ row.given
 
         def pull(c: torch.Tensor) -> torch.Tensor:
-            c = c[:, :, None]
-            slope = moved.dt * (c * y).sum(1) + moved.dp * (c * delta_theta).sum(1)
-            own_slope = layer.scores.pull(moved.s, moved.r, (c * h).sum(1))
-            lift = c * moved.p.masked_fill(gone, 0)[:, None]
-            slopes = torch.cat([slope.masked_fill_(gone, 0), own_slope, lift.flatten(1)], 1)
-            gradient = slopes @ self._stack[:-d]
-            gradient += moved.r[moved.own][:, None] * (c * own_theta).sum(1)
-            own_score = layer.keys[rows] + 2 * moved.turned
-            return gradient + own_slope[moved.own][:, None] * own_score
+            along = (c[:, :, None] * delta_theta).sum(1)
+            slope, h = (c @ row.weights.T).split(n, 1)
+            h[:, i] += along[:, i]
+            own_slope = layer.scores.pull(s, r, h)
+            slope = dt * slope + dp * along
+            slope[:, i] = own_slope[:, i]  # row i's score of its own key moves with both
+            lift = (c[:, :, None] * p[:, None]).flatten(1)
+            gradient = torch.cat([slope, own_slope, lift], 1) @ self._stack[:-d]
+            return gradient.addcmul_(own_slope[:, i : i + 1], turned, value=2)
 
         return value, pull
 
-    def _row_directions(self, rows: torch.Tensor, pair: torch.Tensor | None) -> torch.Tensor:
-        """y_j·θ_j, (B, T, n)."""
-        x = self._x[:, rows].transpose(0, 1)
-        y = x - self._phi if self.layer.scores.normalised else x.clone()
-        if pair is not None and self.layer.sharp is not None:
-            some = self.layer.sharp.rows
-            y[:, :, some] = torch.where(pair[:, None], x[:, :, some] - self._means, y[:, :, some])
-        return y
+    def _shares(self, row: Row, a: torch.Tensor) -> Shares:
+        """t, p and their slopes in every row, as `Layer.moved` has them."""
+        scores, sharp = self.layer.scores, self.layer.sharp
+        pairs = tuple(part.expand_as(a) for part in row.pairs)
+        shares = scores.move(pairs, a)
+        if sharp is None or row.sharp is None:
+            return shares
+        some = sharp.rows[row.sharp]
+        shares.t[:, some], shares.dt[:, some] = scores.gain(
+            tuple(part[:, some] for part in pairs), a[:, some]
+        )
+        return shares
+
+    def _row(self, i: int) -> Row:
+        if i not in self._rows:
+            self._rows[i] = self._known(i)
+        return self._rows[i]
+
+    def _known(self, i: int) -> Row:
+        layer = self.layer
+        y = torch.einsum("d,tjd->jt", layer.X[i], self.theta)  # x_i·θ_j
+        if layer.scores.normalised:
+            y = y - self._phi
+        sharp = None
+        if layer.sharp is not None and bool((layer.sharp.keys == i).any()):
+            sharp = layer.sharp.keys == i
+            some = layer.sharp.rows[sharp]
+            apart = layer.X[i] - layer.sharp.means[sharp]
+            y[some] = torch.einsum("md,tmd->mt", apart, self.theta[:, some])
+        own = torch.arange(len(layer.X), device=y.device) == i
+        given = self._phi.masked_fill(own[:, None], 0)
+        return Row(
+            i=i,
+            pairs=tuple(part[i] for part in layer.pairs),
+            own=own,
+            weights=torch.cat([y.masked_fill(own[:, None], 0), layer.X @ self.theta[:, i].T]),
+            given=given,
+            before=given.sum(0),
+            sharp=sharp,
+        )
