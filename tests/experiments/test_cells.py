@@ -78,12 +78,12 @@ WRITTEN = [
         cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
     ),
     (
-        "defebfb4df7d3a1b04a9d64ff6e57266a341b7452a28700e665ce0ea315885d4",
+        "19d2bdd5b76df08605f15054aaf75b9095375abb52cfc6f93d303f71fe6bf352",
         4265786470272923027,
         cell("raf", 40, 384, learning=LearningOptions(100, "retrain", "penalised", 0.1)),
     ),
     (
-        "9d4d493ad95617f6c1fd3a458d803488e04235e4ce39e045ae89fcb0d4303c6b",
+        "e2fb80d3c35af3f82c43d59c0b780214774e7971ff73ce9d8e8311cde76bc220",
         4265786470272923027,
         cell("raf", 40, 384, learning=LearningOptions(100)),
     ),

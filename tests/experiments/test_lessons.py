@@ -86,6 +86,13 @@ def test_the_inequality_holds_on_every_trial():
     assert checked > 20, "the floor says something"
 
 
+def test_gaussian_texts_that_are_kept_are_those_that_are_drawn_again():
+    plain, kept = (LabelledGaussianTexts(6, 5, seed=3, keep=keep) for keep in (0, 3 * 6 * 5 * 8))
+    for index in (4, 0, 2, 0, 3, 2):
+        assert torch.equal(plain.matrix(index), kept.matrix(index))
+    assert kept.matrix(2) is kept.matrix(2) and kept.matrix(3) is not kept.matrix(3)
+
+
 @pytest.mark.slow
 def test_lessons_on_gaussian_texts_and_reviews(capsys):
     lessons = LabelledGaussianTexts(6, 5, seed=0)

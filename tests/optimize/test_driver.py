@@ -150,6 +150,25 @@ def test_a_solved_problem_ends_its_search():
     assert spent < sum(full.evaluated)
 
 
+def test_a_tolerance_ends_searches_below_zero_too():
+    """Losses are maximised as negative numbers: a share of them is one of their size."""
+
+    class Below(Quadratics):
+        def value_and_gradient(self, which, x):
+            value, gradient = super().value_and_gradient(which, x)
+            return value - 100, gradient
+
+    spent = []
+    for tolerance in (0, 1e-3):
+        objective = Below([random_symmetric(P, 0)], [1.0])
+        plan = replace(PLANS["lbfgs"], explore=0, keep=6, steps=500, tolerance=tolerance)
+        found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20)
+        assert found.converged
+        assert float(found.value) + 100 == pytest.approx(objective.maximum(0), rel=1e-3)
+        spent.append(sum(objective.evaluated))
+    assert spent[1] < spent[0]
+
+
 def test_what_evaluations_leave_behind_is_budgeted():
     plan = replace(PLANS["conjugate"], starts=1, keep=1)
     found = maximise(

@@ -105,11 +105,13 @@ class GaussianTexts:
 
 class LabelledGaussianTexts:
     """Gaussian texts labelled by a linear teacher, y = sign ⟨w, vec X⟩ with w drawn from the seed;
-    labels alternate.
+    labels alternate. The first ones are kept once they were drawn, as many as ``keep`` bytes hold.
     """
 
-    def __init__(self, n: int, d: int, seed: int) -> None:
+    def __init__(self, n: int, d: int, seed: int, *, keep: int = 0) -> None:
         self.n, self.d, self.seed = n, d, seed
+        self._kept: dict[int, torch.Tensor] = {}
+        self._room = keep // (8 * n * d)
         self.teacher = torch.randn(
             n, d, dtype=torch.float64, generator=generator(seed, "teacher", n, d)
         )
@@ -120,6 +122,14 @@ class LabelledGaussianTexts:
         return Drawn(sample, self._seed(index), about)
 
     def matrix(self, index: int) -> torch.Tensor:
+        found = self._kept.get(index)
+        if found is None:
+            found = self._draw(index)
+            if index < self._room:
+                self._kept[index] = found
+        return found
+
+    def _draw(self, index: int) -> torch.Tensor:
         X = Sample.gaussian(self.n, self.d, self._seed(index)).X
         # X and −X are equally likely, so turning X balances the labels and nothing else.
         return -X if float((X * self.teacher).sum()) * self.label(index) < 0 else X

@@ -25,17 +25,24 @@ from wordsway.vectors import unit
 LOSSES = ("align", "direct", "penalised")
 #: A loss below this is zero, and nothing is better.
 ZERO = 1e-18
-#: The search over Δ where an evaluation is cheap, and where every direction is drawn.
+#: The search over Δ where an evaluation is cheap; its last steps, which gain less than 1e-4 of a
+#: loss together, change that by 2e-5 at most.
 CHEAP = Plan(
-    solver="lbfgs", starts=48, explore=20, keep=16, steps=100, rounds=0, tolerance=0, scatter=False
+    solver="lbfgs",
+    starts=48,
+    explore=20,
+    keep=16,
+    steps=100,
+    rounds=0,
+    tolerance=1e-4,
+    scatter=False,
 )
+#: The same where every direction is drawn, and what follows in double precision on the best of a
+#: search in single precision: both go on while there is anything to gain.
 DRAWN = Plan(
-    solver="lbfgs", starts=2, explore=0, keep=2, steps=40, rounds=0, tolerance=0, scatter=False
+    solver="lbfgs", starts=2, explore=0, keep=2, steps=40, rounds=0, tolerance=1e-6, scatter=False
 )
-#: What follows in double precision on the best of a search in single precision.
-POLISH = Plan(
-    solver="lbfgs", starts=1, explore=0, keep=1, steps=40, rounds=0, tolerance=0, scatter=False
-)
+POLISH = replace(DRAWN, starts=1, keep=1, tolerance=1e-9)
 #: How far from zero a search begins where every direction is drawn, as a share of the radius.
 NEAR = 0.01
 

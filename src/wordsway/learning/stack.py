@@ -25,6 +25,8 @@ from wordsway.sample import Sample
 
 #: Texts whose features are computed at once; `CHUNK` of them are kept together.
 BLOCK = 16
+#: Texts whose products with those before them are made, and kept, together.
+STRIP = 128
 #: Texts of so many numbers have their features in single precision.
 SINGLE_FROM = 4096
 #: Columns whose products are summed in single precision, and that are made double at once.
@@ -62,7 +64,7 @@ class Features:
     are asked for, to the last bit.
 
     Texts pass by in blocks of one size, so that the same products are made whatever N is; a last
-    block is filled up with its own first text. Gram matrices are made of tiles of `CHUNK` texts;
+    block is filled up with its own first text. Gram matrices are made of strips of `STRIP` texts;
     what N leaves over is computed for that N. ``exact``: always in float64. ``chains`` may be
     shared by features of the same texts under other weights.
     """
@@ -80,7 +82,7 @@ class Features:
         self.joint: JointFeatures | None = None
         self._chunks: list[torch.Tensor] = []
         self._known = 0
-        self._tiles: dict[tuple[int, int], torch.Tensor] = {}
+        self._strips: dict[int, torch.Tensor] = {}
 
     @cached_property
     def exactly(self) -> Features:
@@ -109,8 +111,7 @@ class Features:
         while self._known < count:
             start = self._known - self._known % BLOCK
             stop = min(start + BLOCK, count)
-            X = torch.stack([texts.matrix(number) for number in range(start, stop)])
-            found = self._evaluated(torch.cat([X, X[:1].expand(BLOCK - len(X), -1, -1)]))
+            found = self._evaluated([texts.matrix(number) for number in range(start, stop)])
             chunk, at = divmod(start, CHUNK)
             if chunk == len(self._chunks):
                 size = min(CHUNK, count - start + at)
@@ -123,41 +124,53 @@ class Features:
             self._known = stop
         return [part[: count - CHUNK * number] for number, part in enumerate(self._chunks)]
 
-    def _evaluated(self, X: torch.Tensor) -> torch.Tensor:
+    def _evaluated(self, texts: Sequence[torch.Tensor]) -> torch.Tensor:
         """φ of a block of texts, (16, p). Single precision is made of double precision where the
         map does not trust itself with less.
         """
         phi = self.phi
-        dtype = self._dtype(X[0].numel()) if phi.has_single else torch.float64
-        found = phi.features_in_single(X) if dtype == torch.float32 else None
+        dtype = self._dtype(texts[0].numel()) if phi.has_single else torch.float64
+        found = None
+        if dtype == torch.float32:
+            found = phi.features_in_single(_block(texts, dtype))
         if found is None:
-            found = phi.features(X.to(phi.dtype), torch.float64).to(dtype)
+            found = phi.features(_block(texts, phi.dtype), torch.float64).to(dtype)
         return found.flatten(1)
 
     def _dtype(self, size: int) -> torch.dtype:
         return torch.float64 if self._exact or size < SINGLE_FROM else torch.float32
 
     def gram(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Φ Φᵀ of what `first` gave, float64."""
+        """Φ Φᵀ of what `first` gave, float64: strips of texts, each with those before it."""
         count = sum(map(len, parts))
         K = torch.empty(count, count, dtype=torch.float64)
-        for i, left in enumerate(parts):
-            for j, right in enumerate(parts[: i + 1]):
-                tile = self._tiles.get((i, j))
-                if tile is None or len(left) < CHUNK:
-                    tile = _products(left, right)
-                if len(left) == CHUNK:
-                    self._tiles[i, j] = tile
-                rows = slice(CHUNK * i, CHUNK * i + len(left))
-                columns = slice(CHUNK * j, CHUNK * j + len(right))
-                K[rows, columns] = tile
-                K[columns, rows] = tile.T
+        for start in range(0, count, STRIP):
+            stop = min(start + STRIP, count)
+            strip = self._strips.get(start) if stop - start == STRIP else None
+            if strip is None:
+                chunk, at = divmod(start, CHUNK)
+                left = parts[chunk][at : at + stop - start]
+                right = [*parts[:chunk], parts[chunk][: at + stop - start]]
+                strip = torch.cat([_products(left, part) for part in right], 1)
+            if stop - start == STRIP:
+                self._strips[start] = strip
+            K[start:stop, :stop] = strip
+            K[:stop, start:stop] = strip.T
         return K
 
     def _forget(self, count: int) -> None:
         """Let go of texts beyond this many."""
         del self._chunks[-(-count // CHUNK) :]
         self._known = min(self._known, count)
+
+
+def _block(texts: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
+    """A full block of these texts, the first one standing in for those that are missing."""
+    X = texts[0].new_empty(BLOCK, *texts[0].shape, dtype=dtype)
+    for place, text in zip(X, texts, strict=False):
+        place.copy_(text)
+    X[len(texts) :] = X[0]
+    return X
 
 
 def _products(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

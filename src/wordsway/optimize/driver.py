@@ -216,7 +216,7 @@ class _Batch:
             recent.append(state.value)
             stalled = self.at_rest(state)
             if tolerance and len(recent) > WINDOW:
-                stalled |= state.value - recent[0] <= tolerance * state.value
+                stalled |= state.value - recent[0] <= tolerance * state.value.abs()
             active = active[~stalled[active]]
             self.meter.step((step + 1) / (steps + 1), state)
         self.meter.end_phase(state)

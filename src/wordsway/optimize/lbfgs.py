@@ -133,9 +133,9 @@ def _evaluate(
 def _remember(memory: torch.Tensor, latest: torch.Tensor, learned: torch.Tensor) -> torch.Tensor:
     """The memory (B, MEMORY, …) with the oldest entry replaced by the latest, where learned."""
     shifted = torch.cat([memory[:, 1:], latest[:, None]], 1)
-    if bool(learned.all()):
-        return shifted
-    return torch.where(learned.reshape(-1, *[1] * (memory.ndim - 1)), shifted, memory)
+    others = (~learned).nonzero().squeeze(1)
+    shifted[others] = memory[others]
+    return shifted
 
 
 def _direction(state: LBFGSState, ceiling: float) -> torch.Tensor:
