@@ -18,7 +18,10 @@ from wordsway.experiments.lessons import begin_trial, features_of, learning_of
 from wordsway.experiments.measure import run_trial
 from wordsway.experiments.request import Request
 from wordsway.experiments.texts import GaussianTexts, LabelledGaussianTexts, TextOptions
+from wordsway.gaussian.joint import CHUNK
 from wordsway.learning.learn import evaluate_words, search_changes
+from wordsway.learning.problem import Lesson
+from wordsway.learning.stack import BLOCK
 from wordsway.optimize.ranking import MANY
 from wordsway.runtime import single_thread
 
@@ -30,9 +33,11 @@ EFFORTS = (0.02, 0.1, 0.3, 1.0)
 TYPICAL = 1e10
 #: Rows that are tried where many are asked for.
 TRIED_ROWS = MANY + 4
-#: Training texts of the two runs that tell how time grows with them; words of a vocabulary that
-#: tell how long all of them take.
-FEW, SOME, WORDS, VOCABULARY = 6, 18, 256, 30_522
+#: Training texts of the two runs that tell how time grows with them, both full blocks; words of a
+#: vocabulary that tell how long all of them take.
+FEW, SOME, WORDS, VOCABULARY = BLOCK, 3 * BLOCK, 256, 30_522
+#: Columns of the products that tell how long a Gram matrix takes.
+COLUMNS = 4096
 
 
 def family_of(request: Request) -> Hashable:
@@ -108,49 +113,67 @@ def _run(request: Request) -> float:
 
 @lru_cache(maxsize=256)
 def _learning(request: Request) -> tuple[float, float]:
-    """Seconds to set up and to search. Setting up takes t = aN + bN² (features, and their Gram
-    matrix), through two measurements; a search takes what it takes with few texts, where all of
-    them take more than a moment.
+    """Seconds to set up and to search. Setting up takes a + bN, through two measurements, and a
+    Gram matrix; weights that are drawn for many texts take a for every chunk of them. A search
+    takes what it takes with few texts, where all of them take more than a moment.
     """
     learning = learning_of(request)
     while trial_cost(_with_texts(request, SOME)).bytes > 4 * MOST_BYTES and request.n > 4:
         request = replace(request, n=int(0.85 * request.n), positions=(0,))
     N = learning.train
+    _set_up(request, min(N, FEW))  # the first run takes longer
     if N <= SOME:
-        return _learn(request, N)
-    few, _ = _learn(request, FEW)
-    some, searching = _learn(request, SOME)
-    square = max(0.0, (some / SOME - few / FEW) / (SOME - FEW))
-    linear = max(some / SOME - square * SOME, 0.25 * some / SOME)
-    setting_up = linear * N + square * N**2
+        setting_up, lesson = _set_up(request, N)
+        return setting_up, _searched(request, lesson)
+    few, _ = _set_up(request, FEW)
+    some, lesson = _set_up(request, SOME)
+    each = max(0.0, (some - few) / (SOME - FEW))
+    once = max(0.0, few - FEW * each)
+    chunks = -(-N // CHUNK) if request.kind.joint else 1
+    setting_up = once * chunks + each * N + _gram_seconds() * N**2 * request.features
     if setting_up <= 2 * MOMENT:  # with more texts a search often ends sooner
-        _, searching = _learn(request, N)
-    return setting_up, searching
+        setting_up, lesson = _set_up(request, N)
+    return setting_up, _searched(request, lesson)
 
 
 def _with_texts(request: Request, train: int) -> Request:
     return replace(request, learning=replace(learning_of(request), train=train))
 
 
-def _learn(request: Request, train: int) -> tuple[float, float]:
-    """Seconds of setting up a trial with so many training texts, and of searching all its rows."""
-    learning = learning_of(request)
-    _, loss, penalty = learning.settings
+def _set_up(request: Request, train: int) -> tuple[float, Lesson]:
+    """Seconds of setting up a trial with so many training texts, and what it is then."""
     started = time.perf_counter()
     first = _with_texts(replace(request, positions=(0,)), train)
     source = LabelledGaussianTexts(request.n, request.d, request.seed)
     lesson = begin_trial(first, source, features_of(first, 0), new=train).lesson
-    ready = time.perf_counter()
-    problem = lesson.updated(learning.settings[0])
+    return time.perf_counter() - started, lesson
+
+
+def _searched(request: Request, lesson: Lesson) -> float:
+    """Seconds of updating, and of searching all rows."""
+    learning = learning_of(request)
+    update, loss, penalty = learning.settings
+    started = time.perf_counter()
+    problem = lesson.updated(update)
     # The first row also pays for what all rows share: later ones cost what the second one does.
     tried = list(range(min(2, request.rows)))
     found = search_changes(
         problem, tried, loss=loss, penalty=penalty, certificate=request.certificate
     )
     ends = [time.perf_counter() for _ in found]
-    seconds = ends[0] - ready + (request.rows - 1) * (ends[-1] - ends[0])
+    seconds = ends[0] - started + (request.rows - 1) * (ends[-1] - ends[0])
     if learning.real_words:
         begun = time.perf_counter()
         evaluate_words(problem, 0, torch.randn(WORDS, request.d))
         seconds += (time.perf_counter() - begun) * VOCABULARY / WORDS
-    return ready - started, seconds
+    return seconds
+
+
+@lru_cache(maxsize=1)
+def _gram_seconds() -> float:
+    """Seconds per feature and pair of texts, of which one half is computed."""
+    block = torch.ones(CHUNK, COLUMNS)
+    started = time.perf_counter()
+    for _ in range(2):
+        block @ block.T
+    return (time.perf_counter() - started) / (4 * CHUNK**2 * COLUMNS)
