@@ -279,11 +279,12 @@ def test_ranking_in_single_precision_counts_in_double() -> None:
 
 
 class ExploredElsewhere(Quadratics):
-    """Quadratics that are explored with their negatives: every start ends far from the maximum."""
+    """Quadratics that are explored with others: every start ends away from the maximum."""
 
     @property
     def exploring(self) -> Objective:
-        return Quadratics([-H for H in self.H], self.reach.tolist())
+        others = [random_symmetric(P, 10 + i) for i in range(len(self.H))]
+        return Quadratics(others, self.reach.tolist())
 
 
 @pytest.mark.parametrize("plan", [PLAN, PLANS["one phase"]], ids=["generations", "one phase"])
@@ -295,4 +296,4 @@ def test_what_was_explored_with_a_rough_function_is_refined_with_the_objective(p
         assert float(found.value[i]) == pytest.approx(rough.maximum(i), rel=1e-2)
     none = maximise(rough, torch.arange(2), replace(plan, steps=0), seed=0, memory=2**20)
     torch.testing.assert_close(rough.value(none.problems, none.x), none.value)
-    assert (none.value < 0.5 * found.value).all()  # the places are the rough function's
+    assert (none.value < 0.9 * found.value).all()  # the places are the rough function's

@@ -13,8 +13,8 @@ Where row j already gives nearly everything to row i, y_j = x_i − φ_j is tiny
 (the "sharp" pairs, at most one per row) the same change is written with the mean m_j of the *other*
 keys: t_j = p_j − p⁰_j and y_j = x_i − m_j.
 
-`Layer.moved` (and `moved_others`, which is a part of it) is the one place where this is derived;
-change, gradient and readout use it.
+`Layer.shares` and `Layer.own_scores` are the one place where this is derived; change, gradient and
+readout use them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.maps.attention.cone import Cone
-from wordsway.maps.attention.scores import Scores
+from wordsway.maps.attention.scores import Scores, Shares
 from wordsway.maps.base import nonzero_norm
 
 #: Above this share of one key, a row is written with the mean of its other keys.
@@ -187,27 +187,11 @@ class Layer:
         """The rows' queries Wx_l/√d: what a moved row does not hear lies in their cone."""
         return Cone.of(self.queries)
 
-    def moved(
-        self,
-        rows: torch.Tensor,
-        delta: torch.Tensor,
-        products: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None,
-    ) -> Moved:
-        """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``.
-
-        ``products`` are Δ's with keys, queries and H, for those who have them; ``yd`` then means
-        nothing.
-        """
-        if products is None:
-            turned, a, phi_d, query_d = (delta @ self._stack.T).split(self._sizes, dim=1)
-        else:
-            a, query_d, turned = products
-            phi_d = torch.zeros_like(a)
+    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> Moved:
+        """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""
+        turned, a, phi_d, query_d = (delta @ self._stack.T).split(self._sizes, dim=1)
         others = self._others(rows, delta, a, phi_d)
-        # Row i, whose query moved too: its score of l is s_il + (Wx_l/√d)·Δ, its own one also moves
-        # with the key.
-        s = self.s[rows] + query_d
-        s[others.own] += (delta * (self.keys[rows] + turned)).sum(1)
+        s = self.own_scores(rows, delta, query_d, turned)
         r = self.scores.attention(s)
         change = r @ self.X + r[others.own][:, None] * delta - self.phi[rows]
         return Moved(**vars(others), s=s, r=r, own_change=change, turned=turned)
@@ -233,19 +217,45 @@ class Layer:
         self, rows: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, phi_d: torch.Tensor
     ) -> Others:
         own = (torch.arange(len(rows), device=rows.device), rows)
-        pairs = tuple(part[rows] for part in self.pairs)
-        shares = self.scores.move(pairs, a)
+        shares, pair = self.shares(rows, a)
         xd = (delta * self.X[rows]).sum(1, keepdim=True)
         yd = xd - phi_d if self.scores.normalised else xd.expand_as(a)
-        pair = None
-        if self.sharp is not None:
+        if self.sharp is not None and pair is not None:
             some = self.sharp.rows
-            pair = rows[:, None] == self.sharp.keys
-            gain, slope = self.scores.gain(tuple(part[:, some] for part in pairs), a[:, some])
-            shares.t[:, some] = torch.where(pair, gain, shares.t[:, some])
-            shares.dt[:, some] = torch.where(pair, slope, shares.dt[:, some])
             yd[:, some] = torch.where(pair, xd - delta @ self.sharp.means.T, yd[:, some])
         return Others(*shares, yd, pair, own)
+
+    def shares(
+        self, rows: torch.Tensor | int, a: torch.Tensor
+    ) -> tuple[Shares, torch.Tensor | None]:
+        """t and p in every row after the moves a (B, n) of the scores of key ``rows``, one for each
+        point or the same for all; and which sharp pairs moved, (B, m) or (m,).
+        """
+        pairs = tuple(part[rows].expand_as(a) for part in self.pairs)
+        shares = self.scores.move(pairs, a)
+        if self.sharp is None:
+            return shares, None
+        some = self.sharp.rows
+        pair = self.sharp.keys == (rows if isinstance(rows, int) else rows[:, None])
+        gain, slope = self.scores.gain(tuple(part[:, some] for part in pairs), a[:, some])
+        shares.t[:, some] = torch.where(pair, gain, shares.t[:, some])
+        shares.dt[:, some] = torch.where(pair, slope, shares.dt[:, some])
+        return shares, pair
+
+    def own_scores(
+        self,
+        rows: torch.Tensor | int,
+        delta: torch.Tensor,
+        query_d: torch.Tensor,
+        turned: torch.Tensor,
+    ) -> torch.Tensor:
+        """Row i's scores after it moved, (B, n). Its query moved, too: its score of l is
+        s_il + (Wx_l/√d)·Δ, and its own one also moves with the key.
+        """
+        s = self.s[rows] + query_d
+        own = (torch.arange(len(delta), device=delta.device), rows)
+        s[own] += (delta * (self.keys[rows] + turned)).sum(1)
+        return s
 
     def gradient(
         self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor | None = None

@@ -16,7 +16,6 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.scores import Pairs, Shares
 from wordsway.maps.base import Pull, Readout
 
 
@@ -25,16 +24,14 @@ class Row:
     """What readouts know of row i before it moves.
 
     ``weights`` (2n, T) are y_j·θ_j, 0 for j = i, above x_l·θ_i; ``given`` (n, T) is φ_j·θ_j, 0 for
-    j = i, and ``before`` (T,) its sum; ``sharp`` (m,) tells the layer's sharp pairs with this key.
+    j = i, and ``before`` (T,) its sum.
     """
 
     i: int
-    pairs: Pairs
     own: torch.Tensor
     weights: torch.Tensor
     given: torch.Tensor
     before: torch.Tensor
-    sharp: torch.Tensor | None
 
 
 @final
@@ -80,11 +77,10 @@ class AttentionReadout(Readout):
         T, n, d = self.theta.shape
         a, query_d, delta_theta, turned = (delta @ self._stack.T).split((n, n, T * n, d), 1)
         delta_theta = delta_theta.reshape(-1, T, n)  # Δ·θ_j
-        shares = self._shares(row, a)
+        shares, _ = layer.shares(i, a)
         gone = row.own if shares.lost is None else row.own | shares.lost
         t, p, dt, dp = (part.masked_fill(gone, 0) for part in shares[:4])
-        s = layer.s[i] + query_d
-        s[:, i] += (delta * (layer.keys[i] + turned)).sum(1)
+        s = layer.own_scores(i, delta, query_d, turned)
         r = layer.scores.attention(s)
         p[:, i] = r[:, i]
         value = torch.addmm(row.before, torch.cat([t, r], 1), row.weights)
@@ -105,19 +101,6 @@ class AttentionReadout(Readout):
 
         return value, pull
 
-    def _shares(self, row: Row, a: torch.Tensor) -> Shares:
-        """t, p and their slopes in every row, as `Layer.moved` has them."""
-        scores, sharp = self.layer.scores, self.layer.sharp
-        pairs = tuple(part.expand_as(a) for part in row.pairs)
-        shares = scores.move(pairs, a)
-        if sharp is None or row.sharp is None:
-            return shares
-        some = sharp.rows[row.sharp]
-        shares.t[:, some], shares.dt[:, some] = scores.gain(
-            tuple(part[:, some] for part in pairs), a[:, some]
-        )
-        return shares
-
     def _row(self, i: int) -> Row:
         if i not in self._rows:
             self._rows[i] = self._known(i)
@@ -128,8 +111,7 @@ class AttentionReadout(Readout):
         y = torch.einsum("d,tjd->jt", layer.X[i], self.theta)  # x_i·θ_j
         if layer.scores.normalised:
             y = y - self._phi
-        sharp = None
-        if layer.sharp is not None and bool((layer.sharp.keys == i).any()):
+        if layer.sharp is not None:
             sharp = layer.sharp.keys == i
             some = layer.sharp.rows[sharp]
             apart = layer.X[i] - layer.sharp.means[sharp]
@@ -138,10 +120,8 @@ class AttentionReadout(Readout):
         given = self._phi.masked_fill(own[:, None], 0)
         return Row(
             i=i,
-            pairs=tuple(part[i] for part in layer.pairs),
             own=own,
             weights=torch.cat([y.masked_fill(own[:, None], 0), layer.X @ self.theta[:, i].T]),
             given=given,
             before=given.sum(0),
-            sharp=sharp,
         )
