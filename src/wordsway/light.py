@@ -1,11 +1,10 @@
 """Importing torch with less of it, and sooner, in a process that runs wordsway alone.
 
 A third of the time of ``import torch`` goes into operations for tensors without numbers (its
-device "meta"): two thousand of them, written in Python, that compilers and empty models use. A
-module that stands for them is filled when somebody asks it for something, or by
-`import_meta_kernels`. (Whole packages cannot wait like that: importing what is in one, before it
-is filled, would load it twice.) Of the rest a third is the system's loader, at work on one library
-of 400 MB; it needs no Python, so it can work while other modules are imported.
+device "meta"): two thousand of them, written in Python, that compilers and empty models use; a
+tenth into packages that export, quantise or train models. A module that stands for each of them is
+filled when somebody asks it for something. Of the rest a third is the system's loader, at work on
+one library of 400 MB; it needs no Python, so it can work while other modules are imported.
 """
 
 from __future__ import annotations
@@ -24,6 +23,15 @@ from pathlib import Path
 from typing import Any
 
 _META_KERNELS = "torch._meta_registrations"
+_COMPILER = "torch._dynamo"
+#: What ``import torch`` imports, and neither itself nor transformers' models ask anything of.
+_LEFT = frozenset(
+    (
+        *(_META_KERNELS, "torch.export", "torch.masked", "torch.optim", "torch.profiler"),
+        *("torch.sparse", "torch.utils.data", "torch.ao", "torch.quantization"),
+        *("torch.nn.intrinsic", "torch.nn.qat", "torch.nn.quantizable", "torch.nn.quantized"),
+    )
+)
 #: Compiled modules that the command line imports. The system's loader takes one library at a time:
 #: one of these, asked for while torch's is on its way, waits for the whole of it.
 _SMALL = (
@@ -33,7 +41,7 @@ _SMALL = (
 
 
 def import_torch_lightly() -> None:
-    """From now on ``import torch`` leaves its device "meta" for later; nothing where it is here."""
+    """From now on ``import torch`` leaves parts of it for later; nothing where it is here."""
     if "torch" not in sys.modules and not any(isinstance(one, _Later) for one in sys.meta_path):
         sys.meta_path.insert(0, _Later())
 
@@ -73,13 +81,24 @@ def _library() -> Path | None:
 
 
 class _Later(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the one module, and leaves it empty."""
+    """Finds the modules of `_LEFT`, and leaves them empty."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        real = name == _META_KERNELS and importlib.machinery.PathFinder.find_spec(name, path)
-        return importlib.machinery.ModuleSpec(name, self, origin=real.origin) if real else None
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if target is None and parent is not None and _is_empty(parent):
+            _fill(parent)  # a package comes before what is in it
+            if name in sys.modules:  # and may import it
+                return importlib.machinery.ModuleSpec(name, _Here(sys.modules[name]))
+        if name == _COMPILER:  # it imports what they need before they could
+            import_meta_kernels()
+        real = importlib.machinery.PathFinder.find_spec(name, path) if name in _LEFT else None
+        if real is None:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, self, origin=real.origin, loader_state=real)
+        spec.submodule_search_locations = real.submodule_search_locations
+        return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None
@@ -92,18 +111,35 @@ class _Later(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return getattr(module, name)
 
         vars(module)["__getattr__"] = filled
-        if not _generators_work():
+        if module.__name__ == _META_KERNELS and not _generators_work():
             _fill(module)
+
+
+class _Here(importlib.abc.Loader):
+    """Loads a module that is loaded."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return self.module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self.spec
+
+
+def _is_empty(module: types.ModuleType) -> bool:
+    return isinstance(getattr(module.__spec__, "loader", None), _Later)
 
 
 def _fill(module: types.ModuleType) -> None:
     """Run the real module's code in the empty one, once."""
-    if vars(module).pop("__getattr__", None) is None:
+    if not _is_empty(module):
         return
-    import torch
-
-    real = importlib.machinery.PathFinder.find_spec(_META_KERNELS, torch.__path__)
-    assert real is not None and real.loader is not None
+    assert module.__spec__ is not None
+    real = module.__spec__.loader_state
+    del vars(module)["__getattr__"]
+    module.__spec__, module.__loader__, module.__file__ = real, real.loader, real.origin
     real.loader.exec_module(module)
 
 

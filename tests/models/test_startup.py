@@ -127,3 +127,63 @@ def test_what_was_left_for_later_comes_when_it_is_asked_for() -> None:
     assert lines[0] == "False 30000", "torch came without"
     assert lines[1] == "True True"
     assert "nothing_of_this_name" in lines[2]
+
+
+PARTS = """
+import sys
+from wordsway import light, runtime
+runtime.own_process()
+import torch
+print(sorted(light._LEFT) == sorted(n for n in light._LEFT if light._is_empty(sys.modules[n])))
+import torch.optim.lr_scheduler as schedules  # what is in a package, before the package
+print(torch.optim.lr_scheduler is schedules, schedules.__spec__.name, torch.optim.SGD.__module__)
+from torch.utils.data import DataLoader, TensorDataset
+print([part[0].tolist() for part in DataLoader(TensorDataset(torch.arange(3)), 2)])
+print(torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2)).tolist())
+for name in sorted(light._LEFT):
+    hasattr(sys.modules[name], "nothing_of_this_name")
+print([n for n in light._LEFT if light._is_empty(sys.modules[n])], torch.export.export.__module__)
+"""
+
+
+@pytest.mark.slow
+def test_every_part_of_torch_that_was_left_is_whole_when_it_is_asked_for() -> None:
+    """Also by a name inside it, and by the compiler, which wants the kernels before itself."""
+    done = subprocess.run([sys.executable, "-c", PARTS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "True",
+        "True torch.optim.lr_scheduler torch.optim.sgd",
+        "[[0, 1], [2]]",
+        "[2.0, 2.0]",
+        "[] torch.export",
+    ]
+
+
+RENAMED = """
+import sys
+from wordsway import runtime
+if sys.argv[1] == "own":
+    runtime.own_process()
+from wordsway.models.startup import import_transformers
+import_transformers()
+from transformers import conversion_mapping as mapping
+found = mapping._build_checkpoint_conversion_mapping()
+kinds = {type(one.compiled_sources).__name__ for some in found.values() for one in some}
+print(*sorted(kinds))
+for name, some in sorted(found.items()):
+    for one in some:
+        print(name, one.source_patterns, one.target_patterns, one.compiled_sources.pattern)
+"""
+
+
+@pytest.mark.slow
+def test_weights_are_renamed_by_the_same_patterns_compiled_later() -> None:
+    lines = {}
+    for mode in ("own", "shared"):
+        command = [sys.executable, "-c", RENAMED, mode]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        kinds, *lines[mode] = done.stdout.splitlines()
+        assert kinds == {"own": "LaterPattern", "shared": "Pattern"}[mode]
+    assert lines["own"] == lines["shared"] and len(lines["own"]) > 100

@@ -5,6 +5,7 @@ twin with random weights.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -68,7 +69,10 @@ def load(files: ModelFiles, options: Loading | None = None) -> Any:
     """
     options = options or Loading()
     files.config()
-    folder = files.verified()
+    with ThreadPoolExecutor(1) as aside:  # hashing needs no interpreter, importing little else
+        verified = aside.submit(files.verified)
+        import_transformers()
+        folder = verified.result()
     missing: set[str] = set()
     try:
         if options.twin is not None or options.remote_code:

@@ -2,8 +2,8 @@
 
 transformers' modelling code imports torch's compiler (`torch._dynamo`), distributed tensors (with
 sympy), scipy.optimize where it is installed, and a table of every installed distribution, none of
-which a forward pass needs, and reads two thousand files to learn which names they define: two
-thirds of the time. A process that runs nothing but wordsway may leave them out
+which a forward pass needs, reads two thousand files to learn which names they define, and composes
+docstrings: two thirds of the time. A process that runs nothing but wordsway may leave them out
 (`runtime.own_process`, called by the command line). In a user's own process transformers is
 imported as it is, since other code there may want the rest.
 """
@@ -24,15 +24,12 @@ from typing import Any
 
 from wordsway.data.home import home, write_json
 from wordsway.errors import needs
+from wordsway.models.shortcuts import unchanged, without_docstrings, without_patterns
 from wordsway.runtime import is_own_process
 
 _COMPILER = "torch._dynamo"
 #: What all models import of transformers, directly or not.
 _SHARED = ("modeling_utils", "masking_utils", "modeling_layers", "generation.utils", "models.auto")
-
-
-def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Any:
-    return _unchanged if function is None else function
 
 
 def _transform_get_item(*arguments: Any, **options: Any) -> Any:
@@ -44,9 +41,9 @@ def _transform_get_item(*arguments: Any, **options: Any) -> Any:
 #: What importing and building a model asks of modules that are left out meanwhile.
 _STAND_INS: dict[str, dict[str, Any]] = {
     _COMPILER: {
-        "disable": _unchanged,
-        "allow_in_graph": _unchanged,
-        "assume_constant_result": _unchanged,
+        "disable": unchanged,
+        "allow_in_graph": unchanged,
+        "assume_constant_result": unchanged,
     },
     "torch._dynamo._trace_wrapped_higher_order_op": {
         "TransformGetItemToIndex": _transform_get_item
@@ -59,10 +56,12 @@ def import_transformers() -> Any:
     needs("models", "transformers")
     if "transformers" not in sys.modules and is_own_process():
         with _without_extras(), without_compiler(), _known_structure():
+            without_docstrings()
             import transformers
 
             for name in _SHARED:
                 importlib.import_module(f"transformers.{name}")
+            without_patterns()
     import transformers
 
     return transformers
