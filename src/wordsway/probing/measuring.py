@@ -13,12 +13,13 @@ import torch
 from wordsway.errors import WordswayError
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.aside import Aside
+from wordsway.probing.attained import attained
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.ceiling import ceilings
 from wordsway.probing.curve import CurvePoint, curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
 from wordsway.probing.memory import affordable, at_once, room_for, row_bytes, weight_of
-from wordsway.probing.profiles import noise_blocks, noise_profiles, profiles
+from wordsway.probing.profiles import noise_blocks
 from wordsway.probing.real_words import RealWords, real_words
 from wordsway.probing.residual_ceiling import residual_ceilings
 from wordsway.probing.results import WordSway
@@ -184,58 +185,21 @@ def _lower_ends(
         candidates = [[line.deltas[-1]] for line in lines]
     else:
         ways = [here.radius[place] * one.direction for place, one in enumerate(small)]
-        candidates = [[way, -way, *some] for way, some in zip(ways, noise, strict=True)]
-    deltas, reached = _best(target, here, candidates, size)
-    changes = profiles(probe, blocks.prepared, blocks.words, deltas, plan.memory, target)
-    noises = noise_profiles(probe, here, noise, plan.memory, target)
+        candidates = [[way, -way] for way in ways]
+    how: dict[str, Any] = {"size": size, "memory": plan.memory}
+    how["noise_counts"] = "curve" not in tiers
+    reached = attained(probe, target, here, candidates, noise, **how)
     return [
         replace(
             word,
             curve=points[place],
-            sensitivity=reached[place],
-            profile=changes[place],
-            noise=noises[place],
-            delta=deltas[place],
+            sensitivity=one.value,
+            profile=one.profile,
+            noise=one.noise,
+            delta=one.delta,
         )
-        for place, word in enumerate(found)
+        for place, (word, one) in enumerate(zip(found, reached, strict=True))
     ]
-
-
-def _best(
-    target: Target, blocks: Blocks, candidates: Sequence[Sequence[torch.Tensor]], size: int
-) -> tuple[list[torch.Tensor], list[float]]:
-    """Of each word's candidates the Δ that changes the target most, and that change."""
-    which = torch.tensor(
-        [place for place, some in enumerate(candidates) for _ in some], device=blocks.rows.device
-    )
-    inside = [
-        blocks.delta(place, delta.flatten().to(blocks.mask))
-        for place, some in enumerate(candidates)
-        for delta in some
-    ]
-    flat = torch.stack([_padded(blocks, delta) for delta in inside])
-    with torch.no_grad():
-        squares = torch.cat(
-            [
-                target.change2(blocks.moved(some, part))
-                for some, part in zip(which.split(size), flat.split(size), strict=True)
-            ]
-        )
-    deltas: list[torch.Tensor] = []
-    values: list[float] = []
-    start = 0
-    for some in candidates:
-        top = start + int(squares[start : start + len(some)].argmax())
-        deltas.append(inside[top])
-        values.append(target.reported(float(squares[top].double().sqrt())))
-        start += len(some)
-    return deltas, values
-
-
-def _padded(blocks: Blocks, delta: torch.Tensor) -> torch.Tensor:
-    flat = torch.zeros(blocks.size).to(blocks.mask)
-    flat[: delta.numel()] = delta.flatten().to(flat)
-    return flat
 
 
 def _finite(found: list[WordSway]) -> list[WordSway]:

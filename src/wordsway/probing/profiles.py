@@ -76,19 +76,3 @@ def noise_blocks(blocks: Blocks, seed: int, draws: int = NOISE_DRAWS) -> list[li
         block *= (blocks.radius[place] / block.flatten(1).norm(dim=1))[:, None, None]
         found.append(list(block))
     return found
-
-
-def noise_profiles(
-    probe: Probe,
-    blocks: Blocks,
-    noise: Sequence[Sequence[torch.Tensor]],
-    memory: int,
-    target: Target | None = None,
-) -> list[tuple[float, ...]]:
-    """The profiles of each word's blocks of noise, their mean."""
-    words = [word for word, some in zip(blocks.words, noise, strict=True) for _ in some]
-    deltas = [block for some in noise for block in some]
-    rows = profiles(probe, blocks.prepared, words, deltas, memory, target)
-    found = torch.tensor(rows, dtype=torch.float64)
-    parts = found.split([len(some) for some in noise])
-    return [tuple(part.mean(0).tolist()) for part in parts]
