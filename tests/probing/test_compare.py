@@ -429,18 +429,16 @@ def test_exit_statuses(llama, tmp_path, capsys):
                 B,
                 *model,
                 "--html",
-                str(tmp_path / "a.html"),
+                str(tmp_path / "new" / "a.html"),
                 "--out",
                 str(tmp_path / "a.png"),
             ]
         )
         == 0
     )
-    assert (
-        capsys.readouterr().out.count("written: ") == 2
-        and "good" in (tmp_path / "a.html").read_text()
-        and (tmp_path / "a.png").exists()
-    )
+    out = capsys.readouterr().out
+    assert out.count("written: ") == 2 and out.count("a.html (in a new folder)\n") == 1
+    assert "good" in (tmp_path / "new" / "a.html").read_text() and (tmp_path / "a.png").exists()
     broken = tmp_path / "broken"
     causal(broken, "llama")
     (broken / "model.safetensors").write_bytes(b"nothing")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import warnings
 from dataclasses import replace
@@ -21,6 +22,7 @@ from probed import words_of
 from wordsway.errors import InputError
 from wordsway.escape import readable
 from wordsway.experiments.batches import aggregates
+from wordsway.experiments.corpus_words import lead_of
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import elements
@@ -173,6 +175,28 @@ def test_words_of_a_corpus_name_their_target_and_leave_out_what_was_not_measured
         assert "the text's embedding (cosine distance)" in flat and "1 − cosine" in flat
         assert "0.3579" in flat and "nan" not in flat.lower() and "times noise" not in flat
     assert "times noise" in printed(known, 100) and "by layer" in printed(known, 100)
+
+
+def test_words_of_a_corpus_are_ordered_by_real_words_where_they_alone_were_asked_for():
+    known = corpus_words("a film")
+    count = len(known.words)
+    frame = known.words.assign(
+        mean_local=[0.1 + 0.01 * at for at in range(count)],
+        real_mean=[0.9 - 0.02 * at for at in range(count)],
+    )
+    frame.loc[frame["word"] == frame["word"].iloc[-1], "real_mean"] = float("nan")
+    orders = {}
+    for tiers in (("real-words",), ("mean-local", "real-words"), ()):
+        jobs = tuple(replace(job, tiers=tiers) for job in known.jobs)
+        found = aggregates(frame, lead_of(jobs, frame))
+        asked = replace(known, jobs=jobs, words=frame, aggregates=found)
+        orders[tiers] = list(found["by_word"][asked.lead])
+        for view in (printed(asked, 100), corpus_words_fragment(asked)):
+            name = "real words" if tiers == ("real-words",) else "mean local"
+            assert f"words by their {name}, the largest first" in view and "nan" not in view.lower()
+    by_real, *others = orders.values()
+    assert by_real[:-1] == sorted(by_real[:-1], reverse=True) and math.isnan(by_real[-1])
+    assert all(order == sorted(order, reverse=True) for order in others)
 
 
 def test_a_scale_is_shown_where_colours_say_something():

@@ -111,12 +111,13 @@ def files_of(*paths: Path | None) -> list[Path]:
 
 def deliver(result: Result, files: Sequence[Path], document: dict[str, Any] | None) -> None:
     """Write the files; print ``document`` as JSON, or, where there is none, show the result and
-    tell what was written.
+    tell what was written, and which folders were made for it.
     """
+    made = {path.parent for path in files if not path.parent.exists()}
     written = [result.save(path) for path in files]
     if document is not None:
         echo_json(document)
         return
     result.show()
     for path in written:
-        typer.echo(f"written: {path}")
+        typer.echo(f"written: {path}" + (" (in a new folder)" if path.parent in made else ""))

@@ -95,8 +95,9 @@ def _column(values: Sequence[Any]) -> numpy.ndarray[Any, Any]:
     return numpy.array(values) if numbers else numpy.array(values, dtype=object)
 
 
-def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
-    """What the words of a corpus have in common, from `words_frame`.
+def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, pandas.DataFrame]:
+    """What the words of a corpus have in common, from `words_frame`; words with the largest
+    ``lead`` (a column of by_word) come first.
 
     by_word : per spelling (case folded) the texts and occurrences, its pieces, mean and largest
         mean local, the mean rank share and the mean ratio of the change by the worst small Δ to
@@ -148,9 +149,7 @@ def aggregates(frame: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
             **more,
         )
         .reset_index()
-        .sort_values(
-            ["mean_local", "word"], ascending=[False, True], kind="stable", ignore_index=True
-        )
+        .sort_values([lead, "word"], ascending=[False, True], kind="stable", ignore_index=True)
     )
     by_place = (
         table.groupby("fifth")

@@ -4,6 +4,7 @@ common; resumes per text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,11 @@ class CorpusWords(Result, brief="probed folder"):
     tables: tuple[Path, ...]
 
     @property
+    def lead(self) -> str:
+        """The column of ``by_word`` that words are ordered by."""
+        return lead_of(self.jobs, self.words)
+
+    @property
     def probed(self) -> int:
         """How many texts are done."""
         return int(self.words["key"].nunique())
@@ -70,6 +76,12 @@ class CorpusWords(Result, brief="probed folder"):
 
     def frame(self) -> pandas.DataFrame:
         return self.words
+
+
+def lead_of(jobs: Sequence[TextCell], words: pandas.DataFrame) -> str:
+    """Real words where they alone were asked for, else mean local, which is measured always."""
+    alone = all(job.tiers == ("real-words",) for job in jobs)
+    return "mean_real" if alone and "real_mean" in words else "mean_local"
 
 
 def corpus_texts(
@@ -138,7 +150,7 @@ def probe_corpus(
     if any(kind is not None for kind in kinds.values()):
         place = list(words.columns).index("text_sha256") + 1
         words.insert(place, "label", words["text_sha256"].map(kinds))
-    found = aggregates(words)
+    found = aggregates(words, lead_of(jobs, words))
     tables = write_batch(words, found, folder)
     return CorpusWords(tuple(jobs), words, found, tally, folder, tuple(tables))
 

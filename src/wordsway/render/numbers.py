@@ -9,10 +9,10 @@ from collections.abc import Iterable
 def number(value: float | None) -> str:
     """Four digits; – where there is nothing.
 
-    >>> number(0.123456), number(1.59), number(1000.2), number(None)
-    ('0.1235', '1.590', '1000', '–')
+    >>> number(0.123456), number(1.59), number(1000.2), number(None), number(float("nan"))
+    ('0.1235', '1.590', '1000', '–', '–')
     """
-    return "–" if value is None else f"{value:#.4g}".removesuffix(".")
+    return "–" if value is None or math.isnan(value) else f"{value:#.4g}".removesuffix(".")
 
 
 def small(value: float | None) -> str:

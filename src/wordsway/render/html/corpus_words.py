@@ -7,7 +7,13 @@ from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.html import elements, fragments
 from wordsway.render.html.fallback import frame_table
 from wordsway.render.numbers import largest, number, share, times
-from wordsway.render.wording.corpus_words import has_layers, has_real_words, meanings, moved
+from wordsway.render.wording.corpus_words import (
+    LEADS,
+    has_layers,
+    has_real_words,
+    meanings,
+    moved,
+)
 from wordsway.render.wording.sweep import tally_line
 
 #: Rows of the table of words; the files have all of them.
@@ -23,7 +29,7 @@ def corpus_words_fragment(result: CorpusWords) -> str:
     return elements.frame(
         [
             elements.paragraph(f"<b>{head}</b>"),
-            elements.heading("words by their mean local, the largest first"),
+            elements.heading(f"words by their {LEADS[result.lead]}, the largest first"),
             _words(result),
             elements.explained(meanings(result)),
             elements.heading(
@@ -44,7 +50,7 @@ def _layers(result: CorpusWords) -> list[str]:
 
 def _words(result: CorpusWords) -> str:
     table = result.aggregates["by_word"].head(SHOWN)
-    top = largest(float(value) for value in table["mean_local"])
+    top = largest(float(value) for value in table[result.lead])
     real, layers = has_real_words(result), has_layers(result)
     names = ["in texts", "uses", "pieces", "mean local", "largest", "rank share"]
     names += [*(["real words"] if real else ()), *(["times noise"] if layers else ())]
@@ -63,7 +69,7 @@ def _words(result: CorpusWords) -> str:
                 f"{row['mean_rank_share']:.2f}",
                 *((number(row["mean_real"]),) if real else ()),
                 *((html_line(times(None if noise != noise else noise)),) if layers else ()),
-                elements.bar(share(row["mean_local"], top)),
+                elements.bar(share(row[result.lead], top)),
             ]
         )
     return elements.table([*heads, ("", elements.BARS)], rows)

@@ -11,7 +11,7 @@ from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, ORANGE
-from wordsway.render.wording.corpus_words import moved
+from wordsway.render.wording.corpus_words import LEADS, moved
 
 #: Words drawn.
 SHOWN = 25
@@ -20,7 +20,7 @@ SHOWN = 25
 @figures.register(CorpusWords)
 def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     table = result.aggregates["by_word"].head(SHOWN)
-    values = [float(value) for value in table["mean_local"]]
+    values = [float(value) for value in table[result.lead]]
     rows = max(6, len(values))
     figure = Figure(figsize=(10.5, 1.3 + 0.24 * rows), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
@@ -34,7 +34,8 @@ def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     left.spines["left"].set_visible(False)
     left.tick_params(axis="y", length=0)
     job = result.jobs[0]
-    left.set_xlabel(f"mean local: response of {spelled(moved(result), kind)} to small moves")
+    what = "small moves" if result.lead == "mean_local" else "another word there, on average"
+    left.set_xlabel(f"{LEADS[result.lead]}: response of {spelled(moved(result), kind)} to {what}")
     layers = result.aggregates["by_layer"]
     right.plot(layers["layer"], layers["mean_change"], marker="o", color=ORANGE, label="worst Δ")
     right.plot(

@@ -13,7 +13,13 @@ from wordsway.render.numbers import count, largest, number, times
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.sweep import tally_line
 from wordsway.render.terminal.tables import Column, IntervalBar, explained, table
-from wordsway.render.wording.corpus_words import has_layers, has_real_words, meanings, moved
+from wordsway.render.wording.corpus_words import (
+    LEADS,
+    has_layers,
+    has_real_words,
+    meanings,
+    moved,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -71,7 +77,8 @@ def _words(result: CorpusWords) -> list[RenderableType]:
     some = by_word[by_word["texts"] >= least]
     shown = some.head(SHOWN)
     only = f", of those in at least {least} texts" if least > 1 else ""
-    top = largest(float(value) for value in shown["mean_local"])
+    lead = result.lead
+    top = largest(float(value) for value in shown[lead])
     columns: list[Column | str] = [
         Column("\nword", "left", width=20),
         *(
@@ -100,16 +107,16 @@ def _words(result: CorpusWords) -> list[RenderableType]:
                 f"{row['mean_rank_share']:.2f}",
                 *((number(row["mean_real"]),) if real else ()),
                 *((times(None if noise != noise else noise),) if layers else ()),
-                IntervalBar(row["mean_local"], None, top, 20),
+                IntervalBar(row[lead], None, top, 20),
             )
         )
     parts: list[RenderableType] = [
-        Text(f"words by their mean local, the largest first{only}"),
+        Text(f"words by their {LEADS[lead]}, the largest first{only}"),
         table(columns, rows),
     ]
     more = len(some) - len(shown)
     if more:
-        below = number(shown["mean_local"].iloc[-1])
+        below = number(shown[lead].iloc[-1])
         parts.append(Text(f"… and {count(more, 'more spelling')}, none above {below}", style="dim"))
     return [*parts, Text(), explained(meanings(result))]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.wording.targets import named, sized
 
+#: What the columns that words may be ordered by are called.
+LEADS = {"mean_local": "mean local", "mean_real": "real words"}
+
 
 def target_of(result: CorpusWords) -> str:
     """What moves."""
