@@ -36,6 +36,8 @@ from wordsway.text.clean import checked
 KIND = "words"
 #: What a stored text means; raise it when the same content would give other numbers.
 VERSION = 2
+#: The same of a text with a curve S(ρ) that goes to ρ = 1 or beyond, where it is searched further.
+FAR_VERSION = 3
 #: Bytes that a search may take beside the model. It decides how words are batched, so it is the
 #: same everywhere.
 MEMORY = 512 * 2**20
@@ -102,7 +104,9 @@ class TextCell(Job):
     def content(self) -> dict[str, Any]:
         reach = None if self.reach is None else float(self.reach)
         numbers = {"reach": reach, "effort": float(self.effort)}
-        about = {"kind": KIND, "sha256": self.sha256, "version": VERSION}
+        far = "curve" in self.measured and (self.reach or 1.0) >= 1
+        version = FAR_VERSION if far else VERSION
+        about = {"kind": KIND, "sha256": self.sha256, "version": version}
         later = {name for name, value in _LATER.items() if getattr(self, name) == value}
         plain = {name: value for name, value in fields_of(self).items() if name not in later}
         if self.tiers:

@@ -3,8 +3,8 @@
 For small ρ the worst Δ is the top right singular vector of the Jacobian, times ρ·r_I, up to its
 sign. Each branch starts there (± the first and the second direction) and is followed as ρ grows:
 the point at one ρ, made longer, is where the climb at the next one starts. At ρ = 1 and beyond
-fresh starts join, and the best point goes on alone. Every value is attained by a Δ of that length,
-and S is not smaller at a larger ρ, so the curve never falls.
+fresh starts join, and the best point of all goes on alone. Every value is attained by a Δ of that
+length, and S is not smaller at a larger ρ, so the curve never falls.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from wordsway.progress import Progress, part_of, silent
 #: Reaches of a curve, branches per word, and steps per branch and reach.
 REACHES = (0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 BRANCHES, STEPS = 4, 6
+#: Fresh starts at the last reach that climb on after their first steps, and how many times the
+#: steps of those the best point of all goes on for: S(1) still grows by a tenth there.
+KEPT, ON = 2, 2
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,9 @@ def _finish(
     room: Room,
     progress: Progress,
 ) -> Climbed:
-    """The best point at the last reach goes on; where the reach is large, fresh starts try, too."""
+    """The best branch at the last reach goes on; where the reach is large, fresh starts try, too,
+    and the best point of all climbs on.
+    """
     here = blocks.at_reach(reach)
     plan = Effort.of(effort)
     owners = torch.arange(len(blocks), device=blocks.rows.device)
@@ -128,13 +133,22 @@ def _finish(
     if reach < 1:
         return ends
     part = part_of(progress, "following S(ρ)", 1, 2)
-    other = worst(probe, here, target, effort=plan, seed=seed, room=room, progress=part)
+    other = worst(probe, here, target, effort=plan, keep=KEPT, seed=seed, room=room, progress=part)
     better = other.value > ends.value
-    return Climbed(
-        torch.where(better[:, None], other.delta, ends.delta),
-        torch.where(better, other.value, ends.value),
-        ends.rested & other.rested,
-    )
+    start = torch.where(better[:, None], other.delta, ends.delta)
+    return climb(target, here, owners, start, ON * plan.late, room)
+
+
+def passes(reach: float, effort: float) -> int:
+    """Passes forwards and backwards per word, at most.
+
+    >>> passes(1.0, 1.0), passes(0.5, 1.0)
+    (370, 190)
+    """
+    plan = Effort.of(effort)
+    reaches = reaches_up_to(reach)
+    followed = len(reaches) * BRANCHES * (max(1, round(effort * STEPS)) + 1) + plan.late
+    return followed if reach < 1 else followed + plan.passes + (KEPT - 1 + ON) * plan.late
 
 
 def _curve(

@@ -10,13 +10,12 @@ import torch
 
 from wordsway.models.probe import Probe
 from wordsway.probing.blocks import Blocks
-from wordsway.probing.curve import BRANCHES, STEPS, reaches_up_to
+from wordsway.probing.curve import passes as curve_passes
 from wordsway.probing.inputs import check, check_text
 from wordsway.probing.local import PASSES
 from wordsway.probing.measuring import TWICE, default_tiers, places_in_time
 from wordsway.probing.memory import MEMORY, affordable, row_bytes
 from wordsway.probing.real_words import DRAWS
-from wordsway.probing.search import Effort
 from wordsway.probing.swap import TRIED
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import chosen_tiers, chosen_words
@@ -47,8 +46,7 @@ def passes_per_word(
     if "real-words" in tiers:
         total += FORWARD * draws
     if "curve" in tiers:
-        steps = max(1, round(effort * STEPS)) + 1
-        total += len(reaches_up_to(reach)) * BRANCHES * steps + Effort.of(effort).passes
+        total += curve_passes(reach, effort)
     return total
 
 

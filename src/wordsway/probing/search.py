@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
@@ -153,15 +153,18 @@ def worst(
     target: Target,
     *,
     effort: Effort,
+    keep: int = 1,
     seed: int,
     room: Room,
     progress: Progress = silent,
 ) -> Climbed:
-    """The worst Δ found of every word, from Gaussian starts and ways to words of the vocabulary."""
+    """The worst Δ found of every word, from Gaussian starts and ways to words of the vocabulary;
+    the best ``keep`` of them take the late steps.
+    """
     owners = torch.arange(len(blocks), device=blocks.rows.device)
     return _maximised(
         BlockChange(blocks, target, owners, room.text),
-        effort.plan,
+        replace(effort.plan, keep=min(keep, effort.starts)),
         seed,
         room,
         partial(_starts, probe, blocks, seed),
