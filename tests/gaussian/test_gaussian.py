@@ -12,6 +12,7 @@ from scipy import stats
 
 import wordsway as ws
 from wordsway.gaussian import Basis, GaussianMatrix, TokenMatrix
+from wordsway.gaussian.normals import BLOCK, MANY, fill_normal
 
 #: With seeds fixed these tests cannot flake; α is the chance that a fresh seed of correct code
 #: would fail a single test.
@@ -94,6 +95,36 @@ def test_queries_that_differ_by_ever_less_do_not_spoil_the_basis():
             ).abs().max() < 1e-13
     assert torch.allclose(W.apply(randn(1, 63)), first, atol=1e-12)
     assert torch.allclose(randn(1, 63) @ W.dense().T, first, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 15, 17, MANY - 16, MANY, MANY + 1, MANY + 16, 3 * BLOCK + 32])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_normals_are_those_of_torch(size, dtype):
+    """The same generator gives the same numbers, to a few units in the last place, and goes on
+    where torch would.
+    """
+    ours, theirs = (torch.Generator().manual_seed(11) for _ in range(2))
+    for _ in range(2):
+        found = fill_normal(torch.empty(2, size, dtype=dtype)[:1], 0.3, ours)
+        expected = 0.3 * torch.randn(1, size, dtype=dtype, generator=theirs)
+        torch.testing.assert_close(found, expected, rtol=0, atol=2e-15 if size >= MANY else 1e-7)
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+def test_one_vector_at_a_time_gives_the_basis_of_a_batch():
+    """Coordinates are those of the vector, and the rows those of QR, up to rounding: new vectors,
+    repeated ones, nearly parallel ones, 0, and more of them than dimensions.
+    """
+    H = randn(12, 8)
+    H[3], H[5], H[7] = 2 * H[1] - H[0], 0, H[2] + 1e-9 * H[6]
+    one, many = (Basis(8, dtype=torch.float64, device=torch.device("cpu")) for _ in range(2))
+    many.extend(H)
+    for h in H:
+        c = one.coordinates(h[None])
+        torch.testing.assert_close(c @ one.rows, h[None], rtol=1e-13, atol=1e-13)
+    assert len(one) == len(many) == 8
+    torch.testing.assert_close(one.rows @ one.rows.T, torch.eye(8, dtype=torch.float64))
+    torch.testing.assert_close((one.rows @ many.rows.T).abs(), torch.eye(8, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(("side", "count"), [("right", 4), ("left", 6)])

@@ -297,3 +297,38 @@ def test_what_was_explored_with_a_rough_function_is_refined_with_the_objective(p
     none = maximise(rough, torch.arange(2), replace(plan, steps=0), seed=0, memory=2**20)
     torch.testing.assert_close(rough.value(none.problems, none.x), none.value)
     assert (none.value < 0.9 * found.value).all()  # the places are the rough function's
+
+
+def test_a_ranking_that_begins_the_full_search_is_gone_on_with() -> None:
+    """The finalists arrive where a search of as many steps in one go does, and no step is taken
+    twice; the others stay where the ranking left them.
+    """
+    count = 12
+    plan = Plan("conjugate", starts=2, explore=0, keep=2, steps=9, rounds=0, scatter=False)
+    light, longer = plan.lighter(), replace(plan, steps=3 + 9)
+    assert light.steps == 3
+    ranked, whole, short = (quadratics(count) for _ in range(3))
+    found = maximise_ranked(ranked, torch.arange(count), plan, seed=3, memory=2**24)
+    full = maximise(whole, torch.arange(count), longer, seed=3, memory=2**24)
+    first = maximise(short, torch.arange(count), light, seed=3, memory=2**24)
+    top = first.value.topk(4).indices
+    torch.testing.assert_close(found.x[top], full.x[top], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(found.value[top], full.value[top], rtol=1e-9, atol=0)
+    others = torch.ones(count, dtype=torch.bool)
+    others[top] = False
+    assert torch.equal(found.value[others], first.value[others])
+    steps, resumed = 9 * 3, 1
+    assert sum(ranked.evaluated) <= sum(short.evaluated) + 4 * plan.starts * (steps + resumed)
+
+
+def test_how_many_problems_go_together_changes_nothing() -> None:
+    count = 5
+    plan = Plan("conjugate", starts=2, explore=0, keep=2, steps=9, rounds=0, scatter=False)
+    few = quadratics(count)
+    few.together = 4
+    found = [
+        maximise(one, torch.arange(count), plan, seed=3, memory=2**24)
+        for one in (few, quadratics(count))
+    ]
+    assert max(few.evaluated) == 4
+    torch.testing.assert_close(found[0].x, found[1].x, rtol=1e-9, atol=1e-9)

@@ -46,10 +46,13 @@ class Rows:
             self._store = store
 
     def append(self, rows: torch.Tensor) -> None:
-        count = rows.shape[0]
+        self.add(rows.shape[0]).copy_(rows)
+
+    def add(self, count: int) -> torch.Tensor:
+        """``count`` more rows, for the caller to fill."""
         self.reserve(count)
-        self._store[self._used : self._used + count] = rows
         self._used += count
+        return self.rows[self._used - count :]
 
 
 class Basis(Rows):
@@ -75,27 +78,44 @@ class Basis(Rows):
     def extend(self, H: torch.Tensor) -> torch.Tensor:
         """Add what is new in the rows of H; return the orthonormal rows that were added."""
         start = len(self)
-        if H.shape[0] == 1:
-            if not self.complete:
-                self._extend_by_one(H)
-            return self.rows[start:]
         for part in H.split(min(CHUNK, self.dim)):
             if self.complete:
                 break
             self._extend(part)
         return self.rows[start:]
 
-    def _extend_by_one(self, h: torch.Tensor) -> None:
-        """`_extend` for a single row (1, dim), without what several need: searches ask for one
-        direction at a time, and of short vectors.
+    def coordinates(self, h: torch.Tensor) -> torch.Tensor:
+        """A single row h (1, dim) as c·rows, c (1, rank), where what is new in h has been added.
+
+        What searches ask for: one direction at a time, whose products with a long basis are not
+        made again.
+
+        >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
+        >>> basis.coordinates(torch.tensor([[0.0, 3.0, 0.0]], dtype=torch.float64)).tolist()
+        [[3.0]]
+        >>> basis.coordinates(torch.tensor([[4.0, 1.0, 0.0]], dtype=torch.float64)).tolist()
+        [[1.0, 4.0]]
         """
-        residual = self._project_out(h)
-        size = residual.norm()
-        if float(size) > ROUNDING_ERRORS * torch.finfo(h.dtype).eps * float(h.norm()):
-            q = self._project_out(residual / size)
-            size = q.norm()
-            if float(size) >= 0.5:
-                self.append(q / size)
+        if self.complete:
+            return h @ self.rows.T
+        rows = self.rows
+        q = self.add(1)
+        self._used -= 1  # not yet: it may be nothing new
+        c = h @ rows.T
+        torch.addmm(h, c, rows, alpha=-1, out=q) if len(rows) else q.copy_(h)
+        size = float(q.norm())
+        if not size > ROUNDING_ERRORS * torch.finfo(h.dtype).eps * float(h.norm()):
+            return c
+        if len(rows):  # the second pass of Gram–Schmidt, as in `_extend`
+            again = q @ rows.T
+            q.addmm_(again, rows, alpha=-1)
+            c = c + again
+            before, size = size, float(q.norm())
+            if size < 0.5 * before:
+                return c
+        q.div_(size)
+        self._used += 1
+        return torch.cat([c, c.new_full((1, 1), size)], 1)
 
     def _extend(self, H: torch.Tensor) -> None:
         tolerance = ROUNDING_ERRORS * torch.finfo(H.dtype).eps * H.norm(dim=1)

@@ -25,6 +25,7 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.gaussian.basis import Basis, Rows
+from wordsway.gaussian.normals import fill_normal
 from wordsway.gaussian.operator import Operator
 from wordsway.seeds import generator
 
@@ -168,19 +169,23 @@ class GaussianMatrix(Operator):
             return ((flat @ other.image.rows.T) @ other.basis.rows).reshape(
                 *H.shape[:-1], other.basis.dim
             )
-        new = side.basis.extend(flat)
-        if len(new):
-            side.image.append(self._draw(new, other))
-        return side.answer(flat).reshape(*H.shape[:-1], other.basis.dim)
+        if len(flat) == 1:
+            c = side.basis.coordinates(flat)
+        else:
+            side.basis.extend(flat)
+            c = None
+        if len(side.basis) > len(side.image):
+            self._draw(side, other)
+        answer = side.answer(flat) if c is None else c @ side.image.rows
+        return answer.reshape(*H.shape[:-1], other.basis.dim)
 
-    def _draw(self, new: torch.Tensor, other: _Side) -> torch.Tensor:
-        """Wq = P(Bᵀq) + (I − PPᵀ)g = g + P(Bᵀq − Pᵀg) for each row q of ``new``."""
-        g = torch.randn(
-            len(new), other.basis.dim, dtype=self.dtype, device=self.device, generator=self._noise
-        ).mul_(self.scale)
+    def _draw(self, side: _Side, other: _Side) -> None:
+        """Wq = P(Bᵀq) + (I − PPᵀ)g = g + P(Bᵀq − Pᵀg) for each direction q without an answer."""
+        new = side.basis.rows[len(side.image) :]
+        g = fill_normal(side.image.add(len(new)), self.scale, self._noise)
         if len(other.basis):
-            g += (new @ other.image.rows.T - g @ other.basis.rows.T) @ other.basis.rows
-        return g
+            known = new @ other.image.rows.T - g @ other.basis.rows.T
+            g.addmm_(known, other.basis.rows)
 
     def __repr__(self) -> str:
         state = (

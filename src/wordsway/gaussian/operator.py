@@ -87,6 +87,12 @@ class BlockOperator(ABC):
     def block(self, i: int) -> Operator:
         """V_i ∈ ℝ^{k×d}, the columns that belong to row i, as a matrix of its own."""
 
+    def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
+        """Make room for that many vectors on either side of each block that is singled out from
+        now on, where room is needed.
+        """
+        return
+
     @abstractmethod
     def dense(self) -> torch.Tensor:
         """The whole matrix, k×(n·d)."""

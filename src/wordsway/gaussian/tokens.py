@@ -59,6 +59,7 @@ class TokenMatrix(BlockOperator):
         self.device = torch.device(device)
         self._blocks: dict[int, GaussianMatrix] = {}
         self._rest_rows = list(range(n))
+        self._forward, self._backward = 0, 0
         self._rest: GaussianMatrix | None = self._matrix(n, "rest", n)
 
     @property
@@ -85,6 +86,9 @@ class TokenMatrix(BlockOperator):
             self._blocks[i] = self._split(i)
         return self._blocks[i]
 
+    def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
+        self._forward, self._backward = forward, backward
+
     def dense(self) -> torch.Tensor:
         """The whole matrix, k×(n·d), revealed now."""
         V = torch.empty(self.k, self.n, self.d, dtype=self.dtype, device=self.device)
@@ -99,8 +103,9 @@ class TokenMatrix(BlockOperator):
         if rest is None or i not in self._rest_rows:
             raise InputError(f"a row between 0 and {self.n - 1}", i, "count rows from 0")
         place = self._rest_rows.index(i)
-        # Directions asked before the split; the split's own question adds to them.
-        asked = rest.known()[0].clone()
+        # Directions asked before the split and their answers; the split's own question adds to
+        # them.
+        asked, answers = rest.known()
         columns = slice(place * self.d, (place + 1) * self.d)
         basis = Basis(self.d, dtype=self.dtype, device=self.device)
         basis.extend(asked[:, columns])
@@ -109,19 +114,20 @@ class TokenMatrix(BlockOperator):
         block_answers = rest.apply(questions)
 
         block = self._matrix(1, "word", i)
+        block.reserve(forward=len(basis) + self._forward, backward=self._backward)
         block.condition(basis.rows, block_answers)
         self._rest_rows.remove(i)
         if not self._rest_rows:
             self._rest = None
             return block
-        others = torch.ones(rest.cols, dtype=torch.bool, device=self.device)
-        others[columns] = False
+        others = torch.cat([asked[:, : columns.start], asked[:, columns.stop :]], 1)
         # V_rest q_rest = V q − V_i q_i, then combined so that the q_rest become orthonormal (thin
         # SVD of the asked rows).
-        answers = rest.apply(asked) - (asked[:, columns] @ basis.rows.T) @ block_answers
-        U, s, Q = torch.linalg.svd(asked[:, others], full_matrices=False)
+        answers = torch.addmm(answers, asked[:, columns] @ basis.rows.T, block_answers, alpha=-1)
+        U, s, Q = torch.linalg.svd(others, full_matrices=False)
         keep = s > ROUNDING_ERRORS * torch.finfo(self.dtype).eps
         remainder = self._matrix(len(self._rest_rows), "rest", len(self._rest_rows))
+        remainder.reserve(forward=2 * len(Q))  # what the next split asks is among them
         remainder.condition(Q[keep], (U[:, keep] / s[keep]).T @ answers)
         self._rest = remainder
         return block

@@ -103,6 +103,11 @@ class View(ABC):
         """Working memory of one point of a batch, so that a driver can size its batches."""
 
     @property
+    def together(self) -> int | None:
+        """More points of a search than this at a time gain nothing, where that is known."""
+        return None
+
+    @property
     def bytes_kept(self) -> int:
         """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing
         is kept.

@@ -25,6 +25,7 @@ class Change(Objective):
         self.device = view.X.device
         self.bytes_per_point = view.bytes_per_point
         self.bytes_kept = view.bytes_kept
+        self.together = view.together
 
     def radius(self, which: torch.Tensor) -> torch.Tensor:
         return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)

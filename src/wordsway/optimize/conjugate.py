@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -20,13 +20,15 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class ConjugateState(Points):
-    """``angle`` (B,) is the next one to try; ``direction`` (B, p) is the last direction, carried
-    along and scaled by the norm of the tangent gradient.
+    """``angle`` (B,) is the next one to try; ``slope`` (B, p) the tangent gradient at the last
+    point and ``carried`` the direction taken from there, as it arrives here: 0 before the first
+    step, and after one that failed.
     """
 
     gradient: torch.Tensor
     angle: torch.Tensor
-    direction: torch.Tensor
+    slope: torch.Tensor
+    carried: torch.Tensor
 
 
 @final
@@ -42,22 +44,32 @@ class Conjugate(Solver[ConjugateState]):
     def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> ConjugateState:
         value, gradient = objective.value_and_gradient(which, x)
         first = torch.full_like(value, FIRST)
-        return ConjugateState(which, x, value, gradient, first, torch.zeros_like(x))
+        nothing = torch.zeros_like(x)
+        return ConjugateState(which, x, value, gradient, first, nothing, nothing)
 
     def step(self, objective: Objective, state: ConjugateState) -> ConjugateState:
+        return self._step(objective, state, last=False)
+
+    def last_step(self, objective: Objective, state: ConjugateState) -> ConjugateState:
+        """No gradient at the place that is found: it would cost a direction that nobody takes."""
+        return self._step(objective, state, last=True)
+
+    def resume(self, objective: Objective, state: ConjugateState) -> ConjugateState:
+        value, gradient = objective.value_and_gradient(state.which, state.x)
+        return replace(state, value=value, gradient=gradient)
+
+    def _step(self, objective: Objective, state: ConjugateState, *, last: bool) -> ConjugateState:
         radius = objective.radius(state.which).to(state.x.dtype)[:, None]
         y = unit(state.x)
         slope = _tangent(state.gradient, y) * radius
-        direction = slope + state.direction
+        change = (slope * (slope - _tangent(state.slope, y))).sum(1)
+        beta = (change / (state.slope * state.slope).sum(1).clamp_min(_TINY)).clamp_min(0)
+        direction = slope + beta[:, None] * _tangent(state.carried, y)
         downhill = (direction * slope).sum(1) <= 0
         direction = torch.where(downhill[:, None], slope, direction)
-        size = direction.norm(dim=1)
+        size = direction.norm(dim=1, keepdim=True)
         u = unit(direction)
         rise = (slope * u).sum(1)
-
-        def along(angle: torch.Tensor) -> torch.Tensor:
-            circle = torch.cos(angle)[:, None] * y + torch.sin(angle)[:, None] * u
-            return into_ball(radius * circle, radius)
 
         plane = objective.plane(state.which, radius * y, radius * u)
         trial = state.angle
@@ -67,26 +79,23 @@ class Conjugate(Solver[ConjugateState]):
         best = torch.maximum(torch.minimum(best, 4 * trial), 0.1 * trial).clamp_max(1.2)
         value = plane.value(torch.cos(best), torch.sin(best))
         angle = torch.where(value >= reached, best, trial)
-        angle = torch.where(torch.maximum(value, reached) > state.value, angle, 0.0)
-        x = along(angle)
-        value, gradient = plane.value_and_gradient(torch.cos(angle), torch.sin(angle))
+        value = torch.maximum(value, reached)
+        angle = torch.where(value > state.value, angle, 0.0)
+        c, s = torch.cos(angle), torch.sin(angle)
+        gradient = state.gradient
+        if not last:
+            value, gradient = plane.value_and_gradient(c, s)
         better = (angle > 0) & (value >= state.value)
         moved = better[:, None]
-
-        y_new = unit(x)
-        slope_new = _tangent(gradient, y_new) * radius
-        slope_old = _tangent(slope, y_new)
-        change = (slope_new * (slope_new - slope_old)).sum(1)
-        beta = (change / (slope * slope).sum(1).clamp_min(_TINY)).clamp_min(0)
-        carried = torch.cos(angle)[:, None] * u - torch.sin(angle)[:, None] * y
-        carried = (beta * size)[:, None] * _tangent(carried, y_new)
+        c, s = c[:, None], s[:, None]
         return ConjugateState(
             which=state.which,
-            x=torch.where(moved, x, state.x),
+            x=torch.where(moved, into_ball(radius * (c * y + s * u), radius), state.x),
             value=torch.where(better, value, state.value),
             gradient=torch.where(moved, gradient, state.gradient),
             angle=torch.where(better, angle, 0.2 * trial).clamp(LEAST, MOST),
-            direction=torch.where(moved, carried, 0.0),
+            slope=slope,
+            carried=torch.where(moved, size * (c * u - s * y), 0.0),
         )
 
     def stalled(self, state: ConjugateState) -> torch.Tensor:

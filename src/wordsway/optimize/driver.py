@@ -39,13 +39,15 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 @dataclass(frozen=True)
 class Found:
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where all of its
-    points stalled within the budget.
+    points stalled within the budget. ``points`` are the solver's when the search ended, equally
+    many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor
     x: torch.Tensor
     value: torch.Tensor
     settled: torch.Tensor
+    points: Any
 
     @property
     def converged(self) -> bool:
@@ -62,12 +64,14 @@ def maximise(
     memory: int,
     starts: Starts = default_starts,
     stream: str = "search",
+    points: Any = None,
     progress: Progress = silent,
 ) -> Found:
     """Maximise f_i over ‖x‖ ≤ r_i for each of the problems i, within a memory budget in bytes.
 
     Problems go through in batches that fit the memory; the result for one of them depends on the
-    seed (its noise is named by ``stream`` and its number) and not on the others.
+    seed (its noise is named by ``stream`` and its number) and not on the others. With ``points``
+    that another search of these problems ended with, it is gone on with for the plan's steps.
     """
     if plan.solver not in SOLVERS:
         known = f"a solver among {', '.join(SOLVERS)}"
@@ -75,18 +79,33 @@ def maximise(
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
     together = max(1, memory // (size * max(plan.starts, plan.children)))
+    if objective.together is not None:
+        together = min(together, max(1, objective.together // plan.starts))
     bounded = Bounded(objective, memory // size)
     meter = _Meter(progress, objective, plan, len(problems))
     found = []
-    for batch in problems.split(min(together, len(problems))):
+    for index in torch.arange(len(problems)).split(min(together, len(problems))):
+        batch = problems[index]
         noise = [generator(seed, stream, int(i), device=objective.device) for i in batch]
-        found.append(_Batch(bounded, SOLVERS[plan.solver](), plan, batch, noise, meter).run(starts))
+        one = _Batch(bounded, SOLVERS[plan.solver](), plan, batch, noise, meter)
+        if points is None:
+            found.append(one.run(starts))
+        else:
+            found.append(one.go_on(points_of(points, index, len(problems))))
     return Found(
         problems,
         torch.cat([part.x for part in found]),
         torch.cat([part.value for part in found]),
         torch.cat([part.settled for part in found]),
+        type(found[0].points).joined([part.points for part in found]),
     )
+
+
+def points_of(points: Any, index: torch.Tensor, problems: int) -> Any:
+    """Those of the problems at ``index``, of so many ``problems`` whose points they are."""
+    each = len(points.value) // problems
+    some = index[:, None] * each + torch.arange(each, device=index.device)
+    return points.select(some.flatten())
 
 
 def affordable(plan: Plan, objective: Objective, problems: int, memory: int) -> Plan:
@@ -142,8 +161,7 @@ class _Batch:
         self.meter.begin_batch(len(problems))
         rough = self.objective.exploring
         points = starts(rough, problems.tolist(), plan.starts, self.noise)
-        sampled = plan.scatter and scatter.worthwhile(self.objective)
-        if sampled:
+        if self.sampled:
             more = [
                 scatter.best_samples(self.objective, i, plan.starts, noise)
                 for i, noise in zip(problems.tolist(), self.noise, strict=True)
@@ -155,17 +173,32 @@ class _Batch:
             state = self.start(self.objective, pool.x[:, : plan.refined])
         elif rough is not self.objective:
             state = self.start(self.objective, state.x.unflatten(0, (len(problems), -1)))
-        state, active = self.climb(self.objective, state, plan.steps, plan.tolerance)
+        return self.finish(state)
+
+    def go_on(self, points: Any) -> Found:
+        """More steps with the points of a search that ended."""
+        self.meter.begin_batch(len(self.problems), phases=1)
+        return self.finish(self.solver.resume(self.objective, points))
+
+    def finish(self, state: Any) -> Found:
+        """The last climb, and the best point of each problem."""
+        plan, problems = self.plan, self.problems
+        state, active = self.climb(self.objective, state, plan.steps, plan.tolerance, last=True)
         value, place = state.value.reshape(len(problems), -1).max(1)
         first = torch.arange(len(problems), device=place.device) * (
             len(state.value) // len(problems)
         )
         x = state.x[first + place]
-        if sampled:
+        if self.sampled:
             x, value = scatter.slide(self.objective, problems, x, value, self.noise)
         settled = torch.ones(len(problems), dtype=torch.bool, device=problems.device)
         settled[active // (len(state.value) // len(problems))] = False
-        return Found(problems, x, value, settled)
+        return Found(problems, x, value, settled, state)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether random samples are worth their time."""
+        return self.plan.scatter and scatter.worthwhile(self.objective)
 
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p); the best of each problem then go on a while."""
@@ -193,13 +226,20 @@ class _Batch:
         return self.solver.init(objective, which, points.flatten(0, 1))
 
     def climb(
-        self, objective: Objective, state: Any, steps: int, tolerance: float
+        self,
+        objective: Objective,
+        state: Any,
+        steps: int,
+        tolerance: float,
+        *,
+        last: bool = False,
     ) -> tuple[Any, torch.Tensor]:
         """Step until every point has stalled or its problem is solved, or the steps are spent; the
         state then, and which points could go on.
 
         A point has stalled if the solver says so, or if it gained no more than ``tolerance`` of its
-        value over the last steps (at 0 the solver alone is asked).
+        value over the last steps (at 0 the solver alone is asked). After the ``last`` climb only x
+        and value are asked for.
         """
         count = len(state.value)
         active = torch.arange(count, device=state.value.device)
@@ -208,10 +248,12 @@ class _Batch:
         for step in range(steps):
             if not len(active):
                 break
+            ending = last and step == steps - 1
+            take = self.solver.last_step if ending else self.solver.step
             if len(active) == count or not self.solver.drops_stalled:
-                state = self.solver.step(objective, state)
+                state = take(objective, state)
             else:
-                moved = self.solver.step(objective, state.select(active))
+                moved = take(objective, state.select(active))
                 state = state.put(active, moved)
             recent.append(state.value)
             stalled = self.at_rest(state)
@@ -243,8 +285,11 @@ class _Meter:
         self.best = -math.inf
         self.ahead: deque[int] = deque()
 
-    def begin_batch(self, problems: int) -> None:
-        self.ahead = deque(problems * points * (steps + 1) for points, steps in self.plan.phases)
+    def begin_batch(self, problems: int, phases: int | None = None) -> None:
+        """The plan's phases are ahead, or the last of them."""
+        work = [problems * points * (steps + 1) for points, steps in self.plan.phases]
+        self.ahead = deque(work if phases is None else work[-phases:])
+        self.done += sum(work) - sum(self.ahead)
 
     def step(self, share: float, state: Points) -> None:
         """So much of the current phase is done."""

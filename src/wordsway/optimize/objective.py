@@ -36,6 +36,8 @@ class Objective(ABC):
     bytes_per_point: int = 0
     #: Memory that one evaluation at a new point leaves behind for good; 0 where nothing is kept.
     bytes_kept: int = 0
+    #: More points than this at a time gain nothing, where that is known.
+    together: int | None = None
     #: A problem whose value exceeds this is solved: nothing is better.
     enough: float = math.inf
     #: What no value exceeds, where that is known.
@@ -113,6 +115,7 @@ class Bounded(Objective):
         self.device = inner.device
         self.bytes_per_point = inner.bytes_per_point
         self.bytes_kept = inner.bytes_kept
+        self.together = inner.together
         self.enough = inner.enough
         self.ceiling = inner.ceiling
 

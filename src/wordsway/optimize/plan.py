@@ -76,6 +76,10 @@ tolerance=1e-05, scatter=True)
             tolerance=1e-4,
         )
 
+    def begins(self, other: Plan) -> bool:
+        """Whether the other plan does the same, and then takes more steps."""
+        return self.steps < other.steps and replace(self, steps=other.steps) == other
+
     @property
     def refined(self) -> int:
         """Points of a problem that are refined to the end."""

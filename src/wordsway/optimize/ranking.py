@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import torch
 
-from wordsway.optimize.driver import Found, maximise
+from wordsway.optimize.driver import Found, maximise, points_of
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import Plan
 from wordsway.progress import Progress, silent, stretch_of
@@ -45,7 +45,8 @@ def maximise_ranked(
 ) -> Found:
     """The best x of every problem, found by a lighter plan where it is not among the largest.
 
-    ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the objective
+    Where the light search is the beginning of the full one, the first few go on from where it left
+    them. ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the objective
     itself says what they are worth.
     """
     searches = stages(plan, len(problems), kept=bool(objective.bytes_kept))
@@ -53,6 +54,7 @@ def maximise_ranked(
         return maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
     (light, _), (_, full) = searches
     cheap = ranking or objective
+    go_on = light.begins(plan) and cheap.dtype == objective.dtype
     before = len(problems) * light.evaluations
     total = before + full * plan.evaluations
     first = maximise(
@@ -72,6 +74,7 @@ def maximise_ranked(
         plan,
         seed=seed,
         memory=memory,
+        points=points_of(first.points, top, len(problems)) if go_on else None,
         progress=stretch_of(progress, before, total, total),
     )
     better = second.value > first.value[top]
@@ -82,7 +85,7 @@ def maximise_ranked(
     # The others had no chance of being the largest: whether they settled does not matter.
     settled = torch.ones_like(first.settled)
     settled[top] = second.settled
-    return Found(problems, x, value, settled)
+    return Found(problems, x, value, settled, first.points)
 
 
 def _valued(found: Found, objective: Objective) -> Found:

@@ -7,6 +7,7 @@ each of its tensors has one entry per point, so that points can be picked and pu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Self, TypeVar
 
@@ -40,6 +41,12 @@ class Points:
         }
         return replace(self, **new)
 
+    @classmethod
+    def joined(cls, states: Sequence[Self]) -> Self:
+        """The points of several states, one after the other."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: torch.cat([getattr(part, name) for part in states]) for name in names})
+
     def best(self, problems: int, keep: int) -> Self:
         """The best ``keep`` points of each problem; those of a problem stand together."""
         count = len(self.value) // problems
@@ -70,6 +77,14 @@ class Solver(ABC, Generic[S]):
     @abstractmethod
     def step(self, objective: Objective, state: S) -> S:
         """One move of every point; a point that cannot improve stays where it is."""
+
+    def last_step(self, objective: Objective, state: S) -> S:
+        """A move of every point after which only x and value are asked for, until `resume`."""
+        return self.step(objective, state)
+
+    def resume(self, objective: Objective, state: S) -> S:
+        """The state after a last step, ready for more."""
+        return state
 
     @abstractmethod
     def stalled(self, state: S) -> torch.Tensor:

@@ -37,6 +37,7 @@ import torch
 from wordsway.maps.activation import Activation
 from wordsway.maps.certificate import FAILURE, Certificate, norm_above
 from wordsway.maps.dense.layers import Trace
+from wordsway.maps.dense.neurons import Neurons
 from wordsway.progress import Progress, silent
 
 #: Cells of the grids over the component of a change along the direction already looked at: angles
@@ -102,6 +103,8 @@ def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progre
     t = math.sqrt(2 * math.log(len(rows) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
     d, k = phi.d, phi.k
     upper = []
+    sizes = [float(part.norm()) for part in h]
+    later = [Neurons.along_themselves(act, *part) for part in zip(z[1:], sizes[:-1], strict=True)]
     for i in rows:
         x = trace.X[i].to(torch.float64)
         sigma = math.sqrt(phi.beta / (phi.n * d))
@@ -115,24 +118,22 @@ def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progre
         # stretched by 1/cos(half).
         stretch = 1 / math.cos(math.pi / (2 * CELLS))
         rho = 0.0
+        neurons = Neurons.of(act, z[0], seen)
         for node in range(CELLS + 1):
             angle = math.pi * node / CELLS
             along, across = (
                 stretch * radius * math.cos(angle),
                 stretch * radius * abs(math.sin(angle)),
             )
-            mean = _mean_norm(act, z[0], along * seen, sigma * across)
+            mean = neurons.mean_norm(along, sigma * across)
             rho = max(rho, mean + L * sigma * across * (math.sqrt(d - 1) + t))
         width = L * radius * math.hypot(float(seen.norm()), sigma * (math.sqrt(k * (d - 1)) + t))
         for layer in range(1, phi.depth):
             sigma = math.sqrt(phi.beta / k)
-            seen, size = (
-                z[layer] / h[layer - 1].norm(),
-                float(z[layer].norm() / h[layer - 1].norm()),
-            )
+            size = float(z[layer].norm()) / sizes[layer - 1]
             width = min(width, rho * math.sqrt(k))
             rho, width = (
-                _next_radius(act, z[layer], seen, sigma, rho, width, t),
+                _next_radius(later[layer - 1], sigma, rho, width, t),
                 L
                 * (
                     sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)
@@ -143,62 +144,17 @@ def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progre
     return torch.tensor(upper, dtype=torch.float64)
 
 
-def _next_radius(
-    act: Activation,
-    z: torch.Tensor,
-    seen: torch.Tensor,
-    sigma: float,
-    rho: float,
-    width: float,
-    t: float,
-) -> float:
+def _next_radius(neurons: Neurons, sigma: float, rho: float, width: float, t: float) -> float:
     """ρ_l from T_{l−1} of the given radius and width: cells over α = ĥ·δ, each counted at both
     ends.
     """
-    L, best = act.certified_lipschitz(), 0.0
+    L, best = neurons.act.certified_lipschitz(), 0.0
     for node in range(LATER_CELLS + 1):
         along = rho * (2 * node / LATER_CELLS - 1)
         nearest = max(
             0.0, abs(along) - 2 * rho / LATER_CELLS
         )  # the smallest |α| in the two cells that share this end
         across = math.sqrt(rho * rho - nearest * nearest)
-        mean = _mean_norm(act, z, along * seen, sigma * across)
+        mean = neurons.mean_norm(along, sigma * across)
         best = max(best, mean + L * sigma * (width + (t + 0.5) * across))
     return best
-
-
-def _mean_norm(act: Activation, z: torch.Tensor, mean: torch.Tensor, sd: float) -> float:
-    """√(Σ_j E r_j(m_j + sd·g)²) ≥ E F for the convex majorants r_j of neuron j's change."""
-    # A piecewise linear ϕ changes slope |z_j| away, on one side; a smooth one may use any τ: take
-    # the best of a few.
-    taus = (
-        [z.abs()]
-        if act.kink
-        else [torch.full_like(z, share * sd) for share in (2.0, 3.0, 4.0, 6.0)]
-    )
-    best = math.inf
-    L = act.certified_lipschitz()
-    for tau in taus:
-        a = act.slope(z - tau, z + tau)
-        b = L - a
-        first, second = _tail(mean - tau, sd)
-        if not act.kink:
-            left = _tail(-mean - tau, sd)
-            first, second = first + left[0], second + left[1]
-        square = (
-            a * a * (mean * mean + sd * sd) + 2 * a * b * (second + tau * first) + b * b * second
-        )
-        best = min(best, float(square.clamp_min(0).sum()))
-    return math.sqrt(best) * (1 + 1e-12)
-
-
-def _tail(m: torch.Tensor, sd: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """E(m + sd·g)₊ and E(m + sd·g)₊²."""
-    if sd == 0:
-        return m.clamp_min(0), m.clamp_min(0) ** 2
-    x = m / sd
-    density = torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-    below = 0.5 * torch.erfc(-x / math.sqrt(2))
-    return sd * (density + x * below).clamp_min(0), sd * sd * (
-        (1 + x * x) * below + x * density
-    ).clamp_min(0)

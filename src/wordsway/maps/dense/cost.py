@@ -7,6 +7,7 @@ from typing import Any
 from wordsway.gaussian.dense import DENSE_BYTES
 from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.dense.certificate import CELLS, LATER_CELLS, WEIGHTED_UP_TO
+from wordsway.maps.dense.neurons import NODES
 from wordsway.maps.dense.view import bytes_kept, bytes_per_point, plan_for
 from wordsway.maps.kind import Cost
 from wordsway.optimize.plan import Plan
@@ -14,8 +15,11 @@ from wordsway.optimize.plan import Plan
 #: Questions that one evaluation of a conjugate search asks a matrix: two trial steps and the point
 #: itself forwards, its gradient backwards.
 QUESTIONS = 4
-#: Operations to draw a random number, and on one neuron at one node of a certificate's grid.
+#: Operations to draw a random number of a whole matrix, and on one neuron at one node of a
+#: certificate's grid.
 PER_DRAW, PER_NODE = 40, 60
+#: To draw a number on demand, and with each number of a direction that is known already.
+PER_NEW, PER_KNOWN = 26, 9
 
 
 def dense_cost(
@@ -34,7 +38,9 @@ def dense_cost(
     """What measuring ``rows`` rows takes; matrices beyond `DENSE_BYTES` are drawn on demand."""
     k = n * d if k is None else k
     weights = k * n * d + (depth - 1) * k * k
-    certified = certificate * rows * k * PER_NODE * (CELLS + (depth - 1) * LATER_CELLS)
+    asleep = k / 2  # those awake are two sums; in later layers the others are counted at nodes
+    nodes = CELLS * asleep + (depth - 1) * LATER_CELLS * min(asleep, NODES)
+    certified = certificate * PER_NODE * (rows * nodes + (depth - 1) * k)
     if weights * 8 > DENSE_BYTES:
         found = _on_demand(n, d, k, depth - 1, rows, plan, effort, memory)
     else:
@@ -87,9 +93,9 @@ def _on_demand(
     own = plan_for(k, d, on_demand=True)
     found = searches(own, plan, effort, rows, kept=True)
     asked = sum(count * evaluations(stage).total for stage, count in found)
-    known = max(evaluations(stage).total for stage, _ in found)
+    known = sum(evaluations(stage).total for stage, _ in found)  # a ranking is gone on with
     questions = QUESTIONS * asked
-    work = questions * (PER_DRAW * k + 12 * (k + d) * known)
-    work += later * questions * (PER_DRAW * k + 12 * k * questions)
+    work = questions * (PER_NEW * k + PER_KNOWN * (k + d) * known)
+    work += later * questions * (PER_NEW * k + PER_KNOWN * k * questions)
     kept = sum(count * stage.evaluations for stage, count in found) * bytes_kept(k, d, later, 8)
     return Cost(min(kept, memory) + 8 * k * (later + 1) * 30 + 8 * n * d * 4, work)

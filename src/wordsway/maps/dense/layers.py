@@ -55,8 +55,7 @@ class Trace:
             self.z.append(V.apply(self.h[-1]).to(X.dtype))
             self.h.append(layers.activation(self.z[-1]))
         self.norm = nonzero_norm(float(self.h[-1].norm()), name)
-        self._steps = steps
-        self._seen = set[int]()
+        layers.first.reserve(forward=steps + 8, backward=steps + 8)
         for V in layers.later:
             V.reserve(forward=3 * steps, backward=steps)
 
@@ -64,7 +63,7 @@ class Trace:
         """V_iΔ, (B, k)."""
         step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
         for i, some in _by_row(rows):
-            step[some] = self._block(i).apply(delta[some]).to(self.X.dtype)
+            step[some] = self.layers.first.block(i).apply(delta[some]).to(self.X.dtype)
         return step
 
     def forward(
@@ -74,8 +73,8 @@ class Trace:
         return self.after(self.steps(rows, delta))
 
     def after(self, step: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """The same, from what the first layer's preactivations move by."""
-        moved = [self.z[0] + step]
+        """The same, from what the first layer's preactivations move by; ``step`` is used up."""
+        moved = [step.add_(self.z[0])]
         change = self.layers.activation(moved[0]) - self.h[0]
         for V, z, h in zip(self.layers.later, self.z[1:], self.h[1:], strict=True):
             moved.append(z + V.apply(change).to(self.X.dtype))
@@ -96,16 +95,8 @@ class Trace:
             g = V.apply_transposed(g).to(self.X.dtype) * slope
         gradient = torch.empty(*g.shape[:-1], self.X.shape[1], dtype=g.dtype, device=g.device)
         for i, some in _by_row(rows):
-            gradient[some] = self._block(i).apply_transposed(g[some]).to(g.dtype)
+            gradient[some] = self.layers.first.block(i).apply_transposed(g[some]).to(g.dtype)
         return gradient
-
-    def _block(self, i: int) -> Operator:
-        """V_i, with room for a search when it is first asked for."""
-        V = self.layers.first.block(i)
-        if i not in self._seen:
-            V.reserve(forward=self._steps + 8, backward=self._steps + 8)
-            self._seen.add(i)
-        return V
 
 
 def _by_row(rows: torch.Tensor) -> list[tuple[int, torch.Tensor]]:

@@ -86,6 +86,11 @@ class FullyConnectedView(View):
         return bytes_per_point(max(len(z) for z in self.trace.z), self.X.itemsize)
 
     @property
+    def together(self) -> int | None:
+        layers = self.trace.layers
+        return max(1, CACHE // (layers.k * self.X.itemsize)) if layers.on_demand else None
+
+    @property
     def bytes_kept(self) -> int:
         layers = self.trace.layers
         if not layers.on_demand:
@@ -114,6 +119,7 @@ class DensePlane:
         self, c: torch.Tensor, s: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         found = [self.view._gradient(part[0], *self._after(*part)) for part in self._points(c, s)]
+        self._seen.clear()  # a gradient is made in the place of its change
         return torch.cat([value for value, _ in found]), torch.cat([slope for _, slope in found])
 
     def _points(self, c: torch.Tensor, s: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
@@ -128,13 +134,12 @@ class DensePlane:
         c: torch.Tensor,
         s: torch.Tensor,
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """The layers at these points. A single point of a deep map is remembered: a step tries two
-        points and takes one of them.
+        """The layers at these points. Those of a single point are remembered: a step tries two
+        places and takes one of them.
         """
-        if len(self.rows) > 1 or not self.view.trace.layers.later:
+        if len(self.rows) > 1:
             return self.view.trace.after((c * a).addcmul_(s, b))
         at = (float(c), float(s))
         if at not in self._seen:
             self._seen[at] = self.view.trace.after((c * a).addcmul_(s, b))
-        change, moved = self._seen[at]
-        return change.clone(), moved
+        return self._seen[at]
