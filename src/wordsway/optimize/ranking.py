@@ -46,8 +46,8 @@ def maximise_ranked(
     """The best x of every problem, found by a lighter plan where it is not among the largest.
 
     Where the light search is the beginning of the full one, the first few go on from where it left
-    them. ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the objective
-    itself says what they are worth.
+    them. ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the
+    objective itself says what they are worth.
     """
     searches = stages(plan, len(problems), kept=bool(objective.bytes_kept))
     if len(searches) == 1:
