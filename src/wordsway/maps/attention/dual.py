@@ -57,7 +57,7 @@ def minimise_duals(
     tuned = found[best][1]
     if len(problems) > 1:
         few = problems[best].coarse().single()
-        again = tune_where_it_matters(few, few, r, *cells(r, few.p), _cast(tuned, few.p), (AGAIN,))
+        again = tune(few, r, *cells(r, few.p), _cast(tuned, few.p), (AGAIN,))
         tuned = _cast(again, tuned[0])
     return largest(problems[best], r, tuned), tuned, best
 
@@ -77,7 +77,7 @@ def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[Proble
     if warm is None:
         start = _cast(first_multipliers(problem, r), few.p)
         start = tune(problem.coarse(FEWER_ROWS).single(), r, lo, hi, start, ((4.5, 10),))
-        found = tune_where_it_matters(few, few, r, lo, hi, start, ((1.5, 7),))
+        found = tune(few, r, lo, hi, start, ((1.5, 7),))
     else:
         found = tune_where_it_matters(few, few, r, lo, hi, _cast(warm, few.p))
     return few, _cast(found, problem.p)
@@ -104,21 +104,14 @@ def tune_where_it_matters(
     lo: torch.Tensor,
     hi: torch.Tensor,
     start: Multipliers,
-    schedule: tuple[tuple[float, int], ...] = (),
 ) -> Multipliers:
-    """The multipliers of those cells whose bound by ``judge`` is near the largest, tuned on
-    ``problem`` by the schedule; λ alone, once more, without one.
-    """
+    """λ once more, on ``problem``, in those cells whose bound by ``judge`` is near the largest."""
+    log_lambda, log_kappa = start
     value = bound(judge, r, lo, hi, *start)
-    matter = ~(value < 0.8 * value.max())
-    ends = lo[matter], hi[matter]
-    some = start[0][matter], start[1][matter]
-    if schedule:
-        some = tune(problem, r, *ends, some, schedule)
-    else:
-        of_lambda = partial(others, problem, r, *ends, log_kappa=some[1])
-        some = golden(of_lambda, some[0], 0.5, 3), some[1]
-    return start[0].masked_scatter(matter, some[0]), start[1].masked_scatter(matter, some[1])
+    matter = value >= 0.8 * value.max()
+    of_lambda = partial(others, problem, r, lo[matter], hi[matter], log_kappa=log_kappa[matter])
+    tuned = golden(of_lambda, log_lambda[matter], 0.5, 3)
+    return log_lambda.masked_scatter(matter, tuned), log_kappa
 
 
 def largest(
