@@ -5,10 +5,8 @@ BIN := $(VENV)/bin
 # What a user needs is installed first; what checks and measures the project, once it is asked for.
 STAMP := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
-# One test per core and one more, since many wait for a process, a browser or a signal; each with one
-# thread: threads of several tests would wait for each other.
-AT_ONCE = $(shell $(BIN)/python -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal
+# One test per core, each with one thread: threads of several tests would wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 .PHONY: help run check test lint types fast bench bench-quick picture browser docs dist data clean
 

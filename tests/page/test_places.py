@@ -61,6 +61,7 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert tab.locator(".plotted .band").count() == 2
     assert tab.locator(".claims tbody tr").count() == 2
     tab.locator("details.all summary").first.click()
+    tab.wait_for_selector("details.all tbody tr")  # the table is filled once it is open
     rows = tab.locator("details.all tbody tr").all_inner_texts()
     first = Cell(Request("rf", 3, 6), 0).run()
     assert f"{first['lower']:#.4g}" in rows[0] and f"{first['upper']:#.4g}" in rows[0]
