@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,8 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.runtime import checked_device
+from wordsway.models.load import Loading
+from wordsway.runtime import checked_device, survives_products
 
 MAPS: list[Callable[[str], object]] = [
     lambda device: ws.RAF(d=4, seed=0, device=device),
@@ -33,6 +35,21 @@ def test_a_map_on_a_device_that_is_not_here_is_one_line(
 
 def test_the_processor_is_always_here() -> None:
     assert checked_device(torch.device("cpu")) == "cpu"
+
+
+def test_a_type_whose_products_end_the_process_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Some virtual machines promise instructions for half precision that they do not have."""
+    die = lambda *size, dtype: os.kill(os.getpid(), signal.SIGILL)  # noqa: E731
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert survives_products(torch.bfloat16)
+    monkeypatch.setattr(torch, "ones", die)
+    assert not survives_products(torch.bfloat16)
+    with pytest.raises(ws.InputError, match=r"that this processor multiplies.*use float32"):
+        Loading(dtype="bfloat16")
+    assert Loading(dtype="float64").dtype == "float64"
+    assert capfd.readouterr().err == ""
 
 
 LEAVING = """

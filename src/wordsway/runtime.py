@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import multiprocessing as mp
 import os
@@ -12,14 +13,18 @@ import re
 import resource
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from wordsway.errors import InputError, first_line
 from wordsway.light import import_torch_lightly
+
+if TYPE_CHECKING:
+    import torch
 
 _own = False
 _modules = 0
@@ -112,6 +117,30 @@ def checked_device(name: object) -> str:
             "a device of this machine", f"{name} ({first_line(error, 80)})", "use cpu"
         ) from None
     return str(name)
+
+
+def survives_products(dtype: torch.dtype) -> bool:
+    """Whether this processor multiplies matrices of that type, tried in a process that may die.
+
+    A virtual machine can promise instructions that it does not have: torch then chooses them for
+    half precision, and the first product ends the process without a word.
+
+    >>> import torch
+    >>> survives_products(torch.float32)
+    True
+    """
+    import torch
+
+    if dtype in (torch.float32, torch.float64) or not hasattr(os, "fork"):
+        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads that the child does not have, nor need
+        child = os.fork()
+    if not child:
+        faulthandler.disable()
+        torch.ones(64, 64, dtype=dtype) @ torch.ones(64, 64, dtype=dtype)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def release_memory() -> None:

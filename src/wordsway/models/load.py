@@ -22,7 +22,7 @@ from wordsway.models.startup import (
     without_meta_device,
 )
 from wordsway.models.weights import refuse_missing
-from wordsway.runtime import available_memory, checked_device
+from wordsway.runtime import available_memory, checked_device, survives_products
 
 #: "base": hidden states only; "causal": with a head that predicts the next token; "masked": a
 #: hidden one; "classifier": with the head it was saved with.
@@ -58,7 +58,13 @@ class Loading:
             raise InputError(
                 f"a dtype among {', '.join(DTYPES)}", repr(self.dtype), "float32 is the default"
             )
-        checked_device(self.device)
+        device = checked_device(self.device)
+        if device == "cpu" and not survives_products(DTYPES[self.dtype]):
+            raise InputError(
+                "a dtype that this processor multiplies",
+                f"{self.dtype}, whose products end the process (an illegal instruction)",
+                "use float32, or set ONEDNN_MAX_CPU_ISA=AVX512_CORE before starting",
+            )
 
 
 def load(files: ModelFiles, options: Loading | None = None) -> Any:
