@@ -9,6 +9,8 @@ import torch
 #: A direction counts as new when what is left of it after projection exceeds this many rounding
 #: errors.
 ROUNDING_ERRORS = 200.0
+#: Where projection leaves more than this share of a vector, once is enough.
+KEPT = 0.7
 #: Vectors orthonormalised at a time: large enough for matrix products, small enough for a cheap
 #: inner QR.
 CHUNK = 64
@@ -106,7 +108,9 @@ class Basis(Rows):
         size = float(q.norm())
         if not size > ROUNDING_ERRORS * torch.finfo(h.dtype).eps * float(h.norm()):
             return c
-        if len(rows):  # the second pass of Gram–Schmidt, as in `_extend`
+        if len(rows) and size < KEPT * float(h.norm()):
+            # The second pass of Gram–Schmidt, as in `_extend`: what is left of most of h is
+            # orthogonal to rounding already.
             again = q @ rows.T
             q.addmm_(again, rows, alpha=-1)
             c = c + again

@@ -121,14 +121,12 @@ class TokenMatrix(BlockOperator):
             self._rest = None
             return block
         others = torch.cat([asked[:, : columns.start], asked[:, columns.stop :]], 1)
-        # V_rest q_rest = V q − V_i q_i, then combined so that the q_rest become orthonormal (thin
-        # SVD of the asked rows).
+        # V_rest q_rest = V q − V_i q_i, then combined so that the q_rest become orthonormal.
         answers = torch.addmm(answers, asked[:, columns] @ basis.rows.T, block_answers, alpha=-1)
-        U, s, Q = torch.linalg.svd(others, full_matrices=False)
-        keep = s > ROUNDING_ERRORS * torch.finfo(self.dtype).eps
+        mix, Q = _orthonormal(others)
         remainder = self._matrix(len(self._rest_rows), "rest", len(self._rest_rows))
-        remainder.reserve(forward=2 * len(Q))  # what the next split asks is among them
-        remainder.condition(Q[keep], (U[:, keep] / s[keep]).T @ answers)
+        remainder.reserve(forward=2 * len(others))  # what the next split asks is among them
+        remainder.condition(Q, mix @ answers)
         self._rest = remainder
         return block
 
@@ -149,3 +147,17 @@ class TokenMatrix(BlockOperator):
     def __repr__(self) -> str:
         split = f"{len(self._blocks)} of {self.n} rows singled out"
         return f"TokenMatrix({self.k}×({self.n}·{self.d}), {split})"
+
+
+def _orthonormal(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """C and Q = C·rows with orthonormal rows that span what ``rows`` (m, dim) do: by a thin SVD, or
+    for a single one, as where one text was asked about, by its length.
+    """
+    least = ROUNDING_ERRORS * torch.finfo(rows.dtype).eps
+    if len(rows) == 1:
+        size = rows.norm()
+        keep = slice(0, int(size > least))
+        return (1 / size).reshape(1, 1)[keep], (rows / size)[keep]
+    U, s, Q = torch.linalg.svd(rows, full_matrices=False)
+    kept = s > least
+    return (U[:, kept] / s[kept]).T, Q[kept]

@@ -57,6 +57,22 @@ class Activation:
             peak = torch.where((lo <= point) & (point <= hi), peak.clamp_min(top), peak)
         return (peak * (1 + 1e-12)).clamp_max(L)
 
+    def minus(self, z: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        """ϕ(z) − h."""
+        return torch.relu(z).sub_(h) if self.function is torch.relu else self.function(z) - h
+
+    def pull(self, z: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+        """g·ϕ′(z): a gradient carried back from ϕ(z) to z.
+
+        >>> relu = activation("relu")
+        >>> relu.pull(torch.tensor([1.0, -1.0]), torch.tensor([3.0, 3.0])).tolist()
+        [3.0, 0.0]
+        """
+        if self.function is torch.relu:
+            found: torch.Tensor = torch.ops.aten.threshold_backward(g, z, 0)
+            return found
+        return g * self.derivative(z)
+
     def gain(self, z: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         """sup |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c, or a bound above it.
 

@@ -61,8 +61,11 @@ class Trace:
 
     def steps(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """V_iΔ, (B, k)."""
+        groups = _by_row(rows)
+        if len(groups) == 1:
+            return self.layers.first.block(groups[0][0]).apply(delta).to(self.X.dtype)
         step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
-        for i, some in _by_row(rows):
+        for i, some in groups:
             step[some] = self.layers.first.block(i).apply(delta[some]).to(self.X.dtype)
         return step
 
@@ -74,11 +77,15 @@ class Trace:
 
     def after(self, step: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The same, from what the first layer's preactivations move by; ``step`` is used up."""
-        moved = [step.add_(self.z[0])]
-        change = self.layers.activation(moved[0]) - self.h[0]
+        return self.onwards(step.add_(self.z[0]))
+
+    def onwards(self, first: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The same, from the first layer's moved preactivations."""
+        moved = [first]
+        change = self.layers.activation.minus(first, self.h[0])
         for V, z, h in zip(self.layers.later, self.z[1:], self.h[1:], strict=True):
-            moved.append(z + V.apply(change).to(self.X.dtype))
-            change = self.layers.activation(moved[-1]) - h
+            moved.append(V.apply(change).to(self.X.dtype).add_(z))
+            change = self.layers.activation.minus(moved[-1], h)
         return change, moved
 
     def backward(
@@ -87,18 +94,22 @@ class Trace:
         """The gradient with respect to Δ, (B, d) or (B, T, d), of a function of the features whose
         gradient with respect to them is g, (B, k) or (B, T, k).
         """
-        slopes = [self.layers.activation.derivative(z) for z in moved]
-        if g.ndim == 3:
-            slopes = [slope[:, None] for slope in slopes]
-        g = g * slopes[-1]
-        for V, slope in zip(reversed(self.layers.later), reversed(slopes[:-1]), strict=True):
-            g = V.apply_transposed(g).to(self.X.dtype) * slope
+        act = self.layers.activation
+        zs = [z[:, None] for z in moved] if g.ndim == 3 else moved
+        g = act.pull(zs[-1], g)
+        for V, z in zip(reversed(self.layers.later), reversed(zs[:-1]), strict=True):
+            g = act.pull(z, V.apply_transposed(g).to(self.X.dtype))
+        groups = _by_row(rows)
+        if len(groups) == 1:
+            return self.layers.first.block(groups[0][0]).apply_transposed(g).to(g.dtype)
         gradient = torch.empty(*g.shape[:-1], self.X.shape[1], dtype=g.dtype, device=g.device)
-        for i, some in _by_row(rows):
+        for i, some in groups:
             gradient[some] = self.layers.first.block(i).apply_transposed(g[some]).to(g.dtype)
         return gradient
 
 
 def _by_row(rows: torch.Tensor) -> list[tuple[int, torch.Tensor]]:
     """The points of a batch, grouped by the row that they move."""
+    if len(rows) == 1:
+        return [(int(rows), torch.ones_like(rows, dtype=torch.bool))]
     return [(int(i), rows == i) for i in torch.unique(rows)]

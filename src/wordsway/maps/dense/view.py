@@ -71,7 +71,7 @@ class FullyConnectedView(View):
         self, rows: torch.Tensor, change: torch.Tensor, moved: list[torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         value = self._value(change)
-        return value, self.trace.backward(rows, moved, change.mul_(2 / self.trace.norm**2))
+        return value, self.trace.backward(rows, moved, change).mul_(2 / self.trace.norm**2)
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
@@ -119,7 +119,6 @@ class DensePlane:
         self, c: torch.Tensor, s: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         found = [self.view._gradient(part[0], *self._after(*part)) for part in self._points(c, s)]
-        self._seen.clear()  # a gradient is made in the place of its change
         return torch.cat([value for value, _ in found]), torch.cat([slope for _, slope in found])
 
     def _points(self, c: torch.Tensor, s: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
@@ -141,5 +140,7 @@ class DensePlane:
             return self.view.trace.after((c * a).addcmul_(s, b))
         at = (float(c), float(s))
         if at not in self._seen:
-            self._seen[at] = self.view.trace.after((c * a).addcmul_(s, b))
+            trace = self.view.trace
+            first = torch.add(trace.z[0], a, alpha=at[0]).add_(b, alpha=at[1])
+            self._seen[at] = trace.onwards(first)
         return self._seen[at]
