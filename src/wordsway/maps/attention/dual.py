@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 
+from wordsway.maps.attention.cells import Cells
 from wordsway.maps.attention.problem import Problem
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
@@ -107,10 +107,10 @@ def tune_where_it_matters(
 ) -> Multipliers:
     """λ once more, on ``problem``, in those cells whose bound by ``judge`` is near the largest."""
     log_lambda, log_kappa = start
-    value = bound(judge, r, lo, hi, *start)
+    value = Cells(judge, r, lo, hi).bound(*start)
     matter = value >= 0.8 * value.max()
-    of_lambda = partial(others, problem, r, lo[matter], hi[matter], log_kappa=log_kappa[matter])
-    tuned = golden(of_lambda, log_lambda[matter], 0.5, 3)
+    few = Cells(problem, r, lo[matter], hi[matter])
+    tuned = golden(few.along_lambda(log_kappa[matter]), log_lambda[matter], 0.5, 3)
     return log_lambda.masked_scatter(matter, tuned), log_kappa
 
 
@@ -125,7 +125,7 @@ def largest(
     """
     lo, hi = cells(r, problem.p)
     grid = (lo + hi) / 2
-    value = bound(problem, r, lo, hi, *multipliers)
+    value = Cells(problem, r, lo, hi).bound(*multipliers)
     for _ in range(splits):
         worst = value >= value.max() * 0.95
         middle = (lo[worst] + hi[worst]) / 2
@@ -133,7 +133,8 @@ def largest(
         at = (new_lo + new_hi) / 2
         tuned = [_interpolate(at, grid, part) for part in multipliers]
         few = (part.split(2 * COARSE) for part in (new_lo, new_hi, *tuned))  # as memory allows
-        fresh = torch.cat([bound(problem, r, *some) for some in zip(*few, strict=True)])
+        parts = zip(*few, strict=True)
+        fresh = torch.cat([Cells(problem, r, a, b).bound(*more) for a, b, *more in parts])
         # A half of a cell inherits the cell's bound where its own is no better.
         fresh = torch.minimum(fresh, value[worst].repeat(2))
         lo, hi, value = (
@@ -154,13 +155,11 @@ def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> 
     log_lambda, log_kappa = _cast((start[0] - TAKEN_OVER, start[1]), like)
     log_nu = log_lambda + TAKEN_OVER - 2 * math.log(QUARTIC_START)
     for rows, reach, steps in FOURTH:
-        few = problem.coarse(rows).single()
-        of_nu = partial(others, few, r, lo, hi, log_lambda, log_kappa)
-        log_nu = golden(of_nu, log_nu, reach, steps)
-        of_kappa = partial(others, few, r, lo, hi, log_lambda, log_nu=log_nu)
+        few = Cells(problem.coarse(rows).single(), r, lo, hi)
+        log_nu = golden(few.along_nu(log_lambda, log_kappa), log_nu, reach, steps)
+        of_kappa = few.along_kappa(log_lambda, log_nu)
         log_kappa = golden(of_kappa, log_kappa, min(reach, 3.0), steps)
-        of_lambda = partial(others, few, r, lo, hi, log_kappa=log_kappa, log_nu=log_nu)
-        log_lambda = golden(of_lambda, log_lambda, reach, steps)
+        log_lambda = golden(few.along_lambda(log_kappa, log_nu), log_lambda, reach, steps)
     tuned = [part.to(problem.p.dtype) for part in (log_lambda, log_kappa, log_nu)]
     return largest(problem, r, tuned, FINE_SPLITS)
 
@@ -178,25 +177,11 @@ def tune(
     The bound is convex in λ and in κ; any pair is valid, so nothing here needs to be exact.
     """
     log_lambda, log_kappa = start
+    prepared = Cells(problem, r, lo, hi)
     for reach, steps in schedule:
-        of_lambda = partial(others, problem, r, lo, hi, log_kappa=log_kappa)
-        log_lambda = golden(of_lambda, log_lambda, reach, steps)
-        of_kappa = partial(others, problem, r, lo, hi, log_lambda)
-        log_kappa = golden(of_kappa, log_kappa, reach, steps)
+        log_lambda = golden(prepared.along_lambda(log_kappa), log_lambda, reach, steps)
+        log_kappa = golden(prepared.along_kappa(log_lambda), log_kappa, reach, steps)
     return log_lambda, log_kappa
-
-
-def others(
-    problem: Problem,
-    r: float,
-    lo: torch.Tensor,
-    hi: torch.Tensor,
-    log_lambda: torch.Tensor,
-    log_kappa: torch.Tensor,
-    log_nu: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """The bound on Σ_{j≠i} ‖row j‖² of each cell."""
-    return _price(problem, r, lo, hi, log_lambda, log_kappa, log_nu)[0]
 
 
 def golden(
@@ -218,89 +203,6 @@ def golden(
             torch.where(lower, fa, value),
         )
     return torch.where(fa < fb, a, b)
-
-
-def bound(
-    problem: Problem,
-    r: float,
-    lo: torch.Tensor,
-    hi: torch.Tensor,
-    log_lambda: torch.Tensor,
-    log_kappa: torch.Tensor,
-    log_nu: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """The tuned bound, or the trivial one where it is smaller: no row moves further than ‖y_j‖ + r,
-    whatever the price.
-    """
-    others, own = _price(problem, r, lo, hi, log_lambda, log_kappa, log_nu)
-    others = torch.minimum(others, problem.most.sum())
-    own = own + problem.extra
-    return others + own if problem.finish is None else problem.finish(others, own, lo, hi)
-
-
-def _price(
-    problem: Problem,
-    r: float,
-    lo: torch.Tensor,
-    hi: torch.Tensor,
-    log_lambda: torch.Tensor,
-    log_kappa: torch.Tensor,
-    log_nu: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each cell [lo, hi] of β: the bounds on Σ_{j≠i} ‖row j‖² and on ‖row i‖²."""
-    q = problem
-    lam, kap = log_lambda.exp()[:, None, None], log_kappa.exp()[:, None, None]
-    smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
-    room = (r * r - smallest**2).clamp_min(0)
-    half, middle = (hi - lo)[:, None, None] / 2, (hi + lo)[:, None, None] / 2
-    # β A_j·e over the cell (C, n−1, 1).
-    centre, spread = middle * q.ae, half * q.ae.abs()
-    near, far = centre - spread, centre + spread
-
-    # Grid points, raised by what the function can exceed its chord by within a step: f″ ≥ −2λ −
-    # |poly′||p″| − p⁰²p′²/κ.
-    distance = (q.a - centre).abs_().sub_(spread).clamp_min_(0)
-    value = torch.addcmul(q.raised, middle, q.linear, value=2)
-    value.addcmul_(half, q.linear.abs(), value=2).addcmul_(1 / kap, q.raised_quartic)
-    if q.ceiling < math.inf:
-        # Between two grid points the polynomial is at most the larger of the two, and the ceiling:
-        # a constant, from which the price is taken as before.
-        beside = torch.maximum(value, torch.maximum(_shifted(value, 1), _shifted(value, -1)))
-        value = beside.clamp_max(q.ceiling)
-    value = value.addcmul_(2 * lam, q.price_width2)
-    value = value.addcmul_(lam * distance, distance, value=-1)
-    # The tails: shares below the first grid point and above the last one, at the distance of the
-    # tail from the cell.
-    under, over = (near - q.a[:, :1]).clamp_min(0), (q.a[:, -1:] - far).clamp_min(0)
-    low = q.low.value + q.low.kappa_term / kap - lam * under**2
-    high = q.high.value + q.high.kappa_term / kap - lam * over**2
-    if q.joined is not None:
-        price = room * (q.joined(log_lambda, log_kappa) + log_kappa.exp() * q.norm_rest**2)
-    else:
-        price = room * (log_lambda.exp() * q.norm_a**2 + log_kappa.exp() * q.norm_y**2)
-    if log_nu is not None:
-        # (νt⁴)″ = 12νt², with t at most a step beyond the grid point's own distance.
-        nu = log_nu.exp()[:, None, None]
-        ahead = distance + (8 * q.price_width2).sqrt()
-        value = value - nu * (distance**4 - 12 * ahead**2 * q.price_width2)
-        low, high = low - nu * under**4, high - nu * over**4
-        price = price + log_nu.exp() * q.quartic_price * room**2
-    value = value.amax(-1)
-    value = torch.maximum(value, torch.maximum(low, high).squeeze(-1))
-
-    square, along, rest = q.own_far
-    times = q.own_times
-    reached = square + 2 * times * torch.maximum(lo * along, hi * along)
-    reached = reached + 2 * times * rest * room.sqrt() + (times * r) ** 2
-    own = q.own_scale * reached.clamp_min(q.own_hull).clamp_max(q.own_cap)
-    return price + q.repeat * value.sum(1), own.clamp_max(q.own_ceiling)
-
-
-def _shifted(value: torch.Tensor, by: int) -> torch.Tensor:
-    """The neighbour's value along the grid (the last axis); the ends repeat."""
-    if by > 0:
-        return torch.cat([value[..., :1], value[..., :-1]], -1)
-    return torch.cat([value[..., 1:], value[..., -1:]], -1)
 
 
 def _interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

@@ -126,6 +126,18 @@ class Problem:
         """The same of κ times its κ-term."""
         return self.quartic + self.width2 * self.kappa_bend
 
+    @cached_property
+    def kappa_terms(self) -> torch.Tensor:
+        """κ times the κ-terms of all grid points and of the two tails behind them, (n−1, G+2)."""
+        return torch.cat([self.raised_quartic, self.low.kappa_term, self.high.kappa_term], 1)
+
+    @cached_property
+    def price_steps(self) -> torch.Tensor:
+        """What λ times a squared distance bends within a step, 2·``price_width2``; in the tails
+        nothing: (n−1, G+2).
+        """
+        return torch.nn.functional.pad(2 * self.price_width2, (0, 2))
+
     def times(self, scale: torch.Tensor | float) -> Problem:
         """The problem of Σ_j scale_j‖row j‖² with scale (n−1, 1)."""
 
