@@ -1,4 +1,8 @@
-"""A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors."""
+"""A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors.
+
+It is read in a process of its own, with all of transformers: reading such files takes packages that
+a process of ours leaves out for speed (`wordsway.models.startup`), and memory that is then free.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,22 @@ import json
 import logging
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from wordsway.data import Present, home
 from wordsway.data.fetch import one_at_a_time, writing
 from wordsway.data.home import sha256, write_json
+from wordsway.errors import WordswayError, needs
 from wordsway.models.startup import quiet
 
 log = logging.getLogger("wordsway")
 RECORD = "unpacked.json"
+#: What the process that converts runs; its arguments are a folder, the file in it, and a target.
+_APART = "import sys; from wordsway.models import gguf; gguf.convert(*sys.argv[1:])"
 
 
 def target(here: Present) -> Path | None:
@@ -57,7 +67,7 @@ def _unpack(folder: Path, source: str, target: Path) -> None:
         shutil.rmtree(stale, ignore_errors=True)
     room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        _convert(str(folder), source, str(room))
+        _convert_apart(str(folder), source, str(room))
         write_json(room / RECORD, {path.name: sha256(path) for path in sorted(room.iterdir())})
         room.chmod(0o755)  # a temporary folder is its owner's alone; a cache may be shared
         shutil.rmtree(target, ignore_errors=True)
@@ -76,10 +86,34 @@ def _whole(folder: Path) -> bool:
         return False
 
 
-def _convert(folder: str, source: str, target: str) -> None:
+def _convert_apart(folder: str, source: str, target: str) -> None:
+    """`convert` in a process that ends with this one."""
+    needs("models", "transformers", "gguf", "accelerate")
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", _APART, folder, source, target],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as apart:
+        try:
+            assert apart.stderr is not None
+            said = apart.stderr.read().decode("utf-8", "replace").strip().splitlines()
+            apart.wait()
+        finally:
+            apart.kill()
+    if apart.returncode:
+        why = said[-1][:200] if said else f"exit code {apart.returncode}: too little memory?"
+        raise WordswayError(
+            f"{source} could not be unpacked ({why}): pip install -U 'wordsway[models]'"
+        )
+
+
+def convert(folder: str, source: str, target: str) -> None:
     """Dequantise, and save as the plain model that the numbers now are (transformers refuses to
-    save the quantised one).
+    save the quantised one); the whole work of a process that ends when its input is closed.
     """
+    threading.Thread(target=_end_with_input, daemon=True).start()
     with quiet(), contextlib.redirect_stderr(io.StringIO()):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -99,3 +133,8 @@ def _convert(folder: str, source: str, target: str) -> None:
         plain = AutoModelForCausalLM.from_config(config)
         plain.load_state_dict(model.state_dict())
         plain.save_pretrained(target)
+
+
+def _end_with_input() -> None:
+    sys.stdin.read()
+    os._exit(1)
