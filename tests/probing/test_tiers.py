@@ -305,8 +305,8 @@ def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Prob
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name: str) -> None:
     probe = probes[name]
-    assert is_causal(probe) == (name in CAUSAL) == can_reuse(probe)
     prepared = probe.read(TEXT)
+    assert is_causal(probe) == (name in CAUSAL) == can_reuse(probe, prepared.ids)
     word = prepared.word("plot")
     target = target_of(probe, prepared, "last")
     prefix = prefix_of(probe, prepared, word, target.prefix_model)
@@ -318,6 +318,35 @@ def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name
             judged = target_of(probe, prepared, which)
             whole = judged.change(ids, word)
             torch.testing.assert_close(judged.change(ids, word, prefix), whole, rtol=1e-5, atol=0)
+
+
+def test_rows_behind_a_window_are_those_of_the_whole_text(tmp_path: Path) -> None:
+    """A layer that sees the last eight tokens keeps the keys of seven: the swaps of longer texts
+    were off by a quarter, since the check read six tokens only.
+    """
+    import transformers as tf
+
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 3, "intermediate_size": 24}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 64}
+    model = tf.MistralModel(tf.MistralConfig(**sizes, **heads, sliding_window=8)).eval()
+    for weight in model.parameters():
+        weight.data *= 8 if weight.dim() > 1 else 1
+    model.save_pretrained(tmp_path)
+    tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
+    probe = Probe(tmp_path)
+    text = "the film was good and the plot was bad or not very dull and she was fine it was good"
+    prepared = probe.read(text)
+    assert can_reuse(probe, prepared.ids), "the mask knows the window"
+    (word,) = words(text, probe, tiers=("real-words",), word=[16]).words
+    assert word.real is not None
+    with torch.no_grad():
+        before = model(prepared.ids[None]).last_hidden_state[0].double()
+        for name, change in zip(word.real.words, word.real.changes, strict=True):
+            ids = prepared.ids.clone()
+            ids[word.rows[0]] = probe.reader.tokenizer.token_to_id(name)
+            after = model(ids[None]).last_hidden_state[0].double()
+            assert change == pytest.approx(float((after - before).norm() / before.norm()), rel=1e-4)
 
 
 def test_a_sink_row_does_not_decide(probes: dict[str, Probe], monkeypatch: Any) -> None:

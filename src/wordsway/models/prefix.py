@@ -2,7 +2,8 @@
 
 Keys and values of the prefix are kept, and every text with another word in that place is run from
 there on. Whether a model is causal is asked of the model itself: two texts that differ in their
-last token must have the same rows before it; and the cached pass must give what the whole one does.
+last token must have the same rows before it; and the cached pass must give what the whole one does,
+on the text at hand: a model that looks back through a window forgets only in longer texts.
 """
 
 from __future__ import annotations
@@ -18,21 +19,28 @@ from wordsway.reading import Word
 #: Largest relative difference between the cached pass and the whole one.
 TOLERANCE = 1e-4
 _CAUSAL: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
-_CACHED: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
+#: For texts of so many tokens: whether kept keys and values give the same.
+_CACHED: WeakKeyDictionary[Probe, dict[int, bool]] = WeakKeyDictionary()
 
 
 class Prefix:
     """Keys and values of a text's first ``length`` tokens in a causal model.
 
-    ``model`` gives hidden states, with or without a head on it.
+    ``model`` gives hidden states, with or without a head on it. All keys are kept, those outside of
+    a layer's window, too: its mask knows which count, and places are counted from the first.
     """
 
     @torch.no_grad()
     def __init__(self, model: Any, ids: torch.Tensor) -> None:
         self.model, self.length = model, len(ids)
+        from transformers import DynamicCache
+
         self.device = next(model.parameters()).device
-        out = model(input_ids=ids[None].to(self.device), use_cache=True)
-        self.kept = [(layer.keys, layer.values) for layer in out.past_key_values.layers]
+        cache = DynamicCache()  # without the model's configuration, whose windows would drop keys
+        model(input_ids=ids[None].to(self.device), past_key_values=cache, use_cache=True)
+        self.kept = [(layer.keys, layer.values) for layer in cache.layers]
+        if {len(ids)} != {keys.shape[-2] for keys, _ in self.kept}:
+            raise ValueError("a cache that does not hold all of its rows")
 
     def _run(self, ids: torch.Tensor, **options: Any) -> Any:
         from transformers import DynamicCache
@@ -87,7 +95,7 @@ def _kept_layer(keys: torch.Tensor, values: torch.Tensor) -> Any:
 def prefix_of(probe: Probe, prepared: Prepared, word: Word, model: Any) -> Prefix | None:
     """The rows before a word in ``model``; None at the beginning, and where they may change."""
     length = min(word.rows)
-    if length == 0 or prepared.at != "words" or not can_reuse(probe):
+    if length == 0 or prepared.at != "words" or not can_reuse(probe, prepared.ids):
         return None
     return Prefix(model, prepared.ids[:length])
 
@@ -103,23 +111,31 @@ def is_causal(probe: Probe) -> bool:
     return _CAUSAL[probe]
 
 
-def can_reuse(probe: Probe) -> bool:
-    """Whether the model is causal, and a pass from kept keys and values gives the same states."""
-    if probe not in _CACHED:
-        _CACHED[probe] = is_causal(probe) and _gives_the_same(probe)
-    return _CACHED[probe]
+def can_reuse(probe: Probe, ids: torch.Tensor) -> bool:
+    """Whether the model is causal, and a pass from kept keys and values gives the same states as
+    the whole one, in texts as long as this one.
+    """
+    known = _CACHED.setdefault(probe, {})
+    if len(ids) not in known:
+        known[len(ids)] = len(ids) > 1 and is_causal(probe) and _gives_the_same(probe, ids)
+    return known[len(ids)]
 
 
-def _gives_the_same(probe: Probe) -> bool:
-    ids, last = _two_texts(probe), probe.layers.count
-    whole = probe.layers.hidden(last, ids, torch.ones_like(ids))[:, 3:].double()
-    try:
-        (cached,) = Prefix(probe.layers.model, ids[0, :3]).states(ids[:, 3:], (last,))
-    except (AttributeError, TypeError, ValueError, RuntimeError):  # no such cache in this model
-        return False
-    if cached.shape != whole.shape:
-        return False
-    return bool((cached.double() - whole).norm() <= TOLERANCE * whole.norm())
+def _gives_the_same(probe: Probe, ids: torch.Tensor) -> bool:
+    last, n = probe.layers.count, len(ids)
+    whole = probe.layers.hidden(last, ids[None], torch.ones_like(ids)[None]).double()
+    for length in {max(1, n // 2), n - 1}:
+        try:
+            kept = Prefix(probe.layers.model, ids[:length])
+            (cached,) = kept.states(ids[None, length:], (last,))
+        except (AttributeError, TypeError, ValueError, RuntimeError):  # no such cache in this model
+            return False
+        rest = whole[:, length:]
+        if cached.shape != rest.shape:
+            return False
+        if (cached.double() - rest).norm() > TOLERANCE * rest.norm():
+            return False
+    return True
 
 
 def _two_texts(probe: Probe) -> torch.Tensor:

@@ -73,7 +73,7 @@ def real_words(
     """For each word the changes by random real words; None where nothing else can stand."""
     order = _Order(probe, seed, progress)
     places = [order.draw(Place(probe, prepared, word), draws) for word in words]
-    if target.prefix_model is not None and can_reuse(probe):
+    if target.prefix_model is not None and can_reuse(probe, prepared.ids):
         values = _one_by_one(probe, prepared, target, words, places, size * prepared.n, progress)
     else:
         values = _together(target, prepared.n, words, places, size, progress)
