@@ -35,6 +35,7 @@ from wordsway.render.plot.fonts import drawable
 from wordsway.render.plot.words import SHOWN, words_figure
 from wordsway.render.terminal.swaps import swaps_panel
 from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
+from wordsway.render.wording import words as wording
 from wordsway.render.wording.swaps import in_place
 from wordsway.render.wording.swaps import other_columns as swap_columns
 from wordsway.render.wording.word_columns import TITLES
@@ -544,3 +545,29 @@ def test_other_endings_and_places_are_refused(tmp_path):
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(InputError, match="a folder that you may write to"):
         save(words, tmp_path / "folder.html")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_columns_beside_small_numbers_are_whole(width):
+    """A change of 0.0006325 is wider than its head, and the last column was cut by as much."""
+    (swaps,) = words_of(SHORT, swaps=True).swaps[:1]
+    few = tuple(
+        replace(one, change=one.change / 1e3, label="NEGATIVE", probability=0.25, margin=-0.001234)
+        for one in swaps.swaps
+    )
+    shown = printed(swaps_panel(replace(swaps, swaps=few, label="POSITIVE", worst=None)), width)
+    head = next(line for line in shown.splitlines() if line.startswith("word "))
+    assert head.rstrip().endswith(" pieces") and "margin" in head
+
+
+def test_a_mean_says_over_how_many_words_it_is():
+    """Fewer than were asked for where no more can stand there: signs, small vocabularies."""
+    words = words_of(SHORT, tier="real-words")
+    first, *rest = words.words
+    assert f"({first.real.draws} words per place)" in wording.meaning(words)
+    fewer = replace(first, real=replace(first.real, draws=7))
+    assert f"(7 to {first.real.draws} words per place)" in wording.meaning(
+        replace(words, words=(fewer, *rest))
+    )
+    one = replace(first, real=replace(first.real, draws=1))
+    assert "(1 word per place)" in wording.meaning(replace(words, words=(one,)))

@@ -90,9 +90,11 @@ def _best(swaps: Swaps, width: int) -> list[RenderableType]:
     widest = max(Text(one_line(swap.word)).cell_len for swap in shown)
     name = min(max(len("worst Δ"), widest), max(8, width // 3))
     gap = GAP if width >= NARROW else 1
-    while more and width < name + gap + len("change") + sum(gap + wide for wide in widths):
+    values = [number(value) for value in (*(swap.change for swap in shown), swaps.worst)]
+    change = max(len(text) for text in ("change", *values))
+    while more and width < name + gap + change + sum(gap + wide for wide in widths):
         more, widths = more[:-1], widths[:-1]
-    room = width - name - 2 * gap - len("change") - sum(gap + wide for wide in widths)
+    room = width - name - 2 * gap - change - sum(gap + wide for wide in widths)
     bars = min(BARS, room) if room >= FEWEST else 0
     columns = (
         Column("word", "left", width=name, least=name),

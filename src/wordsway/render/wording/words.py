@@ -197,13 +197,20 @@ def meaning(words: Words) -> str:
     text = TIERS[words.tier].format(target=target_name(words), size=sized(words.target))
     text = text[0].upper() + text[1:]
     if words.tier == "real-words":
-        text += f" ({words.draws} words per place)"
+        text += f" ({_draws(words)} per place)"
         if any(word.pieces > 1 for word in words.words) and words.target.startswith(("layer", "a")):
             text += "; the rows of a word of several pieces count as one"
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
     errors = f" ± is {ERRORS[words.tier]}; ranks such as 2–4 are ties."
     return f"{text}.{errors}{ROWS[words.scaling]}"
+
+
+def _draws(words: Words) -> str:
+    """How many words were tried: fewer than asked for where no more can stand."""
+    counts = [word.real.draws for word in words.words if word.real is not None]
+    least, most = min(counts, default=words.draws), max(counts, default=words.draws)
+    return f"{least} to {most} words" if least < most else f"{most} word{'s' * (most > 1)}"
 
 
 def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
