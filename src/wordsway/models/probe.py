@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,11 @@ class Prepared:
         A spelling that occurs in the text wins: "5" is the word 5 of "Take 5 mg", and the sixth
         word of a text that has no such word.
         """
-        if isinstance(which, int):
+        if isinstance(which, bool) or not (isinstance(which, str) or hasattr(which, "__index__")):
+            raise InputError(
+                "a word by its number or spelling", repr(which), "pass 0, 1, 2, … or the word"
+            )
+        if not isinstance(which, str):
             found = [word for word in self.words if word.index == which]
         else:
             found = [word for word in self.words if word.text == which] or [
@@ -147,10 +152,21 @@ class Probe:
             "twin": self.options.twin,
         }
 
-    @property
+    @cached_property
     def limit(self) -> int | None:
-        """Positions that the model has, where it says so."""
-        return getattr(self.layers.model.config, "max_position_embeddings", None)
+        """Tokens that the model has positions for, where it says so.
+
+        RoBERTa and its kin count positions from behind their padding token on: a table of 514 takes
+        512 tokens.
+        """
+        model = self.layers.model
+        limit = getattr(model.config, "max_position_embeddings", None)
+        words = model.get_input_embeddings()
+        tables = [part for part in model.modules() if isinstance(part, torch.nn.Embedding)]
+        for table in tables:
+            if table.num_embeddings == limit and table is not words:
+                return int(limit) - (0 if table.padding_idx is None else table.padding_idx + 1)
+        return limit
 
     def cut(self, text: str, tokens: int | None = None) -> str:
         """The beginning of a text, up to the last whole word that fits into so many tokens, special

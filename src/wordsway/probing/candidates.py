@@ -184,6 +184,9 @@ def check_among(among: object) -> None:
     """A string would be taken letter by letter."""
     if isinstance(among, str):
         raise InputError("a list of words", f"the string {among!r}", f"pass [{among!r}]")
+    if isinstance(among, Sequence) and not all(isinstance(name, str) for name in among):
+        other = next(name for name in among if not isinstance(name, str))
+        raise InputError("a list of words", repr(other), "pass strings")
 
 
 def vocabulary(probe: Probe, kind: str) -> list[str]:

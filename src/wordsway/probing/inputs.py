@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from wordsway.errors import InputError
 from wordsway.format import format_bytes
@@ -15,20 +16,20 @@ def check_text(text: object) -> str:
     return checked(text)
 
 
-def check_reach(reach: float) -> None:
-    if not 1e-6 <= reach <= 1e6:
+def check_reach(reach: object) -> None:
+    if not isinstance(reach, Real) or not 1e-6 <= float(reach) <= 1e6:
         raise InputError(
             "a reach ρ between 1e-6 and 1e6",
-            reach,
+            repr(reach),
             "1 lets Δ be as long as the word's own embedding",
         )
 
 
-def check(reach: float, effort: float = 1.0, memory: int = MEMORY) -> None:
+def check(reach: object, effort: object = 1.0, memory: int = MEMORY) -> None:
     """Refuse what no search can do."""
     check_reach(reach)
-    if not (effort > 0 and math.isfinite(effort)):
-        raise InputError("an effort > 0", effort, "1 is the default")
+    if not isinstance(effort, Real) or not 0 < float(effort) < math.inf:
+        raise InputError("an effort > 0", repr(effort), "1 is the default")
     if memory < 2**20:
         raise InputError(
             "a memory budget of at least 1 MiB", format_bytes(memory), "leave it at 2 GiB"

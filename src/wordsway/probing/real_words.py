@@ -218,7 +218,7 @@ def summarised(target: Target, names: Sequence[str], found: _Changes) -> RealWor
     count = len(values)
     top = int(values.argmax())
     flips: list[str] | None = None
-    if isinstance(target, LogitsTarget):
+    if isinstance(target, LogitsTarget) and target.label is not None:
         flips = [
             name for name, label in zip(names, found.labels, strict=True) if label != target.label
         ]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, positive
 from wordsway.models.prefix import Prefix, prefix_of
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.blocks import Blocks
@@ -98,6 +98,8 @@ def swap(
     prepared = probe.read(text)
     place = _last(prepared) if word is None else prepared.word(word)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
+    if flip and isinstance(judged, LogitsTarget) and judged.label is None:
+        raise InputError("a classifier of two or more labels", "one", "leave --flip out")
     found = candidates(probe, prepared, place, kind=kind, keep_case=keep_case, among=among)
     chances: dict[str, float] = {}
     how = None
@@ -150,8 +152,7 @@ def check_request(
     top: int, kind: str, among: Iterable[str] | None, flip: bool, target: int | str
 ) -> None:
     """What can be refused before a model is loaded."""
-    if top < 1:
-        raise InputError("top ≥ 1", top, "leave it at 10")
+    positive("top", top)
     check_kind(kind)
     check_among(among)
     if flip and target != "logits":
@@ -202,17 +203,16 @@ def _swap(target: Target, name: str, token: int, value: _Value, chances: dict[st
         value.change,
         token,
         label=labels_of(target.model)[int(value.logits.argmax())],
-        probability=float(torch.softmax(value.logits, 0)[target.label]),
+        probability=target.probability(value.logits),
         margin=value.margin,
         plausibility=chance,
     )
 
 
 def _predicted(target: Target) -> tuple[str | None, float | None]:
-    if not isinstance(target, LogitsTarget):
+    if not isinstance(target, LogitsTarget) or target.label is None:
         return None, None
-    share = torch.softmax(target.logits, 0)[target.label]
-    return labels_of(target.model)[target.label], float(share)
+    return labels_of(target.model)[target.label], target.probability(target.logits)
 
 
 def _last(prepared: Prepared) -> Word:
@@ -277,6 +277,8 @@ def _values(judged: Target, ids: torch.Tensor, place: Word, prefix: Prefix | Non
     if isinstance(judged, LogitsTarget):
         logits = judged.logits_for(ids).cpu()
         changes = (logits - judged.logits.cpu()).norm(dim=1) * judged.scale
+        if judged.label is None:
+            return [_Value(change) for change in changes.tolist()]
         return [
             _Value(change, row, judged.label)
             for change, row in zip(changes.tolist(), logits, strict=True)

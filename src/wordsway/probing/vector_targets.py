@@ -83,9 +83,17 @@ class LogitsTarget(Target):
             self.base = self.features(prepared.embeds[None])[0]
 
     @property
-    def label(self) -> int:
-        """The predicted class."""
-        return int(self.logits.argmax())
+    def label(self) -> int | None:
+        """The predicted class; a model with one output gives a score, and has none to flip."""
+        return int(self.logits.argmax()) if len(self.logits) > 1 else None
+
+    def probability(self, logits: torch.Tensor) -> float:
+        """What logits (classes,) give to the label of the text itself: a share of all labels, or,
+        where several may be true at a time, its own.
+        """
+        several = self.model.config.problem_type == "multi_label_classification"
+        shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
+        return float(shares[self.label or 0])
 
     def features(self, embeds: torch.Tensor) -> torch.Tensor:
         return wide(logits_of(self.model, inputs_embeds=embeds)) * self.scale

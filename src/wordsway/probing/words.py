@@ -8,10 +8,8 @@ of the text and the words beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-
-import torch
 
 from wordsway.errors import InputError, positive, renamed
 from wordsway.models.probe import Prepared, Probe
@@ -95,8 +93,7 @@ def words(
     prepared = probe.read(text, at)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
-    asked = [word] if isinstance(word, (int, str)) else word
-    chosen = chosen_words(prepared, asked)
+    chosen = chosen_words(prepared, word)
     with single_thread(prepared.n <= SMALL) as free:
         plan = replace(plan, aside=free > 0 and is_own_process())
         measured = measure(probe, prepared, judged, chosen, plan, progress)
@@ -152,19 +149,21 @@ def chosen_tiers(
     return tuple(tier for tier in TIERS if tier in wanted)
 
 
-def chosen_words(prepared: Prepared, only: Sequence[int | str] | None) -> list[Word]:
+def chosen_words(prepared: Prepared, only: int | str | Sequence[int | str] | None) -> list[Word]:
     """The words that were asked about, each once."""
     if only is None:
         return list(prepared.words)
-    named = [only] if isinstance(only, str) else only
+    several = isinstance(only, Iterable) and not isinstance(only, str)
+    named: list[int | str] = list(only) if several else [only]  # type: ignore[arg-type, list-item]
+    if not named:
+        raise InputError("a word of the text", "none", "name one, or leave word out for all")
     return list(dict.fromkeys(prepared.word(which) for which in named))
 
 
 def _prediction(target: Target) -> tuple[str | None, float | None]:
-    if not isinstance(target, LogitsTarget):
+    if not isinstance(target, LogitsTarget) or target.label is None:
         return None, None
-    names = labels_of(target.model)
-    return names[target.label], float(torch.softmax(target.logits, 0)[target.label])
+    return labels_of(target.model)[target.label], target.probability(target.logits)
 
 
 def _colour(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
