@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,8 +13,9 @@ import pytest
 import torch
 
 import wordsway as ws
+from wordsway.experiments.workers import _serve
 from wordsway.models.load import Loading
-from wordsway.runtime import checked_device, survives_products
+from wordsway.runtime import Alone, checked_device, survives_products
 
 MAPS: list[Callable[[str], object]] = [
     lambda device: ws.RAF(d=4, seed=0, device=device),
@@ -99,3 +101,19 @@ def test_what_cannot_be_written_is_an_error_at_the_end() -> None:
             env=os.environ | {"PYTHONUNBUFFERED": ""},
         )
     assert done.returncode == 120 and "No space left" in done.stderr
+
+
+ALONE = """
+import pickle, sys
+found = pickle.loads(bytes.fromhex(sys.argv[1]))
+from wordsway.runtime import is_own_process
+print(found.function.__name__, is_own_process())
+print("torch" in sys.modules, "torch._prims" in sys.modules)
+"""
+
+
+def test_a_process_that_is_started_for_a_function_imports_less_of_torch_for_it() -> None:
+    sent = pickle.dumps(Alone(_serve)).hex()
+    command = [sys.executable, "-c", ALONE, sent]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["_serve", "True", "True", "False"]

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import faulthandler
 import gc
+import importlib
 import multiprocessing as mp
 import os
 import re
@@ -14,11 +15,12 @@ import resource
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from wordsway.errors import InputError, first_line
 from wordsway.light import import_torch_lightly
@@ -49,6 +51,26 @@ def own_process() -> None:
 def is_own_process() -> bool:
     """Whether this process runs wordsway alone."""
     return _own
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A function for a process that is started to call it, and runs wordsway alone: there this is
+    said before the function's module, and torch with it, is imported, which takes half the time.
+    """
+
+    function: Callable[..., None]
+
+    def __call__(self, *arguments: Any) -> None:
+        self.function(*arguments)
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Alone], tuple[str, str]]:
+        return _alone, (self.function.__module__, self.function.__qualname__)
+
+
+def _alone(module: str, name: str) -> Alone:
+    own_process()
+    return Alone(getattr(importlib.import_module(module), name))
 
 
 def leave(status: int) -> NoReturn:

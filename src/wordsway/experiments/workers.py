@@ -29,7 +29,7 @@ from wordsway.errors import first_line
 from wordsway.experiments.agreement import Agreement, Disagreement, Terms
 from wordsway.experiments.job import Job
 from wordsway.result import versions
-from wordsway.runtime import end_with_parent, peak_bytes, release_memory
+from wordsway.runtime import Alone, end_with_parent, peak_bytes, release_memory
 
 #: A job whose worker died this often is given up.
 DEATHS = 3
@@ -226,7 +226,7 @@ class LocalWorkers:
 
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()
-        process = self.context.Process(target=_serve, args=(theirs,), daemon=True)
+        process = self.context.Process(target=Alone(_serve), args=(theirs,), daemon=True)
         with _main_left_alone():
             process.start()
         theirs.close()
