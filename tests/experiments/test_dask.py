@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs import GRID
+from jobs import table, wait_for_cells
 from wordsway.cli.app import run
 from wordsway.errors import WordswayError
 from wordsway.experiments import dask_cluster
@@ -28,10 +28,6 @@ from wordsway.result import versions
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = "trials = 2\n[[grid]]\nmap = ['raf', 'rf']\nn = [4, 5]\nd = 6\n"
 SLOW = '\n[[grid]]\nmap = "rf"\nn = 60\nd = 64\npositions = "all"\n'
-
-
-def table(folder: Path) -> bytes:
-    return (folder / "cells.csv").read_bytes()
 
 
 def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
@@ -46,29 +42,30 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, err
 
 
-@pytest.mark.slow
-def test_a_dask_cluster_survives_a_killed_worker(tmp_path: Path) -> None:
-    """Three real worker processes, one of them killed in the middle; the table is the same."""
-    study = tmp_path / "study.toml"
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A study, and its table as one worker without Dask makes it."""
+    folder = tmp_path_factory.mktemp("study")
+    study = folder / "study.toml"
     study.write_text(SMALL + SLOW)
+    assert run(["sweep", str(study), "--out", str(folder / "plain"), "--workers", "1"]) == 0
+    return study, table(folder / "plain")
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_survives_a_killed_worker(plain: tuple[Path, bytes], tmp_path: Path) -> None:
+    """Three real worker processes, one of them killed in the middle; the table is the same."""
+    study, truth = plain
     process = start(study, tmp_path / "dask", "--cluster", "local:3")
-    killed = False
-    deadline = time.monotonic() + 200
-    while process.poll() is None and not killed and time.monotonic() < deadline:
-        if len(list((tmp_path / "dask").glob("store/cells/*.json"))) >= 2:
-            workers = [
-                child
-                for child in psutil.Process(process.pid).children(recursive=True)
-                if "spawn_main" in " ".join(child.cmdline()) and not child.children()
-            ]
-            if workers:
-                workers[0].kill()
-                killed = True
-        time.sleep(0.05)
+    wait_for_cells(process, tmp_path / "dask", 2)
+    workers = [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "spawn_main" in " ".join(child.cmdline()) and not child.children()
+    ]
+    workers[0].kill()
     finish(process)
-    assert killed
-    finish(start(study, tmp_path / "plain"))
-    assert table(tmp_path / "dask") == table(tmp_path / "plain")
+    assert table(tmp_path / "dask") == truth
 
 
 @pytest.fixture
@@ -130,14 +127,13 @@ def until_it_listens(address: str, most: float = 120) -> None:
 
 
 @pytest.mark.slow
-def test_a_scheduler_and_workers_started_by_hand(tmp_path: Path) -> None:
+def test_a_scheduler_and_workers_started_by_hand(plain: tuple[Path, bytes], tmp_path: Path) -> None:
     """The commands of docs/clusters.md: `dask scheduler`, `dask worker`, `--cluster tcp://…`. The
     run comes first and says what it is waiting for.
     """
     dask = str(Path(sys.executable).parent / "dask")
     address = f"tcp://127.0.0.1:{free_port()}"
-    study = tmp_path / "study.toml"
-    study.write_text(GRID)
+    study, truth = plain
     servers = [[dask, "scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2]]]
     servers += [[dask, "worker", address, "--nworkers", "2", "--nthreads", "1"]]
     started = []
@@ -161,8 +157,7 @@ def test_a_scheduler_and_workers_started_by_hand(tmp_path: Path) -> None:
         for server in started:
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()
-    finish(start(study, tmp_path / "plain"))
-    assert table(tmp_path / "tcp") == table(tmp_path / "plain")
+    assert table(tmp_path / "tcp") == truth
 
 
 class Client:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import GRID
+from jobs import CELLS, GRID
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.experiments.spec import parse_study
@@ -14,10 +14,10 @@ from wordsway.experiments.spec import parse_study
 
 def test_a_toml_study() -> None:
     study = parse_study(GRID, "mine")
-    assert len(study.cells) == 3 * 2 * 2 * 3 + 2 * 3 and study.name == "mine"
+    assert len(study.cells) == 3 * 2 * 2 * 2 + 2 * 2 == CELLS and study.name == "mine"
     assert {cell.request.seed for cell in study.cells} == {3}
     assert {cell.request.positions for cell in study.cells} == {(0,), "all"}
-    turned = parse_study(GRID.replace("[4, 7]", "[7, 4]"))
+    turned = parse_study(GRID.replace("[3, 4]", "[4, 3]"))
     assert turned.key == study.key, "a study is a set of cells"
     assert hash(study) and parse_study(GRID, "mine") == study
 

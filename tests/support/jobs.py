@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,11 @@ from wordsway.version import __version__
 
 GRID = """
 seed = 3
-trials = 3
+trials = 2
 [[grid]]
 map = ["rf", "raf", "relu-raf"]
-n = [4, 7]
-d = 6
+n = [3, 4]
+d = 4
 positions = ["first", "all"]
 [[grid]]
 map = "drf"
@@ -30,6 +32,8 @@ depth = [2, 3]
 n = 5
 d = 6
 """
+#: How many cells that has.
+CELLS = 28
 
 
 def cell(name: str, n: int, d: int, trial: int = 0, **request: Any) -> Cell:
@@ -88,3 +92,20 @@ def filled(folder: Path, count: int = 6) -> Store:
         assert outcome.outputs is not None
         store.add(Record(job.content, outcome.outputs, outcome.facts))
     return store
+
+
+def stored(out: Path) -> dict[str, bytes]:
+    """The cells that a run has stored so far, and not packed."""
+    return {path.name: path.read_bytes() for path in out.glob("store/cells/*.json")}
+
+
+def wait_for_cells(process: subprocess.Popen[str], out: Path, count: int) -> None:
+    """Wait until a run has stored so many cells."""
+    deadline = time.monotonic() + 200
+    while len(list(out.glob("store/cells/*.json"))) < count:
+        assert process.poll() is None and time.monotonic() < deadline, "no more cells"
+        time.sleep(0.01)
+
+
+def table(folder: Path) -> bytes:
+    return (folder / "cells.csv").read_bytes()
