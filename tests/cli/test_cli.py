@@ -305,8 +305,8 @@ def test_peak_memory_is_the_programs_own_not_its_launchers():
 def test_tour_writes_a_picture_and_a_table(tmp_path, capsys, monkeypatch):
     from wordsway.maps.registry import MAPS
 
-    monkeypatch.setattr("wordsway.experiments.tour.LENGTHS", (6, 9))
-    assert run(["tour", "--out", str(tmp_path / "deep" / "tour"), "--d", "8", "--trials", "2"]) == 0
+    monkeypatch.setattr("wordsway.experiments.tour.LENGTHS", (3, 5))
+    assert run(["tour", "--out", str(tmp_path / "deep" / "tour"), "--d", "4", "--trials", "2"]) == 0
     out, _ = capsys.readouterr()
     assert "tour.png" in out and "relu-raf" in out
     folder = tmp_path / "deep" / "tour"
