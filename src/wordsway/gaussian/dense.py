@@ -39,7 +39,7 @@ class DenseMatrix(Operator):
     def apply(self, H: torch.Tensor) -> torch.Tensor:
         if self._W.numel() <= LARGE or H.ndim != 2:
             return H @ self._W.to(H.dtype).T
-        return torch.cat([(W.to(H.dtype) @ H.T).T for W in self._W.split(ROWS)], 1)
+        return torch.cat([H @ W.to(H.dtype).T for W in self._W.split(ROWS)], 1)
 
     def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
         if self._W.numel() <= LARGE:
