@@ -136,10 +136,15 @@ class Meter:
 
     def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
         """The largest job of every family first, so that all are known early; then by size. Jobs
-        that share work follow each other.
+        that share work follow each other, and those of one source where sizes are the same: a
+        worker keeps the texts of the last one.
         """
+
+        def rank(job: Job) -> tuple[float, str, str]:
+            return -self.work[job.key], job.source or "", job.key
+
         groups: dict[Hashable, list[Job]] = {}
-        for job in sorted(jobs, key=lambda job: (-self.work[job.key], job.key)):
+        for job in sorted(jobs, key=rank):
             groups.setdefault(job.together or job.key, []).append(job)
         first = {
             id(group) for group in {g[0].family: g for g in reversed(groups.values())}.values()
