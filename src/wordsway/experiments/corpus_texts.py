@@ -57,20 +57,21 @@ class CorpusTexts:
         )
         self.many = ahead is None
         self._upto(ahead or 0)
-        self.rows: dict[int, tuple[Any, Any]] = {}
+        self.rows: dict[int, Any] = {}
 
     def draw(self, index: int) -> Drawn:
         text = self._upto(index + 1)[index]
-        rows, reading = self._rows(index)
+        rows = self._rows(index)
+        reading = self.drawn.embedder.tokens([text.text])[0].reading(self.n)
         label = self.drawn.corpus.label(text)
         about = {"id": text.id, "sha256": text.sha256, "label": label}
         return Drawn(Sample(rows, reading=reading), self.seed, about)
 
     def matrix(self, index: int) -> torch.Tensor:
         """X of text number ``index``, without its words."""
-        return rescaled(float64(self._rows(index)[0]))
+        return rescaled(float64(self._rows(index)))
 
-    def _rows(self, index: int) -> tuple[Any, Any]:
+    def _rows(self, index: int) -> Any:
         self._upto(index + 1)
         # With its neighbours, but not with all that another study of the corpus may have drawn.
         if index not in self.rows:
@@ -86,15 +87,13 @@ class CorpusTexts:
         return self.drawn.upto(count)
 
     def _embed(self, numbers: list[int]) -> None:
-        """Rows of these texts, kept in float32 and without what n and d leave out."""
+        """Rows of these texts, kept in float32 and without what n and d leave out. Their words are
+        read when one of them is drawn: training asks for none.
+        """
         padding = "none" if self.options.padding == "none" else "pad"
-        read = self.drawn.embedder.readings(
-            [self.drawn.texts[number].text for number in numbers], self.n, self.d, padding=padding
-        )
-        self.rows |= {
-            number: (rows.copy(), reading)
-            for number, (rows, reading) in zip(numbers, read, strict=True)
-        }
+        texts = [self.drawn.texts[number].text for number in numbers]
+        found = self.drawn.embedder.matrices(texts, self.n, self.d, padding=padding)
+        self.rows |= {number: rows.copy() for number, rows in zip(numbers, found, strict=True)}
 
     def words_at(
         self, sample: Sample, count: int, seed: int

@@ -222,6 +222,23 @@ class Embedder:
         """What samples are made of, at half their memory: rows in float32, as the model gives them,
         and the reading of each text.
         """
+        found = self.matrices(texts, n, d, padding=padding)
+        tokens = self.tokens(texts)
+        return [
+            (rows, one.reading(n or one.count)) for one, rows in zip(tokens, found, strict=True)
+        ]
+
+    def matrices(
+        self,
+        texts: Sequence[str],
+        n: int | None = None,
+        d: int | None = None,
+        *,
+        padding: str = "none",
+    ) -> list[np.ndarray]:
+        """The rows alone. Of padded texts that are in the cache not even the tokens are asked for,
+        which take longer than reading the rows.
+        """
         if padding not in PADDING:
             raise InputError(
                 f"padding among {', '.join(PADDING)}",
@@ -235,7 +252,13 @@ class Embedder:
         texts = list(texts)
         if not texts:
             return []
-        tokens = self.tokens(texts)
+        if n is not None and padding == "pad":
+            counts, tokens = [n] * len(texts), []
+            for text in texts:
+                checked(text)
+        else:
+            tokens = self.tokens(texts)
+            counts = [n or one.count for one in tokens]
         for one in tokens:
             if n is not None and one.count < n and padding == "none":
                 shown = " ".join(one.text.split())
@@ -251,10 +274,7 @@ class Embedder:
                 d,
                 "take a smaller d, or a wider model such as mpnet (768)",
             )
-        return [
-            (matrix[: n or one.count, :d], one.reading(n or one.count))
-            for one, matrix in zip(tokens, rows, strict=True)
-        ]
+        return [matrix[:count, :d] for count, matrix in zip(counts, rows, strict=True)]
 
 
 def _to_sphere(rows: torch.Tensor) -> torch.Tensor:
