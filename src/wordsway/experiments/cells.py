@@ -5,7 +5,7 @@ else.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -27,6 +27,7 @@ from wordsway.experiments.texts import (
     Source,
     TextOptions,
 )
+from wordsway.learning.learn import Question
 from wordsway.learning.stack import Chains, Features
 from wordsway.maps.registry import Cost
 from wordsway.runtime import single_thread
@@ -34,7 +35,7 @@ from wordsway.seeds import derive
 
 #: What a stored cell means, and one that learns; raise it when the same content would give other
 #: numbers.
-VERSION, LEARNING_VERSION = 1, 4
+VERSION, LEARNING_VERSION = 1, 5
 #: The version that a learning cell's seed is drawn with: weights and searches have been the same
 #: ones since.
 LEARNING_SEEDS = 2
@@ -77,7 +78,7 @@ class Cell(Job):
     @cached_property
     def together(self) -> Hashable:
         """Learning cells of the same weights share the features of their texts, and those of the
-        same new text factorisation and certificate.
+        same new text factorisation, certificate and search.
         """
         return None if self.request.learning is None else self.seed
 
@@ -91,6 +92,9 @@ class Cell(Job):
         """
         plain = {name: content[name] for name in content if name not in ("trial", "version")}
         return cls(request_of(plain), content["trial"])
+
+    def expect(self, others: Sequence[Job]) -> None:
+        _SHARED.expected = tuple(other for other in others if isinstance(other, Cell))
 
     def cost(self) -> Cost:
         request, learning = self.request, self.request.learning
@@ -159,7 +163,13 @@ class Cell(Job):
         plain = replace(seeded, learning=LearningOptions(learning.train))
         begun = _SHARED.begin(plain, source, learning.train + self.trial)
         started = time.perf_counter()
-        trial, _ = end_trial(seeded, source, 0, begun)
+        beside = [
+            Question(*other.request.learning.settings)
+            for other in _SHARED.expected
+            if other.request.learning is not None
+            and (other.seed, other.request.learning.train) == (self.seed, learning.train)
+        ]
+        trial, _ = end_trial(seeded, source, 0, begun, beside=beside)
         seconds = time.perf_counter() - started
         about = {"lower": trial["error"], "upper": None, "source": _provenance(source)}
         return trial | {"seconds": seconds} | about
@@ -169,6 +179,8 @@ class _Shared:
     """What the last learning cell of this process made and the next one may use."""
 
     def __init__(self) -> None:
+        #: Cells that are to follow.
+        self.expected: tuple[Cell, ...] = ()
         self.forget()
 
     def forget(self) -> None:

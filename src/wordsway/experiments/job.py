@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,12 @@ class Job(ABC):
         the same one, where that can be arranged. None for a job on its own.
         """
         return None
+
+    def expect(self, others: Sequence[Job]) -> None:
+        """Hear which jobs of the same group are to run here after this one: what they ask may be
+        worked out with what this one asks. It changes no outputs.
+        """
+        return
 
     @property
     def source(self) -> str | None:

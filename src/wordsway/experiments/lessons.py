@@ -22,7 +22,7 @@ from wordsway.experiments.texts import (
     LabelledSource,
     TextOptions,
 )
-from wordsway.learning.learn import Learned, evaluate_words, search_changes
+from wordsway.learning.learn import Learned, Question, evaluate_words, search_changes
 from wordsway.learning.problem import Lesson, Problem
 from wordsway.learning.stack import Chains, Features
 from wordsway.progress import Progress, part_of, silent
@@ -234,9 +234,10 @@ def end_trial(
     index: int,
     begun: Begun,
     *,
+    beside: Sequence[Question] = (),
     progress: Progress = silent,
 ) -> tuple[dict[str, Any], Learned]:
-    """Update, and look for the Δ that flips the label."""
+    """Update, and look for the Δ that flips the label; see `search_changes` for ``beside``."""
     learning = learning_of(request)
     update, loss, penalty = learning.settings
     problem, fresh, rows = begun.lesson.updated(update), begun.fresh, begun.rows
@@ -250,6 +251,7 @@ def end_trial(
         radius=request.radius,
         seed=derive(request.seed, "trial", index, "search"),
         certificate=request.certificate,
+        beside=beside,
     ):
         results.append(learned)
         progress("learning", len(results), len(rows))

@@ -60,11 +60,12 @@ class Executor(Protocol):
         """Stop all work at once."""
 
 
-def work(job: Job, terms: Terms) -> Outcome:
-    """Run one job here and now; a failure is an outcome, too."""
+def work(job: Job, terms: Terms, others: Sequence[Job] = ()) -> Outcome:
+    """Run one job here and now; a failure is an outcome, too. ``others`` of its group follow."""
     started = time.perf_counter()
     try:
         terms.check(job)
+        job.expect(others)
         outputs = job.run()
     except Disagreement as error:
         return Outcome(job, None, facts(started), str(error), refused=True)
@@ -75,7 +76,10 @@ def work(job: Job, terms: Terms) -> Outcome:
 
 def work_together(jobs: Sequence[Job], terms: Sequence[Terms]) -> list[Outcome]:
     """Run jobs that share work, one after another."""
-    return [work(job, own) for job, own in zip(jobs, terms, strict=True)]
+    return [
+        work(job, own, jobs[number + 1 :])
+        for number, (job, own) in enumerate(zip(jobs, terms, strict=True))
+    ]
 
 
 def facts(started: float) -> dict[str, Any]:
@@ -96,8 +100,7 @@ def _serve(pipe: Connection) -> None:
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            job, terms = pipe.recv()
-            pipe.send(work(job, terms))
+            pipe.send(work(*pipe.recv()))
             release_memory()
 
 
@@ -194,8 +197,10 @@ class LocalWorkers:
             worker = place or self._start()
             worker.job = job
             worker.last = job.together
+            group = job.together
+            others = [] if group is None else [one for one in waiting if one.together == group]
             with contextlib.suppress(OSError):  # it died while idle: the next wait sees it
-                worker.pipe.send((job, agreement.for_job(job)))
+                worker.pipe.send((job, agreement.for_job(job), others))
 
     def _choose(
         self, waiting: deque[Job], idle: list[_Worker], free: float

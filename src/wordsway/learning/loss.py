@@ -38,21 +38,23 @@ CHEAP = Plan(
     scatter=False,
 )
 #: The same where every direction is drawn, and what follows in double precision on the best of a
-#: search in single precision: both go on while there is anything to gain.
+#: search in single precision, twice side by side, since a row that is alone is summed in another
+#: order than one of many: both go on while there is anything to gain.
 DRAWN = Plan(
     solver="lbfgs", starts=2, explore=0, keep=2, steps=40, rounds=0, tolerance=1e-6, scatter=False
 )
-POLISH = replace(DRAWN, starts=1, keep=1, tolerance=1e-9)
+POLISH = replace(DRAWN, tolerance=1e-9)
 #: How far from zero a search begins where every direction is drawn, as a share of the radius.
 NEAR = 0.01
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of (u, a) with its derivatives.
+    """A loss of (u, a), a being readout number ``column``: e² + penalty·(u − u₀)² with
+    e = αu + ρa + c, where α, ρ, c = 0, 1, 1 for the alignment and 1, r, y otherwise.
 
-    >>> Loss("align", y=1.0, residual=0.5, before=0.5)(torch.tensor(0.0), torch.tensor(-0.5))
-    (tensor(0.2500), tensor(0.), tensor(1.))
+    >>> Loss("align", y=1.0, residual=0.5, before=0.5).coefficients
+    (0.0, 1.0, 1.0, 0.0, 0.5)
     """
 
     name: str
@@ -60,6 +62,7 @@ class Loss:
     residual: float
     before: float
     penalty: float = 0.0
+    column: int = 1
 
     def __post_init__(self) -> None:
         if self.name not in LOSSES:
@@ -68,39 +71,40 @@ class Loss:
         if not (self.penalty >= 0 and math.isfinite(self.penalty)):
             raise InputError("a penalty ≥ 0", self.penalty, "the paper uses 1, 0.1 and 0.01")
 
-    def __call__(
-        self, u: torch.Tensor, a: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Value, ∂/∂u, ∂/∂a."""
+    @property
+    def coefficients(self) -> tuple[float, float, float, float, float]:
+        """α, ρ, c, the penalty and u₀."""
         if self.name == "align":
-            return (a + 1) ** 2, torch.zeros_like(u), 2 * (a + 1)
-        off = u + a * self.residual + self.y
-        value = off**2
-        du = 2 * off
-        da = 2 * off * self.residual
-        if self.name == "penalised":
-            value = value + self.penalty * (u - self.before) ** 2
-            du = du + 2 * self.penalty * (u - self.before)
-        return value, du, da
+            return 0.0, 1.0, 1.0, 0.0, self.before
+        penalty = self.penalty if self.name == "penalised" else 0.0
+        return 1.0, self.residual, self.y, penalty, self.before
 
 
 @final
-class NegativeLoss(Objective):
-    """−loss over ‖Δ‖ ≤ radius, one problem per row i: the driver maximises."""
+class NegativeLosses(Objective):
+    """−loss over ‖Δ‖ ≤ radius at one row i, one problem per loss, each with equally many points:
+    the driver maximises.
+    """
 
     enough = -ZERO
     ceiling = 0.0
 
-    def __init__(self, readout: Readout, view: View, loss: Loss, radius: float) -> None:
+    def __init__(
+        self, readout: Readout, view: View, row: int, losses: Sequence[Loss], radius: float
+    ) -> None:
         self.readout = readout
         self.view = view
-        self.loss = loss
+        self.row = row
         self.reach = radius
         self.dimension = view.X.shape[1]
         self.dtype = view.X.dtype
         self.device = view.X.device
         self.bytes_per_point = view.bytes_per_point
         self.bytes_kept = view.bytes_kept
+        self._coefficients = torch.tensor(
+            [loss.coefficients for loss in losses], dtype=self.dtype, device=self.device
+        )
+        self._columns = torch.tensor([[loss.column] for loss in losses], device=self.device)
 
     @property
     def plan(self) -> Plan:
@@ -109,24 +113,42 @@ class NegativeLoss(Objective):
             return DRAWN
         return replace(CHEAP, starts=min(CHEAP.starts, self.view.plan.starts))
 
+    @property
+    def shares(self) -> bool:
+        """Whether losses side by side take less time, and find what each would find alone.
+
+        torch computes the last numbers of a batch, those that fill no whole vector of the
+        processor, by other means than the first ones: so every loss has to fill whole vectors, 32
+        numbers in single precision, of each of its arrays. Matrices that are drawn, or large, take
+        the same time for every loss.
+        """
+        plan, (n, d) = self.plan, self.view.X.shape
+        whole = not (n % 8 or d % 8 or plan.starts % 4 or plan.keep % 4)
+        return whole and not self.bytes_kept
+
     def radius(self, which: torch.Tensor) -> torch.Tensor:
         return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
 
     def value_and_gradient(
         self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        readings, pull = self.readout.at(which, x)
-        value, du, da = self.loss(readings[:, 0], readings[:, 1])
-        return -value, pull(-torch.stack([du, da], 1))
-
-    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        readings = self.readout.values(which, x)
-        return -self.loss(readings[:, 0], readings[:, 1])[0]
+        block = int((which == which[0]).sum())  # equally many points of each problem
+        readings, pull = self.readout.in_blocks(torch.full_like(which, self.row), x, block)
+        alpha, rho, c, penalty, before = self._coefficients[which].unbind(1)
+        column = self._columns[which]
+        u, a = readings[:, 0], readings.gather(1, column)[:, 0]
+        off = alpha * u + a * rho + c
+        past = u - before
+        slopes = torch.zeros_like(readings)
+        slopes[:, 0] = -2 * (alpha * off + penalty * past)
+        slopes.scatter_(1, column, (-2 * off * rho)[:, None])
+        return -(off**2 + penalty * past**2), pull(slopes)
 
     def suggest(
         self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
     ) -> torch.Tensor:
-        return self.view.suggest(problems, count, self.reach, noise).to(self.dtype)
+        rows = [self.row] * len(problems)
+        return self.view.suggest(rows, count, self.reach, noise).to(self.dtype)
 
     def describe(self, value: float) -> str:
         return f"least loss {-value:.4g}"

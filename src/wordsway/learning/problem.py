@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,6 +11,7 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.learning.interpolate import Updates, interpolate
+from wordsway.learning.loss import Loss
 from wordsway.learning.stack import Features, Listed, Stack, Texts
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.sample import Sample
@@ -24,9 +25,10 @@ class Problem:
     θ*) and the alignment a = A(Δ) tell everything.
 
     f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y. ``readout`` gives
-    (u, a), ``search_readout`` the same where less than float64 finds the same places; ``before``
-    and ``after`` are f(X, θ*) and f(X, θ′); ``v_norm2`` is ‖v‖²; ``ends`` are the rows' certified S
-    so far.
+    u and the a of every update, this one's at ``column``; ``search_readout`` the same where less
+    than float64 finds the same places; ``before`` and ``after`` are f(X, θ*) and f(X, θ′);
+    ``v_norm2`` is ‖v‖²; ``ends`` are the rows' certified S so far, and ``known`` the Δ that were
+    found for this update and others of the same lesson.
     """
 
     phi: FeatureMap
@@ -39,7 +41,9 @@ class Problem:
     before: float
     after: float
     v_norm2: float
+    column: int
     ends: dict[tuple[int, float], float | None] = field(default_factory=dict)
+    known: dict[Hashable, torch.Tensor] = field(default_factory=dict)
 
     def certified(self, row: int, radius: float) -> float | None:
         """The certified S of one row, asked for once; None where there is no certificate."""
@@ -47,6 +51,13 @@ class Problem:
             bound = self.view.certify([row], radius)
             self.ends[row, radius] = None if bound is None else float(bound.upper[0])
         return self.ends[row, radius]
+
+    def loss(self, name: str, penalty: float = 0.0, update: str | None = None) -> Loss | None:
+        """What a Δ minimises after this update, or another; None where that one is impossible."""
+        column = self.column if update is None else UPDATES.index(update) + 1
+        if column > len(UPDATES) - (not self.updates.fresh2 > 0):
+            return None
+        return Loss(name, float(self.y), self.residual, self.before, penalty, column)
 
     @property
     def residual(self) -> float:
@@ -90,6 +101,7 @@ class Lesson:
         self.updates = interpolate(stacked, torch.tensor(labels, dtype=torch.float64), float(y))
         nonzero_norm(math.sqrt(self.updates.norm2), self.phi.name)
         self._ends: dict[tuple[int, float], float | None] = {}
+        self._known: dict[Hashable, torch.Tensor] = {}
 
     def updated(self, update: str) -> Problem:
         """The problem of one update."""
@@ -102,23 +114,38 @@ class Lesson:
                 "take fewer training texts, or fine-tune",
             )
         if update == "fine-tune":
-            v, v_norm2, theta = found.own, found.norm2, found.fine_tuned
+            v_norm2, theta = found.norm2, found.fine_tuned
         else:
-            v, v_norm2, theta = found.fresh, found.fresh2, found.retrained
-        thetas = torch.stack([found.start, v / v_norm2])
+            v_norm2, theta = found.fresh2, found.retrained
+        readout, search_readout = self._readouts
         return Problem(
             phi=self.phi,
             view=self._view,
-            readout=self._view.readout(thetas),
+            readout=readout,
             search_view=self._search_view,
-            search_readout=self._search_view.readout(thetas),
+            search_readout=search_readout,
             updates=found,
             y=self.y,
             before=float(found.own @ found.start),
             after=float(found.own @ theta),
             v_norm2=v_norm2,
+            column=UPDATES.index(update) + 1,
             ends=self._ends,
+            known=self._known,
         )
+
+    @cached_property
+    def _readouts(self) -> tuple[Readout, Readout]:
+        """Of θ* and of every update's v/‖v‖²."""
+        found = self.updates
+        thetas = [found.start, found.own / found.norm2]
+        if found.fresh2 > 0:
+            thetas.append(found.fresh / found.fresh2)
+        stacked = torch.stack(thetas)
+        readout = self._view.readout(stacked)
+        if self._search_view is self._view:
+            return readout, readout
+        return readout, self._search_view.readout(stacked)
 
     @cached_property
     def _view(self) -> View:

@@ -203,7 +203,7 @@ class _Batch:
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p); the best of each problem then go on a while."""
         state, active = self.climb(rough, self.start(rough, points), self.plan.explore, 0.0)
-        if len(active):
+        if len(active) or not self.plan.rounds:  # one problem's rest is not another's business
             state = state.best(len(self.problems), self.plan.keep)
         if self.plan.rounds:
             state, _ = self.climb(rough, state, HALFWAY, HALFWAY_TOLERANCE)
@@ -250,11 +250,12 @@ class _Batch:
                 break
             ending = last and step == steps - 1
             take = self.solver.last_step if ending else self.solver.step
-            if len(active) == count or not self.solver.drops_stalled:
+            index = active if self.solver.drops_stalled else self.unfinished(active, count)
+            if len(index) == count:
                 state = take(objective, state)
             else:
-                moved = take(objective, state.select(active))
-                state = state.put(active, moved)
+                moved = take(objective, state.select(index))
+                state = state.put(index, moved)
             recent.append(state.value)
             stalled = self.at_rest(state)
             if tolerance and len(recent) > WINDOW:
@@ -263,6 +264,12 @@ class _Batch:
             self.meter.step((step + 1) / (steps + 1), state)
         self.meter.end_phase(state)
         return state, active
+
+    def unfinished(self, active: torch.Tensor, count: int) -> torch.Tensor:
+        """All points of the problems that have an active one: a problem steps as it would alone."""
+        each = count // len(self.problems)
+        first = (active // each).unique() * each
+        return (first[:, None] + torch.arange(each, device=active.device)).flatten()
 
     def at_rest(self, state: Any) -> torch.Tensor:
         """Points (B,) that the solver calls stalled, and all points of solved problems."""

@@ -1,0 +1,137 @@
+"""Questions side by side: each is searched as it would be alone, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.learning import stack as stacking
+from wordsway.learning.learn import Question, search_changes
+from wordsway.learning.loss import Loss, NegativeLosses
+from wordsway.learning.problem import Lesson
+from wordsway.learning.stack import Features, Listed
+
+F64 = torch.float64
+MAPS = {
+    "raf": lambda n, d: ws.RAF(d=d, seed=1),
+    "relu-raf": lambda n, d: ws.ReluRAF(d=d, seed=2),
+    "rf": lambda n, d: ws.RF(n=n, d=d, k=50, seed=3),
+    "drf": lambda n, d: ws.DRF(n=n, d=d, depth=3, k=40, seed=4),
+}
+
+
+def texts(count, n=5, d=6):
+    return [ws.Sample.gaussian(n=n, d=d, seed=100 + number) for number in range(count)]
+
+
+def naive_loss(loss: Loss, u: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    """The table of the paper's losses."""
+    error = (u + a * loss.residual + loss.y) ** 2
+    penalised = error + loss.penalty * (u - loss.before) ** 2
+    return {"align": (a + 1) ** 2, "direct": error, "penalised": penalised}[loss.name]
+
+
+LOSSES_SIDE_BY_SIDE = [
+    Loss("align", -1.0, 0.7, -1.7),
+    Loss("penalised", -1.0, 0.7, -1.7, 0.3),
+    Loss("direct", -1.0, 0.7, -1.7, column=2),
+    Loss("align", -1.0, 0.7, -1.7, column=2),
+]
+
+
+def texts_in_corners() -> dict[str, tuple[ws.Sample, float]]:
+    """Texts, and what to multiply W with: usual, saturated attention, repeated rows, one row."""
+    X = ws.Sample.gaussian(n=8, d=16, seed=7)
+    same = ws.Sample(X.X[[0, 0, 1, 1, 0, 2, 2, 0]])
+    return {
+        "usual": (X, 1.0),
+        "saturated": (X, 40.0),
+        "repeated": (same, 1.0),
+        "n = 1": (ws.Sample.gaussian(n=1, d=16, seed=7), 1.0),
+    }
+
+
+@pytest.mark.parametrize("corner", texts_in_corners())
+@pytest.mark.parametrize("made", [ws.RAF, ws.ReluRAF, ws.RF])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_losses_side_by_side_are_those_of_the_table_and_do_not_see_each_other(made, dtype, corner):
+    X, larger = texts_in_corners()[corner]
+    noise = torch.Generator().manual_seed(0)
+    if made is ws.RF:
+        phi = ws.RF(n=X.n, d=16, k=40, seed=1)
+    else:
+        phi = made(weight=larger * made(d=16, seed=2).weight)
+    view = phi.view(X, dtype)
+    thetas = torch.randn(3, phi(X).numel(), dtype=F64, generator=noise)
+    look, row, each = view.readout(thetas), X.n - 1, 4
+    losses = LOSSES_SIDE_BY_SIDE
+    all_of_them = NegativeLosses(look, view, row, losses, 2.0)
+    x = torch.randn(len(losses) * each, 16, dtype=dtype, generator=noise)
+    which = torch.arange(len(losses)).repeat_interleave(each)
+    value, gradient = all_of_them.value_and_gradient(which, x)
+    exact = phi.view(X, F64).readout(thetas)
+    for number, loss in enumerate(losses):
+        own = which == number
+        alone = NegativeLosses(look, view, row, [loss], 2.0)
+        one, slope = alone.value_and_gradient(which[own] * 0, x[own])
+        if corner == "n = 1":
+            torch.testing.assert_close(one, value[own])
+            torch.testing.assert_close(slope, gradient[own])
+        else:
+            assert torch.equal(one, value[own]) and torch.equal(slope, gradient[own])
+        point = x[own].double()
+        u, a = exact(torch.full((each,), row), point)[0][:, [0, loss.column]].unbind(1)
+        near = 1e-9 if dtype == F64 else 1e-3
+        torch.testing.assert_close(
+            -one.double(), naive_loss(loss, u, a), rtol=near, atol=near * float(one.abs().max())
+        )
+        if dtype == F64 and made is ws.RAF:
+            for axis in range(16):
+                step = torch.zeros(16, dtype=F64)
+                step[axis] = 1e-6
+                up, down = (
+                    alone.value(which[own] * 0, x[own] + sign * step) for sign in (1.0, -1.0)
+                )
+                near = 1e-5 * float(slope.abs().max()) + 1e-6
+                torch.testing.assert_close(slope[:, axis], (up - down) / 2e-6, rtol=1e-4, atol=near)
+
+
+@pytest.mark.parametrize(("n", "d"), [(8, 16), (5, 6), (1, 8)])
+@pytest.mark.parametrize("name", MAPS)
+def test_questions_beside_others_find_what_they_find_alone(name, n, d, monkeypatch):
+    """Bit for bit, whatever is asked with them, in single precision, too; in any order."""
+    monkeypatch.setattr(stacking, "SINGLE_FROM", 1)
+    train, X = Listed(texts(5, n, d)), ws.Sample.gaussian(n=n, d=d, seed=7)
+    row = n // 2
+    labels = [1, -1, 1, 1, -1]
+    questions = [
+        Question(update, loss, penalty)
+        for update in ("fine-tune", "retrain")
+        for loss, penalty in (("align", 0.0), ("direct", 0.0), ("penalised", 0.1))
+    ]
+
+    def ask(lesson, question, beside):
+        problem = lesson.updated(question.update)
+        found = search_changes(
+            problem,
+            [row],
+            loss=question.loss,
+            penalty=question.penalty,
+            certificate=False,
+            beside=beside,
+        )
+        return next(iter(found))
+
+    def lesson():
+        return Lesson(Features(MAPS[name](n, d)), train, labels, X, -1, [row])
+
+    alone = [ask(lesson(), question, ()) for question in questions]
+    for beside in (questions, questions[::-1], questions[3:5]):
+        shared = lesson()
+        together = [ask(shared, question, beside) for question in questions]
+        for one, other in zip(alone, together, strict=True):
+            assert torch.equal(one.delta, other.delta)
+            assert replace(one, seconds=0.0, delta=X.X) == replace(other, seconds=0.0, delta=X.X)
