@@ -19,8 +19,8 @@ from wordsway.experiments.measure import run_trial
 from wordsway.experiments.request import Request
 from wordsway.experiments.texts import GaussianTexts, LabelledGaussianTexts, TextOptions
 from wordsway.gaussian.joint import CHUNK
-from wordsway.learning.learn import evaluate_words, search_changes
-from wordsway.learning.problem import Lesson
+from wordsway.learning.learn import Question, evaluate_words, search_changes
+from wordsway.learning.problem import UPDATES, Lesson
 from wordsway.learning.stack import BLOCK
 from wordsway.optimize.ranking import MANY
 from wordsway.runtime import single_thread
@@ -54,13 +54,15 @@ def trial_seconds(request: Request, *, one_core: bool = True) -> float:
     """
     plain = _plain(request)
     with single_thread(one_core):
-        return sum(_learning(plain)) if request.learning is not None else _search(plain)
+        return sum(_learning(plain)[:2]) if request.learning is not None else _search(plain)
 
 
 def searching_seconds(request: Request) -> float:
-    """Seconds of a learning trial whose training texts are interpolated already, on one core."""
+    """Seconds of a learning trial whose training texts are interpolated already, on one core, and
+    that is searched side by side with the others of its lesson.
+    """
     with single_thread(True):
-        return _learning(_plain(request))[1]
+        return _learning(_plain(request))[2]
 
 
 def _plain(request: Request) -> Request:
@@ -112,10 +114,11 @@ def _run(request: Request) -> float:
 
 
 @lru_cache(maxsize=256)
-def _learning(request: Request) -> tuple[float, float]:
-    """Seconds to set up and to search. Setting up takes a + bN, through two measurements, and a
-    Gram matrix; weights that are drawn for many texts take a for every chunk of them. A search
-    takes what it takes with few texts, where all of them take more than a moment.
+def _learning(request: Request) -> tuple[float, float, float]:
+    """Seconds to set up, to search, and to search beside others. Setting up takes a + bN, through
+    two measurements, and a Gram matrix; weights that are drawn for many texts take a for every
+    chunk of them. A search takes what it takes with few texts, where all of them take more than a
+    moment.
     """
     learning = learning_of(request)
     while trial_cost(_with_texts(request, SOME)).bytes > 4 * MOST_BYTES and request.n > 4:
@@ -124,7 +127,7 @@ def _learning(request: Request) -> tuple[float, float]:
     _set_up(request, min(N, FEW))  # the first run takes longer
     if N <= SOME:
         setting_up, lesson = _set_up(request, N)
-        return setting_up, _searched(request, lesson)
+        return setting_up, *_searched(request, lesson)
     few, _ = _set_up(request, FEW)
     some, lesson = _set_up(request, SOME)
     each = max(0.0, (some - few) / (SOME - FEW))
@@ -133,7 +136,7 @@ def _learning(request: Request) -> tuple[float, float]:
     setting_up = once * chunks + each * N + _gram_seconds() * N**2 * request.features
     if setting_up <= 2 * MOMENT:  # with more texts a search often ends sooner
         setting_up, lesson = _set_up(request, N)
-    return setting_up, _searched(request, lesson)
+    return setting_up, *_searched(request, lesson)
 
 
 def _with_texts(request: Request, train: int) -> Request:
@@ -149,8 +152,8 @@ def _set_up(request: Request, train: int) -> tuple[float, Lesson]:
     return time.perf_counter() - started, lesson
 
 
-def _searched(request: Request, lesson: Lesson) -> float:
-    """Seconds of updating, and of searching all rows."""
+def _searched(request: Request, lesson: Lesson) -> tuple[float, float]:
+    """Seconds of updating, and of searching all rows; and of a search that has others beside it."""
     learning = learning_of(request)
     update, loss, penalty = learning.settings
     started = time.perf_counter()
@@ -162,11 +165,36 @@ def _searched(request: Request, lesson: Lesson) -> float:
     )
     ends = [time.perf_counter() for _ in found]
     seconds = ends[0] - started + (request.rows - 1) * (ends[-1] - ends[0])
+    each = seconds
+    if not problem.view.bytes_kept:
+        each *= min(1.0, _side_by_side(lesson, loss, penalty) / (ends[0] - started))
     if learning.real_words:
         begun = time.perf_counter()
         evaluate_words(problem, 0, torch.randn(WORDS, request.d))
-        seconds += (time.perf_counter() - begun) * VOCABULARY / WORDS
-    return seconds
+        words = (time.perf_counter() - begun) * VOCABULARY / WORDS
+        return seconds + words, each + words
+    return seconds, each
+
+
+def _side_by_side(lesson: Lesson, loss: str, penalty: float) -> float:
+    """Seconds of one search of several, as a figure asks for them, on the first row."""
+    updates = UPDATES if lesson.updates.fresh2 > 0 else UPDATES[:1]
+    losses = (loss,) if loss == "penalised" else ("align", "direct")
+    questions = [Question(update, name, penalty) for update in updates for name in losses]
+    started = time.perf_counter()
+    for update, name, cost in questions:
+        problem = lesson.updated(update)
+        search = search_changes(
+            problem,
+            [0],
+            loss=name,
+            penalty=cost,
+            seed=1,  # of which nothing is known
+            certificate=False,
+            beside=questions,
+        )
+        next(search)
+    return (time.perf_counter() - started) / len(questions)
 
 
 @lru_cache(maxsize=1)
