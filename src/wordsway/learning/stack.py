@@ -29,8 +29,9 @@ BLOCK = 16
 STRIP = 128
 #: Texts of so many numbers have their features in single precision.
 SINGLE_FROM = 4096
-#: Columns whose products are summed in single precision, and that are made double at once.
-COLUMNS = 4096
+#: Columns whose products are summed in single precision, and those of 256 texts that are made
+#: double at once, which then stay in the cache.
+COLUMNS, MADE_DOUBLE = 4096, 512
 
 
 class Texts(Protocol):
@@ -245,7 +246,7 @@ class Stack:
 
 def _columns(of: torch.Tensor, part: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """All columns at once beside a part in double precision, some at a time beside another."""
-    return (of,) if part.dtype == torch.float64 else of.split(COLUMNS, 1)
+    return (of,) if part.dtype == torch.float64 else of.split(MADE_DOUBLE, 1)
 
 
 @dataclass(frozen=True)
