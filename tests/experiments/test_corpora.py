@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -479,7 +480,7 @@ def made_up(folder: Path) -> tuple[Store, list[TextCell]]:
                 "mean_local": noise.choice([0.25, noise.random()]),
                 "mean_local_error": 0.01,
                 "local": 1.5,
-                "sensitivity": profile[3],
+                "sensitivity": profile[3] ** 2 / 2,  # of another target: a cosine distance
             }
             rows.append(
                 row
@@ -521,9 +522,9 @@ def test_aggregates_are_what_plain_python_computes(tmp_path):
             small, noise = word["mean_local"], word["noise"][3]
             below = sum(value < small for value in values)
             equal = sum(value == small for value in values)
-            over = word["sensitivity"] / noise if noise else None
+            over = word["profile"][3] / noise if noise else None
             by_word.setdefault(word["word"].casefold(), []).append(
-                (number, small, (below + equal / 2) / len(values), over)
+                (number, small, (below + equal / 2) / len(values), over, word["mean_local_error"])
             )
             by_fifth.setdefault(int(5 * place / len(some)) + 1, []).append(
                 (number, small, small / mean(values))
@@ -534,6 +535,9 @@ def test_aggregates_are_what_plain_python_computes(tmp_path):
         assert (row["texts"], row["occurrences"]) == (len({one[0] for one in own}), len(own))
         assert row["mean_local"] == pytest.approx(mean([one[1] for one in own]), rel=1e-12)
         assert row["max_local"] == max(one[1] for one in own)
+        between = stdev([one[1] for one in own]) / len(own) ** 0.5 if len(own) > 1 else 0.0
+        error = sum(one[4] ** 2 for one in own) ** 0.5 / len(own)
+        assert row["mean_local_error"] == pytest.approx(max(between, error), rel=1e-9)
         assert row["mean_rank_share"] == pytest.approx(mean([one[2] for one in own]), rel=1e-12)
         assert row["mean_over_noise"] == pytest.approx(
             mean([one[3] for one in own if one[3] is not None]), rel=1e-12

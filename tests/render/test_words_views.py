@@ -166,7 +166,7 @@ def test_every_column_has_a_sentence(target):
 
 def test_words_of_a_corpus_name_their_target_and_leave_out_what_was_not_measured():
     known = corpus_words("a film")
-    frame = known.words.assign(real_mean=0.3579)
+    frame = known.words.assign(real_mean=0.3579, real_error=0.01)
     for name in ("change_0", "change_1", "noise_0", "noise_1"):
         frame[name] = float("nan")
     jobs = tuple(replace(job, target="cosine") for job in known.jobs)
@@ -184,6 +184,7 @@ def test_words_of_a_corpus_are_ordered_by_real_words_where_they_alone_were_asked
     frame = known.words.assign(
         mean_local=[0.1 + 0.01 * at for at in range(count)],
         real_mean=[0.9 - 0.02 * at for at in range(count)],
+        real_error=0.01,
     )
     frame.loc[frame["word"] == frame["word"].iloc[-1], "real_mean"] = float("nan")
     orders = {}
@@ -558,6 +559,16 @@ def test_columns_beside_small_numbers_are_whole(width):
     shown = printed(swaps_panel(replace(swaps, swaps=few, label="POSITIVE", worst=None)), width)
     head = next(line for line in shown.splitlines() if line.startswith("word "))
     assert head.rstrip().endswith(" pieces") and "margin" in head
+
+
+def test_a_small_direction_is_not_called_the_worst_change():
+    """Without a curve layers are looked at under the worst small move, made longer: real words go
+    farther, and a line named "worst Δ" below their mean is no help.
+    """
+    searched, quick = words_of(SHORT, tier="curve"), words_of(SHORT)
+    quick = replace(quick, words=tuple(replace(word, curve=None) for word in quick.words))
+    assert "worst small move" in words_page(quick) and "worst Δ" not in words_page(quick)
+    assert "worst Δ found" in words_page(searched)
 
 
 def test_a_mean_says_over_how_many_words_it_is():

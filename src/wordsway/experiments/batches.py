@@ -100,10 +100,12 @@ def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, p
     ``lead`` (a column of by_word) come first.
 
     by_word : per spelling (case folded) the texts and occurrences, its pieces, mean and largest
-        mean local, the mean rank share and the mean ratio of the change by the worst small Δ to
-        that by noise. A word's rank share is the share of its text's words with a smaller mean
-        local; itself and ties count half, so 0.5 is average. ``mean_real``: the mean change by
-        real words, where those were measured.
+        mean local, the mean rank share and the mean ratio of the layer's change by the worst small
+        Δ to that by noise, whatever the target. A word's rank share is the share of its text's
+        words with a smaller mean local; itself and ties count half, so 0.5 is average.
+        ``mean_real``: the mean change by real words, where measured. ``mean_local_error`` and
+        ``mean_real_error``: the standard error of the mean, from how its uses differ, and no less
+        than their own errors make it; of a single use, its own.
     by_place : per fifth of the text (by the order of its words) the mean of mean local, and of it
         over the mean of its text.
     by_layer : per layer the mean change by the words' worst Δ, and by noise.
@@ -114,20 +116,21 @@ def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, p
     texts = frame.groupby("key", sort=False)
     small = frame["mean_local"].astype(float)
     count = texts["mean_local"].transform("size").astype(float)
-    searched = numpy.full(len(frame), numpy.nan)
+    times = numpy.full(len(frame), numpy.nan)
     for layer in frame["layer"].unique():
         here = (frame["layer"] == layer).to_numpy()
-        searched[here] = frame.loc[here, f"noise_{layer}"]
+        change, noise = (frame.loc[here, f"{name}_{layer}"] for name in ("change", "noise"))
+        times[here] = (change / noise.where(noise > 0)).astype(float)
     table = pandas.DataFrame(
         {
             "key": frame["key"],
             "word": frame["word"].astype(object).map(lambda word: str(word).casefold()),
             "fifth": (PARTS * texts.cumcount() // count.clip(lower=1)).astype(int) + 1,
             "small": small,
+            "small_error": frame["mean_local_error"].astype(float),
             "pieces": frame["pieces"],
             "rank_share": (texts["mean_local"].rank(method="average").astype(float) - 0.5) / count,
-            "over_noise": frame["sensitivity"].astype(float)
-            / pandas.Series(searched, frame.index).where(searched > 0),
+            "over_noise": times,
             "relative": small
             / texts["mean_local"].transform("mean").astype(float).where(lambda mean: mean > 0),
         }
@@ -135,10 +138,11 @@ def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, p
     more = {}
     if "real_mean" in frame:
         table["real"] = frame["real_mean"].astype(float)
+        table["real_error"] = frame["real_error"].astype(float)
         more["mean_real"] = ("real", "mean")
+    uses = table.groupby("word", sort=True)
     by_word = (
-        table.groupby("word", sort=True)
-        .agg(
+        uses.agg(
             texts=("key", "nunique"),
             occurrences=("key", "size"),
             pieces=("pieces", "max"),
@@ -148,6 +152,7 @@ def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, p
             mean_over_noise=("over_noise", "mean"),
             **more,
         )
+        .assign(**{f"mean_{_NAMES[name]}_error": _errors(uses, name) for name in _measured(table)})
         .reset_index()
         .sort_values([lead, "word"], ascending=[False, True], kind="stable", ignore_index=True)
     )
@@ -178,6 +183,22 @@ def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, p
         }
     )
     return {"by_word": by_word, "by_place": by_place, "by_layer": by_layer}
+
+
+#: Columns that words are averaged over, and what their means are called.
+_NAMES = {"small": "local", "real": "real"}
+
+
+def _measured(table: pandas.DataFrame) -> list[str]:
+    return [name for name in _NAMES if name in table]
+
+
+def _errors(uses: Any, name: str) -> pandas.Series[float]:
+    """Standard errors of the words' means over their uses."""
+    count = uses[name].count()
+    between = uses[name].std() / count**0.5
+    own = uses[f"{name}_error"].agg(lambda errors: (errors**2).sum() ** 0.5) / count
+    return between.where(between > own, own)
 
 
 def write_batch(

@@ -86,7 +86,7 @@ export class WordPanel {
     this.profile.replaceChildren(chart({
       title: "Change of every layer, beside noise as long", xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
-      series: [{ name: "worst Δ found", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise), dots: true }],
+      series: [{ name: word.curve ? "worst Δ found" : "worst small move", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise), dots: true }],
     }), h("p", { class: "soft" }, "Noise is a random Δ of the same length: a model that noticed nothing in particular would move as far."));
   }
 

@@ -13,6 +13,7 @@ from wordsway.render.wording.corpus_words import (
     has_real_words,
     meanings,
     moved,
+    spread,
 )
 from wordsway.render.wording.sweep import tally_line
 
@@ -52,8 +53,8 @@ def _words(result: CorpusWords) -> str:
     table = result.aggregates["by_word"].head(SHOWN)
     top = largest(float(value) for value in table[result.lead])
     real, layers = has_real_words(result), has_layers(result)
-    names = ["in texts", "uses", "pieces", "mean local", "largest", "rank share"]
-    names += [*(["real words"] if real else ()), *(["times noise"] if layers else ())]
+    names = ["in texts", "uses", "pieces", "mean local", "±", "largest", "rank share"]
+    names += [*(["real words", "±"] if real else ()), *(["times noise"] if layers else ())]
     heads = [("word", elements.WORD), *((name, elements.RIGHT) for name in names)]
     rows = []
     for row in table.to_dict("records"):
@@ -65,9 +66,10 @@ def _words(result: CorpusWords) -> str:
                 f"{row['occurrences']:,}",
                 str(row["pieces"]),
                 number(row["mean_local"]),
+                spread(row["mean_local_error"]),
                 number(row["max_local"]),
                 f"{row['mean_rank_share']:.2f}",
-                *((number(row["mean_real"]),) if real else ()),
+                *((number(row["mean_real"]), spread(row["mean_real_error"])) if real else ()),
                 *((html_line(times(None if noise != noise else noise)),) if layers else ()),
                 elements.bar(share(row[result.lead], top)),
             ]

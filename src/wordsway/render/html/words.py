@@ -24,6 +24,7 @@ from wordsway.render.wording.words import (
     headline,
     interval,
     meaning,
+    moved_by,
     notes,
     pieces,
     ranked,
@@ -251,7 +252,7 @@ def _card(words: Words, place: int) -> str:
     if word.profile is not None:
         charts.append(
             _figure(
-                "every layer, by the worst Δ and by noise as long",
+                f"every layer, by the {moved_by(word)} and by noise, both as long",
                 profile_chart(word, words.layer),
             )
         )
@@ -272,7 +273,7 @@ def _layers(words: Words, word: WordSway) -> str:
     heads = "".join(
         f'<th scope="col"{_marked(words, layer)}>{layer}</th>' for layer in range(len(profile))
     )
-    lines = [("worst Δ", profile), ("noise", word.noise or ()), ("twin", word.twin or ())]
+    lines = [(moved_by(word), profile), ("noise", word.noise or ()), ("twin", word.twin or ())]
     rows = "".join(
         f'<tr><th scope="row">{name}</th>'
         + "".join(

@@ -11,6 +11,7 @@ from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
 from wordsway.probing.results import WordSway
 from wordsway.render.numbers import largest, number, share
+from wordsway.render.wording.words import moved_by
 
 WIDTH, HEIGHT = 420, 210
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 26, 38
@@ -76,7 +77,7 @@ def profile_chart(word: WordSway, layer: int) -> str:
     for at, value in enumerate(series["worst"]):
         tip = f"<title>layer {at}: {number(value)}</title>"
         parts.append(_circle("worst", x(at), _y(value, end), 4 if at == layer else 2.6, tip))
-    names = {"worst": "worst Δ", "noise": "noise", "twin": "random twin"}
+    names = {"worst": moved_by(word), "noise": "noise", "twin": "random twin"}
     keys = [(name, names[name]) for name, values in series.items() if values]
     return _svg(WIDTH, HEIGHT, "chart", "relative change of every layer", [*parts, *_key(keys)])
 

@@ -19,6 +19,7 @@ from wordsway.render.wording.corpus_words import (
     has_real_words,
     meanings,
     moved,
+    spread,
 )
 
 if TYPE_CHECKING:
@@ -86,9 +87,10 @@ def _words(result: CorpusWords) -> list[RenderableType]:
             "\nuses",
             "\npieces",
             "mean\nlocal",
+            "\n±",
             "\nlargest",
             "rank\nshare",
-            *(("real\nwords",) if real else ()),
+            *(("real\nwords", "\n±") if real else ()),
             *(("times\nnoise",) if layers else ()),
         ),
         Column("", "left"),
@@ -103,9 +105,10 @@ def _words(result: CorpusWords) -> list[RenderableType]:
                 f"{row['occurrences']:,}",
                 str(row["pieces"]),
                 number(row["mean_local"]),
+                spread(row["mean_local_error"]),
                 number(row["max_local"]),
                 f"{row['mean_rank_share']:.2f}",
-                *((number(row["mean_real"]),) if real else ()),
+                *((number(row["mean_real"]), spread(row["mean_real_error"])) if real else ()),
                 *((times(None if noise != noise else noise),) if layers else ()),
                 IntervalBar(row[lead], None, top, 20),
             )

@@ -34,6 +34,15 @@ def has_real_words(result: CorpusWords) -> bool:
     return "mean_real" in table and bool(table["mean_real"].notna().any())
 
 
+def spread(error: float) -> str:
+    """A standard error, where there is one.
+
+    >>> spread(0.0123), spread(float("nan"))
+    ('0.01', '')
+    """
+    return f"{error:.1g}" if error > 0 else ""
+
+
 def meanings(result: CorpusWords) -> dict[str, str]:
     """One plain sentence for each column of the table of words."""
     target = moved(result)
@@ -42,6 +51,8 @@ def meanings(result: CorpusWords) -> dict[str, str]:
         "pieces": "Tokens that the word is made of.",
         "mean local": f"How strongly {target} responds to small random moves of the word, on "
         "average over directions and uses (change per change of the word, both relative).",
+        "±": "One standard error of the mean over uses (of a single use, of its own number): words "
+        "that differ by less than two of them are not told apart.",
         "largest": "The same of the use with the largest one.",
         "rank share": "Of its text's words, the share that moves it less; itself is half.",
     }
@@ -52,6 +63,7 @@ def meanings(result: CorpusWords) -> dict[str, str]:
         )
     if has_layers(result):
         said["times noise"] = (
-            "How many times farther the worst small move goes than random numbers as long do."
+            "How many times farther the worst small move takes the layer than random numbers as "
+            "long do."
         )
     return said

@@ -245,6 +245,13 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
     return lines
 
 
+def moved_by(word: WordSway) -> str:
+    """The Δ under which layers are looked at: one that was searched, or, where no curve was
+    followed, the worst small move made as long, which real words may well surpass.
+    """
+    return "worst Δ found" if word.curve else "worst small move"
+
+
 def tip(words: Words, word: WordSway) -> str:
     """What a word says when one points at it."""
     said = [f"word {word.index}", f"{TITLES[words.tier]} {interval(score(words, word))}"]
