@@ -52,6 +52,8 @@ def share_a_part(word: str, other: str) -> bool:
     (True, False, True)
     >>> share_a_part("loved", "hated"), share_a_part("loved", "hates")
     (True, False)
+    >>> share_a_part("good", "haydn")
+    False
     """
     return bool(parts_in_form(word.lower()) & parts_in_form(other.lower()))
 

@@ -36,12 +36,13 @@ RARE = 0.1
 
 @cache
 def parts_in_form(word: str) -> frozenset[str]:
-    """What the word can be, such as "verb ed" or "noun s"; empty where nothing is known.
+    """What the word can be, such as "verb ed" or "noun s"; empty where nothing is known. A proper
+    name is no noun: it does not stand where one does.
 
     >>> sorted(parts_in_form("loved")), sorted(parts_in_form("her")), sorted(parts_in_form("women"))
     (['verb ed'], ['determiner', 'object'], ['noun s'])
-    >>> parts_in_form("qzx")
-    frozenset()
+    >>> sorted(parts_in_form("paris")), parts_in_form("qzx")
+    (['name'], frozenset())
     """
     word = word.lower()
     if word in CLOSED:
@@ -52,7 +53,8 @@ def parts_in_form(word: str) -> frozenset[str]:
     def add(base: str, pos: Pos, form: str = "") -> None:
         count = net.get(base, {}).get(pos)
         if count is not None:
-            name = f"{pos} {form}".strip()
+            kind = "name" if pos == "noun" and wordnet().is_name(base) else pos
+            name = f"{kind} {form}".strip()
             found[name] = max(count, found.get(name, 0))
 
     for base, form in verb_forms(word):
