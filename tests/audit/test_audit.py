@@ -12,6 +12,7 @@ import pytest
 
 import tiny
 import wordsway as ws
+from jobs import Here
 from wordsway.audit.audit import forecast_audit
 from wordsway.audit.cases import collect
 from wordsway.audit.edits.kinds import RULES
@@ -20,6 +21,7 @@ from wordsway.audit.local import LocalJob, changed_words
 from wordsway.audit.models import ModelName
 from wordsway.cli.app import run
 from wordsway.errors import InputError
+from wordsway.experiments.workers import LocalWorkers
 from wordsway.models.files import locate
 from wordsway.models.probe import Probe
 
@@ -34,6 +36,12 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(tmp_path_factory.mktemp("tiny")))
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run in this process, but for the test of workers."""
+    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
 
 
 def without_time(found: ws.Audit) -> dict[str, Any]:
@@ -62,8 +70,12 @@ def test_a_league(model: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_tables_are_the_same_for_any_number_of_workers(model: str, tmp_path: Path) -> None:
+def test_tables_are_the_same_for_any_number_of_workers(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, on two workers, on two of Dask."""
     one = ws.audit(model, TEXTS, draws=3, workers=1)
+    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", LocalWorkers)
     two = ws.audit(model, TEXTS, draws=3, out=tmp_path, workers=2)
     assert without_time(one) == without_time(two)
     dask = ws.audit(model, TEXTS, draws=3, out=tmp_path / "dask", cluster="local:2")

@@ -106,9 +106,11 @@ def stored(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def finished(reviews, model, tmp_path_factory):
-    """An uninterrupted run with one worker: the truth for all the others."""
+    """An uninterrupted run in this process: the truth for all the others."""
     out = tmp_path_factory.mktemp("one")
-    assert run(command(reviews, model, out, "--workers", "1")) == 1, "one text cannot be probed"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
+        assert run(command(reviews, model, out, "--workers", "1")) == 1, "one text cannot be probed"
     return out
 
 
@@ -226,8 +228,9 @@ def test_a_cell_gives_what_words_gives(probe, model, at):
 
 
 @pytest.mark.slow
-def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsys):
+def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsys, monkeypatch):
     """--tier, --target, --draws and --passes reach every text; mean local is always there."""
+    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
     how = ["--tier", "real-words", "--target", "cosine", "--draws", "3", "--passes", "4"]
     arguments = command(reviews, model, tmp_path / "some", *how, "--limit", "2", "--json")
     assert run(arguments) == 0
