@@ -11,7 +11,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import pytest
 
 import tiny
-from jobs import Here
+from jobs import Here, stored, wait_for_cells
 from jobs import cell as grid_cell
 from wordsway.cli.app import run
 from wordsway.errors import InputError
@@ -98,10 +97,6 @@ def command(reviews: Path, model: str, out: Path, *options: str) -> list[str]:
 
 def tables(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in FILES}
-
-
-def stored(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "store" / "cells").glob("*.json")}
 
 
 @pytest.fixture(scope="module")
@@ -354,9 +349,7 @@ def test_a_killed_batch_goes_on_where_it_was(
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while len(stored(tmp_path)) < 2 and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for_cells(process, tmp_path, 2)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     half = stored(tmp_path)

@@ -99,7 +99,7 @@ def stored(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.glob("store/cells/*.json")}
 
 
-def wait_for_cells(process: subprocess.Popen[str], out: Path, count: int) -> None:
+def wait_for_cells(process: subprocess.Popen[Any], out: Path, count: int) -> None:
     """Wait until a run has stored so many cells."""
     deadline = time.monotonic() + 200
     while len(list(out.glob("store/cells/*.json"))) < count:
