@@ -8,6 +8,7 @@ on the text at hand: a model that looks back through a window forgets only in lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,8 @@ import torch
 from wordsway.models.probe import Prepared, Probe
 from wordsway.reading import Word
 
+#: Keys and values of every layer, (1, heads, length, ·) each.
+Kept = Sequence[tuple[torch.Tensor, torch.Tensor]]
 #: Largest relative difference between the cached pass and the whole one.
 TOLERANCE = 1e-4
 _CAUSAL: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
@@ -30,19 +33,47 @@ class Prefix:
     a layer's window, too: its mask knows which count, and places are counted from the first.
     """
 
+    def __init__(self, model: Any, kept: Kept) -> None:
+        self.model, self.kept = model, kept
+        self.length = kept[0][0].shape[-2]
+        self.device = next(model.parameters()).device
+
+    @classmethod
+    def of(cls, model: Any, ids: torch.Tensor) -> Prefix:
+        """Of the tokens ids (n,), in one pass."""
+        return cls.beside(model, ids)[0]
+
+    @classmethod
     @torch.no_grad()
-    def __init__(self, model: Any, ids: torch.Tensor) -> None:
-        self.model, self.length = model, len(ids)
+    def beside(cls, model: Any, ids: torch.Tensor, **options: Any) -> tuple[Prefix, Any]:
+        """The same, and what else the model makes of these tokens."""
         from transformers import DynamicCache
 
-        self.device = next(model.parameters()).device
         cache = DynamicCache()  # without the model's configuration, whose windows would drop keys
-        model(input_ids=ids[None].to(self.device), past_key_values=cache, use_cache=True)
-        self.kept = [(layer.keys, layer.values) for layer in cache.layers]
-        if {len(ids)} != {keys.shape[-2] for keys, _ in self.kept}:
+        device = next(model.parameters()).device
+        out = model(
+            input_ids=ids[None].to(device), past_key_values=cache, use_cache=True, **options
+        )
+        kept = [(layer.keys, layer.values) for layer in cache.layers]
+        if {len(ids)} != {keys.shape[-2] for keys, _ in kept}:
             raise ValueError("a cache that does not hold all of its rows")
+        return cls(model, kept), out
 
-    def _run(self, ids: torch.Tensor, **options: Any) -> Any:
+    def first(self, length: int) -> Prefix:
+        """The first tokens of them."""
+        return Prefix(self.model, [(k[..., :length, :], v[..., :length, :]) for k, v in self.kept])
+
+    def cache(self) -> Any:
+        """A cache of transformers' own that begins with them, to be filled further."""
+        from transformers import DynamicCache
+
+        cache = DynamicCache()
+        for number, (keys, values) in enumerate(self.kept):
+            cache.update(keys, values, number)
+        return cache
+
+    def run(self, ids: torch.Tensor, **options: Any) -> Any:
+        """What the model makes of texts that go on with ids (B, s)."""
         from transformers import DynamicCache
 
         B, new = ids.shape
@@ -60,13 +91,13 @@ class Prefix:
     @torch.no_grad()
     def states(self, ids: torch.Tensor, layers: tuple[int, ...]) -> list[torch.Tensor]:
         """hidden_states of these layers (B, s, d) for texts that go on with ids (B, s)."""
-        hidden = self._run(ids, output_hidden_states=True).hidden_states
+        hidden = self.run(ids, output_hidden_states=True).hidden_states
         return [hidden[layer] for layer in layers]
 
     @torch.no_grad()
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits (B, s, vocabulary) of texts that go on with ids (B, s)."""
-        logits: torch.Tensor = self._run(ids).logits
+        logits: torch.Tensor = self.run(ids).logits
         return logits
 
 
@@ -97,7 +128,7 @@ def prefix_of(probe: Probe, prepared: Prepared, word: Word, model: Any) -> Prefi
     length = min(word.rows)
     if length == 0 or prepared.at != "words" or not can_reuse(probe, prepared.ids):
         return None
-    return Prefix(model, prepared.ids[:length])
+    return Prefix.of(model, prepared.ids[:length])
 
 
 def is_causal(probe: Probe) -> bool:
@@ -126,7 +157,7 @@ def _gives_the_same(probe: Probe, ids: torch.Tensor) -> bool:
     whole = probe.layers.hidden(last, ids[None], torch.ones_like(ids)[None]).double()
     for length in {max(1, n // 2), n - 1}:
         try:
-            kept = Prefix(probe.layers.model, ids[:length])
+            kept = Prefix.of(probe.layers.model, ids[:length])
             (cached,) = kept.states(ids[None, length:], (last,))
         except (AttributeError, TypeError, ValueError, RuntimeError):  # no such cache in this model
             return False

@@ -172,12 +172,8 @@ def compare(
     progress("reading both prompts", 0, 0)
     states = causal.states(prompts[0]), causal.states(prompts[1])
     said = [
-        causal.answer(
-            prompt,
-            tokens,
-            partial(progress, f"answer {which}, token"),
-        )
-        for which, prompt in zip("ab", prompts, strict=True)
+        causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"), one.kept)
+        for which, prompt, one in zip("ab", prompts, states, strict=True)
     ]
     logs = [one.logs for one in states]
     sides = [
