@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -21,7 +22,10 @@ from pages import printed
 from wordsway import data
 from wordsway.cli.app import run
 from wordsway.errors import InputError, WordswayError
-from wordsway.models.causal import States
+from wordsway.models.causal import Causal, States
+from wordsway.models.files import locate
+from wordsway.models.load import Loading
+from wordsway.models.prefix import Prefix
 from wordsway.models.probe import Probe
 from wordsway.probing.compare import compare
 from wordsway.probing.differences import divergence, line_up, word_edits
@@ -286,6 +290,41 @@ def test_an_answer_says_whether_it_was_cut(models, tmp_path):
     first = long.a.next[0].token
     ends = compare(A, B, causal(tmp_path, "llama", eos_token_id=first), tokens=5)
     assert (ends.a.cut, ends.a.answer_tokens) == (False, 1)
+
+
+@pytest.mark.parametrize("window", [None, 4])
+def test_an_answer_goes_on_from_what_reading_the_prompt_left(tmp_path, monkeypatch, window):
+    """The prompt is read once, and the answer is transformers' own; also where layers look back
+    through a window, and where a model keeps nothing.
+    """
+    changes = {} if window is None else {"sliding_window": window}
+    folder = causal(tmp_path, "llama" if window is None else "mistral", **changes)
+    model = Causal(locate(folder), Loading(kind="causal"), chat=False)
+    prompt = model.read("the film was good and the plot was bad or not very dull and fine")
+    found = model.states(prompt)
+    assert found.kept is not None and found.kept.length == len(prompt.ids) - 1
+    asked = []
+    monkeypatch.setattr(model.model, "forward", _counting(model.model.forward, asked))
+    assert model.answer(prompt, 6, kept=found.kept).text == own(folder, prompt.text)[3]
+    assert max(asked) == 1 and len(asked) <= 6
+    monkeypatch.undo()
+    monkeypatch.setattr(Prefix, "beside", _refusing)
+    alone = model.states(prompt)
+    assert alone.kept is None and model.answer(prompt, 6) == model.answer(prompt, 6, None, None)
+    for one, other in zip(alone.hidden, found.hidden, strict=True):
+        assert torch.equal(one, other)
+
+
+def _counting(forward, asked):
+    def counted(*arguments, **named):
+        asked.append(named["input_ids"].shape[1])
+        return forward(*arguments, **named)
+
+    return functools.wraps(forward)(counted)
+
+
+def _refusing(*arguments, **named):
+    raise ValueError("a model without such a cache")
 
 
 def test_the_same_on_every_run(llama):

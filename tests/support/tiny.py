@@ -68,6 +68,9 @@ def save(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
         "llama": lambda: tf.LlamaConfig(
             **common, **ids, num_key_value_heads=1, max_position_embeddings=64
         ),
+        "mistral": lambda: tf.MistralConfig(
+            **common, **ids, num_key_value_heads=1, max_position_embeddings=64, sliding_window=8
+        ),
         "t5": lambda: tf.T5Config(
             vocab_size=40, d_model=16, d_kv=8, num_layers=3, num_heads=2, d_ff=24
         ),
