@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,21 @@ from wordsway.cli.progress import ProgressLine
 from wordsway.cli.running import report_failures
 from wordsway.errors import InputError
 from wordsway.experiments.run import Tally
+
+
+def test_a_share_that_falls_back_a_little_is_timed_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is left is estimated: a run told 28.8 s at 38 %, of ten minutes."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    line = ProgressLine()
+    for now, done in ((1, 0.0), (100, 0.30), (120, 0.29), (121, 0.34)):
+        clock[0] = now
+        line("cells", done, 1.0)
+    assert "34 %, about 3 min 53 s left" in line.text()
+    line("other cells", 0.0, 1.0)
+    assert "left" not in line.text(), "another piece of work"
 
 
 def test_the_hint_to_go_on_is_the_command_that_was_given(

@@ -87,6 +87,19 @@ def test_a_forecast_computes_and_does_not_allocate(name: str) -> None:
     assert int(peak) * 1024 < 1.2e9
 
 
+def test_a_forecast_says_what_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["measure", "--map", "raf", "--n", "3000", "--d", "8", "--memory", "0.1", "--forecast"]
+    assert run(small) == 0
+    assert "It would be refused: n = 3,000, d = 8 take" in capsys.readouterr().out
+    assert run([*small, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["refused"].endswith("or raise --memory")
+    assert run(small[:-1]) == 1
+    told = capsys.readouterr().err
+    assert "the budget is" in told and "raise --memory" in told
+    assert run(["measure", "--map", "raf", "--n", "5", "--d", "4", "--forecast", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["refused"] is None
+
+
 def test_slopes_and_their_intervals() -> None:
     """95 % intervals hold the truth in 95 % of 400 draws (between 91 % and 98 %: false alarm below
     1e-3).

@@ -34,7 +34,8 @@ class ProgressLine:
         self.shown: float | None = None
 
     def __call__(self, stage: str, done: float, total: float, note: str = "") -> None:
-        if total != self.total or done < self.done:  # another piece of work: time it from here
+        # Another piece of work is timed from here; one whose size is estimated may fall back a bit.
+        if total != self.total or done < self.done / 2 or done < self.base:
             self.since, self.base = time.monotonic(), done
         self.stage, self.done, self.total, self.note = stage, done, total, note
 

@@ -43,20 +43,28 @@ def search_cost(request: Request) -> Cost:
 
 def check_memory(request: Request) -> None:
     """Refuse what cannot fit, before anything is drawn."""
+    why = what_does_not_fit(request)
+    if why is not None:
+        raise MemoryBudgetError(why)
+
+
+def what_does_not_fit(request: Request) -> str | None:
+    """Why a request is refused for its memory, with the remedy; None where it is not."""
     needed = trial_cost(request).bytes
     free = available_memory()
     texts = "" if request.learning is None else f"{request.learning.train:,} training texts of "
     what = f"{texts}n = {request.n:,}, d = {request.d:,}"
     remedy = "take fewer texts or shorter ones, name fewer positions"
     if needed > free:
-        raise MemoryBudgetError(
+        return (
             f"{what} take about {format_bytes(needed)}, and {format_bytes(free)} are free: "
             f"{remedy}, or use a larger machine"
         )
     if request.memory < MEMORY:
         least = trial_cost(replace(request, memory=1)).bytes
         if least > request.memory:
-            raise MemoryBudgetError(
+            return (
                 f"{what} take {format_bytes(least)} before the search begins, and the budget is "
                 f"{format_bytes(request.memory)}: {remedy}, or raise --memory"
             )
+    return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordsway.errors import InputError
-from wordsway.experiments.cost import trial_cost
+from wordsway.experiments.cost import trial_cost, what_does_not_fit
 from wordsway.experiments.job import Job
 from wordsway.experiments.request import Request
 from wordsway.experiments.speed import trial_seconds
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forecast(Result):
-    """Seconds and peak bytes of a whole request."""
+    """Seconds and peak bytes of a whole request; ``refused`` says why it would not be run."""
 
     request: Request
     seconds: float
     bytes: float
+    refused: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         learning = self.request.learning
         train = {} if learning is None else {"train": learning.train}
         costs = {"forecast_seconds": self.seconds, "forecast_peak_mb": self.bytes / 1e6}
         asked = {"trials": self.request.trials, "data": self.request.data}
-        return self.request.sizes | train | asked | costs
+        return self.request.sizes | train | asked | costs | {"refused": self.refused}
 
     def frame(self) -> pandas.DataFrame:
         """One row."""
@@ -53,7 +54,8 @@ def forecast(request: Request) -> Forecast:
         )
     base = peak_bytes()
     seconds = trial_seconds(request, one_core=False)
-    return Forecast(request, seconds * request.trials, base + trial_cost(request).bytes)
+    peak = base + trial_cost(request).bytes
+    return Forecast(request, seconds * request.trials, peak, what_does_not_fit(request))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,10 @@ from wordsway.render.wording.request import request_line
 def forecast_panel(cost: Forecast) -> RenderableType:
     request = cost.request
     cost_line = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
-    return Group(
+    lines = [
         Text(one_line(request_line(request)), style="bold"),
         Text(f"forecast for {count(request.trials, 'trial')}: {cost_line}"),
-    )
+    ]
+    if cost.refused is not None:
+        lines.append(Text(f"It would be refused: {one_line(cost.refused)}."))
+    return Group(*lines)
