@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import os
 import subprocess
 import sys
@@ -20,7 +19,6 @@ import tarfile
 import tempfile
 import venv
 import zipfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -189,31 +187,6 @@ def check_types(python: Path, room: Path) -> None:
         sys.exit(done.stdout + done.stderr)
 
 
-#: Runs commands one after the other, and tells their statuses and what they said of errors.
-COMMANDS = """
-import contextlib, io, json, sys
-from wordsway.cli.app import run
-from wordsway.runtime import own_process
-own_process()
-found = []
-for words in json.loads(sys.argv[1]):
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        found.append((run(words), said.getvalue()))
-print(json.dumps(found))
-"""
-
-
-def together(
-    run: Callable[..., subprocess.CompletedProcess[str]], commands: Sequence[list[str]]
-) -> list[tuple[int, str]]:
-    """Status and errors of each command, all of them in one process."""
-    done = run("-c", COMMANDS, json.dumps(commands))
-    if done.returncode:
-        sys.exit(done.stdout + done.stderr)
-    return [(status, told) for status, told in json.loads(done.stdout.splitlines()[-1])]
-
-
 def attempt(python: Path, room: Path) -> None:
     """What works, and what says what to install; ``python`` has wordsway and no extras."""
     model, grid = room / "model", room / "grid.toml"
@@ -232,20 +205,18 @@ def attempt(python: Path, room: Path) -> None:
     script = run("-c", SCRIPT)
     print("import and sensitivity:", script.stdout.strip() or script.stderr)
     failures = [] if script.returncode == 0 else ["the script failed"]
-    first = run("-m", "wordsway", *WORKS[0])  # as it is started from a shell
-    if first.returncode or not first.stdout.startswith("wordsway "):
-        failures.append(f"{WORKS[0]}: {first.stderr}")
-    for words, (status, told) in zip(WORKS, together(run, WORKS), strict=True):
-        print(f"wordsway {' '.join(words)}: {status}")
-        if status:
-            failures.append(f"{words}: {told}")
-    places = {"model": model, "grid": grid}
-    asked = [[word.format(**places) for word in words] for words, _ in REMEDIES]
-    for (words, extra), (status, told) in zip(REMEDIES, together(run, asked), strict=True):
-        lines = told.strip().splitlines()
-        print(f"wordsway {' '.join(words)}: {status}, {lines[-1:]}")
-        if status != 1 or len(lines) != 1 or f"'wordsway[{extra}]'" not in lines[0]:
-            failures.append(f"{words}: {told}")
+    for words in WORKS:
+        done = run("-m", "wordsway", *words)
+        print(f"wordsway {' '.join(words)}: {done.returncode}")
+        if done.returncode:
+            failures.append(f"{words}: {done.stderr}")
+    for words, extra in REMEDIES:
+        filled = [word.format(model=model, grid=grid) for word in words]
+        done = run("-m", "wordsway", *filled)
+        lines = done.stderr.strip().splitlines()
+        print(f"wordsway {' '.join(words)}: {done.returncode}, {lines[-1:]}")
+        if done.returncode != 1 or len(lines) != 1 or f"'wordsway[{extra}]'" not in lines[0]:
+            failures.append(f"{words}: {done.stdout} {done.stderr}")
     done = run("-c", CLICKABLE)
     last = (done.stderr.strip().splitlines() or [""])[-1]
     print(f"ws.clickable: {last}")

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import wordsway as ws
+from lessons import MAPS, texts
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.experiments.request import Request
@@ -27,16 +28,6 @@ from wordsway.optimize import maximise
 from wordsway.vectors import into_ball
 
 F64 = torch.float64
-MAPS = {
-    "raf": lambda n, d: ws.RAF(d=d, seed=1),
-    "relu-raf": lambda n, d: ws.ReluRAF(d=d, seed=2),
-    "rf": lambda n, d: ws.RF(n=n, d=d, k=50, seed=3),
-    "drf": lambda n, d: ws.DRF(n=n, d=d, depth=3, k=40, seed=4),
-}
-
-
-def texts(count, n=5, d=6):
-    return [ws.Sample.gaussian(n=n, d=d, seed=100 + number) for number in range(count)]
 
 
 def naive(phi, train, labels, X, y):
