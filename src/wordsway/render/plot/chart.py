@@ -203,9 +203,12 @@ def _ordered(axes: Axes) -> list[tuple[Any, str]]:
 
 
 def _key(axes: Axes, **look: Any) -> None:
+    """Inside a panel, on a ground of its own: a curve behind it does not cross the letters."""
     pairs = _ordered(axes)
     if pairs:
-        axes.legend([handle for handle, _ in pairs], [label for _, label in pairs], **look)
+        ground: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
+        handles, labels = zip(*pairs, strict=True)
+        axes.legend(handles, labels, **(ground | look))
 
 
 def _shared_key(figure: Figure, axes_list: list[Axes]) -> None:
