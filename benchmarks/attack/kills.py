@@ -189,7 +189,10 @@ def strike_workers(
                     continue
         family = running.family()
         # A cell whose workers were hit three times in a row is given up, and the run says so.
-        if running.finish() != 0 and not any("worker died" in line for line in running.lines):
+        given_up = ("worker died", "workers died")
+        if running.finish() != 0 and not any(
+            why in line for line in running.lines for why in given_up
+        ):
             struck.faults.append(f"{struck.what}: exit {running.process.returncode}")
         _, alive = psutil.wait_procs(family, timeout=ORPHANED)
         struck.orphans += len(alive)

@@ -190,6 +190,53 @@ def test_a_worker_without_wordsway_is_named() -> None:
         connected(Client({"tcp://w:3": other}))._greet(Agreement())
 
 
+QUIET = """
+import logging
+from wordsway.errors import WordswayError
+from wordsway.experiments import dask_cluster
+dask_cluster.PATIENCE = 0.2
+try:
+    dask_cluster.DaskCluster("tcp://127.0.0.1:1", 2**30)
+except WordswayError:
+    print({logging.getLogger(f"distributed{part}").level for part in dask_cluster.NOISY})
+"""
+
+
+def test_dask_itself_says_nothing_of_what_we_say() -> None:
+    """Its loggers get their levels when it is imported, which undid ours: a scheduler that was
+    killed was told by forty lines of traceback before our own one.
+    """
+    command = [sys.executable, "-c", QUIET]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{50}" and "Traceback" not in done.stderr
+
+
+def test_a_cluster_of_ones_own_whose_workers_are_gone_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It waited for ever: workers that die faster than they start are not started again."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    cluster = object.__new__(dask_cluster.DaskCluster)
+    cluster.address, cluster.local = "local:3", object()
+    workers: dict[str, Any] = {"one": 1}
+    monkeypatch.setattr(dask_cluster.DaskCluster, "_workers", lambda self: workers)
+    lonely = dask_cluster._Lonely(cluster)
+    for now in range(0, 300, 3):
+        clock[0] = now
+        lonely.look()
+    workers.clear()
+    clock[0] = 297 + dask_cluster.LOST
+    lonely.look()
+    assert "no worker is left at local:3" in caplog.text
+    clock[0] += 10
+    with pytest.raises(WordswayError, match=r"no worker of local:3 is left.*what was stored is"):
+        lonely.look()
+    cluster.local = None
+    clock[0] += 1000
+    lonely.look()  # somebody else's may come back
+
+
 def test_a_scheduler_that_is_gone_is_one_line() -> None:
     with pytest.raises(WordswayError, match="scheduler at tcp://here:1 is gone: start it again"):
         connected(Client({}, status="closed"))._outcomes(None, [])

@@ -25,6 +25,9 @@ from wordsway.result import versions
 log = logging.getLogger("wordsway")
 #: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.
 PATIENCE = 10
+#: Seconds between looks at what is done, and at who works; how long nobody may, in a cluster that
+#: was started here, where nobody starts anew.
+POLL, LOOK, LOST = 0.02, 2.0, 60.0
 #: Jobs submitted per worker ahead of their turn.
 AHEAD = 2
 NOISY = ("", ".worker", ".nanny", ".scheduler", ".comm", ".core", ".client", ".utils")
@@ -39,6 +42,8 @@ class DaskCluster:
         self.address, self.progress = address, progress
         self.local: Any = None
         self.client: Any = None
+        import distributed  # noqa: F401 (it sets the levels of its loggers when it is imported)
+
         for name in ("tornado", "tornado.application", *(f"distributed{part}" for part in NOISY)):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         count = self._workers_here()
@@ -77,6 +82,7 @@ class DaskCluster:
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=None,
+                silence_logs=logging.CRITICAL,
                 memory_limit=max(memory // count, 2**30),
             )
             self.client = Client(self.local, timeout=PATIENCE)
@@ -125,7 +131,13 @@ class DaskCluster:
 
         for _ in range(AHEAD * count):
             submit()
-        for future in queue:
+        lonely = _Lonely(self)
+        while queue.count():
+            if not queue.has_ready():
+                lonely.look()
+                time.sleep(POLL)
+                continue
+            future = next(queue)
             _, done = running.pop(future.key)
             outcomes = self._outcomes(future, done)
             future.release()
@@ -182,3 +194,35 @@ class DaskCluster:
         with contextlib.suppress(Exception):
             if self.local is not None:
                 self.local.close(timeout=2)
+
+
+class _Lonely:
+    """Notices that no worker is left: killed faster than they start, they are not started again."""
+
+    def __init__(self, cluster: DaskCluster) -> None:
+        self.cluster = cluster
+        self.looked = self.seen = time.monotonic()
+        self.told = False
+
+    def look(self) -> None:
+        """Every few seconds. A cluster of somebody else may get workers again, our own does not."""
+        now = time.monotonic()
+        if now - self.looked < LOOK:
+            return
+        self.looked = now
+        try:
+            here = self.cluster._workers()
+        except Exception:  # a scheduler that is gone: the next outcome says so
+            return
+        if here:
+            self.seen, self.told = now, False
+            return
+        address = self.cluster.address
+        if self.cluster.local is not None and now - self.seen > LOST:
+            raise WordswayError(
+                f"no worker of {address} is left, they died faster than they start: run the same "
+                "command again; what was stored is safe"
+            )
+        if not self.told and now - self.seen > PATIENCE:
+            self.told = True
+            log.warning("no worker is left at %s: waiting for one", address)
