@@ -21,6 +21,7 @@ from typing import final
 
 import torch
 
+from wordsway.maps.attention.curves import neighbour
 from wordsway.maps.attention.problem import Problem
 
 #: A multiplier's logarithm in every cell (C,) to the bound on Σ_{j≠i} ‖row j‖² there.
@@ -39,7 +40,7 @@ class Cells:
         half, middle = (hi - lo)[:, None, None] / 2, (hi + lo)[:, None, None] / 2
         # β A_j·e over the cell (C, n−1, 1).
         centre, spread = middle * q.ae, half * q.ae.abs()
-        self._distance = q.a.new_empty(len(lo), len(q.a), self._grid + 2)
+        self._distance = q.a.new_empty(len(lo), q.a.shape[0], q.a.shape[1] + 2)
         self._distance[..., :-2] = (q.a - centre).abs_().sub_(spread)
         self._distance[..., -2:-1] = centre - spread - q.a[:, :1]
         self._distance[..., -1:] = q.a[:, -1:] - centre - spread
@@ -51,10 +52,6 @@ class Cells:
         self._constant[..., -2:-1] = q.low.value
         self._constant[..., -1:] = q.high.value
         self._of_lambda = torch.addcmul(q.price_steps, self._distance, self._distance, value=-1)
-
-    @property
-    def _grid(self) -> int:
-        return self.problem.a.shape[1]
 
     @cached_property
     def _of_nu(self) -> torch.Tensor:
@@ -131,7 +128,7 @@ class Cells:
             # Between two grid points the polynomial is at most the larger of the two, and the
             # ceiling: a constant, from which the price is taken as before.
             grid = value[..., :-2]
-            beside = torch.maximum(grid, torch.maximum(_shifted(grid, 1), _shifted(grid, -1)))
+            beside = torch.maximum(grid, torch.maximum(neighbour(grid, 1), neighbour(grid, -1)))
             value[..., :-2] = beside.clamp_max_(q.ceiling)
         return value
 
@@ -156,10 +153,3 @@ class Cells:
 def _each(log_multiplier: torch.Tensor) -> torch.Tensor:
     """A multiplier in every cell, for all rows and grid points: (C, 1, 1)."""
     return log_multiplier.exp()[:, None, None]
-
-
-def _shifted(value: torch.Tensor, by: int) -> torch.Tensor:
-    """The neighbour's value along the grid (the last axis); the ends repeat."""
-    if by > 0:
-        return torch.cat([value[..., :1], value[..., :-1]], -1)
-    return torch.cat([value[..., 1:], value[..., -1:]], -1)

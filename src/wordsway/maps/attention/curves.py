@@ -76,5 +76,7 @@ def low_shares(curve: Curve, p0: torch.Tensor, most: torch.Tensor) -> Tail:
 
 
 def neighbour(p: torch.Tensor, by: int) -> torch.Tensor:
-    """The neighbour's value along the grid; the ends repeat."""
-    return torch.cat([p[:, :1], p[:, :-1]], 1) if by > 0 else torch.cat([p[:, 1:], p[:, -1:]], 1)
+    """The neighbour's value along the grid (the last axis); the ends repeat."""
+    if by > 0:
+        return torch.cat([p[..., :1], p[..., :-1]], -1)
+    return torch.cat([p[..., 1:], p[..., -1:]], -1)
