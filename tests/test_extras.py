@@ -62,7 +62,6 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
 
 #: Functions that run only behind the door of another one.
 INNER = {
-    ("data/clients.py", "huggingface_hub"),
     ("data/hub.py", "huggingface_hub"),
     ("experiments/dask_cluster.py", "distributed"),
     ("experiments/records.py", "pyarrow"),

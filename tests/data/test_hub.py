@@ -1,25 +1,28 @@
-"""Models by hub id: a hub on this machine that is honest, or not."""
+"""Models and files of the hub, from a small hub on loopback."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import http.server
-import json
+import os
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from wordsway.data import hub
-from wordsway.data.home import home
-from wordsway.data.hub import hub_folder
+import shelf
+from fake_hub import FakeHub, serve
+from wordsway import data
+from wordsway.data import DataError, hub
+from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile
+from wordsway.data.hub import Unreachable, hub_folder, run_with_timeout
 from wordsway.errors import WordswayError
 
-pytest.importorskip("huggingface_hub")
-MEGABYTE = 1 << 20
+constants = pytest.importorskip("huggingface_hub.constants")
 FILES = {
     "config.json": b"{}",
     "model.safetensors": b"weights",
@@ -28,114 +31,164 @@ FILES = {
 }
 
 
-class FakeHub(http.server.BaseHTTPRequestHandler):
-    """Lists `listed` and sends `files`; `endless` is a path that never ends."""
-
-    files: dict[str, bytes]
-    listed: list[dict[str, Any]]
-    endless: str
-    sent: int
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        listing = path == "/api/models/some/model"
-        file = path.removeprefix("/some/model/resolve/main/")
-        content = json.dumps({"siblings": self.listed}).encode()
-        content = content if listing else self.files.get(file, b"")
-        self.send_response(200)
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            self.wfile.write(content)
-            while self.endless and path.endswith(self.endless) and FakeHub.sent < 300 * MEGABYTE:
-                self.wfile.write(bytes(MEGABYTE))
-                FakeHub.sent += MEGABYTE
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+@pytest.fixture(autouse=True)
+def _empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("WORDSWAY_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf"))
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeHub]]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FakeHub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("WORDSWAY_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf"))
-    monkeypatch.setattr(hub, "_in_hub_cache", lambda name: None)
-    FakeHub.files, FakeHub.endless, FakeHub.sent = dict(FILES), "", 0
-    FakeHub.listed = [{"rfilename": name, "size": len(text)} for name, text in FILES.items()]
-    yield FakeHub
-    server.shutdown()
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    with serve(FakeHub("some/model", FILES)) as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        yield fake
 
 
-def left() -> list[str]:
-    """Files of models that are kept, or were left behind."""
-    return sorted(p.name for p in (home() / "hub").rglob("*") if p.is_file())
+@pytest.fixture
+def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    with serve(FakeHub("someone/small", {"reviews.json": shelf.REVIEWS})) as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        monkeypatch.setitem(CATALOGUE, "small", shelf.entry(hub="someone/small"))
+        yield fake
 
 
-def test_a_model_is_fetched_once_without_its_code(fake: type[FakeHub]) -> None:
-    folder = hub_folder("some/model")
+def test_a_model_is_downloaded_once_and_without_its_code(model: FakeHub) -> None:
+    seen: list[tuple[int, int]] = []
+    folder = hub_folder("some/model", lambda done, total: seen.append((done, total)))
     assert (folder / "model.safetensors").read_bytes() == b"weights"
     assert (folder / "1_Pooling" / "config.json").is_file()
-    assert left() == ["config.json", "config.json", "model.safetensors"]
-    fake.listed = []
-    assert hub_folder("some/model") == folder, "nobody is asked again"
+    assert not (folder / "run_me.py").exists()
+    assert seen and all(0 <= done <= total == 12 for done, total in seen)
+    asked = len(model.requests)
+    assert hub_folder("some/model") == folder
+    assert len(model.requests) == asked, "a complete snapshot needs no request"
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
-def test_a_file_stops_at_the_size_that_the_hub_declares(fake: type[FakeHub], file: str) -> None:
-    fake.endless = f"main/{file}"
-    with pytest.raises(WordswayError, match=f"{file} is refused: it is larger than the .* the hub"):
-        hub_folder("some/model")
-    assert fake.sent < 100 * MEGABYTE, "what was under way, and no more"
-    assert left() == []
+def test_files_that_another_program_stored_are_completed(model: FakeHub) -> None:
+    from huggingface_hub import hf_hub_download
+
+    for name in ("config.json", "model.safetensors"):
+        hf_hub_download("some/model", name, endpoint=model.url)
+    folder = hub_folder("some/model")
+    assert (folder / "1_Pooling" / "config.json").is_file()
 
 
-def test_a_listing_that_never_ends(fake: type[FakeHub]) -> None:
-    fake.endless = "/api/models/some/model"
-    with pytest.raises(WordswayError, match="a listing of more than"):
-        hub_folder("some/model")
-    assert fake.sent < 100 * MEGABYTE and left() == []
+def test_files_that_another_program_stored_serve_without_the_hub(
+    model: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import hf_hub_download
+
+    for name in ("config.json", "model.safetensors"):
+        hf_hub_download("some/model", name, endpoint=model.url)
+    model.status = 404
+    assert (hub_folder("some/model") / "model.safetensors").is_file()
+
+
+def test_the_users_token_reaches_gated_models(
+    model: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub_folder("some/model")
+    assert {key for _, _, key in model.requests} == {"Bearer hf_secret"}
 
 
 @pytest.mark.parametrize(
-    ("listed", "said"),
+    ("status", "headers", "remedy"),
     [
-        ([{"rfilename": "../a.json", "size": 1}], "outside its folder"),
-        ([{"rfilename": "/a.json", "size": 1}], "outside its folder"),
-        ([{"rfilename": "a.json", "size": -1}], "no size"),
-        ([{"rfilename": "a.json", "size": "1"}], "no size"),
-        ([{"rfilename": "a.json"}], "listing"),
-        ([7], "listing"),
-        ([{"rfilename": "a.safetensors", "size": 1}], "no config"),
-        ([], "no config"),
+        (403, {"X-Error-Code": "GatedRepo"}, "gated: accept its terms.* HF_TOKEN"),
+        (404, {"X-Error-Code": "RepoNotFound"}, "no such repository"),
     ],
 )
-def test_a_listing_that_is_refused(fake: type[FakeHub], listed: Any, said: str) -> None:
-    fake.listed = listed
-    with pytest.raises(WordswayError, match=said):
-        hub_folder("some/model")
-    assert left() == []
-
-
-def test_what_is_declared_has_to_fit(fake: type[FakeHub], monkeypatch: pytest.MonkeyPatch) -> None:
-    fake.listed = [{"rfilename": "config.json", "size": 2}]
-    fake.listed.append({"rfilename": "model.safetensors", "size": 10**15})
-    with pytest.raises(WordswayError, match="more than the"):
-        hub_folder("some/model")
-    monkeypatch.setattr(hub, "MOST", 10**18)
-    with pytest.raises(WordswayError, match="free some space"):
-        hub_folder("some/model")
-    assert fake.sent == 0
-
-
-def test_other_bytes_than_promised_are_refused(
-    fake: type[FakeHub], monkeypatch: pytest.MonkeyPatch
+def test_a_refusal_names_its_remedy(
+    model: FakeHub, status: int, headers: dict[str, str], remedy: str
 ) -> None:
-    """As many bytes as declared, and not those whose hash the hub tells."""
-    monkeypatch.setattr(FakeHub, "send_header", lambda self, name, value: None)
-    with pytest.raises(WordswayError, match="not the one that the hub promised"):
+    model.status, model.headers = status, headers
+    with pytest.raises(WordswayError, match=remedy) as caught:
         hub_folder("some/model")
-    assert left() == []
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_used_is_refused_before_the_download(
+    model: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.sizes = {"model.safetensors": 10**15}
+    with pytest.raises(WordswayError, match=r"at most 68\.7 GB are downloaded"):
+        hub_folder("some/model")
+    del model.files["model.safetensors"]
+    with pytest.raises(WordswayError, match=r"no config\.json with weights in safetensors"):
+        hub_folder("some/model")
+    assert not any("/resolve/" in path for _, path, _ in model.requests)
+
+
+def test_a_hub_that_hangs_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "PATIENCE", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        start = time.monotonic()
+        with pytest.raises(WordswayError, match=r"did not answer|cannot be reached"):
+            hub_folder("some/model")
+    assert time.monotonic() - start < 10
+
+
+def test_a_name_lookup_that_hangs_is_left() -> None:
+    answered = threading.Event()
+    with pytest.raises(Unreachable, match="did not answer"):
+        run_with_timeout(0.1, lambda: answered.wait(60))
+    answered.set()
+
+
+def test_the_hub_comes_first_where_it_answers(reviews: FakeHub) -> None:
+    here = data.get("small")
+    assert here.source == "hub someone/small"
+    assert here.path("reviews.json").read_bytes() == shelf.REVIEWS
+
+
+def test_a_pinned_hash_holds_for_the_hub_too(reviews: FakeHub) -> None:
+    reviews.files["reviews.json"] = b"[]"
+    with pytest.raises(DataError, match=r"reviews\.json is refused: its SHA-256"):
+        data.get("small")
+
+
+def test_more_bytes_than_the_catalogue_declares_are_refused(reviews: FakeHub) -> None:
+    reviews.sizes["reviews.json"] = 100 << 20
+    with pytest.raises(DataError, match="more than the 1 MB of the catalogue"):
+        data.get("small")
+    assert not any("/resolve/" in path for _, path, _ in reviews.requests)
+
+
+@pytest.mark.parametrize("name", ["reviews.json", "reviews.parquet"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_unpinned_files_have_the_hash_that_the_hub_declares(
+    monkeypatch: pytest.MonkeyPatch, name: str, wrong: bool
+) -> None:
+    """As for bert-base: git's SHA-1 of small files, SHA-256 of large ones."""
+    unpinned = Hub("someone/small", (PinnedFile(name, name, None),))
+    monkeypatch.setitem(CATALOGUE, "small", Entry("small", "model", "", "", 10, (unpinned,)))
+    with serve(FakeHub("someone/small", {name: shelf.REVIEWS})) as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        if wrong:
+            fake.wrong_hashes.add(name)
+            with pytest.raises(DataError, match="differs from the one the hub declares"):
+                data.get("small")
+            return
+        here = data.get("small")
+    assert here.files == {name: hashlib.sha256(shelf.REVIEWS).hexdigest()}
+    here.path(name).write_bytes(b"[]")
+    assert here.broken() == [name]
+
+
+def test_bert_base_without_a_hub_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    environment = os.environ | {
+        "WORDSWAY_HOME": str(tmp_path),
+        "HF_ENDPOINT": f"http://127.0.0.1:{port}",
+        "HF_HOME": str(tmp_path / "hf"),
+    }
+    command = [sys.executable, "-m", "wordsway", "data", "get", "bert-base"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "mpnet" in done.stderr and "local model folder" in done.stderr

@@ -1,9 +1,7 @@
-"""Corpora and models that can be fetched: a catalogue with hashes, and one verb, `get`. Nothing
-fetched is ever run.
-"""
+"""Corpora and models: a catalogue with hashes, and one verb, `get`. Nothing fetched is run."""
 
 from wordsway.data.catalogue import CATALOGUE, Entry, entry
-from wordsway.data.fetch import DataError, Present, get, present
-from wordsway.data.home import home
+from wordsway.data.fetch import Installed, get, present
+from wordsway.data.home import DataError, home
 
-__all__ = ["CATALOGUE", "DataError", "Entry", "Present", "entry", "get", "home", "present"]
+__all__ = ["CATALOGUE", "DataError", "Entry", "Installed", "entry", "get", "home", "present"]

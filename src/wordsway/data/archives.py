@@ -1,6 +1,4 @@
-"""Taking named members out of archives: nothing is installed, nothing is run, nothing lands outside
-the folder.
-"""
+"""Extract named members of archives: nothing is installed or run, nothing is written elsewhere."""
 
 from __future__ import annotations
 
@@ -21,10 +19,9 @@ from wordsway.errors import WordswayError, first_line
 from wordsway.format import format_bytes
 
 PIECE = 1 << 20
-#: An archive may hold so many times more than what is taken out of it; the rest is skipped, which
-#: takes time, too.
+#: How much larger an archive may be than the members taken from it; skipping the rest takes time.
 REST = 10
-#: What the libraries raise on archives that are broken, encrypted or packed in an unknown way.
+#: What the libraries raise on archives that are broken, encrypted or of an unknown compression.
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -45,23 +42,19 @@ class ArchiveError(WordswayError):
 
 
 class Budget:
-    """Bytes that may still be written: what was declared ("the catalogue declares"), and a little
-    more where the declaration is a rounded one.
-    """
+    """Bytes that may still be written: the declared ones (a rounded number) and a tenth more."""
 
-    def __init__(
-        self, declared: int, by: str = "the catalogue declares", slack: int | None = None
-    ) -> None:
-        self.declared, self.by = declared, by
-        self.left = declared + (declared // 10 + (1 << 20) if slack is None else slack)
+    def __init__(self, declared: int) -> None:
+        self.declared = declared
+        self.left = declared + declared // 10 + (1 << 20)
 
     def take(self, size: int, name: str) -> None:
-        """Refuse what goes beyond."""
+        """Count ``size`` bytes; refuse what exceeds the budget."""
         self.left -= size
         if self.left < 0:
             raise ArchiveError(
                 f"{name} is refused: it is larger than the {format_bytes(self.declared)} "
-                f"that {self.by}"
+                "that the catalogue declares"
             )
 
 
@@ -86,9 +79,7 @@ def extract(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> None:
 
 
 def join(parts: Iterable[Path], target: Path) -> None:
-    """Put files end to end; each is removed once it is in, so that the whole never takes twice its
-    room.
-    """
+    """Concatenate files into ``target``, removing each after it is copied to save disk space."""
     with target.open("wb") as out:
         for part in parts:
             with part.open("rb") as piece:
@@ -145,9 +136,7 @@ def _write(member: IO[bytes], target: Path, budget: Budget) -> None:
 
 
 def looks_like(path: Path) -> bool:
-    """Is a file of the kind that its name says? A check for files whose hash nobody knows
-    beforehand.
-    """
+    """Return whether a file has the format of its suffix: for files without a known hash."""
     with path.open("rb") as file:
         head = file.read(8)
         file.seek(max(0, path.stat().st_size - 4))

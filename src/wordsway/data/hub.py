@@ -1,38 +1,46 @@
-"""Any model of the hub by its id, "organisation/name": from the hub's own cache on this machine, or
-streamed into `home()`, never more of it than the hub declared.
+"""Files of the Hugging Face hub, through huggingface_hub: its cache, its tokens (private and gated
+repositories), downloads that resume.
+
+A hub that does not answer is reported within `PATIENCE` seconds, and what it declares is checked
+before anything is downloaded.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
+import queue
 import re
 import shutil
-import tempfile
-import urllib.request
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatch
-from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from wordsway.data.archives import ArchiveError, Budget
-from wordsway.data.catalogue import Kept
-from wordsway.data.clients import PATIENCE, Progress, Unreachable, offline, stream, within
-from wordsway.data.fetch import one_at_a_time, writing
-from wordsway.data.home import home
-from wordsway.errors import WordswayError, first_line, needs
+from wordsway.data.catalogue import Hub
+from wordsway.data.home import one_at_a_time, sha256, writing
+from wordsway.errors import MissingExtraError, WordswayError, first_line, needs
 from wordsway.format import format_bytes
 
-#: What a model needs: weights that run nothing when they are opened, and small files beside them.
+#: progress(bytes so far, bytes in all)
+Progress = Callable[[int, int], None]
+#: Weights that run nothing when they are opened, and the small files that a model needs.
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
-#: Bytes of a listing, files of a model, and bytes of all of them: more is refused.
-LISTING, FILES, MOST = 8 << 20, 500, 64 << 30
+#: Seconds that the hub gets to answer.
+PATIENCE = 5.0
+#: A model with more bytes is refused.
+MOST_BYTES = 64 << 30
 _ID = re.compile(r"[\w.\-]+/[\w.\-]+")
 
 
+class Unreachable(WordswayError):
+    """A source that cannot be reached or does not have the file; the next one is tried."""
+
+
 def is_hub_id(name: str) -> bool:
-    """Whether a name is spelled like a model of the hub.
+    """Return whether a name is spelled like a model of the hub.
 
     >>> is_hub_id("google-bert/bert-base-uncased"), is_hub_id("minilm"), is_hub_id("a/b/c")
     (True, False, False)
@@ -41,108 +49,221 @@ def is_hub_id(name: str) -> bool:
 
 
 def hub_folder(name: str, progress: Progress | None = None) -> Path:
-    """The folder of a hub model; out of reach, it says so within seconds."""
+    """Return the folder of a model in the hub's cache; download what is missing of it."""
     needs("models", "huggingface_hub")
-    cached = _in_hub_cache(name)
-    folder = home() / "hub" / name.replace("/", "--")
-    if cached is not None or folder.is_dir():
-        return cached or folder
-    with writing(name), one_at_a_time(folder.name):
-        if not folder.is_dir():
-            _fetch(name, folder, progress or (lambda done, total: None))
-    return folder
-
-
-def _in_hub_cache(name: str) -> Path | None:
-    """The model's folder in the hub's own cache, if it is whole enough to be one."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    found, complete = _cached_snapshot(name)
+    if found is not None and complete:
+        return found
+    try:
+        with writing(name), one_at_a_time(name.replace("/", "--")), _reported():
+            total = _check_model(_files(name, None))
+            folder = snapshot_download(
+                name,
+                allow_patterns=list(WANTED),
+                endpoint=os.environ.get("HF_ENDPOINT"),
+                etag_timeout=PATIENCE,
+                tqdm_class=_progress_bar(progress, total),
+            )
+    except Unreachable as error:
+        if found is not None:
+            return found
+        raise WordswayError(
+            f"{name}: {error}; or pass the path of a folder with the model"
+        ) from None
+    return Path(folder)
+
+
+def _cached_snapshot(name: str) -> tuple[Path | None, bool]:
+    """Return the cached snapshot of a model, and whether it is known to be complete.
+
+    Another program may have stored the weights without the rest and without a listing of the
+    repository.
+    """
+    from huggingface_hub import get_cached_repo_tree, snapshot_download
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError
 
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(WANTED), local_files_only=True))
-    except (LocalEntryNotFoundError, OSError, ValueError):
-        return None
-    whole = (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
-    return folder if whole else None
-
-
-def _fetch(name: str, folder: Path, progress: Progress) -> None:
-    """All files of the model, each held to the size and the hash that the hub declares."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    room = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except (OSError, ValueError):
+        return None, False
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
+        return None, False
     try:
-        sizes = declared(name)
-        _has_room(name, sum(sizes.values()))
-        done, total = 0, sum(sizes.values())
-        for file, size in sizes.items():
-            target = room / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            told = partial(_onwards, progress, done, total)
-            kept, budget = Kept(file, file, None), Budget(size, "the hub declares", slack=0)
-            stream(name, kept, None, target, budget, told)
-            done += size
-        os.replace(room, folder)
-    except Unreachable as error:
-        raise WordswayError(
-            f"{name}: {error}; connect and try again, or pass the path of a folder with the model"
+        get_cached_repo_tree(name)
+    except CachedRepoTreeNotFoundError:
+        return folder, False
+    return folder, True
+
+
+def fetch_from_hub(
+    source: Hub, folder: Path, most_bytes: int, progress: Progress
+) -> dict[str, str]:
+    """Put the files of a catalogue's hub source into ``folder``; return SHA-256 by name.
+
+    A file without a pinned hash is compared with the hash that the hub declares: SHA-256 of large
+    files, git's blob SHA-1 of small ones.
+    """
+    try:
+        needs("models", "huggingface_hub")
+    except MissingExtraError as error:  # another source may work without it
+        raise Unreachable(str(error)) from None
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    kind = "dataset" if source.dataset else None
+    members = [file.member for file in source.files]
+    paths = {m: try_to_load_from_cache(source.repo, m, repo_type=kind) for m in members}
+    if not all(isinstance(path, str) for path in paths.values()):
+        with _reported():
+            declared = {file.rfilename: file for file in _files(source.repo, kind)}
+            if missing := [member for member in members if member not in declared]:
+                raise Unreachable(f"the hub's {source.repo} has no file {missing[0]}")
+            total = sum(declared[member].size or 0 for member in members)
+            if total > most_bytes:
+                raise Unreachable(
+                    f"{source.repo} is refused: the hub declares {format_bytes(total)}, more than "
+                    f"the {format_bytes(most_bytes)} of the catalogue"
+                )
+            done = 0
+            for member in members:
+                file = declared[member]
+                paths[member] = path = hf_hub_download(
+                    source.repo,
+                    member,
+                    repo_type=kind,
+                    endpoint=os.environ.get("HF_ENDPOINT"),
+                    etag_timeout=PATIENCE,
+                    tqdm_class=_progress_bar(progress, total, done),
+                )
+                _check_promise(file, Path(path))
+                done += file.size or 0
+    for file in source.files:
+        shutil.copyfile(str(paths[file.member]), folder / file.name)
+    return {file.name: sha256(folder / file.name) for file in source.files}
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Report what the hub refuses, in one line with the remedy; errors of the disk pass."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        yield
+    except WordswayError:
+        raise
+    except GatedRepoError:
+        raise Unreachable(
+            "the repository is gated: accept its terms on its page, then set HF_TOKEN or log in "
+            "with `hf auth login`"
         ) from None
-    except ArchiveError as error:
-        raise WordswayError(f"{name}: {error}; pass the path of a folder with the model") from None
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
+    except RepositoryNotFoundError:
+        raise Unreachable(
+            "the hub has no such repository, or it is private: check the name, or set HF_TOKEN"
+        ) from None
+    except Exception as error:  # of the network: huggingface_hub passes its client's own errors
+        if isinstance(error, OSError) and not isinstance(
+            error, HfHubHTTPError | LocalEntryNotFoundError | ConnectionError | TimeoutError
+        ):
+            raise
+        raise Unreachable(
+            f"the Hugging Face hub cannot be reached ({first_line(error, 160)}): "
+            "connect and try again"
+        ) from None
 
 
-def _onwards(progress: Progress, before: int, total: int, now: int) -> None:
-    progress(before + now, total)
+def _files(repo: str, kind: str | None) -> list[Any]:
+    """Return what the hub lists of a repository: names, sizes and hashes."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+    info = run_with_timeout(
+        PATIENCE,
+        lambda: api.repo_info(repo, repo_type=kind, files_metadata=True, timeout=PATIENCE),
+    )
+    return list(info.siblings or ())
 
 
-def declared(name: str) -> dict[str, int]:
-    """The files that a model needs, and how many bytes the hub says that each has."""
-    offline()
-    document = within(PATIENCE, partial(_listing, name))
+def run_with_timeout(seconds: float, call: Callable[[], Any]) -> Any:
+    """Return the result of ``call``, or raise `Unreachable` after ``seconds``.
+
+    Looking up a host name may hang beyond any time-out of the connection.
+    """
+    results: queue.Queue[tuple[bool, Any]] = queue.Queue()
+
+    def run() -> None:
+        try:
+            results.put((True, call()))
+        except Exception as error:
+            results.put((False, error))
+
+    threading.Thread(target=run, daemon=True).start()
     try:
-        found = {
-            str(file["rfilename"]): file["size"]
-            for file in document["siblings"]
-            if any(fnmatch(str(file["rfilename"]), pattern) for pattern in WANTED)
-        }
-    except (KeyError, TypeError) as error:
-        raise ArchiveError(f"the hub's listing of it is refused ({first_line(error)})") from None
-    for file, size in found.items():
-        path = PurePosixPath(file)
-        if path.is_absolute() or ".." in path.parts or "\\" in file or "\0" in file:
-            raise ArchiveError(f"its file {file!r} is refused: it would lie outside its folder")
-        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-            raise ArchiveError(f"its file {file!r} is refused: the hub declares no size of it")
-    if "config.json" not in found or not any(file.endswith(".safetensors") for file in found):
-        raise ArchiveError("it has no config.json with weights in safetensors")
-    if len(found) > FILES or sum(found.values()) > MOST:
-        raise ArchiveError(
-            f"it has {len(found):,} files of {format_bytes(sum(found.values()))}, more than the "
-            f"{FILES} of {format_bytes(MOST)} that are fetched"
+        succeeded, result = results.get(timeout=seconds)
+    except queue.Empty:
+        raise Unreachable(
+            f"the Hugging Face hub did not answer within {seconds:.0f} s: connect and try again"
+        ) from None
+    if succeeded:
+        return result
+    raise result
+
+
+def _check_model(files: list[Any]) -> int:
+    """Return the bytes of the files that a model needs, or refuse what cannot be used."""
+    wanted = {
+        file.rfilename: file.size or 0
+        for file in files
+        if any(fnmatch(file.rfilename, pattern) for pattern in WANTED)
+    }
+    total = sum(wanted.values())
+    if "config.json" not in wanted or not any(name.endswith(".safetensors") for name in wanted):
+        raise Unreachable("it has no config.json with weights in safetensors")
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    cache = Path(HF_HUB_CACHE)
+    cache.mkdir(parents=True, exist_ok=True)
+    if total > min(MOST_BYTES, free := shutil.disk_usage(cache).free):
+        raise Unreachable(
+            f"it needs {format_bytes(total)}; at most {format_bytes(MOST_BYTES)} are downloaded, "
+            f"and {cache} has {format_bytes(free)} free"
         )
-    return found
+    return total
 
 
-def _listing(name: str) -> Any:
-    from huggingface_hub.constants import ENDPOINT
-
-    hub = os.environ.get("HF_ENDPOINT") or ENDPOINT
-    url = f"{hub}/api/models/{quote(name)}?blobs=true"
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
-        text = answer.read(LISTING + 1)
-    if len(text) > LISTING:
-        raise ValueError(f"a listing of more than {format_bytes(LISTING)}")
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("a listing that is no JSON") from None
-
-
-def _has_room(name: str, needed: int) -> None:
-    free = shutil.disk_usage(home()).free
-    if free < needed:
-        raise ArchiveError(
-            f"it needs {format_bytes(needed)}, {home()} has {format_bytes(free)} free: free some "
-            "space there, or set WORDSWAY_HOME to another folder"
+def _check_promise(declared: Any, path: Path) -> None:
+    """Refuse a file whose hash differs from the one that the hub declares."""
+    if declared.lfs is not None:
+        good = sha256(path) == declared.lfs.sha256
+    else:  # git's hash of a file
+        good = declared.blob_id == git_blob_hash(path.read_bytes())
+    if not good:
+        raise Unreachable(
+            f"{path.name} from the hub is refused: its hash differs from the one the hub declares"
         )
+
+
+def git_blob_hash(content: bytes) -> str:
+    """Return git's SHA-1 of a file with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _progress_bar(progress: Progress | None, total: int, done: int = 0) -> type[Any]:
+    """Return a tqdm class that prints nothing and reports bytes to ``progress``, after ``done``."""
+    from tqdm import tqdm
+
+    most = done
+
+    class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
+        def display(self, *args: Any, **kwargs: Any) -> None:
+            nonlocal most
+            if progress is not None and self.unit == "B":
+                most = max(most, min(done + int(self.n), total))
+                progress(most, total)
+
+    return Bar

@@ -40,7 +40,7 @@ def catalogue() -> Catalogue:
 
 def _describe(item: Entry) -> dict[str, Any]:
     here = present(item.name)
-    promised = {kept.name: kept.sha256 for source in item.sources for kept in source.files}
+    promised = {file.name: file.sha256 for source in item.sources for file in source.files}
     return {
         "name": item.name,
         "kind": item.kind,

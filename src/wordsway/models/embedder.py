@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordsway.data.clients import Progress
+from wordsway.data.hub import Progress
 from wordsway.errors import InputError, positive
 from wordsway.models.cache import VERSION, Cache
 from wordsway.models.files import locate

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from wordsway import data
-from wordsway.data.clients import Progress
 from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
-from wordsway.data.hub import hub_folder, is_hub_id
+from wordsway.data.hub import Progress, hub_folder, is_hub_id
 from wordsway.errors import InputError
 from wordsway.models import gguf
 from wordsway.models.checks import SPELLING, check_config, check_folder, read_json

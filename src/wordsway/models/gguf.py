@@ -18,9 +18,8 @@ import tempfile
 import threading
 from pathlib import Path
 
-from wordsway.data import Present, home
-from wordsway.data.fetch import one_at_a_time, writing
-from wordsway.data.home import sha256, write_json
+from wordsway.data import Installed, home
+from wordsway.data.home import one_at_a_time, sha256, write_json, writing
 from wordsway.errors import WordswayError, needs
 from wordsway.models.startup import quiet
 
@@ -30,14 +29,14 @@ RECORD = "unpacked.json"
 _APART = "import sys; from wordsway.models import gguf; gguf.convert(*sys.argv[1:])"
 
 
-def target(here: Present) -> Path | None:
+def target(here: Installed) -> Path | None:
     """Where a quantised model of the catalogue is unpacked to; None for the others."""
     if not any(name.endswith(".gguf") for name in here.files):
         return None
     return (home() / "models" / f"{here.entry.name}-{here.digest[:16]}").resolve()
 
 
-def unpacked(here: Present) -> tuple[str, Path]:
+def unpacked(here: Installed) -> tuple[str, Path]:
     """How it was quantised ("Q4_1"), and the folder with the dequantised weights and the
     tokenizer, made on first use (about a minute).
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from wordsway.data.clients import Progress
+from wordsway.data.hub import Progress
 from wordsway.errors import InputError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
