@@ -32,7 +32,6 @@ ROOMS = (
     "format",
     "seeds",
     "vectors",
-    "light",
     "runtime",
     "atomic",
     "progress",

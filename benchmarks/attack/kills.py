@@ -93,7 +93,9 @@ class Running:
         found = []
         for child in self.family():
             try:
-                if "spawn_main" in " ".join(child.cmdline()) and not child.children():
+                command = " ".join(child.cmdline())  # a worker of ours, or of Dask
+                ours = "workers import serve" in command or "spawn_main" in command
+                if ours and not child.children():
                     found.append(child)
             except psutil.Error:
                 continue

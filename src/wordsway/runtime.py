@@ -2,97 +2,43 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import faulthandler
 import gc
-import importlib
 import multiprocessing as mp
 import os
 import re
 import resource
+import subprocess
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from wordsway.errors import InputError, first_line
-from wordsway.light import import_torch_lightly
 
 if TYPE_CHECKING:
     import torch
 
-_own = False
-_modules = 0
+_panics_hidden = False
 
 
-def own_process() -> None:
-    """Say that this process runs wordsway alone, as the command line does: nobody else here wants
-    what wordsway leaves out for speed.
+def hide_panics() -> None:
+    """Discard what native code prints when it panics; the error that Python gets says the same.
 
-    Threads that wait for each other spin for a tenth of a millisecond instead of a whole one before
-    they sleep: beside other work on two cores four words of a sentence took 14 s of processor time
-    with long spins, 3 s without any; where they sleep at once, they wake too late.
+    Standard error of the whole process is redirected meanwhile, so this is for processes that run
+    wordsway alone: the command line and the workers of the page.
     """
-    global _own
-    _own = True
-    if "torch" not in sys.modules:  # both are settled when torch is imported
-        if "OMP_WAIT_POLICY" not in os.environ:
-            os.environ.setdefault("GOMP_SPINCOUNT", "30000")
-        import_torch_lightly()
+    global _panics_hidden
+    _panics_hidden = True
 
 
-def is_own_process() -> bool:
-    """Whether this process runs wordsway alone."""
-    return _own
-
-
-@dataclass(frozen=True)
-class Alone:
-    """A function for a process that is started to call it, and runs wordsway alone: there this is
-    said before the function's module, and torch with it, is imported, which takes half the time.
-    """
-
-    function: Callable[..., None]
-
-    def __call__(self, *arguments: Any) -> None:
-        self.function(*arguments)
-
-    def __reduce__(self) -> tuple[Callable[[str, str], Alone], tuple[str, str]]:
-        return _alone, (self.function.__module__, self.function.__qualname__)
-
-
-def _alone(module: str, name: str) -> Alone:
-    own_process()
-    return Alone(getattr(importlib.import_module(module), name))
-
-
-def leave(status: int) -> NoReturn:
-    """End this process as `sys.exit` does, but for taking its modules apart, which takes 0.15 s
-    with a model's libraries.
-
-    It is `sys.exit` where somebody watches (a debugger, a profiler), where threads are still at
-    work, and where what was printed cannot be written.
-    """
-    monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
-    watched = sys.gettrace() is not None or sys.getprofile() is not None
-    watched |= monitoring is not None and any(map(monitoring.get_tool, range(6)))
-    here = threading.current_thread()
-    others = [one for one in threading.enumerate() if one is not here and not one.daemon]
-    if not watched and not others:
-        atexit._run_exitfuncs()
-        with contextlib.suppress(OSError, ValueError):
-            for stream in (sys.stdout, sys.stderr):
-                if stream is not None:
-                    stream.flush()
-            os._exit(status)
-    sys.exit(status)
+def panics_are_hidden() -> bool:
+    return _panics_hidden
 
 
 def peak_bytes() -> int:
@@ -169,14 +115,9 @@ def release_memory() -> None:
     """Return freed memory to the system: the C library keeps what lies between blocks that are
     still in use, 800 MB per large cell.
 
-    Objects that came with modules stay for good and are looked at once: with a model's libraries
-    they are a million, and looking at them took 0.2 s.
+    It takes 0.1 to 0.3 s, since Python inspects all objects: not for after every small job.
     """
-    global _modules
     gc.collect()
-    if len(sys.modules) != _modules:
-        _modules = len(sys.modules)
-        gc.freeze()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -191,10 +132,35 @@ def end_with_parent() -> None:
         os._exit(1)
 
 
+_IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+
+def python_process(code: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """A fresh interpreter that runs ``code`` (after ``import sys``) with this one's module path;
+    Ctrl-C is left to this one.
+
+    multiprocessing would import the main module into it, and a user's script without
+    ``if __name__ == "__main__"`` would start itself again.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", f"{_IGNORE_CTRL_C}; import sys; {code}", *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.PIPE,
+        **options,
+    )
+
+
+def end_with_input() -> None:
+    """End this process when its standard input is closed: in one that `python_process` started,
+    when the other one is gone. For a thread of its own.
+    """
+    os.read(0, 1)  # sys.stdin would hold a lock that the interpreter needs to end
+    os._exit(1)
+
+
 @contextmanager
-def single_thread(wanted: bool) -> Iterator[int]:
-    """Run the body on one thread if ``wanted``; the number of threads before is restored. What
-    comes is how many threads are free meanwhile.
+def single_thread(wanted: bool) -> Iterator[None]:
+    """Run the body on one thread if ``wanted``; the number of threads before is restored.
 
     Two threads that meet after every small product cost more than they save, and far more on a
     busy machine, where they wait for each other: a search over weights drawn on demand took 25
@@ -210,10 +176,10 @@ def single_thread(wanted: bool) -> Iterator[int]:
 
     before = torch.get_num_threads()
     if not wanted or before == 1:
-        yield 0
+        yield
         return
     torch.set_num_threads(1)
     try:
-        yield before - 1
+        yield
     finally:
         torch.set_num_threads(before)

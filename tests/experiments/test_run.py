@@ -177,7 +177,7 @@ def test_a_job_that_kills_its_worker_is_given_up(
     def doomed() -> Any:
         worker = start_worker()
         worker.process.kill()
-        worker.process.join()
+        worker.process.wait()
         return worker
 
     monkeypatch.setattr(pool, "_start", doomed)
@@ -276,7 +276,7 @@ def family(process: subprocess.Popen[str], most: float = 120) -> list[psutil.Pro
         found = [
             child
             for child in psutil.Process(process.pid).children(recursive=True)
-            if "spawn_main" in " ".join(child.cmdline())
+            if "workers import serve" in " ".join(child.cmdline())
         ]
         if any(child.cpu_times().user > 3 for child in found):  # half of them for the imports
             return found

@@ -22,9 +22,9 @@ import tiny
 from wordsway.errors import InputError, WordswayError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
+from wordsway.models.library import quiet
 from wordsway.models.load import Loading, load
 from wordsway.models.probe import Probe
-from wordsway.models.startup import quiet
 
 TEXT = "the film was good"
 
@@ -293,7 +293,7 @@ from wordsway.errors import WordswayError
 from wordsway.models import guard
 from wordsway.models.files import locate
 from wordsway.models.tokens import Reader
-runtime.own_process()
+runtime.hide_panics()
 guard.PATIENCE, guard.CHARACTERS_PER_SECOND = float(sys.argv[2]), 1e9
 try:
     Reader(locate(sys.argv[1]), None)([sys.argv[3]])

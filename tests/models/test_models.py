@@ -21,7 +21,7 @@ from wordsway.errors import InputError, WordswayError
 from wordsway.models import Embedder
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
-from wordsway.models.startup import quiet
+from wordsway.models.library import quiet
 
 TEXT = (
     "A fine film, not dull. The cast was fine and the plot was very good, "

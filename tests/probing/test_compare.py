@@ -303,7 +303,7 @@ def test_an_answer_goes_on_from_what_reading_the_prompt_left(tmp_path, monkeypat
     prompt = model.read("the film was good and the plot was bad or not very dull and fine")
     found = model.states(prompt)
     assert found.kept is not None and found.kept.length == len(prompt.ids) - 1
-    asked = []
+    asked: list[int] = []
     monkeypatch.setattr(model.model, "forward", _counting(model.model.forward, asked))
     assert model.answer(prompt, 6, kept=found.kept).text == own(folder, prompt.text)[3]
     assert max(asked) == 1 and len(asked) <= 6

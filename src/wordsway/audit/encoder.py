@@ -13,10 +13,10 @@ import torch
 
 from wordsway.audit.background import RandomWords
 from wordsway.errors import InputError
+from wordsway.models.library import quiet
 from wordsway.models.load import Loading, load
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
-from wordsway.models.startup import quiet
 from wordsway.probing.differences import divergence
 from wordsway.text.clean import checked
 

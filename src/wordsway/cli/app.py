@@ -2,37 +2,17 @@
 
 Exit status 0: done; 1: it could not be done; 2: the request is wrong. Errors are one line on
 standard error, never a traceback unless --debug.
-
-Little is imported here, so that torch's library can be on its way while the commands are.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import traceback
 
 from wordsway.errors import InputError, WordswayError
 from wordsway.escape import one_line
-from wordsway.light import load_torch_aside
-from wordsway.runtime import leave, own_process
-
-#: Commands that compute in this process.
-COMPUTING = frozenset(
-    (
-        "measure",
-        "learn",
-        "tour",
-        "words",
-        "swap",
-        "attention",
-        "attract",
-        "compare",
-        "pairs",
-        "audit",
-    )
-)
+from wordsway.runtime import hide_panics
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -41,15 +21,8 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    own_process()
-    if COMPUTING.intersection(given[:1]) and not {"-h", "--help"}.intersection(given):
-        load_torch_aside()
-    gc.set_threshold(400_000, 20, 20)  # importing makes many objects and no garbage
-    status = run(given)
-    gc.freeze()  # collecting what transformers leaves behind would take a second at exit
-    if arguments is None:
-        leave(status)
-    sys.exit(status)
+    hide_panics()
+    sys.exit(run(given))
 
 
 class _OneLine(logging.Formatter):

@@ -11,7 +11,7 @@ from wordsway.cli.attract import attract_command
 from wordsway.cli.audit import audit_command
 from wordsway.cli.compare import compare_command
 from wordsway.cli.data import data_app
-from wordsway.cli.help import Group, dress
+from wordsway.cli.help import COMMAND_PANELS, Group, add
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
 from wordsway.cli.options import MapCommand
@@ -32,22 +32,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("measure", cls=MapCommand)(measure_command)
-app.command("learn", cls=MapCommand)(learn_command)
-app.command("reproduce")(reproduce_command)
-app.command("sweep")(sweep_command)
-app.command("tour")(tour_command)
-app.command("playground")(playground_command)
-app.command("words")(words_command)
-app.command("swap")(swap_command)
-app.command("attention")(attention_command)
-app.command("attract")(attract_command)
-app.command("compare")(compare_command)
-app.command("pairs")(pairs_command)
-app.command("audit")(audit_command)
-app.command("serve")(serve_command)
-app.add_typer(data_app, name="data")
-dress(app)
+add(app, "measure", measure_command, cls=MapCommand)
+add(app, "learn", learn_command, cls=MapCommand)
+add(app, "tour", tour_command)
+add(app, "sweep", sweep_command)
+add(app, "reproduce", reproduce_command)
+add(app, "words", words_command)
+add(app, "swap", swap_command)
+add(app, "attention", attention_command)
+add(app, "attract", attract_command)
+add(app, "compare", compare_command)
+add(app, "pairs", pairs_command)
+add(app, "audit", audit_command)
+add(app, "serve", serve_command)
+add(app, "playground", playground_command)
+app.add_typer(data_app, name="data", rich_help_panel=COMMAND_PANELS["data"])
 
 
 def _version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wordsway.cli.help import add
 from wordsway.cli.options import AsJson
 from wordsway.cli.progress import echo_json, progress_line
 from wordsway.data import entry, get, present
@@ -19,7 +20,6 @@ data_app = typer.Typer(
 )
 
 
-@data_app.command("list")
 def list_command(
     as_json: AsJson = False,
 ) -> None:
@@ -31,7 +31,6 @@ def list_command(
         found.show()
 
 
-@data_app.command("get")
 def get_command(
     names: Annotated[
         list[str],
@@ -66,3 +65,7 @@ def get_command(
             typer.echo(f"{name}: {already}in {here.folder} (from {here.source}), {checked}")
     if as_json:
         echo_json(found[0] if len(found) == 1 else found)
+
+
+add(data_app, "list", list_command)
+add(data_app, "get", get_command)

@@ -1,16 +1,19 @@
 """How `--help` looks: options in groups, with the kinds of values that a person knows.
 
-Commands only declare their options. Which group an option is shown in is told here, once for all of
-them, so that the same option is found in the same place everywhere.
+Commands only declare their options. The group of an option is set here, once for all of them, so
+that the same option is found in the same place everywhere.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 #: Groups in the order in which they are shown, and the options that are in them.
 PANELS = {
@@ -32,10 +35,10 @@ COMMANDS = {
     "Pages": "serve playground",
     "Corpora and models": "data",
 }
-_COMMAND = {name: panel for panel, names in COMMANDS.items() for name in names.split()}
+COMMAND_PANELS = {name: panel for panel, names in COMMANDS.items() for name in names.split()}
 #: Whatever is in no group, and what every command has.
 REST, COMMON = "How", "Common"
-_KINDS = (("int", "NUMBER"), ("float", "NUMBER"), ("Path", "PATH"), ("path", "PATH"))
+_KINDS = {int: "NUMBER", float: "NUMBER", Path: "PATH"}
 
 
 def panel_of(flag: str) -> str:
@@ -50,46 +53,40 @@ def panel_of(flag: str) -> str:
     return _PANEL.get(name, REST)
 
 
-def kind_of(param: Any) -> str:
-    """What stands behind an option, as a person would say it; nothing behind a flag."""
-    if getattr(param, "is_flag", False) or getattr(param, "count", False):
-        return ""
-    told = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-    name = str(getattr(told, "__name__", "") or "") + str(told) + str(getattr(param, "type", ""))
-    return next((kind for part, kind in _KINDS if part in name), "TEXT")
+def kind_of(annotation: Any) -> str:
+    """What stands behind an option, as a person would say it.
+
+    >>> kind_of(list[int] | None), kind_of(Path), kind_of(str)
+    ('NUMBER', 'PATH', 'TEXT')
+    """
+    parts = get_args(annotation)
+    return kind_of(parts[0]) if parts else _KINDS.get(annotation, "TEXT")
 
 
-def dressed(params: list[Any]) -> list[Any]:
-    """The parameters of a command, each in its group, groups in order."""
-    for param in params:
-        if param.param_type_name != "option":
-            param.display_type_rich = lambda ctx: ""  # its name says it
-            continue
-        if param.metavar is None:
-            param.metavar = kind_of(param)
+def grouped(params: list[Any]) -> list[Any]:
+    """The parameters of a command: arguments, then options in the order of their groups."""
+    order = {name: place for place, name in enumerate([*PANELS, COMMON])}
+    arguments = [param for param in params if param.param_type_name == "argument"]
+    options = [param for param in params if param.param_type_name == "option"]
+    for param in options:
         param.rich_help_panel = panel_of(max(param.opts, key=len))
-    order = [*PANELS, COMMON]
-    return sorted(
-        params, key=lambda p: order.index(p.rich_help_panel) if p.param_type_name == "option" else 0
-    )
+        if param.is_flag:
+            param.metavar = ""
+    return arguments + sorted(options, key=lambda param: order[param.rich_help_panel])
 
 
 class Command(TyperCommand):
-    """A command whose help is in groups."""
+    """A command whose options are in groups."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return dressed(super().get_params(ctx))
+        return grouped(super().get_params(ctx))
 
 
 class Group(TyperGroup):
     """A group of commands whose own options are in groups, too."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return dressed(super().get_params(ctx))
-
-
-def _order(name: str | None) -> int:
-    return [*_COMMAND, name].index(name)
+        return grouped(super().get_params(ctx))
 
 
 def unwrapped(text: str) -> str:
@@ -101,16 +98,19 @@ def unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
-def dress(app: typer.Typer) -> None:
-    """Every command of an application, and of those inside it, that has no class of its own."""
-    app.registered_commands.sort(key=lambda command: _order(command.name))
-    for command in app.registered_commands:
-        if command.cls in (None, TyperCommand):
-            command.cls = Command
-        command.rich_help_panel = _COMMAND.get(str(command.name), "Commands")
-        told = inspect.getdoc(command.callback) if command.help is None else command.help
-        command.help = unwrapped(told or "")
-    for group in app.registered_groups:
-        group.rich_help_panel = _COMMAND.get(str(group.name), "Commands")
-        if group.typer_instance is not None:
-            dress(group.typer_instance)
+def add(
+    app: typer.Typer,
+    name: str,
+    function: Callable[..., None],
+    *,
+    cls: type[Command] = Command,
+) -> None:
+    """Make a function a command: its docstring is the help."""
+    function.__annotations__ = get_type_hints(function, include_extras=True)
+    for annotation in function.__annotations__.values():
+        for part in getattr(annotation, "__metadata__", ()):
+            if isinstance(part, OptionInfo) and part.metavar is None:
+                part.metavar = kind_of(annotation.__origin__)
+    panel = COMMAND_PANELS.get(name)
+    about = unwrapped(inspect.getdoc(function) or "")
+    app.command(name, cls=cls, help=about, rich_help_panel=panel)(function)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.main
 
-from wordsway.cli.help import Command, dressed
+from wordsway.cli.help import Command, grouped, kind_of
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class MapCommand(Command):
             if param.name == "map":
                 param.help = f"One of {', '.join(MAPS)}."
             params += [param, *(_registry_options() if param.name == "d" else ())]
-        return dressed(params)
+        return grouped(params)
 
     def invoke(self, ctx: Any) -> Any:
         names = [option.name for option in _registry_options()]
@@ -136,8 +136,10 @@ def _registry_options() -> tuple[Any, ...]:
     for option in all_options().values():
         users = [kind.name for kind in MAPS.values() if option in kind.options]
         flag = "--" + option.name.replace("_", "-")
-        about = typer.Option(flag, help=f"Of {', '.join(users)}: {option.help}")
         wanted: Any = option.type
+        about = typer.Option(
+            flag, metavar=kind_of(wanted), help=f"Of {', '.join(users)}: {option.help}"
+        )
         parameters.append(
             inspect.Parameter(
                 option.name,

@@ -13,8 +13,7 @@ import math
 import multiprocessing as mp
 import os
 import platform
-import signal
-import sys
+import subprocess
 import threading
 import time
 from collections import deque
@@ -29,10 +28,12 @@ from wordsway.errors import first_line
 from wordsway.experiments.agreement import Agreement, Disagreement, Terms
 from wordsway.experiments.job import Job
 from wordsway.result import versions
-from wordsway.runtime import Alone, end_with_parent, peak_bytes, release_memory
+from wordsway.runtime import end_with_input, peak_bytes, python_process, release_memory
 
 #: A job whose worker died this often is given up.
 DEATHS = 3
+#: Seconds of a job after which freed memory is returned to the system.
+LONG = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,36 +94,25 @@ def facts(started: float) -> dict[str, Any]:
     return spent | versions("transformers")
 
 
-def _serve(pipe: Connection) -> None:
-    """A worker: jobs in, outcomes out, until the pipe closes. Ctrl-C is the driver's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+def serve(number: int) -> None:
+    """A worker: jobs in, outcomes out, through the socket of this number, until it closes.
+
+    It ends with the process that started it.
+    """
+    threading.Thread(target=end_with_input, daemon=True).start()
     torch.set_num_threads(1)
+    pipe = Connection(number)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            pipe.send(work(*pipe.recv()))
-            release_memory()
-
-
-@contextlib.contextmanager
-def _main_left_alone() -> Iterator[None]:
-    """Processes that are started here do not run the user's script again.
-
-    multiprocessing imports the main module into what it spawns, so that a script without
-    ``if __name__ == "__main__"`` would start itself for ever; jobs need nothing of it.
-    """
-    main = sys.modules["__main__"]
-    hidden = {"__file__": vars(main).pop("__file__", None), "__spec__": main.__spec__}
-    main.__spec__ = None
-    try:
-        yield
-    finally:
-        vars(main).update({name: value for name, value in hidden.items() if value is not None})
+            outcome = work(*pipe.recv())
+            pipe.send(outcome)
+            if outcome.facts["seconds"] > LONG:
+                release_memory()
 
 
 @dataclass
 class _Worker:
-    process: Any
+    process: subprocess.Popen[bytes]
     pipe: Connection
     job: Job | None = None
     #: What its last job shares with others.
@@ -134,7 +124,6 @@ class LocalWorkers:
 
     def __init__(self, count: int, memory: int) -> None:
         self.count, self.memory = count, memory
-        self.context = mp.get_context("spawn")
         self.workers: list[_Worker] = []
         self._sizes: dict[str, float] = {}
 
@@ -166,12 +155,13 @@ class LocalWorkers:
             outcome: Outcome = worker.pipe.recv()
         except (EOFError, OSError):
             self.workers.remove(worker)
-            worker.process.join()
+            with worker.process as process:
+                process.wait()
             deaths[job.key] = deaths.get(job.key, 0) + 1
             if deaths[job.key] < DEATHS:
                 waiting.appendleft(job)
                 return None
-            code = worker.process.exitcode
+            code = process.returncode
             why = f"its worker died {DEATHS} times (exit code {code}): too little memory?"
             return Outcome(job, None, {}, why)
         worker.job = None
@@ -230,10 +220,12 @@ class LocalWorkers:
         return self._sizes[job.key]
 
     def _start(self) -> _Worker:
-        ours, theirs = self.context.Pipe()
-        process = self.context.Process(target=Alone(_serve), args=(theirs,), daemon=True)
-        with _main_left_alone():
-            process.start()
+        ours, theirs = mp.Pipe()
+        process = python_process(
+            "from wordsway.experiments.workers import serve; serve(int(sys.argv[1]))",
+            str(theirs.fileno()),
+            pass_fds=[theirs.fileno()],
+        )
         theirs.close()
         self.workers.append(_Worker(process, ours))
         return self.workers[-1]
@@ -242,7 +234,8 @@ class LocalWorkers:
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
-            worker.process.join()
+            with worker.process as process:
+                process.wait()
             worker.pipe.close()
         self.workers = []
 

@@ -9,15 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jinja2  # noqa: F401 (chat templates: transformers takes it where it is imported first)
 import torch
 
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
+from wordsway.models.library import import_transformers, quiet
 from wordsway.models.load import Loading, load
 from wordsway.models.prefix import TOLERANCE, Prefix
-from wordsway.models.startup import import_transformers, quiet
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors.
 
-It is read in a process of its own, with all of transformers: reading such files takes packages that
-a process of ours leaves out for speed (`wordsway.models.startup`), and memory that is then free.
+It is read in a process of its own: the memory that this takes is free again afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import logging
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -21,12 +19,13 @@ from pathlib import Path
 from wordsway.data import Installed, home
 from wordsway.data.home import one_at_a_time, sha256, write_json, writing
 from wordsway.errors import WordswayError, needs
-from wordsway.models.startup import quiet
+from wordsway.models.library import quiet
+from wordsway.runtime import end_with_input, python_process
 
 log = logging.getLogger("wordsway")
 RECORD = "unpacked.json"
 #: What the process that converts runs; its arguments are a folder, the file in it, and a target.
-_APART = "import sys; from wordsway.models import gguf; gguf.convert(*sys.argv[1:])"
+_APART = "from wordsway.models import gguf; gguf.convert(*sys.argv[1:])"
 
 
 def target(here: Installed) -> Path | None:
@@ -88,13 +87,8 @@ def _whole(folder: Path) -> bool:
 def _convert_apart(folder: str, source: str, target: str) -> None:
     """`convert` in a process that ends with this one."""
     needs("models", "transformers", "gguf", "accelerate")
-    with subprocess.Popen(
-        [sys.executable, "-P", "-c", _APART, folder, source, target],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as apart:
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with python_process(_APART, folder, source, target, **pipes) as apart:
         try:
             assert apart.stderr is not None
             said = apart.stderr.read().decode("utf-8", "replace").strip().splitlines()
@@ -112,7 +106,7 @@ def convert(folder: str, source: str, target: str) -> None:
     """Dequantise, and save as the plain model that the numbers now are (transformers refuses to
     save the quantised one); the whole work of a process that ends when its input is closed.
     """
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    threading.Thread(target=end_with_input, daemon=True).start()
     with quiet(), contextlib.redirect_stderr(io.StringIO()):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -132,8 +126,3 @@ def convert(folder: str, source: str, target: str) -> None:
         plain = AutoModelForCausalLM.from_config(config)
         plain.load_state_dict(model.state_dict())
         plain.save_pretrained(target)
-
-
-def _end_with_input() -> None:
-    sys.stdin.read()
-    os._exit(1)

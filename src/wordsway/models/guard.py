@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from wordsway.errors import WordswayError, first_line
-from wordsway.runtime import is_own_process
+from wordsway.runtime import panics_are_hidden
 
 #: Seconds that any text gets, and characters that add one more. Tokenizers read a million
 #: characters a second; ten thousand is far below that.
@@ -57,8 +57,8 @@ def _refused(name: str, why: str) -> WordswayError:
 
 @contextlib.contextmanager
 def _without_panic_report() -> Iterator[None]:
-    """In a process of our own, standard error without the pages that a panic prints itself."""
-    if not is_own_process():
+    """No report of a panic on standard error, after `runtime.hide_panics`."""
+    if not panics_are_hidden():
         yield
         return
     kept = os.dup(2)

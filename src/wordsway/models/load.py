@@ -4,7 +4,6 @@ twin with random weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,14 +12,8 @@ import torch
 
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.format import format_bytes
-from wordsway.light import import_meta_kernels
 from wordsway.models.files import ModelFiles
-from wordsway.models.startup import (
-    import_transformers,
-    quiet,
-    without_compiler,
-    without_meta_device,
-)
+from wordsway.models.library import import_transformers, quiet
 from wordsway.models.weights import refuse_missing
 from wordsway.runtime import available_memory, checked_device, survives_products
 
@@ -33,8 +26,6 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
-#: The ways to compute attention that a configuration may ask for; others load code from elsewhere.
-ATTENTION = ("eager", "sdpa")
 
 
 @dataclass(frozen=True)
@@ -81,23 +72,27 @@ def load(files: ModelFiles, options: Loading | None = None) -> Any:
         folder = verified.result()
     missing: set[str] = set()
     try:
-        if options.twin is not None or options.remote_code:
-            import_meta_kernels()
-        with quiet(), without_compiler():
-            config = _config(folder, options)
+        with quiet():
+            config = import_transformers().AutoConfig.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=options.remote_code
+            )
+            settings = {
+                "trust_remote_code": options.remote_code,
+                "dtype": DTYPES[options.dtype],
+                "attn_implementation": _attention(files, options),
+                "experts_implementation": None,
+            }
             if options.twin is not None:
-                model = _twin(config, options)
+                model = _twin(config, settings, options)
             else:
-                with without_meta_device():
-                    model, report = _auto(options.kind).from_pretrained(
-                        folder,
-                        config=config,
-                        local_files_only=True,
-                        trust_remote_code=options.remote_code,
-                        use_safetensors=True,
-                        dtype=DTYPES[options.dtype],
-                        output_loading_info=True,
-                    )
+                model, report = _auto(options.kind).from_pretrained(
+                    folder,
+                    config=config,
+                    local_files_only=True,
+                    use_safetensors=True,
+                    output_loading_info=True,
+                    **settings,
+                )
                 missing = set(report["missing_keys"])
     except WordswayError:
         raise
@@ -124,33 +119,17 @@ def _auto(kind: Kind) -> Any:
     }[kind]
 
 
-def _config(folder: Any, options: Loading) -> Any:
-    """The configuration, with attention computed by torch alone: a name that it brings along could
-    be that of a kernel to be downloaded and run.
+def _attention(files: ModelFiles, options: Loading) -> str | None:
+    """How to compute attention: by torch alone, step by step where the configuration or the caller
+    requires it. Any other name in a configuration could be a kernel to be downloaded and run.
     """
-    config = import_transformers().AutoConfig.from_pretrained(
-        folder, local_files_only=True, trust_remote_code=options.remote_code
-    )
-    for part in _parts(config):
-        own = getattr(part, "_attn_implementation", None)
-        chosen = own if isinstance(own, str) and own in ATTENTION else None
-        part._attn_implementation = "eager" if options.eager else chosen
-        if getattr(part, "_experts_implementation", None) is not None:
-            part._experts_implementation = None
-    return config
+    config = files.config()
+    named = [config.get(key) for key in ("attn_implementation", "_attn_implementation")]
+    return "eager" if options.eager or "eager" in named else None
 
 
-def _parts(config: Any) -> Iterator[Any]:
-    """A configuration and those inside it, innermost first."""
-    for value in list(vars(config).values()):
-        if hasattr(value, "model_type") and hasattr(value, "to_dict"):
-            yield from _parts(value)
-    yield config
-
-
-def _twin(config: Any, options: Loading) -> Any:
+def _twin(config: Any, settings: dict[str, Any], options: Loading) -> Any:
     auto = _auto(options.kind)
-    settings = {"trust_remote_code": options.remote_code, "dtype": DTYPES[options.dtype]}
     with torch.device("meta"):
         outline = auto.from_config(config, **settings)
     needed = sum(weight.numel() * weight.element_size() for weight in outline.parameters())

@@ -37,6 +37,7 @@ class Prefix:
         self.model, self.kept = model, kept
         self.length = kept[0][0].shape[-2]
         self.device = next(model.parameters()).device
+        self._repeated: tuple[int, Any] = 0, None
 
     @classmethod
     def of(cls, model: Any, ids: torch.Tensor) -> Prefix:
@@ -73,20 +74,27 @@ class Prefix:
         return cache
 
     def run(self, ids: torch.Tensor, **options: Any) -> Any:
-        """What the model makes of texts that go on with ids (B, s)."""
-        from transformers import DynamicCache
+        """What the model makes of texts that go on with ids (B, s).
 
+        The cache, repeated for B texts, is cropped afterwards and serves the next B texts.
+        """
         B, new = ids.shape
-        cache = DynamicCache()
-        cache.layers = [_kept_layer(keys, values) for keys, values in self.kept]
+        repeats, cache = self._repeated
+        self._repeated = 0, None  # a pass that fails leaves a cache in an unknown state
+        if repeats != B:
+            cache = self.cache()
+            cache.batch_repeat_interleave(B)
         mask = torch.ones(B, self.length + new, dtype=torch.long, device=self.device)
-        return self.model(
+        out = self.model(
             input_ids=ids.to(self.device),
             attention_mask=mask,
             past_key_values=cache,
             use_cache=True,
             **options,
         )
+        cache.crop(-new)
+        self._repeated = B, cache
+        return out
 
     @torch.no_grad()
     def states(self, ids: torch.Tensor, layers: tuple[int, ...]) -> list[torch.Tensor]:
@@ -99,28 +107,6 @@ class Prefix:
         """Logits (B, s, vocabulary) of texts that go on with ids (B, s)."""
         logits: torch.Tensor = self.run(ids).logits
         return logits
-
-
-def _kept_layer(keys: torch.Tensor, values: torch.Tensor) -> Any:
-    """A layer of a cache that always begins with these (1, heads, length, ·) and keeps nothing.
-
-    New keys and values are put behind the kept ones, expanded to the batch, when the layer asks
-    for them: one copy, gone with the layer, instead of one per text for the whole pass.
-    """
-    from transformers.cache_utils import DynamicLayer
-
-    def update(k: torch.Tensor, v: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, ...]:
-        B = len(k)
-        return (
-            torch.cat([keys.expand(B, -1, -1, -1), k], dim=-2),
-            torch.cat([values.expand(B, -1, -1, -1), v], dim=-2),
-        )
-
-    layer = DynamicLayer()
-    layer.lazy_initialization(keys, values)
-    layer.keys, layer.values = keys, values
-    layer.update = update
-    return layer
 
 
 def prefix_of(probe: Probe, prepared: Prepared, word: Word, model: Any) -> Prefix | None:

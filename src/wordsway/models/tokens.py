@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wordsway.errors import InputError, WordswayError, first_line, needs
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
-from wordsway.models.startup import import_transformers
+from wordsway.models.library import import_transformers
 from wordsway.reading import Kind, Reading
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import torch
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.escape import one_line
 from wordsway.page.desk import Desk
-from wordsway.runtime import end_with_parent, own_process, release_memory
+from wordsway.runtime import end_with_parent, hide_panics, release_memory
 
 Event = dict[str, Any]
 Steps = Iterator[Event]
@@ -190,7 +190,7 @@ def serve(pipe: Connection, tasks: Tasks, desk: dict[str, Any], threads: int | N
     """The process of a lane; Ctrl-C is the server's business, and without it this ends, too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
-    own_process()
+    hide_panics()
     if threads is not None:
         torch.set_num_threads(threads)
     Worker(pipe, tasks, Desk(**desk)).run()

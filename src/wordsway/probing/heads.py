@@ -10,9 +10,9 @@ import torch
 
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
+from wordsway.models.library import quiet
 from wordsway.models.load import Kind, Loading, load
 from wordsway.models.probe import Probe
-from wordsway.models.startup import quiet
 
 
 def classifier_of(probe: Probe) -> Any:

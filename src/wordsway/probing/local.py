@@ -18,13 +18,12 @@ Lanczos on J_IᵀJ_I, each word on its own.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
-from torch.overrides import TorchFunctionMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from wordsway.models.probe import Prepared
 from wordsway.probing.blocks import Blocks
@@ -40,6 +39,8 @@ PASSES, BATCH_TOKENS = 32, 512
 FEWEST, STEPS, TOLERANCE = 4, 40, 0.002
 #: Words from which on half of them take notably less time than all.
 MANY = 8
+#: Held while attention is switched: torch has one switch for all threads.
+_SWITCH = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -228,13 +229,13 @@ class _Products:
 
     Jᵀu is a backward pass. It is linear in u, so Jv is a backward pass through *it*: a third of the
     cost of forward mode, which multiplies by every weight twice more. Gradients are those of the
-    scalar ⟨g, u⟩: given u beside g, torch would import sympy to compare their shapes.
+    scalar ⟨g, u⟩. Attention is computed by its formula: the fused one has no second derivative.
     """
 
     def __init__(self, target: Target, blocks: Blocks, which: torch.Tensor) -> None:
         zero = torch.zeros(len(which), blocks.size).to(blocks.mask)
         self.point = zero.requires_grad_(True)
-        with torch.enable_grad(), _PlainAttention():
+        with torch.enable_grad(), _SWITCH, sdpa_kernel(SDPBackend.MATH):
             self.features = target.features(blocks.moved(which, self.point))
             self.u = torch.zeros_like(self.features).requires_grad_(True)
             (self.pulled,) = torch.autograd.grad(
@@ -248,22 +249,3 @@ class _Products:
             product = (self.features * u).sum()
         (w,) = torch.autograd.grad(product, self.point, retain_graph=True)
         return w
-
-
-class _PlainAttention(TorchFunctionMode):
-    """Attention by its formula: the fused one has no second derivative. Only in this thread, where
-    torch's own switch (`torch.nn.attention.sdpa_kernel`) is for all of them.
-    """
-
-    def __torch_function__(
-        self, function: Any, types: Any, arguments: Any = (), options: Any = None
-    ) -> Any:
-        options = options or {}
-        if function is not scaled_dot_product_attention:
-            return function(*arguments, **options)
-        given = dict(zip(("query", "key", "value", "attn_mask"), arguments, strict=False)) | options
-        mask = given.get("attn_mask")
-        if mask is not None and mask.dtype == torch.bool:
-            open_places = torch.zeros((), dtype=given["query"].dtype, device=mask.device)
-            given["attn_mask"] = torch.where(mask, open_places, -torch.inf)
-        return torch.ops.aten._scaled_dot_product_attention_math(**given)[0]

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
 
 from wordsway.errors import WordswayError
 from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.aside import Aside
 from wordsway.probing.attained import attained
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.ceiling import ceilings
 from wordsway.probing.curve import CurvePoint, curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
-from wordsway.probing.memory import affordable, at_once, room_for, row_bytes, weight_of
+from wordsway.probing.memory import affordable, at_once, room_for, weight_of
 from wordsway.probing.profiles import noise_blocks
 from wordsway.probing.real_words import RealWords, real_words
 from wordsway.probing.residual_ceiling import residual_ceilings
@@ -40,9 +38,7 @@ TWICE = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure of every word; ``tiers`` None: as the length of the text allows. ``aside``:
-    a core is free for real words while small moves are measured.
-    """
+    """What to measure of every word; ``tiers`` None: as the length of the text allows."""
 
     tiers: tuple[str, ...] | None
     passes: int
@@ -51,7 +47,6 @@ class Plan:
     effort: float
     seed: int
     memory: int
-    aside: bool = False
 
 
 def default_tiers(probe: Probe, target: Target, words: int, tokens: int) -> tuple[str, ...]:
@@ -76,30 +71,22 @@ def measure(
     """The words with every tier of the plan."""
     tiers = plan.tiers or default_tiers(probe, target, len(chosen), prepared.n)
     everywhere = "real-words" in tiers
-    apart = everywhere and plan.aside and _both_fit(probe, target, chosen, prepared.n, plan)
 
-    def real(words: Sequence[Word], progress: Progress) -> list[RealWords | None]:
+    def real(words: Sequence[Word]) -> list[RealWords | None]:
         size = at_once(probe, prepared.n, target.layer, plan.memory)
         how: dict[str, Any] = {"draws": plan.draws, "seed": plan.seed, "size": size}
         return real_words(probe, prepared, target, words, **how, progress=progress)
 
-    with Aside(partial(real, chosen), apart, progress) as later:
-        found = _small_moves(probe, prepared, target, chosen, tiers, plan, progress)
-        some = later.result() if everywhere else []
+    found = _small_moves(probe, prepared, target, chosen, tiers, plan, progress)
+    some = real(chosen) if everywhere else []
     places = list(range(len(found) if everywhere else 0))
     if plan.tiers is None and not everywhere:
         places = sorted(range(len(found)), key=lambda place: -(found[place].mean_local or 0.0))
         places = places[: places_in_time(probe, target, prepared.n, plan.draws)]
-        some = real([chosen[place] for place in places], progress)
+        some = real([chosen[place] for place in places])
     for place, one in zip(places, some, strict=True):
         found[place] = replace(found[place], real=one)
     return _finite(found)
-
-
-def _both_fit(probe: Probe, target: Target, chosen: list[Word], tokens: int, plan: Plan) -> bool:
-    """Whether small moves and real words of all words fit into memory, side by side."""
-    text = row_bytes(probe, tokens, target.layer)
-    return len(chosen) * (TWICE + plan.draws) * text <= plan.memory
 
 
 def _small_moves(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from wordsway.errors import InputError, positive, renamed
 from wordsway.models.probe import Prepared, Probe
@@ -26,7 +25,7 @@ from wordsway.probing.vector_targets import LogitsTarget
 from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.result import versions
-from wordsway.runtime import is_own_process, peak_bytes, single_thread
+from wordsway.runtime import peak_bytes, single_thread
 
 #: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
 SMALL = 8
@@ -94,8 +93,7 @@ def words(
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
     plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
     chosen = chosen_words(prepared, word)
-    with single_thread(prepared.n <= SMALL) as free:
-        plan = replace(plan, aside=free > 0 and is_own_process())
+    with single_thread(prepared.n <= SMALL):
         measured = measure(probe, prepared, judged, chosen, plan, progress)
         if twin:
             measured = with_twin(measured, probe, prepared, judged, plan, progress)

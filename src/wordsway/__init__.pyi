@@ -1,0 +1,135 @@
+"""The public names of wordsway and the modules that define them: for type checkers, and for
+`lazy_loader`, which imports a module when one of its names is first used.
+"""
+
+from .audit.audit import audit as audit
+from .audit.pairs import pairs as pairs
+from .audit.pairs_result import (
+    Pair as Pair,
+    Pairs as Pairs,
+)
+from .audit.result import (
+    Audit as Audit,
+    ModelAudit as ModelAudit,
+)
+from .chart import Chart as Chart
+from .data.listing import Catalogue as Catalogue
+from .errors import (
+    InputError as InputError,
+    MemoryBudgetError as MemoryBudgetError,
+    MissingExtraError as MissingExtraError,
+    WordswayError as WordswayError,
+)
+from .experiments.corpus_texts import paper_samples as paper_samples
+from .experiments.corpus_words import CorpusWords as CorpusWords
+from .experiments.forecast import (
+    Forecast as Forecast,
+    SweepForecast as SweepForecast,
+    forecast as forecast,
+)
+from .experiments.lessons import (
+    Lessons as Lessons,
+    learning_trials as learning_trials,
+)
+from .experiments.measure import (
+    Measurement as Measurement,
+    Trial as Trial,
+    measure as measure,
+)
+from .experiments.request import (
+    LearningOptions as LearningOptions,
+    Request as Request,
+)
+from .experiments.spec import Study as Study
+from .experiments.sweep import (
+    Sweep as Sweep,
+    sweep as sweep,
+)
+from .experiments.texts import TextOptions as TextOptions
+from .experiments.tour import (
+    Tour as Tour,
+    tour as tour,
+)
+from .gaussian import (
+    GaussianMatrix as GaussianMatrix,
+    TokenMatrix as TokenMatrix,
+)
+from .learning.learn import (
+    Learned as Learned,
+    Learning as Learning,
+    learn as learn,
+)
+from .maps import (
+    DRF as DRF,
+    RAF as RAF,
+    RF as RF,
+    Attention as Attention,
+    FeatureMap as FeatureMap,
+    ReluRAF as ReluRAF,
+    View as View,
+    boolean_sensitivity as boolean_sensitivity,
+    layer_norm as layer_norm,
+    read_out as read_out,
+    residual as residual,
+    rms_norm as rms_norm,
+    transformer_block as transformer_block,
+)
+from .maps.activation import (
+    Activation as Activation,
+    activation as activation,
+)
+from .models import Embedder as Embedder
+from .models.probe import Probe as Probe
+from .optimize.plan import Plan as Plan
+from .page.playground.build import (
+    Playground as Playground,
+    playground as playground,
+)
+from .paper.reproduce import (
+    Reproduction as Reproduction,
+    reproduce as reproduce,
+)
+from .probing.attention import (
+    AttentionMap as AttentionMap,
+    AttentionMaps as AttentionMaps,
+    attention as attention,
+)
+from .probing.attract import (
+    Attracted as Attracted,
+    attract as attract,
+)
+from .probing.compare import (
+    Comparison as Comparison,
+    compare as compare,
+)
+from .probing.layer_changes import LayerChange as LayerChange
+from .probing.results import (
+    Swap as Swap,
+    Swaps as Swaps,
+    Words as Words,
+    WordSway as WordSway,
+)
+from .probing.swap import swap as swap
+from .probing.words import words as words
+from .reading import (
+    Reading as Reading,
+    Token as Token,
+    Word as Word,
+)
+from .render.widget import clickable as clickable
+from .result import Result as Result
+from .sample import Sample as Sample
+from .sensitivity import (
+    Sensitivity as Sensitivity,
+    WordSensitivity as WordSensitivity,
+    sensitivity as sensitivity,
+)
+from .text import (
+    Corpus as Corpus,
+    Text as Text,
+    corpus as corpus,
+    draw as draw,
+)
+from .version import __version__ as __version__
+
+__all__: list[str]
