@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pandas
@@ -40,15 +41,40 @@ def test_quick_is_a_true_subset(name: str) -> None:
         assert quick and len(quick) < len(full) / 2.5
 
 
-def test_the_cells_of_version_0_1_0() -> None:
-    """As many as there were, under the same names: a finished store of all figures goes on."""
+def test_the_number_of_cells() -> None:
     widths = {192: ["gaussian", "imdb:minilm"], 384: ["gaussian", "imdb:minilm"]}
     every = Sources(widths | {768: ["gaussian", "imdb:mpnet"]})
     paper = [figure for figure in FIGURES.values() if not figure.study]
     cells = [job for figure in paper for job in figure.jobs(every)]
-    assert len({job.key for job in cells}) == 4290 and all(isinstance(job, Cell) for job in cells)
-    key = "14f5424d6521f3c059161e6ea257867a5952747916d3d7bc8e4af2e5ae9359bf"
-    assert key in {job.key for job in FIGURES["2-left"].jobs(every, quick=True)}
+    assert len({job.key for job in cells}) == 4920 and all(isinstance(job, Cell) for job in cells)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", ["2-left", "3.1", "3.2"])
+def test_any_row_has_the_texts_and_weights_of_the_first(name: str, quick: bool) -> None:
+    """As many trials of each, with the same seeds."""
+    jobs = FIGURES[name].jobs(HERE, quick=quick)
+    by_rows: dict[Any, set[Any]] = {"all": set(), (0,): set()}
+    for job in jobs:
+        assert isinstance(job, Cell)
+        request = job.request
+        by_rows[request.positions].add((request.data, request.n, request.d, job.trial, job.seed))
+    assert by_rows["all"] <= by_rows[(0,)] and by_rows["all"]
+    if not quick:
+        assert by_rows["all"] == by_rows[(0,)]
+
+
+@pytest.mark.parametrize("name", ["2-left", "3.1", "3.2"])
+def test_any_row_is_never_below_the_first(name: str) -> None:
+    """To the last bit, since the search of all rows begins with that of the first."""
+    figure = replace(FIGURES[name], n=(12,), widths=(24,))
+    jobs = figure.jobs(Sources({24: ["gaussian"]}))
+    lower: dict[Any, list[float]] = {(0,): [], "all": []}
+    for job in jobs:
+        assert isinstance(job, Cell)
+        lower[job.request.positions].append(job.run()["lower"])
+    assert len(lower["all"]) == len(lower[(0,)]) == 10
+    assert all(every >= first for first, every in zip(lower[(0,)], lower["all"], strict=True))
 
 
 def test_figures_by_name() -> None:

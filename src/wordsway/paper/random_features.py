@@ -19,16 +19,13 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class RandomFeatures(SensitivityCurves):
-    """Figure 2, left. A search of all rows stops earlier: the sup moves by 0.2 %, the time by
-    half.
-    """
+    """Figure 2, left."""
 
     name: str = "2-left"
     title: str = "Figure 2, left: random features"
     map: str = "rf"
     n: tuple[int, ...] = tuple(range(90, 151, 10))
     quick_n: tuple[int, ...] = (90, 120, 150)
-    effort_everywhere: float = 0.6
     rate: bool = True
 
     def judge(self, series: Series) -> Finding:

@@ -20,8 +20,8 @@ from wordsway.paper.sources import MODELS, WIDTHS, Sources, texts_for
 if TYPE_CHECKING:
     import pandas
 
-#: Trials of the first row, of all rows (a hundred times the work), and of the quick subset.
-TRIALS, TRIALS_EVERYWHERE, QUICK_TRIALS = 10, 5, 3
+#: Trials, and those of the quick subset.
+TRIALS, QUICK_TRIALS = 10, 3
 #: The quick subset searches all rows of texts up to this length only.
 QUICK_EVERYWHERE = 100
 #: Points of a smooth reference curve.
@@ -63,7 +63,6 @@ class SensitivityCurves(GridFigure):
     quick_widths: tuple[int, ...] = (192,)
     depths: tuple[int | None, ...] = (None,)
     everywhere: bool = True
-    effort_everywhere: float = 1.0
     rate: bool = False
 
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Cell]:
@@ -82,10 +81,8 @@ class SensitivityCurves(GridFigure):
             trials = QUICK_TRIALS if quick else TRIALS
             cells += [Cell(first, trial) for trial in range(trials)]
             if self.everywhere and not (quick and n > QUICK_EVERYWHERE):
-                every = Request(
-                    **common, positions="all", certificate=False, effort=self.effort_everywhere
-                )
-                cells += [Cell(every, trial) for trial in range(min(trials, TRIALS_EVERYWHERE))]
+                every = Request(**common, positions="all", certificate=False)
+                cells += [Cell(every, trial) for trial in range(trials)]
         return cells
 
     def _points(self, sources: Sources, quick: bool) -> Iterator[tuple[int, str, int | None, int]]:
@@ -98,7 +95,7 @@ class SensitivityCurves(GridFigure):
 
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         rows = (
-            f"Dashed: the sup over all rows ({min(trials, TRIALS_EVERYWHERE)} trials)."
+            "Dashed: the sup over all rows of the same texts and weights."
             if self.everywhere
             else "All rows have the same law under Gaussian weights."
         )
