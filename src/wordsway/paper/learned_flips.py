@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from wordsway.chart import Chart, Panel, Points, Reference
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import LearningOptions, Request
-from wordsway.experiments.slopes import mean_interval
+from wordsway.experiments.slopes import Interval, mean_interval
 from wordsway.learning.problem import UPDATES
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import GridFigure
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, OWN, UNDECIDED, Finding, check, decide
-from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS
+from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS, minus
 from wordsway.paper.sources import Sources, texts_for
 
 if TYPE_CHECKING:
@@ -30,6 +30,15 @@ SMALL_GAMMA = 1.0
 #: √Err ÷ (2 − γ) is 1 on the curve and 0 where the flip is learnt: above the first a layer stays on
 #: the curve, below the second it has learnt the flip.
 ON_CURVE, LEARNT = 0.9, 0.5
+#: Figure 4's claims about each map's mean √Err ÷ (2 − γ), each with least and most value.
+CLAIMS = {
+    "rf": (("Theorem 4: RF stays on the curve (2 − γ)²", ON_CURVE, math.inf),),
+    "raf": (
+        ("Theorem 5: RAF leaves the curve (2 − γ)²", -math.inf, ON_CURVE),
+        ("Theorem 5: RAF learns the flip, Err near 0", -math.inf, LEARNT),
+    ),
+    "relu-raf": (("Figure 4: ReLU-RAF does not learn the flip", LEARNT, math.inf),),
+}
 #: |y − f(X)| from which on the old model leaves something to learn from the text.
 UNLEARNT = 0.05
 UPDATED = {"fine-tune": "fine-tuned", "retrain": "re-trained"}
@@ -188,35 +197,22 @@ class Flips(LearnedFlips):
         align = rows[rows["loss"] == "align"]
         found = []
         for (name, n), some in align.groupby(["map", "n"]):
-            claim, least, most, rule = {
-                "rf": (
-                    "Theorem 4: RF stays on the curve (2 − γ)²",
-                    *(ON_CURVE, math.inf, f"mean above {ON_CURVE:g}"),
-                ),
-                "raf": (
-                    "Theorem 5: RAF learns the flip",
-                    *(-math.inf, LEARNT, f"mean below {LEARNT:g}"),
-                ),
-                "relu-raf": (
-                    "Figure 4: ReLU-RAF does not learn the flip",
-                    *(LEARNT, math.inf, f"mean above {LEARNT:g}"),
-                ),
-            }[str(name)]
             small = some[some["gamma"] <= SMALL_GAMMA]
-            ratio = by_trial(small, small["error"] ** 0.5 / (2 - small["gamma"]))
-            mean = mean_interval(ratio)
-            if mean is None:
-                measured = f"{len(ratio)} trials at γ ≤ {SMALL_GAMMA:g}, at least 3 are needed"
-            else:
+            trials = by_trial(small, small["error"] ** 0.5 / (2 - small["gamma"]))
+            ratio = mean_interval(trials)
+            measured = f"{len(trials)} trials at γ ≤ {SMALL_GAMMA:g}, three are needed"
+            if ratio is not None:
                 measured = (
-                    f"√Err ÷ (2 − γ) {mean:.2f} over {mean.points} trials, {len(small)} of "
+                    f"√Err ÷ (2 − γ) {ratio:.2f} over {ratio.points} trials, {len(small)} of "
                     f"{len(some)} points; median Err {small['error'].median():.2g} at "
                     f"γ = {small['gamma'].median():.2f}"
                 )
-            rule = f"alignment loss, γ ≤ {SMALL_GAMMA:g}: {rule} (1: nothing learnt, 0: Err = 0)"
-            series = f"{where}, n = {n}"
-            verdict = decide(mean, least, most)
-            found.append(Finding(self.name, claim, series, measured, verdict, rule))
+            for claim, least, most in CLAIMS[str(name)]:
+                side = f"above {least:g}" if most == math.inf else f"below {most:g}"
+                rule = f"alignment loss, γ ≤ {SMALL_GAMMA:g}: mean {side}"
+                verdict = decide(ratio, least, most)
+                series = f"{where}, n = {n}"
+                found.append(Finding(self.name, claim, series, measured, verdict, rule))
         return found + self._between(where, align)
 
     def _between(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
@@ -229,9 +225,13 @@ class Flips(LearnedFlips):
             for more, less in (("rf", "relu-raf"), ("relu-raf", "raf"))
         ]
         verdicts = [decide(gap, least=0.0) for gap in gaps]
+        reached = ", ".join(
+            f"{kind_of(name).title} {minus(A[name].median(), '.2f')}"
+            for name in ("rf", "relu-raf", "raf")
+        )
         measured = (
-            f"A reached: RF {A['rf'].median():.2f}, ReLU-RAF {A['relu-raf'].median():.2f}, RAF "
-            f"{A['raf'].median():.2f}; RF − ReLU-RAF {gaps[0]}, ReLU-RAF − RAF {gaps[1]}"
+            f"A reached, median: {reached}; RF − ReLU-RAF {told(gaps[0])}, ReLU-RAF − RAF "
+            f"{told(gaps[1])}"
         )
         worst = next((one for one in (FAILS, OPEN, UNDECIDED) if one in verdicts), HOLDS)
         claim = "Figure 4: ReLU-RAF turns the label further than RF, and less far than RAF"
@@ -262,29 +262,33 @@ class PenalisedFlips(LearnedFlips):
         already; after the update f(X) = y. Both maps lie below; by how much separates them.
         """
         known = (rows["after_original"] - rows["before_original"]).abs() < UNLEARNT
-        rows, left_out = rows[~known], int(known.sum())
         found = []
-        for n, some in rows.groupby("n"):
-            depth = {}
-            told = []
+        for n, some in rows[~known].groupby("n"):
+            depth, each = {}, []
             for name, own in some.groupby("map"):
                 below = (2 - own["gamma"]).clip(lower=0) - own["error"] ** 0.5
                 depth[name] = below.groupby(own["trial"]).median()
-                told.append(
-                    f"{kind_of(str(name)).title} {depth[name].median():.2f} "
-                    f"({100 * float((below > 1e-6).mean()):.0f} % of {len(own)} points below)"
-                )
+                share = 100 * float((below > 1e-6).mean())
+                title = kind_of(str(name)).title
+                middle = minus(float(depth[name].median()), ".2f")
+                each.append(f"{title} {middle} ({share:.0f} % of {len(own)} points below)")
             if not {"raf", "relu-raf"} <= set(depth):
                 continue
             gap = mean_interval((depth["raf"] - depth["relu-raf"]).dropna().tolist())
-            measured = f"2 − γ − √Err, median: {', '.join(told)}; difference {gap}"
+            measured = f"2 − γ − √Err, median: {', '.join(each)}; difference {told(gap)}"
+            left_out = int((known & (rows["n"] == n)).sum())
             if left_out:
                 measured += f"; {left_out} left out, |y − f| < {UNLEARNT:g} before"
             claim = "Figure 5: RAF falls further below (2 − γ)² than ReLU-RAF when γ costs"
-            rule = "the mean difference over trials is above 0"
+            rule = "mean difference over trials above 0"
             verdict = decide(gap, least=0.0)
             found.append(Finding(self.name, claim, f"{where}, n = {n}", measured, verdict, rule))
         return found
+
+
+def told(found: Interval | None) -> str:
+    """An interval of a few trials, or that there are too few."""
+    return "of fewer than three trials" if found is None else f"{found:.2f}"
 
 
 def by_trial(rows: pandas.DataFrame, values: pandas.Series[float]) -> list[float]:
