@@ -221,7 +221,7 @@ def test_plans_are_scaled_and_made_lighter():
     assert (plan.scaled(0.5).starts, plan.scaled(0.5).steps) == (5, 20)
     assert plan.scaled(0.01).starts == 1 == plan.scaled(0.01).steps
     assert plan.lighter().evaluations < plan.evaluations / 2
-    assert Plan(solver="conjugate", steps=30).lighter().steps == 10
+    assert Plan(solver="conjugate", steps=32).lighter().steps == 2
     assert plan.steps_at_most == 3 * (8 + HALFWAY) + 40
     assert replace(plan, rounds=0).steps_at_most == 8 + 40
     for effort in (0.0, 1e4, float("nan")):
