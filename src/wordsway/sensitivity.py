@@ -311,7 +311,7 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
     delta = delta.to(view.X.device, view.X.dtype)
     parts = zip(index.split(64), delta.split(64), strict=True)
     squares = torch.cat([view.change(*part) for part in parts])
-    return squares.clamp_min(0).sqrt().tolist()  # type: ignore[no-any-return]
+    return squares.clamp_min(0).sqrt().tolist()
 
 
 def _entries(
