@@ -140,6 +140,22 @@ def test_a_larger_radius_and_more_positions_never_lower_the_result():
     assert wide.lower >= one.lower
 
 
+@pytest.mark.parametrize("name", ["rf-drawn", "drf-drawn", "raf", "relu-raf"])
+def test_many_positions_are_never_below_the_first_alone(name):
+    """To the last bit, with and without certificate, also where weights are drawn on demand and a
+    light search ranks the rows.
+    """
+    for seed in range(3):
+        X = ws.Sample.gaussian(n=14, d=9, seed=seed)
+        alone = ws.sensitivity(MAPS[name](14, 9, 3), X, positions=5, seed=seed)
+        rows = [5, *(row for row in range(14) if row != 5)]
+        every = ws.sensitivity(
+            MAPS[name](14, 9, 3), X, positions=rows, seed=seed, certificate=False
+        )
+        assert every.words[0].lower == alone.lower
+        assert every.lower == max(word.lower for word in every.words) >= alone.lower
+
+
 @pytest.mark.parametrize("n", [3, 12])
 def test_progress_moves_forward_to_the_end(n):
     calls = []

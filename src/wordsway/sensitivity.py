@@ -16,7 +16,6 @@ from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.change import Change
-from wordsway.maps.rows import RowView
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
 from wordsway.progress import Progress, silent, stretch_of
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 MOST_DRAWS = 1_000_000
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
+#: The status of a search that met its own criterion.
+CONVERGED = "converged"
 #: Rounding error of an attained S, which is a difference of two forward passes divided by one of
 #: them.
 ROUNDING = 1e-12
@@ -167,7 +168,9 @@ def sensitivity(
     Returns
     -------
     Sensitivity, with lower ≤ S ≤ upper over the positions asked for. ``lower`` is the map's
-    definition in float64 at ``position`` and ``delta``, and ‖delta‖ ≤ radius exactly.
+    definition in float64 at ``position`` and ``delta``, and ‖delta‖ ≤ radius exactly. Of several
+    positions the first one is searched as it is alone: with the same seed, ``lower`` of many
+    positions is at least that of the first.
 
     The identity map on rows of norm √d has S = 1/√n exactly:
 
@@ -183,16 +186,32 @@ def sensitivity(
     rows = rows_of(positions, sample)
     radius = ball_radius(radius, sample.d)
     phi.check(sample.n, sample.d)
-    view = phi.search_view(sample)
-    ranking = phi.ranking_view(sample) if plan is None and len(rows) > MANY else view
     # A certificate takes about as long as the search.
     searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
     certifying = stretch_of(progress, 1, 2, 2)
+    first: Sensitivity | None = None
+    if len(rows) > 1:  # before the others: weights drawn on demand are then the same ones
+        first = sensitivity(
+            phi,
+            sample,
+            positions=rows[0],
+            radius=radius,
+            seed=seed,
+            plan=plan,
+            effort=effort,
+            certificate=False,
+            memory=memory,
+            progress=stretch_of(searching, 0, 1, len(rows)),
+        )
+        searching = stretch_of(searching, 1, len(rows), len(rows))
+    others = rows if first is None else rows[1:]
+    view = phi.search_view(sample)
+    ranking = phi.ranking_view(sample) if plan is None and len(others) > MANY else view
     with single_thread(view.small), torch.no_grad():
         delta, converged = _search(
             view,
             ranking,
-            rows,
+            others,
             radius,
             seed=seed,
             plan=plan,
@@ -200,25 +219,27 @@ def sensitivity(
             memory=memory,
             progress=searching,
         )
-        bound = None
-        attained = torch.zeros(1, dtype=torch.float64)
-        before: torch.Tensor | None = None
-        if certificate or len(rows) > 1:
-            exact = view if view.X.dtype == torch.float64 else phi.view(sample, torch.float64)
-            if len(rows) > 1:  # for a single row the definition below is all it takes
-                attained = _attained(exact, rows, delta)
-            if isinstance(exact, RowView):
-                before = exact.rows_before
-            if certificate:
-                bound = exact.certify(rows, radius, certifying)
-                certifying("certifying", 1, 1)
-        means = averages(view, rows, radius, seed, memory, average, vocabulary)
-        # The definition itself, at the best witness, in float64.
-        best = int(attained.argmax())
-        before = phi.exact(sample) if before is None else before
+        if first is not None:
+            delta = torch.cat([first.delta[None], delta])
+            converged = converged and first.status == CONVERGED
+        exact = view
+        if (certificate or first is not None) and view.X.dtype != torch.float64:
+            exact = phi.view(sample, torch.float64)
+        lowers = [0.0] if first is None else _attained(exact, rows, delta)
+        # The definition itself, at the best witness, in float64; before anything else is asked of
+        # weights that are drawn on demand.
+        best = max(range(len(rows)), key=lowers.__getitem__)
+        before = phi.exact(sample)
         after = phi.exact(sample.replaced(rows[best], delta[best]))
-    lowers = attained.tolist()
-    lowers[best] = float((after - before).norm() / before.norm())
+        lowers[best] = float((after - before).norm() / before.norm())
+        if first is not None:
+            lowers[0] = first.lower
+            best = best if lowers[best] > first.lower else 0
+        bound = None
+        if certificate:
+            bound = exact.certify(rows, radius, certifying)
+            certifying("certifying", 1, 1)
+        means = averages(view, rows, radius, seed, memory, average, vocabulary)
     entries = _entries(sample, rows, lowers, bound)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
     return Sensitivity(
@@ -228,7 +249,7 @@ def sensitivity(
         position=rows[best],
         delta=delta[best],
         words=entries,
-        status="converged" if converged else "budget spent: a larger plan= may raise lower",
+        status=CONVERGED if converged else "budget spent: a larger plan= may raise lower",
         seed=seed,
         seconds=time.perf_counter() - started,
         radius=radius,
@@ -284,13 +305,13 @@ def _search(
     return torch.stack([exactly_inside(x, radius) for x in found.x]), found.converged
 
 
-def _attained(view: View, rows: list[int], delta: torch.Tensor) -> torch.Tensor:
+def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
     """S at each row's Δ, from a float64 view."""
     index = torch.tensor(rows, device=view.X.device)
     delta = delta.to(view.X.device, view.X.dtype)
     parts = zip(index.split(64), delta.split(64), strict=True)
     squares = torch.cat([view.change(*part) for part in parts])
-    return squares.clamp_min(0).sqrt().to("cpu", torch.float64)
+    return squares.clamp_min(0).sqrt().tolist()
 
 
 def _entries(

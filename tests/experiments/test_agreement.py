@@ -23,7 +23,7 @@ from wordsway.experiments.agreement import (
 from wordsway.experiments.cells import HASHES, Cell
 from wordsway.experiments.request import Request
 from wordsway.experiments.run import run_jobs
-from wordsway.experiments.store import Store
+from wordsway.experiments.store import Record, Store
 from wordsway.experiments.texts import TextOptions
 from wordsway.experiments.workers import Outcome, work
 from wordsway.result import versions
@@ -193,3 +193,31 @@ def test_a_hash_of_an_older_version_is_understood() -> None:
     compare_hashes(known, {"model_sha256": "b" * 64, "former": "a" * 64}, "here")
     with pytest.raises(Disagreement, match="another model"):
         compare_hashes(known, {"model_sha256": "b" * 64}, "here")
+
+
+def test_a_record_that_is_dropped_shifts_no_other(
+    reviews: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every stored record is read by its own job, also behind one that cannot be read, and where
+    a job is listed twice.
+    """
+    jobs = study(reviews, model, trials=4)
+    store = Store(tmp_path / "store")
+    for job in jobs:
+        outcome = fake(job)
+        assert outcome.outputs is not None
+        store.add(Record(job.content, outcome.outputs | {"trial": job.trial}, {}))
+    read: list[tuple[int, int]] = []
+
+    def hashes(job: Cell, outputs: dict[str, Any]) -> dict[str, str]:
+        read.append((job.trial, outputs["trial"]))
+        return {}
+
+    monkeypatch.setattr(Cell, "hashes_in", hashes)
+    every = Store.records
+    dropped = min(job.key for job in jobs)
+    monkeypatch.setattr(
+        Store, "records", lambda *some: (pair for pair in every(*some) if pair[0] != dropped)
+    )
+    agree([jobs[0], *jobs], store)
+    assert len(read) == 3 and all(job == record for job, record in read)

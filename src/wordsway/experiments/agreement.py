@@ -101,13 +101,9 @@ def agree(jobs: Sequence[Job], store: Store) -> Agreement:
         if job.source is not None:
             by_source.setdefault(job.source, []).append(job)
     for source, some in by_source.items():
-        stored = [job for job in some if job.key in store]
-        for job, (_, record) in zip(
-            sorted(stored, key=lambda job: job.key),
-            store.records([job.key for job in stored]),
-            strict=False,
-        ):
-            agreement.learn(source, job.hashes_in(record.outputs), "the store")
+        stored = {job.key: job for job in some if job.key in store}
+        for key, record in store.records(stored):
+            agreement.learn(source, stored[key].hashes_in(record.outputs), "the store")
         if some[0].source_is_here():
             agreement.learn(source, some[0].fingerprint(), "this machine")
     return agreement

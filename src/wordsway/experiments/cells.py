@@ -35,10 +35,9 @@ from wordsway.seeds import derive
 
 #: What a stored cell means, and one that learns; raise it when the same content would give other
 #: numbers.
-VERSION, LEARNING_VERSION = 1, 5
-#: The version that a learning cell's seed is drawn with: weights and searches have been the same
-#: ones since.
-LEARNING_SEEDS = 2
+VERSION, LEARNING_VERSION = 2, 5
+#: The versions that their seeds are drawn with: texts and weights have been the same ones since.
+SEEDS, LEARNING_SEEDS = 1, 2
 #: What learning cells of the same weights may differ in.
 ASKED = ("train", "update", "loss", "penalty", "real_words")
 #: Bytes of Gaussian texts that all trials of a study learn from and that are not drawn again: the
@@ -67,13 +66,19 @@ class Cell(Job):
 
     @cached_property
     def seed(self) -> int:
-        """From the study's seed and the cell's content: neither order, nor workers, nor other cells
-        matter. Training texts, updates and losses of one trial meet the same weights.
+        """From the study's seed, the trial, the map and the texts: neither order, nor workers, nor
+        other cells matter. Cells that differ in how they search (rows, radius, effort,
+        certificate, …) have the same text, weights and seed of the search; so have training
+        texts, updates and losses of one trial.
         """
-        drawn = {name: value for name, value in self.content.items() if name not in ASKED}
-        if self.request.learning is not None:
-            drawn["version"] = LEARNING_SEEDS
-        return derive(self.request.seed, canonical(drawn))
+        if self.request.learning is None:
+            content, version = self.request.drawn.content, SEEDS
+        else:
+            content, version = self.request.content, LEARNING_SEEDS
+        drawn = {name: value for name, value in content.items() if name not in ASKED}
+        return derive(
+            self.request.seed, canonical(drawn | {"trial": self.trial, "version": version})
+        )
 
     @cached_property
     def together(self) -> Hashable:

@@ -189,6 +189,24 @@ class Request:
         return replace(self, seed=seed, trials=1)
 
     @property
+    def drawn(self) -> Request:
+        """What decides text and weights: map, sizes, options and data, measured in the paper's way
+        (first row, radius √d).
+
+        >>> Request("raf", 5, 4, positions="all", effort=2.0).drawn == Request("raf", 5, 4)
+        True
+        """
+        return Request(
+            self.map,
+            self.n,
+            self.d,
+            self.options,
+            seed=self.seed,
+            data=self.data,
+            texts=self.texts,
+        )
+
+    @property
     def sizes(self) -> dict[str, Any]:
         """Map, n, d, k, depth and what else the map has, as results record them."""
         more = {

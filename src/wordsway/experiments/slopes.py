@@ -1,4 +1,6 @@
-"""The rate of decay: a line through (log n, log S), with a confidence interval."""
+"""Estimates with confidence intervals: a mean, and the rate of decay, a line through
+(log n, log S).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,12 @@ from statistics import NormalDist
 
 
 @dataclass(frozen=True)
-class Slope:
-    """S ≈ exp(intercept)·n^value; ``low`` … ``high`` is the 95 % interval of ``value``."""
+class Interval:
+    """An estimate from so many ``points`` and its 95 % interval ``low`` … ``high``."""
 
     value: float
     low: float
     high: float
-    intercept: float
     points: int
 
     def __format__(self, digits: str) -> str:
@@ -24,6 +25,29 @@ class Slope:
 
     def __str__(self) -> str:
         return format(self)
+
+
+@dataclass(frozen=True)
+class Slope(Interval):
+    """S ≈ exp(intercept)·n^value."""
+
+    intercept: float
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+    """The mean of independent values with Student's interval; None of fewer than three.
+
+    >>> found = mean_interval([1.0, 2.0, 3.0])
+    >>> round(found.value, 9), round(found.high - found.value, 2)
+    (2.0, 2.48)
+    """
+    count = len(values)
+    if count < 3:
+        return None
+    mean = sum(values) / count
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
+    half = _student(level, count - 1) * spread / math.sqrt(count)
+    return Interval(mean, mean - half, mean + half, count)
 
 
 def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Slope | None:
@@ -43,7 +67,7 @@ def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Sl
     value = sum((x - x0) * (y - y0) for x, y in pairs) / spread
     residual = sum((y - y0 - value * (x - x0)) ** 2 for x, y in pairs)
     half = _student(level, count - 2) * math.sqrt(residual / (count - 2) / spread)
-    return Slope(value, value - half, value + half, y0 - value * x0, count)
+    return Slope(value, value - half, value + half, count, y0 - value * x0)
 
 
 def _student(level: float, freedom: int) -> float:

@@ -11,19 +11,12 @@ from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.run import Machines, Tally, run_jobs
 from wordsway.experiments.spec import Study, load_study
 from wordsway.experiments.store import Store
-from wordsway.experiments.tables import cells_frame, export, without_facts
+from wordsway.experiments.tables import cells_frame, export, setting_columns, without_facts
 from wordsway.progress import Progress, silent
 from wordsway.result import Result, versions
 
 if TYPE_CHECKING:
     import pandas
-
-
-#: Columns that tell settings of cells apart; trials of one setting are averaged.
-SETTINGS = (
-    *("map", "n", "d", "k", "depth", "data", "positions"),
-    *("train", "update", "loss", "penalty"),
-)
 
 
 @dataclass(frozen=True)
@@ -58,25 +51,29 @@ class Sweep(Result, brief="folder"):
         return self.cells
 
     def means(self) -> pandas.DataFrame:
-        """A data frame with one row per setting that differs: trials, mean and sd of S (of the
-        error, where cells learn) and the mean certified end.
+        """A data frame with one row per setting: trials, mean and sd of what was ``measured`` (S,
+        or the error after a change where cells learn) and the mean certified end of S.
+
+        A setting is everything that varies between the cells and is neither a seed, a trial nor an
+        outcome: options of maps, radius, effort, how texts are read, …
         """
         import pandas
 
         frame = self.frame()
         if frame.empty:
             return pandas.DataFrame(columns=["map", "n", "measured", "trials", "mean"])
-        learned = "error" in frame and bool(frame["error"].notna().any())
-        varying = [
-            name
-            for name in SETTINGS
-            if name in frame and (name in ("map", "n") or frame[name].nunique(dropna=False) > 1)
-        ]
-        trials = frame.groupby(varying, dropna=False, sort=True)
-        table = trials["error" if learned else "lower"].agg(["size", "mean", "std"])
+        error = frame["error"] if "error" in frame else pandas.Series(float("nan"), frame.index)
+        learns = error.notna()
+        settings = setting_columns(frame)
+        values = frame[settings].assign(
+            measured=learns.map({True: "error", False: "S"}),
+            value=error.where(learns, frame["lower"]).astype(float),
+            upper=frame["upper"].astype(float).mask(learns),
+        )
+        trials = values.groupby([*settings, "measured"], dropna=False, sort=True)
+        table = trials["value"].agg(["size", "mean", "std"])
         table.columns = pandas.Index(["trials", "mean", "sd"])
-        table["upper"] = float("nan") if learned else trials["upper"].mean()
-        table.insert(0, "measured", "error" if learned else "S")
+        table["upper"] = trials["upper"].mean()
         return table.reset_index()
 
 

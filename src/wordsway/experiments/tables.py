@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from wordsway.atomic import atomic
 from wordsway.escape import csv_frame
 from wordsway.experiments.records import Record, refusal
 from wordsway.experiments.store import Store
+from wordsway.experiments.texts import TextOptions
 
 if TYPE_CHECKING:
     import pandas
@@ -37,9 +38,13 @@ OUTPUTS = (
     "map_seed",
     "search_seed",
 )
+#: Columns that say which text a cell was measured on.
+TEXT = ("text_id", "text_sha256", "label")
 #: Columns that depend on when and where a job was run.
 VERSIONS = ("wordsway", "torch", "transformers", "python")
 FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
+#: Columns by which repetitions of one setting differ; every other column is part of the setting.
+REPETITIONS = ("key", "seed", "trial", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
 
 
 def cells_frame(
@@ -62,20 +67,38 @@ def cells_frame(
 
 def _row(key: str, record: Record) -> dict[str, Any]:
     content, outputs = record.content, record.outputs
-    left_out = ("texts", "version", "certificate")
-    row = {"key": key} | {name: value for name, value in content.items() if name not in left_out}
+    row = {"key": key} | {name: content[name] for name in content if name != "certificate"}
     rows = row["positions"]
     row["positions"] = rows if isinstance(rows, str) else ",".join(map(str, rows))
+    row["texts"] = _changed(content.get("texts", {}))
+    row["certify"] = content["certificate"]  # ``certificate`` is the kind of the upper end
     row |= {name: outputs.get(name) for name in OUTPUTS}
     if "train" in content:
         row |= {name: content.get(name) for name in LEARNING}
         row |= {name: outputs.get(name) for name in LEARNED}
     text = outputs.get("text") or {}
-    return row | {
-        "text_id": text.get("id"),
-        "text_sha256": text.get("sha256"),
-        "label": text.get("label"),
-    }
+    about = (text.get("id"), text.get("sha256"), text.get("label"))
+    return row | dict(zip(TEXT, about, strict=True))
+
+
+def _changed(texts: Mapping[str, Any]) -> str:
+    """Options of a corpus that are not at their default, in one cell of a table.
+
+    >>> _changed(TextOptions(padding="paper").content)
+    'padding=paper'
+    """
+    default = TextOptions().content
+    found = {name: value for name, value in texts.items() if value != default.get(name)}
+    return ", ".join(f"{name}={value}" for name, value in found.items())
+
+
+def setting_columns(frame: pandas.DataFrame) -> list[str]:
+    """The columns that tell settings apart: map and n, then what else varies and is neither a
+    seed, a trial nor an outcome.
+    """
+    always = ["map", "n"]
+    others = [str(name) for name in frame.columns if name not in (*REPETITIONS, *always)]
+    return always + [name for name in others if frame[name].nunique(dropna=False) > 1]
 
 
 def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:

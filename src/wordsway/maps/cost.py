@@ -24,9 +24,13 @@ def searches(
     own: Plan, plan: Plan | None, effort: float, rows: int, *, kept: bool = False
 ) -> list[tuple[Plan, int]]:
     """The plans that a measurement follows, each with its number of rows: the caller's ``plan`` for
-    all of them, or the map's ``own``, which beyond a few rows has a lighter one rank them first.
+    all of them, or the map's ``own`` for the first, and for the others with a lighter one that
+    ranks them where they are many.
     """
-    return [(plan, rows)] if plan is not None else stages(own.scaled(effort), rows, kept=kept)
+    if plan is not None:
+        return [(plan, rows)]
+    full = own.scaled(effort)
+    return [(full, 1), *(stages(full, rows - 1, kept=kept) if rows > 1 else [])]
 
 
 def evaluations(plan: Plan, d: int | None = None) -> Evaluations:

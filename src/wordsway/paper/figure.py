@@ -63,7 +63,9 @@ class Figure(ABC, Generic[Data]):
 
     @abstractmethod
     def findings(self, data: Data) -> list[Finding]:
-        """The paper's claims beside what was measured; every one of them can fail."""
+        """The paper's claims and wordsway's own checks, with what was measured; every one of them
+        can fail.
+        """
 
     @abstractmethod
     def tables(self, data: Data, folder: Path) -> list[Path]:

@@ -17,8 +17,8 @@ from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import Request
 from wordsway.experiments.slopes import Slope
 from wordsway.paper.figure import GridFigure
-from wordsway.paper.finding import FAILS, HOLDS, UNDECIDED, Finding
-from wordsway.paper.sensitivity_curves import certificates, series_slope
+from wordsway.paper.finding import FAILS, HOLDS, OWN, UNDECIDED, Finding
+from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
 from wordsway.paper.sources import Sources, texts_for
 
 if TYPE_CHECKING:
@@ -227,7 +227,15 @@ class Comparison(GridFigure):
 
     def findings(self, data: pandas.DataFrame) -> list[Finding]:
         slopes = [
-            Finding(self.name, answer.claim, answer.data, f"slope {answer.slope}", answer.verdict)
+            Finding(
+                self.name,
+                answer.claim,
+                answer.data,
+                f"slope {answer.slope}",
+                answer.verdict,
+                f"keeps: slope above {minus(BETWEEN, 'g')}; loses: below",
+                OWN,
+            )
             for answer in self.answers(data)
         ]
         return [*slopes, certificates(self.name, data)]

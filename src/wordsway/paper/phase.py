@@ -21,8 +21,8 @@ from wordsway.chart import Chart, Panel, Reference, Tiles
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import Request
 from wordsway.paper.figure import GridFigure
-from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
-from wordsway.paper.sensitivity_curves import certificates, series_slope
+from wordsway.paper.finding import OWN, Finding, check, decide
+from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
 from wordsway.paper.sources import Sources
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ QUICK_WIDTHS = (32, 64)
 TRIALS, QUICK_TRIALS = 3, 2
 #: Texts beyond this take gigabytes.
 LONGEST = 4096
-#: A word is kept where log S falls by less than this per log n, and lost where it falls by more.
-FLAT, STEEP = -0.2, -0.3
+#: Slopes of log S against log n: S falls slowly above the first, and fast below the second.
+SLOW, FAST = -0.2, -0.3
 
 
 def theorem_line(d: float) -> float:
@@ -133,19 +133,26 @@ class PhaseDiagram(GridFigure):
             ratio = rows["n"] / rows["d"]
             short = rows[(ratio <= 1) & (rows["n"] > 1)]
             found += [
-                self._slope("S stays while n ≤ d", short, keeps=True),
-                self._slope("S falls beyond n = 4d", rows[ratio >= 4], keeps=False),
+                self._slope("S falls slowly, if at all, up to n = d", short, least=SLOW),
+                self._slope("S falls fast from n = 4d on", rows[ratio >= 4], most=FAST),
                 self._certified(int(str(d)), rows),
             ]
         return [*found, certificates(self.name, data)]
 
-    def _slope(self, claim: str, rows: pandas.DataFrame, *, keeps: bool) -> Finding:
+    def _slope(
+        self,
+        claim: str,
+        rows: pandas.DataFrame,
+        *,
+        least: float = -math.inf,
+        most: float = math.inf,
+    ) -> Finding:
         slope = None if rows.empty else series_slope(rows)
         where = "" if rows.empty else f"d = {int(rows['d'].iloc[0])}"
-        if slope is None:
-            return Finding(self.name, claim, where, "too few n", OPEN)
-        holds = slope.value >= FLAT if keeps else slope.value <= STEEP
-        return Finding(self.name, claim, where, f"slope {slope}", HOLDS if holds else FAILS)
+        side = f"above {minus(least, 'g')}" if most == math.inf else f"below {minus(most, 'g')}"
+        measured = "too few n" if slope is None else f"slope {slope}"
+        verdict = decide(slope, least, most)
+        return Finding(self.name, claim, where, measured, verdict, f"slope {side}", OWN)
 
     def _certified(self, d: int, rows: pandas.DataFrame) -> Finding:
         """Is the smallest certified end of a long text below what a short text attains?"""
@@ -159,4 +166,5 @@ class PhaseDiagram(GridFigure):
         )
         holds = bool(most < attained)
         claim = "the fall is certified"
-        return Finding(self.name, claim, f"d = {d}", measured, HOLDS if holds else FAILS)
+        rule = "mean certified end of the longest text below the largest mean attained"
+        return Finding(self.name, claim, f"d = {d}", measured, check(holds), rule, OWN)

@@ -16,7 +16,7 @@ from wordsway.chart import Chart, Curve, Panel
 from wordsway.experiments.job import Job
 from wordsway.experiments.store import Record, Store
 from wordsway.paper.figure import Data, Figure
-from wordsway.paper.finding import FAILS, HOLDS, Finding
+from wordsway.paper.finding import Finding, check
 from wordsway.paper.long_text import LONG_TEXT
 from wordsway.paper.probe_job import ProbeJob
 from wordsway.paper.sources import Sources
@@ -80,9 +80,12 @@ class ModelFigure(Figure[Data]):
         """What version 0.1.0 measured, as it is written today."""
         return payload
 
-    def finding(self, claim: str, result: Any, measured: str, holds: bool) -> list[Finding]:
+    def finding(
+        self, claim: str, result: Any, measured: str, holds: bool, rule: str
+    ) -> list[Finding]:
+        """One text through one model: there is no interval."""
         where = str(result.model["name"])
-        return [Finding(self.name, claim, where, measured, HOLDS if holds else FAILS)]
+        return [Finding(self.name, claim, where, measured, check(holds), rule)]
 
     def tables(self, data: Any, folder: Path) -> list[Path]:
         return [data.save(folder / f"{self.name}.{ending}") for ending in ("csv", "json")]
@@ -151,7 +154,10 @@ class AnswersToTwoPrompts(ModelFigure[Comparison]):
         differ = data.a.answer != data.b.answer
         answers = "differ" if differ else "are the same"
         measured = f"next-token KL {data.kl_ab:.3g} nats; answers {answers}"
-        return self.finding("One word changes a language model's answer", data, measured, differ)
+        claim = "One word changes a language model's answer"
+        return self.finding(
+            claim, data, measured, differ, "the answers differ; one pair of prompts"
+        )
 
 
 @dataclass(frozen=True)
@@ -195,7 +201,8 @@ class AttractedLayers(ModelFigure[Attracted]):
         holds = all(factor >= BEATS for factor in factors[:3]) and min(factors) > 1
         measured = f"times noise of the same norm, layers 1 to {len(factors)}: {each}"
         claim = "An attracting Δ moves layers far more than noise"
-        return self.finding(claim, data, measured, holds)
+        rule = f"at least {BEATS:g} times in layers 1 to 3, more than once in all; one text"
+        return self.finding(claim, data, measured, holds, rule)
 
 
 @dataclass(frozen=True)
@@ -234,4 +241,5 @@ class AttractedAttention(ModelFigure[Attracted]):
             f"mean attention of the other tokens to it: {before:.3f} before, {after:.3f} after"
         )
         claim = "Attention goes to the moved token"
-        return self.finding(claim, data, measured, after > 2 * before)
+        rule = "more than twice as much after; one text"
+        return self.finding(claim, data, measured, after > 2 * before, rule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +79,12 @@ class Reproduction(SequenceResult[Finding], items="findings", brief="folder quic
         """A data frame with one row per claim."""
         import pandas
 
-        columns = ["figure", "claim", "series", "measured", "verdict"]
+        columns = [field.name for field in fields(Finding)]
         return pandas.DataFrame([fields_of(found) for found in self.findings], columns=columns)
+
+    def findings_of(self, source: str) -> list[Finding]:
+        """The paper's claims, or wordsway's own checks."""
+        return [found for found in self.findings if found.source == source]
 
 
 def reproduce(

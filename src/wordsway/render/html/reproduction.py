@@ -11,6 +11,7 @@ from wordsway.paper.reproduce import Drawn, Reproduction
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import document, facts_list
 from wordsway.render.html.picture import inline_svg
+from wordsway.render.wording.findings import HOW_DECIDED, TABLES
 from wordsway.render.wording.sweep import tally_line
 
 TITLE = "How far can one word sway a layer?"
@@ -22,14 +23,14 @@ LEAD = (
     "same inside pretrained models."
 )
 CLASSES = {HOLDS: "agrees", FAILS: "disagrees"}
-HEADS = ("Figure", "Claim", "On", "Measured (95 % interval)", "Verdict")
+HEADS = ("Figure", "Claim", "On", "Measured [95 % interval]", "Agrees if", "Verdict")
 
 
 @fragments.register(Reproduction)
 def reproduction_fragment(result: Reproduction) -> str:
     """The claims; the figures are on the page."""
     page = f"{tally_line(result.tally, result.folder / 'store')} · the page: {result.page}"
-    return elements.frame([_findings(result.findings), elements.source(page)])
+    return elements.frame([*_tables(result), elements.source(page)])
 
 
 @pages.register(Reproduction)
@@ -38,9 +39,7 @@ def reproduction_page(result: Reproduction) -> str:
     lead = LEAD + (" A quick subset of the full run." if result.quick else "")
     body = [f"<h1>{html_line(TITLE)}</h1>", f'<p class="lead">{html_line(lead)}</p>']
     body += [_figure(drawn, result.folder, number) for number, drawn in enumerate(result.figures)]
-    if result.findings:
-        body += ["<h2>What the paper claims, and what was measured</h2>"]
-        body += [_findings(result.findings)]
+    body += _tables(result)
     body += [
         "<h2>Where these numbers come from</h2>",
         f"<pre>{html_line(result.command)}</pre>",
@@ -62,13 +61,29 @@ def _figure(drawn: Drawn, folder: Path, number: int) -> str:
     )
 
 
+def _tables(result: Reproduction) -> list[str]:
+    """The paper's claims, then wordsway's own checks, where there are any."""
+    parts = []
+    for source, title in TABLES.items():
+        found = result.findings_of(source)
+        if found:
+            parts += [f"<h2>{html_line(title)}</h2>", _findings(found)]
+    return [*parts, elements.soft(HOW_DECIDED)] if parts else []
+
+
 def _findings(findings: Sequence[Finding]) -> str:
     heads = [(name, elements.LEFT) for name in HEADS]
     rows = [
         [
             *(
                 html_line(text)
-                for text in (found.figure, found.claim, found.series, found.measured)
+                for text in (
+                    found.figure,
+                    found.claim,
+                    found.series,
+                    found.measured,
+                    found.rule,
+                )
             ),
             f'<b class="{CLASSES.get(found.verdict, "open")}">{html_line(found.verdict)}</b>',
         ]

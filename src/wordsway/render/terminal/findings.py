@@ -18,7 +18,8 @@ def findings_table(findings: Sequence[Finding]) -> RenderableType:
     columns = (
         Column("claim", "left", wraps=True),
         Column("on", "left", wraps=True),
-        Column("measured", "left", wraps=True),
+        Column("measured [95 % interval]", "left", wraps=True),
+        Column("agrees if", "left", wraps=True),
         Column("verdict", "left"),
     )
     rows = [
@@ -26,6 +27,7 @@ def findings_table(findings: Sequence[Finding]) -> RenderableType:
             finding.claim,
             finding.series,
             finding.measured,
+            finding.rule,
             Text(finding.verdict, style=STYLES.get(finding.verdict, "dim")),
         )
         for finding in findings
