@@ -13,9 +13,10 @@ import torch
 
 from wordsway.errors import InputError, WordswayError, positive
 from wordsway.maps.average import AverageChange, averages
-from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.base import FeatureMap, FeatureRangeError, View, search_view_of
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.change import Change
+from wordsway.maps.rigorous import U
 from wordsway.maps.rows import RowView
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 MOST_DRAWS = 1_000_000
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
-#: Rounding error of an attained S, which is a difference of two forward passes divided by one of
-#: them.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -183,8 +181,9 @@ def sensitivity(
     rows = rows_of(positions, sample)
     radius = ball_radius(radius, sample.d)
     phi.check(sample.n, sample.d)
-    view = phi.search_view(sample)
-    ranking = phi.ranking_view(sample) if plan is None and len(rows) > MANY else view
+    view = search_view_of(phi, sample)
+    many = plan is None and len(rows) > MANY
+    ranking = search_view_of(phi, sample, ranking=True) if many else view
     # A certificate takes about as long as the search.
     searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
     certifying = stretch_of(progress, 1, 2, 2)
@@ -210,7 +209,7 @@ def sensitivity(
             if isinstance(exact, RowView):
                 before = exact.rows_before
             if certificate:
-                bound = exact.certify(rows, radius, certifying)
+                bound = exact.certify(rows, _reached(radius, sample), certifying)
                 certifying("certifying", 1, 1)
         means = averages(view, rows, radius, seed, memory, average, vocabulary)
         # The definition itself, at the best witness, in float64.
@@ -219,12 +218,14 @@ def sensitivity(
         after = phi.exact(sample.replaced(rows[best], delta[best]))
     lowers = attained.tolist()
     lowers[best] = float((after - before).norm() / before.norm())
-    entries = _entries(sample, rows, lowers, bound)
+    with torch.no_grad():
+        uppers = _uppers(phi, sample, rows, lowers, delta, bound)
+    entries = _entries(sample, rows, lowers, uppers)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
     return Sensitivity(
         lower=entries[best].lower,
-        upper=None if bound is None else float(bound.upper.max()),
-        certificate=None if bound is None else bound.kind,
+        upper=None if uppers is None else max(uppers),
+        certificate=None if bound is None or uppers is None else bound.kind,
         position=rows[best],
         delta=delta[best],
         words=entries,
@@ -293,21 +294,60 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> torch.Tensor:
     return squares.clamp_min(0).sqrt().to("cpu", torch.float64)
 
 
+def _reached(radius: float, sample: Sample) -> float:
+    """The radius of a ball that holds fl(x_i + Δ) − x_i for all ‖Δ‖ ≤ ``radius``."""
+    return radius * (1 + 4 * U) + 2 * U * float(sample.X.norm(dim=1).max())
+
+
+def _uppers(
+    phi: FeatureMap,
+    sample: Sample,
+    rows: list[int],
+    lowers: list[float],
+    delta: torch.Tensor,
+    bound: Certificate | None,
+) -> list[float] | None:
+    """The certified ends; None where there is no finite one. An attained value above its end is
+    replaced by it where rounding explains the difference, and an error otherwise.
+    """
+    if bound is None or not bool(bound.upper.isfinite().all()):
+        return None
+    uppers: list[float] = bound.upper.tolist()
+    for at, (row, up) in enumerate(zip(rows, uppers, strict=True)):
+        if lowers[at] > up:
+            low, proved = _attained_for_sure(phi, sample, row, delta[at])
+            if proved > up:
+                raise WordswayError(
+                    f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug "
+                    "in wordsway (or an event of probability 1e-9): please report it with the map, "
+                    "its seed and the sample"
+                )
+            lowers[at] = min(low, up)
+    return uppers
+
+
+def _attained_for_sure(
+    phi: FeatureMap, sample: Sample, row: int, delta: torch.Tensor
+) -> tuple[float, float]:
+    """S at Δ by the definition in float64, and what it is at least in exact arithmetic."""
+    other = sample.replaced(row, delta)
+    before, after = phi.exact(sample), phi.exact(other)
+    view = phi.view(sample, torch.float64)
+    try:
+        off = phi.view(other, torch.float64).rounding
+    except FeatureRangeError:  # φ(X^i(Δ)) = 0
+        off = view.rounding
+    size, moved = float(before.norm()), float((after - before).norm())
+    return moved / size, (moved - off - view.rounding) / (size + view.rounding) * (1 - 1e-12)
+
+
 def _entries(
-    sample: Sample, rows: list[int], lowers: list[float], bound: Certificate | None
+    sample: Sample, rows: list[int], lowers: list[float], uppers: list[float] | None
 ) -> tuple[WordSensitivity, ...]:
-    """One entry per searched row; an attained S above its certificate fails loudly."""
-    uppers = [None] * len(rows) if bound is None else bound.upper.tolist()
+    """One entry per searched row."""
+    ends: list[float] | list[None] = [None] * len(rows) if uppers is None else uppers
     entries = []
-    for row, low, up in zip(rows, lowers, uppers, strict=True):
-        if up is not None and not low <= up * (1 + 1e-9) + ROUNDING:
-            raise WordswayError(
-                f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug in "
-                "wordsway (or an event of probability 1e-9): please report it with the map, its "
-                "seed and the sample"
-            )
-        # A difference of two float64 forward passes is itself rounded.
-        lower = low if up is None else min(low, up)
+    for row, low, up in zip(rows, lowers, ends, strict=True):
         index = sample.reading.tokens[row].word if sample.reading else None
-        entries.append(WordSensitivity(row, sample.word(row), lower, up, index))
+        entries.append(WordSensitivity(row, sample.word(row), low, up, index))
     return tuple(entries)

@@ -55,6 +55,7 @@ class Activation:
         for point in self.critical:
             top = float(self.derivative(torch.tensor(point, dtype=torch.float64)).abs())
             peak = torch.where((lo <= point) & (point <= hi), peak.clamp_min(top), peak)
+        # Some ten elementary functions and products, each within 16 units of roundoff.
         return (peak * (1 + 1e-12)).clamp_max(L)
 
     def minus(self, z: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
@@ -73,8 +74,11 @@ class Activation:
             return found
         return g * self.derivative(z)
 
-    def gain(self, z: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        """sup |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c, or a bound above it.
+    def gain(
+        self, z: torch.Tensor, c: torch.Tensor, error: torch.Tensor | float = 0.0
+    ) -> torch.Tensor:
+        """sup |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c, or a bound above it, for every z within
+        ``error`` of the given one.
 
         >>> relu = activation("relu")
         >>> relu.gain(torch.tensor([1.0, -1.0, -1.0]), torch.tensor([2.0, 2.0, 0.5])).tolist()
@@ -82,8 +86,11 @@ class Activation:
         """
         L = self.certified_lipschitz()
         best = torch.full_like(z, L)
+        # A kink is as far away as |z|, and nearer by the error for neurons that sleep: z + error.
+        z = z + error if self.kink else z
+        off = 0.0 if self.kink else error
         for tau in [z.abs()] if self.kink else [c * share for share in (0.25, 0.5, 0.75, 1.0)]:
-            a = self.slope(z - tau, z + tau)
+            a = self.slope(z - tau - off, z + tau + off)
             best = torch.minimum(best, a + (L - a) * (1 - tau / c.clamp_min(1e-300)).clamp_min(0))
         return best
 
