@@ -108,7 +108,7 @@ class Cells:
         """
         q = self.problem
         others = self.others(log_lambda, log_kappa, log_nu)
-        others = torch.minimum(others + self._rounding(log_kappa), q.most.sum() * SAFE)
+        others = (others + self._rounding(log_kappa)).clamp_max(q.sizes[0] * SAFE)
         own = self._own + q.extra
         return others + own if q.finish is None else q.finish(others, own, self.lo, self.hi)
 
@@ -119,9 +119,8 @@ class Cells:
         2‖row j‖² whatever the price, plus its κ-term: each of some 64 roundings of it, and of a sum
         over rows, is relative to that.
         """
-        q = self.problem
-        terms = q.kappa_terms.amax(1).sum()
-        return 2 * (64 + len(q.p)) * U * (2 * q.most.sum() + (-log_kappa).exp() * terms)
+        rows, terms = self.problem.sizes
+        return 2 * (64 + len(self.problem.p)) * U * (2 * rows + (-log_kappa).exp() * terms)
 
     @property
     def _own(self) -> torch.Tensor:

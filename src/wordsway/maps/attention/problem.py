@@ -154,6 +154,11 @@ class Problem:
         return torch.cat([self.raised_quartic, self.low.kappa_term, self.high.kappa_term], 1)
 
     @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Σ_j ‖row j‖² whatever the price, and Σ_j of the largest κ-term."""
+        return float(self.most.sum()), float(self.kappa_terms.amax(1).sum())
+
+    @cached_property
     def price_steps(self) -> torch.Tensor:
         """What λ times a squared distance bends within a step, 2·``price_width2``; in the tails
         nothing: (n−1, G+2).
