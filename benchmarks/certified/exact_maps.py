@@ -1,5 +1,5 @@
-"""φ by its definition in arithmetic of 50 digits, from the weights alone: nothing is shared with the
-search, the views or the certificates.
+"""φ by its definition in arithmetic of 50 digits, from the weights alone: nothing is shared with
+the search, the views or the certificates.
 """
 
 from __future__ import annotations

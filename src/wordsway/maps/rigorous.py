@@ -165,7 +165,7 @@ def accurate_product(A: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     loop in Python.
 
     >>> accurate_product(torch.tensor([[0.1, 0.2, -0.3]]).double(), torch.ones(3).double()).tolist()
-    [7.450580569168253e-09]
+    [-7.450580596923828e-09]
     """
     product = A * x
     (a, a_low), (b, b_low) = _split(A), _split(x)

@@ -48,12 +48,12 @@ def _rounding(layer: SparseLayer, row: SparseRow, radius: float) -> float:
     """How far the changes of the computed layer are from those in exact arithmetic: the weights are
     off by v before the move and after it, and by n times what the error of A adds to a.
     """
-    errors, n = layer.errors, len(layer.X)
+    errors, (n, d), rows = layer.errors, layer.X.shape, row.rows
     (head,) = errors.heads
-    moved = 2 * n * radius * (head.keys + 2 * (n + 64) * U * row.f[0].norm(dim=1).max())
-    each = (2 * head.shares[:, 0] + moved) * (head.longest + radius) + 2 * head.text
+    moved = 2 * n * radius * (head.keys[rows] + 2 * (d + 64) * U * row.f[0].norm(dim=1))
+    each = (2 * head.shares[rows, 0] + moved) * (head.longest + radius) + 2 * head.text
     own = float(errors.rows[row.i]) + 2 * head.text
-    return math.hypot(float(each[row.rows].norm()), own) * SAFE
+    return math.hypot(float(each.norm()), own) * SAFE
 
 
 def _others(layer: SparseLayer, row: SparseRow, radius: float) -> float:
