@@ -116,11 +116,12 @@ class Cells:
         """The rounding error of the rows' maxima (C,), the price apart, which `SAFE` covers.
 
         A grid point whose value is not negative costs at most its polynomial, which is at most
-        2‖row j‖² whatever the price, plus its κ-term: each of some 64 roundings of it, and of a sum
-        over rows, is relative to that.
+        2‖row j‖² whatever the price, plus its κ-term: each of some 64 roundings of it, of products
+        of length d and of a sum over rows, is relative to that.
         """
         rows, terms = self.problem.sizes
-        return 2 * (64 + len(self.problem.p)) * U * (2 * rows + (-log_kappa).exp() * terms)
+        roundings = 64 + sum(self.problem.across.shape)
+        return 2 * roundings * U * (2 * rows + (-log_kappa).exp() * terms)
 
     @property
     def _own(self) -> torch.Tensor:

@@ -153,7 +153,7 @@ def rounding(layer: Layer, i: int, radius: float, around: Around) -> float:
     far = layer.X[i].norm() + layer.errors.longest
     y = far.expand(int(rows.sum())) if layer.scores.normalised else layer.X[i].norm()
     errors = layer.errors.omega(layer.scores, i, rows, y, radius)
-    own = layer.errors.rows[i] + 2 * layer.text_error
+    own = layer.errors.rows[i] + 2 * layer.text_error + 16 * U * layer.errors.longest
     if not layer.scores.normalised:
         own = own + 2 * len(layer.X) * layer.text_error
     if around.before is not None and around.sizes is not None:

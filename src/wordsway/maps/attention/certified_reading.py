@@ -81,7 +81,9 @@ def _one_row(q: Problem, r: float) -> float:
     step = (8 * q.width2).sqrt()
     within = distance <= (reach + step) * SAFE
     linear = 2 * torch.maximum(lo * q.linear, hi * q.linear)
-    value = q.square + q.width2 * q.slope * q.bend + linear + 256 * U * q.most
+    # Of products of length d, and of what is left of y across e.
+    made = 8 * (32 + q.across.shape[1]) * U * q.most
+    value = q.square + q.width2 * q.slope * q.bend + linear + made
     found = torch.where(within, value, -math.inf).amax(1)
     low = torch.where((near - q.a[:, :1])[:, 0] <= reach[:, 0] * SAFE, q.low.value[0], -math.inf)
     high = torch.where((q.a[:, -1:] - far)[:, 0] <= reach[:, 0] * SAFE, q.high.value[0], -math.inf)

@@ -127,6 +127,7 @@ class HeadsCertificate:
         weight = (need.mean() / need) ** TILT
         whole = r * r * eigenvalue_upper_bound(self.values, self.values_error)
         most = whole if self.together is None else min(whole, r * r * self.together.most)
+        most *= SAFE
         alone = eigenvalue_upper_bound(*_steps(row, weight))
         if not (0 < alone < HUGE and 0 < most < HUGE and bool(row.logit.isfinite().all())):
             return math.inf
@@ -144,7 +145,7 @@ class HeadsCertificate:
         heads = row.p0.shape[1]
 
         def cell(shares: Table, low: float, high: float, lam: float | None) -> Cell:
-            energy = min(r * r * top - mu * low for mu, top in lines)
+            energy = min(r * r * top * SAFE - mu * low for mu, top in lines)
             if energy < 0:  # no Δ is here
                 return Cell(0.0, low, high, 1.0)
             bound, lam = shares.least(high, energy, lam)

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 
 import torch
 
-from wordsway.maps.rigorous import SAFE
+from wordsway.maps.rigorous import SAFE, U
 
 #: Intervals of a share's logit from −REACH to REACH, in a rough table and in a fine one.
 INTERVALS, FINE, REACH = 96, 288, 9.0
@@ -71,4 +71,6 @@ class Table:
             for factor in (math.exp(pace), math.exp(-pace)):
                 while (more := total(lam * factor)) < found * (1 - 1e-4):
                     found, lam = more, lam * factor
-        return found, lam
+        # Values from which a price is taken are rounded before that: relative to themselves.
+        roundings = 64 + value.shape[0] * value.shape[1]
+        return found + 2 * roundings * U * float(value.amax(-1).sum()), lam

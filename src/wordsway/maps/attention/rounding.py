@@ -155,7 +155,7 @@ class HeadsErrors:
             far = total.new_full((len(rows),), 2 * head.longest)
             each = head.omega(scores, i, rows, far, 0.0) + self.width * U * far
             total = total + size * each
-            own += 2 * size * head.text
+            own += size * (2 * head.text + 4 * self.width * U * head.longest)
         return math.hypot(float(total.norm()), own) * SAFE
 
 

@@ -120,7 +120,8 @@ class _Cross(NamedTuple):
         step = r / length
         high = max(1 - p0 + times * step, abs((times - 1) * step - p0))
         low = max(abs(1 - p0 - times * step), (times - 1) * step + p0)
-        known = 2 * SAFE * (X @ x).abs()[:, None]
+        rounding = 2 * (X.shape[1] + 8) * U * length * X.norm(dim=1)
+        known = 2 * SAFE * ((X @ x).abs() + rounding)[:, None]
         return cls(
             middle=known * (high + low) / 2,
             slope=known * (high - low) / (4 * r),

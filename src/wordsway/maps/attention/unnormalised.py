@@ -105,7 +105,8 @@ def certify_per_length(
         moved = (
             far * (float(along.norm()) + off) + (radius**2 - near**2).clamp_min(0).sqrt() * across
         )
-        word = (length**2 + 2 * hi * length + radius**2).clamp_min(0).sqrt()
+        word = (length**2 + 2 * hi * length + radius**2).clamp_min(0)
+        word = (word + 16 * u * (length**2 + radius**2)).sqrt()
         before = float((layer.P[seers, i].abs() + errors.shares[seers, 0]).norm())
         others = float((moved * word).max()) / n + before * radius
 

@@ -11,7 +11,7 @@ import torch
 from wordsway.gaussian import BlockOperator, Operator
 from wordsway.maps.activation import Activation
 from wordsway.maps.base import nonzero_norm
-from wordsway.maps.rigorous import ELEMENTARY, SAFE, U, accurate_product, norm_lower_bound
+from wordsway.maps.rigorous import SAFE, U, accurate_product, norm_lower_bound
 
 #: Maps of up to this many weights are computed again where their products cancel.
 FEW = 2**20
@@ -82,9 +82,7 @@ class Trace:
                 size = V.dense().to(z.dtype).norm(dim=1)
                 error = size * (2 * (x.numel() + 8) * U * float(x.norm()) + off)
             found.append(error)
-            exact = layers.activation.kink
-            rounding = 4 * U * h.abs() if exact else 4 * ELEMENTARY * (h.abs() + z.abs())
-            off = float((L * error + rounding).norm()) * SAFE
+            off = float((L * error + layers.activation.rounding(z, h)).norm()) * SAFE
             x = h
         return found, off
 
@@ -100,7 +98,9 @@ class Trace:
             return found
         z = accurate_product(layers.first.dense().to(self.X.dtype), self.X.flatten())
         h = layers.activation(z)
-        return norm_lower_bound(h, 8 * ELEMENTARY * float((h.abs() + z.abs()).norm()))
+        L = layers.activation.certified_lipschitz()
+        off = layers.activation.rounding(z, h) + 2 * L * U * z.abs()
+        return norm_lower_bound(h, float(off.norm()) * SAFE)
 
     def steps(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """V_iΔ, (B, k)."""
