@@ -17,12 +17,12 @@ from wordsway.maps.wrappers.read_out import ReadOut
 from wordsway.maps.wrappers.residual import Residual
 
 MOST_ROWS, MOST_WIDTH = 16, 8
-ONE_MATRIX = ("softmax", "softmax-1/d", "softmax-log-n", "sink", "sigmoid", "sparsemax")
-ONE_MATRIX += ("relu", "relu/n", "linear/n")
-HEADS = ("softmax", "softmax-1/d", "softmax-log-n", "sink", "l2", "qk-norm", "differential")
-WRAPPERS = ("plain", "residual", "normed", "normed residual", "norm in front")
-WRAPPERS += ("residual, norm in front", "row", "mean", "row of residual", "mean of residual")
-WRAPPERS += ("row of normed",)
+SOFT = ("softmax", "softmax-1/d", "softmax-log-n", "sink")
+ONE_MATRIX = (*SOFT, "sigmoid", "sparsemax", "relu", "relu/n", "linear/n")
+HEADS = (*SOFT, "l2", "qk-norm", "differential")
+AROUND = ("plain", "residual", "normed", "normed residual", "norm in front")
+READ = ("row", "mean", "row of residual", "mean of residual", "row of normed")
+WRAPPERS = (*AROUND, "residual, norm in front", *READ)
 ACTIVATIONS = ("relu", "relu", "tanh", "sigmoid", "gelu", "identity")
 
 

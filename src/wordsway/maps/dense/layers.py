@@ -76,7 +76,8 @@ class Trace:
         layers = self.layers
         L = layers.activation.certified_lipschitz()
         x, off, found = self.X, 0.0, []
-        for V, z, h in zip((layers.first, *layers.later), self.z, self.h, strict=True):
+        matrices: list[BlockOperator | Operator] = [layers.first, *layers.later]
+        for V, z, h in zip(matrices, self.z, self.h, strict=True):
             error = torch.zeros_like(z)
             if not layers.on_demand:
                 size = V.dense().to(z.dtype).norm(dim=1)
