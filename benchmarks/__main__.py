@@ -10,6 +10,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks bounds          the table of docs/bounds.md
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
+    python -m benchmarks certified [5000]  adversarial instances against certificates, continued
+                                         where a run was stopped (out/bench/certified.jsonl)
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
 
@@ -44,6 +46,7 @@ from benchmarks import (
 )
 from benchmarks.attack.report import attack
 from benchmarks.cases import CASES, run
+from benchmarks.certified import attack as certified
 from benchmarks.record import DOCS, UNFINISHED, Part
 
 
@@ -133,6 +136,9 @@ def main() -> None:
     if sys.argv[1:2] == ["bounds"]:
         table = f"`python -m benchmarks bounds`\n\n{bounds.page()}\n\n*torch {torch.__version__}.*"
         renew(DOCS / "bounds.md", "Measured", table)
+        return
+    if sys.argv[1:2] == ["certified"]:
+        certified.main(sys.argv[2:])
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -15,7 +15,7 @@ import torch
 import wordsway as ws
 from benchmarks import lirpa
 from wordsway.maps.attention.bounds import hull
-from wordsway.maps.certificate import norm_above
+from wordsway.maps.rigorous import opnorm_upper_bound
 
 #: n, d and the radius over √d, first row, one draw each.
 INSTANCES = [
@@ -34,7 +34,7 @@ def ball_lipschitz(X: torch.Tensor, W: torch.Tensor, radius: float) -> float:
     """
     n, d = X.shape
     reach = max(float(X.norm(dim=1).max()), float(X[0].norm()) + radius)
-    A = norm_above(W) / math.sqrt(d)
+    A = opnorm_upper_bound(W) / math.sqrt(d)
     return radius * math.sqrt(3 * (A * A * reach**4 * (4 * n + 1) + n))
 
 
@@ -46,7 +46,7 @@ def distance_lipschitz(n: int, d: int, W: torch.Tensor) -> float:
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.exp(middle + 1) < n - 1 else (low, middle)
-    return math.sqrt(n) * (4 * high + 1) * norm_above(W) ** 2 / math.sqrt(d)
+    return math.sqrt(n) * (4 * high + 1) * opnorm_upper_bound(W) ** 2 / math.sqrt(d)
 
 
 def instance(package: Any | None, n: int, d: int, share: float) -> dict[str, float]:

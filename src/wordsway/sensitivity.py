@@ -13,9 +13,11 @@ import torch
 
 from wordsway.errors import InputError, WordswayError, positive
 from wordsway.maps.average import AverageChange, averages
-from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.base import FeatureMap, FeatureRangeError, View, search_view_of
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.change import Change
+from wordsway.maps.rigorous import U
+from wordsway.maps.rows import RowView
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
 from wordsway.progress import Progress, silent, stretch_of
@@ -34,9 +36,6 @@ MOST_DRAWS = 1_000_000
 MEMORY = 2**31
 #: The status of a search that met its own criterion.
 CONVERGED = "converged"
-#: Rounding error of an attained S, which is a difference of two forward passes divided by one of
-#: them.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -205,8 +204,9 @@ def sensitivity(
         )
         searching = stretch_of(searching, 1, len(rows), len(rows))
     others = rows if first is None else rows[1:]
-    view = phi.search_view(sample)
-    ranking = phi.ranking_view(sample) if plan is None and len(others) > MANY else view
+    view = search_view_of(phi, sample)
+    many = plan is None and len(others) > MANY
+    ranking = search_view_of(phi, sample, ranking=True) if many else view
     with single_thread(view.small), torch.no_grad():
         delta, converged = _search(
             view,
@@ -229,7 +229,10 @@ def sensitivity(
         # The definition itself, at the best witness, in float64; before anything else is asked of
         # weights that are drawn on demand.
         best = max(range(len(rows)), key=lowers.__getitem__)
-        before = phi.exact(sample)
+        if isinstance(exact, RowView) and exact.X.dtype == torch.float64:
+            before = exact.rows_before
+        else:
+            before = phi.exact(sample)
         after = phi.exact(sample.replaced(rows[best], delta[best]))
         lowers[best] = float((after - before).norm() / before.norm())
         if first is not None:
@@ -237,15 +240,16 @@ def sensitivity(
             best = best if lowers[best] > first.lower else 0
         bound = None
         if certificate:
-            bound = exact.certify(rows, radius, certifying)
+            bound = exact.certify(rows, _reached(radius, sample), certifying)
             certifying("certifying", 1, 1)
         means = averages(view, rows, radius, seed, memory, average, vocabulary)
-    entries = _entries(sample, rows, lowers, bound)
+        uppers = _uppers(phi, sample, rows, lowers, delta, bound)
+    entries = _entries(sample, rows, lowers, uppers)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
     return Sensitivity(
         lower=entries[best].lower,
-        upper=None if bound is None else float(bound.upper.max()),
-        certificate=None if bound is None else bound.kind,
+        upper=None if uppers is None else max(uppers),
+        certificate=None if bound is None or uppers is None else bound.kind,
         position=rows[best],
         delta=delta[best],
         words=entries,
@@ -314,21 +318,60 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
     return squares.clamp_min(0).sqrt().tolist()
 
 
+def _reached(radius: float, sample: Sample) -> float:
+    """The radius of a ball that holds fl(x_i + Δ) − x_i for all ‖Δ‖ ≤ ``radius``."""
+    return radius * (1 + 4 * U) + 2 * U * float(sample.X.norm(dim=1).max())
+
+
+def _uppers(
+    phi: FeatureMap,
+    sample: Sample,
+    rows: list[int],
+    lowers: list[float],
+    delta: torch.Tensor,
+    bound: Certificate | None,
+) -> list[float] | None:
+    """The certified ends; None where there is no finite one. An attained value above its end is
+    replaced by it where rounding explains the difference, and an error otherwise.
+    """
+    if bound is None or not bool(bound.upper.isfinite().all()):
+        return None
+    uppers: list[float] = bound.upper.tolist()
+    for at, (row, up) in enumerate(zip(rows, uppers, strict=True)):
+        if lowers[at] > up:
+            low, proved = _attained_for_sure(phi, sample, row, delta[at])
+            if proved > up:
+                raise WordswayError(
+                    f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug "
+                    "in wordsway (or an event of probability 1e-9): please report it with the map, "
+                    "its seed and the sample"
+                )
+            lowers[at] = min(low, up)
+    return uppers
+
+
+def _attained_for_sure(
+    phi: FeatureMap, sample: Sample, row: int, delta: torch.Tensor
+) -> tuple[float, float]:
+    """S at Δ by the definition in float64, and what it is at least in exact arithmetic."""
+    other = sample.replaced(row, delta)
+    before, after = phi.exact(sample), phi.exact(other)
+    view = phi.view(sample, torch.float64)
+    try:
+        off = phi.view(other, torch.float64).rounding
+    except FeatureRangeError:  # φ(X^i(Δ)) = 0
+        off = view.rounding
+    size, moved = float(before.norm()), float((after - before).norm())
+    return moved / size, (moved - off - view.rounding) / (size + view.rounding) * (1 - 1e-12)
+
+
 def _entries(
-    sample: Sample, rows: list[int], lowers: list[float], bound: Certificate | None
+    sample: Sample, rows: list[int], lowers: list[float], uppers: list[float] | None
 ) -> tuple[WordSensitivity, ...]:
-    """One entry per searched row; an attained S above its certificate fails loudly."""
-    uppers = [None] * len(rows) if bound is None else bound.upper.tolist()
+    """One entry per searched row."""
+    ends: list[float] | list[None] = [None] * len(rows) if uppers is None else uppers
     entries = []
-    for row, low, up in zip(rows, lowers, uppers, strict=True):
-        if up is not None and not low <= up * (1 + 1e-9) + ROUNDING:
-            raise WordswayError(
-                f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug in "
-                "wordsway (or an event of probability 1e-9): please report it with the map, its "
-                "seed and the sample"
-            )
-        # A difference of two float64 forward passes is itself rounded.
-        lower = low if up is None else min(low, up)
+    for row, low, up in zip(rows, lowers, ends, strict=True):
         index = sample.reading.tokens[row].word if sample.reading else None
-        entries.append(WordSensitivity(row, sample.word(row), lower, up, index))
+        entries.append(WordSensitivity(row, sample.word(row), low, up, index))
     return tuple(entries)

@@ -15,9 +15,9 @@ from violations import disc
 from wordsway.maps.activation import activation
 from wordsway.maps.attention.cone import Cone
 from wordsway.maps.attention.sigmoid import SigmoidRAF
-from wordsway.maps.certificate import norm_above, norm_near
 from wordsway.maps.dense.neurons import NODES, Neurons, tail
 from wordsway.maps.registry import kind_of
+from wordsway.maps.rigorous import opnorm_upper_bound, opnorm_upper_bound_fast
 
 
 def grid_search(phi: ws.FeatureMap, X: ws.Sample, word: int, points: torch.Tensor) -> float:
@@ -238,23 +238,23 @@ def test_numbers_too_large_or_small_to_square_are_refused():
             ws.sensitivity(ws.RF(3, 2, seed=0), ws.Sample(scale * X.X, rescale=False), positions=0)
 
 
-def test_norm_above_is_above_and_close():
+def test_opnorm_upper_bound_is_above_and_close():
     for shape in ((30, 7), (7, 30), (1, 1), (5, 5)):
         M = torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         exact = float(torch.linalg.svdvals(M)[0])
-        assert exact <= norm_above(M) <= exact * (1 + 1e-12)
-    assert norm_above(torch.zeros(3, 0)) == 0.0
+        assert exact <= opnorm_upper_bound(M) <= exact * (1 + 1e-12)
+    assert opnorm_upper_bound(torch.zeros(3, 0)) == 0.0
 
 
 @pytest.mark.parametrize("rows", [5, 200, 300])
-def test_norm_near_is_above_and_within_a_percent(rows: int):
+def test_opnorm_upper_bound_fast_is_above_and_within_a_percent(rows: int):
     noise = torch.Generator().manual_seed(rows)
     M = torch.randn(rows, 40, generator=noise, dtype=torch.float64)
     for first in (1.0, 30.0, 0.0):  # a crowd of eigenvalues, one far above the others, all zero
         scaled = torch.cat([first * M[:, :1], (first > 0) * M[:, 1:]], 1)
         exact = float(torch.linalg.svdvals(scaled)[0])
-        assert exact <= norm_near(scaled @ scaled.T, 40) <= exact * 1.01
-    assert norm_near(torch.zeros(0, 0, dtype=torch.float64), 40) == 0.0
+        assert exact <= opnorm_upper_bound_fast(scaled @ scaled.T, 40) <= exact * 1.01
+    assert opnorm_upper_bound_fast(torch.zeros(0, 0, dtype=torch.float64), 40) == 0.0
 
 
 def test_directions_of_sharp_and_of_common_rows_are_those_of_the_definition():

@@ -85,7 +85,8 @@ def test_tuned_weights_give_a_smaller_bound_than_those_they_start_from(n: int, h
     layer = phi.view(X, torch.float64).layer
     assert isinstance(layer, HeadsLayer)
     certificate = HeadsCertificate(layer.setting.weights)
-    row, r = row_of(layer, 0), 32**0.5
+    r = 32**0.5
+    row = row_of(layer, 0, r)
     assert certificate.together is not None
     most = r * r * certificate.together.most
     need = (3 - row.logit).clamp(1, 60)

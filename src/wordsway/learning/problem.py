@@ -13,7 +13,7 @@ from wordsway.errors import InputError
 from wordsway.learning.interpolate import Updates, interpolate
 from wordsway.learning.loss import Loss
 from wordsway.learning.stack import Features, Listed, Stack, Texts
-from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm, search_view_of
 from wordsway.sample import Sample
 
 UPDATES = ("fine-tune", "retrain")
@@ -49,7 +49,8 @@ class Problem:
         """The certified S of one row, asked for once; None where there is no certificate."""
         if (row, radius) not in self.ends:
             bound = self.view.certify([row], radius)
-            self.ends[row, radius] = None if bound is None else float(bound.upper[0])
+            end = math.inf if bound is None else float(bound.upper[0])
+            self.ends[row, radius] = end if end < math.inf else None
         return self.ends[row, radius]
 
     def loss(self, name: str, penalty: float = 0.0, update: str | None = None) -> Loss | None:
@@ -153,7 +154,7 @@ class Lesson:
 
     @cached_property
     def _search_view(self) -> View:
-        found = self.phi.search_view(self.X)
+        found = search_view_of(self.phi, self.X)
         return self._view if found.X.dtype == torch.float64 else found
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 
 from wordsway.errors import InputError
+from wordsway.maps.rigorous import ELEMENTARY, U
 
 Elementwise = Callable[[torch.Tensor], torch.Tensor]
 
@@ -38,6 +39,8 @@ class Activation:
     lipschitz: float | None
     critical: tuple[float, ...] | None = None
     kink: bool = False
+    #: The sum of the sizes of the terms of ϕ′, where they may cancel.
+    terms: Elementwise | None = None
 
     def __call__(self, z: torch.Tensor) -> torch.Tensor:
         return self.function(z)
@@ -55,7 +58,21 @@ class Activation:
         for point in self.critical:
             top = float(self.derivative(torch.tensor(point, dtype=torch.float64)).abs())
             peak = torch.where((lo <= point) & (point <= hi), peak.clamp_min(top), peak)
+        if self.terms is not None:  # a derivative that may cancel
+            peak = peak + torch.maximum(self.terms(lo), self.terms(hi)) * 1e-12
+        # Some ten elementary functions and products, each within 16 units of roundoff.
         return (peak * (1 + 1e-12)).clamp_max(L)
+
+    def rounding(self, z: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        """How far h = ϕ(z) is from exact arithmetic: elementary functions, whose argument is z or
+        z/√2, so that erfc is off by z² roundings more. Of a callable nothing is known: it is
+        assumed to be within 64 units of roundoff of |z| + |ϕ(z)|.
+        """
+        if self.kink:
+            return 4 * U * h.abs()
+        if self.critical is None:
+            return 4 * ELEMENTARY * (h.abs() + z.abs())
+        return 2 * ELEMENTARY * (2 + z * z) * h.abs()
 
     def minus(self, z: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
         """ϕ(z) − h."""
@@ -73,8 +90,11 @@ class Activation:
             return found
         return g * self.derivative(z)
 
-    def gain(self, z: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        """sup |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c, or a bound above it.
+    def gain(
+        self, z: torch.Tensor, c: torch.Tensor, error: torch.Tensor | float = 0.0
+    ) -> torch.Tensor:
+        """sup |ϕ(z+u) − ϕ(z)|/|u| over 0 < |u| ≤ c, or a bound above it, for every z within
+        ``error`` of the given one.
 
         >>> relu = activation("relu")
         >>> relu.gain(torch.tensor([1.0, -1.0, -1.0]), torch.tensor([2.0, 2.0, 0.5])).tolist()
@@ -82,8 +102,11 @@ class Activation:
         """
         L = self.certified_lipschitz()
         best = torch.full_like(z, L)
+        # A kink is as far away as |z|, and nearer by the error for neurons that sleep: z + error.
+        z = z + error if self.kink else z
+        off = 0.0 if self.kink else error
         for tau in [z.abs()] if self.kink else [c * share for share in (0.25, 0.5, 0.75, 1.0)]:
-            a = self.slope(z - tau, z + tau)
+            a = self.slope(z - tau - off, z + tau + off)
             best = torch.minimum(best, a + (L - a) * (1 - tau / c.clamp_min(1e-300)).clamp_min(0))
         return best
 
@@ -114,6 +137,10 @@ def _gelu_slope(z: torch.Tensor) -> torch.Tensor:
     )
 
 
+def _gelu_terms(z: torch.Tensor) -> torch.Tensor:
+    return 0.5 * torch.erfc(-z / math.sqrt(2)) + z.abs() * torch.exp(-0.5 * z * z) / 2
+
+
 _GELU_LIPSCHITZ = 1.1289042340379  # ϕ′(√2), where ϕ″ = (2 − z²)·density vanishes; rounded up
 _LEAK = 0.01
 
@@ -140,7 +167,14 @@ _KNOWN = {
             2 / math.sqrt(math.pi),
             (0.0,),
         ),
-        Activation("gelu", _gelu, _gelu_slope, _GELU_LIPSCHITZ, (-math.sqrt(2), math.sqrt(2))),
+        Activation(
+            "gelu",
+            _gelu,
+            _gelu_slope,
+            _GELU_LIPSCHITZ,
+            (-math.sqrt(2), math.sqrt(2)),
+            terms=_gelu_terms,
+        ),
         Activation("identity", lambda z: z, torch.ones_like, 1.0),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
@@ -103,6 +104,13 @@ class View(ABC):
         for this kind of map. The view must be in float64.
         """
         return None
+
+    @property
+    def rounding(self) -> float:
+        """‖φ̂(X) − φ(X)‖ at most, of the features in float64 and in exact arithmetic; +∞ where
+        nothing is known.
+        """
+        return math.inf
 
     def plane(self, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane | None:
         """`change` on the planes of a and b, where that is cheaper than point by point."""
@@ -252,18 +260,32 @@ def as_batch(X: Any) -> torch.Tensor:
     return batch
 
 
+class FeatureRangeError(InputError):
+    """φ(X) is zero, or its square over- or underflows, in the arithmetic that was asked for."""
+
+
+def search_view_of(phi: FeatureMap, sample: Sample, *, ranking: bool = False) -> View:
+    """``phi.search_view(sample)``, or `ranking_view`; the float64 view where φ(X) is zero or out of
+    range in a shorter arithmetic alone.
+    """
+    try:
+        return phi.ranking_view(sample) if ranking else phi.search_view(sample)
+    except FeatureRangeError:
+        return phi.view(sample, torch.float64)
+
+
 def nonzero_norm(norm: float, name: str) -> float:
     """‖φ(X)‖, refused at 0, where a relative change means nothing, and where its square over- or
     underflows.
     """
     if norm > 0 and not 1e-140 < norm < 1e140:
-        raise InputError(
+        raise FeatureRangeError(
             "‖φ(X)‖ between 1e-140 and 1e140",
             f"{norm} for {name}",
             "rescale the text or the weights",
         )
     if not norm > 0:
-        raise InputError(
+        raise FeatureRangeError(
             "φ(X) ≠ 0, so that a relative change exists",
             f"‖φ(X)‖ = {norm} for {name}",
             "use another seed, a wider map or another text",

@@ -9,6 +9,7 @@ down the n×d changes. `RowView.moving` is that contract. Everything it returns 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
@@ -17,6 +18,7 @@ from typing import final
 import torch
 
 from wordsway.maps.base import Readout, View
+from wordsway.maps.rigorous import norm_lower_bound
 
 
 class MovedRows(ABC):
@@ -46,6 +48,32 @@ class RowView(View):
 
     #: φ(X), (n, D).
     rows_before: torch.Tensor
+    #: How far each row of ``X`` may be from the text that is meant.
+    text_error: float = 0.0
+
+    @property
+    def row_errors(self) -> torch.Tensor:
+        """How far the rows of ``rows_before`` may be from φ(X) in exact arithmetic, (n,); +∞ where
+        that is unknown.
+        """
+        return torch.full((len(self.X),), math.inf, dtype=torch.float64)
+
+    @property
+    def rounding(self) -> float:
+        return float(self.row_errors.norm())
+
+    @property
+    def norm_below(self) -> float:
+        """A lower bound of ‖φ(X)‖ in exact arithmetic, 0 where none is known."""
+        return norm_lower_bound(self.rows_before, self.rounding)
+
+    def allow_text_error(self, error: float) -> None:
+        """Let certificates hold for every text whose rows are within ``error`` of ``X``."""
+        self.text_error += error
+
+    def rows_attending_to(self, i: int) -> torch.Tensor:
+        """The rows of φ that can change when row i of the text moves, as a mask (n,)."""
+        return torch.ones(len(self.X), dtype=torch.bool, device=self.X.device)
 
     @abstractmethod
     def moving(self, bases: torch.Tensor) -> Moving:

@@ -30,8 +30,8 @@ from wordsway.reading import Word
 
 #: Steps of the search for λ, on a logarithmic scale.
 STEPS = 80
-#: Rounding of the model's own arithmetic, relative to the largest row, per precision: a computed
-#: row may lie outside of the ball by that much.
+#: Allowance for the rounding of the model's own arithmetic, per precision: a computed row may lie
+#: outside of the ball by about that much. It is not derived from the model's operations.
 SLACK = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 
 

@@ -10,7 +10,10 @@ hidden_states[l] = hidden_states[0] + Σ_t f_t, and f_t = O·z + c reads a norma
 
 (‖Σ_h M_h s_h‖² ≤ λ_max(Σ_h M_h M_hᵀ/τ_h)·Σ_h τ_h‖s_h‖² by Cauchy and Schwarz, Σ_h τ_h = 1.) Rows
 add up their sublayers; the input's own move, ‖Δ‖ ≤ ρ·r, is added in the word's rows, so this
-ceiling holds for Δ up to the reach ρ alone. It is a proof and not tight: every layer adds to it.
+ceiling holds for Δ up to the reach ρ alone. It is a proof for the sublayers that were recognised,
+and not tight: every layer adds to it. What is not proved: that sublayers recognised on a few tokens
+(`wordsway.models.residual`, to a relative 1e-4) are the same on all inputs, and that the rounding
+of the model's own arithmetic stays within `wordsway.probing.ceiling.SLACK`.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from wordsway.maps.rigorous import opnorm_upper_bound
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Prepared, Probe
 from wordsway.models.residual import LEAST, SLOPE, Sublayer
@@ -98,8 +102,8 @@ class _Limits:
             ((A, self.centre),) = parts
             self.most = root * _largest_sum(self.last.matrix, A, self.heads)
             return
-        self.norm = _spectral(self.last.matrix)
-        norms = [_spectral(A) for A, _ in parts]
+        self.norm = opnorm_upper_bound(self.last.matrix)
+        norms = [opnorm_upper_bound(A) for A, _ in parts]
         lengths = [norm * root + float(a.norm()) for norm, (_, a) in zip(norms, parts, strict=True)]
         ranges = [(a - root * A.norm(dim=1), a + root * A.norm(dim=1)) for A, a in parts]
         low, high = ranges[0][0].clamp(LEAST, 0), ranges[0][1].clamp_min(0)
@@ -151,13 +155,7 @@ def _largest_sum(O: torch.Tensor, V: torch.Tensor, heads: int) -> float:
         O[:, h : h + width] @ torch.linalg.qr(V[h : h + width].T, mode="r").R.T
         for h in range(0, heads * width, width)
     ]
-    norms = torch.tensor([_spectral(one) for one in M], dtype=torch.float64)
+    norms = torch.tensor([opnorm_upper_bound(one) for one in M], dtype=torch.float64)
     shares = norms / norms.sum()
     kept = [one / share.sqrt() for one, share in zip(M, shares, strict=True) if share > 0]
-    return _spectral(torch.cat(kept, 1)) if kept else 0.0
-
-
-def _spectral(A: torch.Tensor) -> float:
-    """‖A‖₂ by its smaller Gram matrix, rounded up."""
-    gram = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
-    return float(torch.linalg.eigvalsh(gram)[-1].clamp_min(0).sqrt()) * (1 + 1e-9)
+    return opnorm_upper_bound(torch.cat(kept, 1)) if kept else 0.0

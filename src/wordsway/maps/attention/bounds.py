@@ -42,8 +42,12 @@ class RowBounds(ABC):
     splits: tuple[float, ...] = (1.0,)
 
     @abstractmethod
-    def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
-        """The shares of the rows j ≠ i (``others``, a mask) on key i."""
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        """The shares of the rows j ≠ i (``others``, a mask) on key i, whose moved logits are off by
+        ``blur`` (m, 1) at most.
+        """
 
     @abstractmethod
     def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:

@@ -23,6 +23,7 @@ import torch
 
 from wordsway.maps.attention.curves import neighbour
 from wordsway.maps.attention.problem import Problem
+from wordsway.maps.rigorous import SAFE, U
 
 #: A multiplier's logarithm in every cell (C,) to the bound on Σ_{j≠i} ‖row j‖² there.
 AlongOne = Callable[[torch.Tensor], torch.Tensor]
@@ -38,8 +39,8 @@ class Cells:
         smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
         self.room = (r * r - smallest**2).clamp_min(0)
         half, middle = (hi - lo)[:, None, None] / 2, (hi + lo)[:, None, None] / 2
-        # β A_j·e over the cell (C, n−1, 1).
-        centre, spread = middle * q.ae, half * q.ae.abs()
+        # β A_j·e over the cell (C, n−1, 1), and what rounding may add to its distance from a.
+        centre, spread = middle * q.ae, half * q.ae.abs() + q.blur
         self._distance = q.a.new_empty(len(lo), q.a.shape[0], q.a.shape[1] + 2)
         self._distance[..., :-2] = (q.a - centre).abs_().sub_(spread)
         self._distance[..., -2:-1] = centre - spread - q.a[:, :1]
@@ -106,9 +107,21 @@ class Cells:
         ‖y_j‖ + r, whatever the price.
         """
         q = self.problem
-        others = torch.minimum(self.others(log_lambda, log_kappa, log_nu), q.most.sum())
+        others = self.others(log_lambda, log_kappa, log_nu)
+        others = (others + self._rounding(log_kappa)).clamp_max(q.sizes[0] * SAFE)
         own = self._own + q.extra
         return others + own if q.finish is None else q.finish(others, own, self.lo, self.hi)
+
+    def _rounding(self, log_kappa: torch.Tensor) -> torch.Tensor:
+        """The rounding error of the rows' maxima (C,), the price apart, which `SAFE` covers.
+
+        A grid point whose value is not negative costs at most its polynomial, which is at most
+        2‖row j‖² whatever the price, plus its κ-term: each of some 64 roundings of it, of products
+        of length d and of a sum over rows, is relative to that.
+        """
+        rows, terms = self.problem.sizes
+        roundings = 64 + sum(self.problem.across.shape)
+        return 2 * roundings * U * (2 * rows + (-log_kappa).exp() * terms)
 
     @property
     def _own(self) -> torch.Tensor:
@@ -118,6 +131,7 @@ class Cells:
         times = q.own_times
         reached = square + 2 * times * torch.maximum(self.lo * along, self.hi * along)
         reached = reached + 2 * times * rest * self.room.sqrt() + (times * self.r) ** 2
+        reached = reached + 64 * U * (square + (times * self.r) ** 2)
         own = q.own_scale * reached.clamp_min(q.own_hull).clamp_max(q.own_cap)
         return own.clamp_max(q.own_ceiling)
 

@@ -26,6 +26,9 @@ Between grid points nothing is left out: β enters linearly or through distances
 in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
 Row i lies in the hull of the text: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
 attention `wordsway.maps.attention.silence` says how far row i can turn to itself.
+
+All of this is said of the computed layer; `wordsway.maps.attention.rounding` bounds what separates
+it from exact arithmetic, which is added to the result.
 """
 
 from __future__ import annotations
@@ -41,9 +44,10 @@ from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.curves import Tail, neighbour
 from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, minimise_duals
 from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.problem import Problem
+from wordsway.maps.attention.problem import Problem, across_error
 from wordsway.maps.attention.quartic import quartic_price
-from wordsway.maps.certificate import SAFE, Certificate, norm_above, norm_near
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound, opnorm_upper_bound_fast
 from wordsway.progress import Progress, silent
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
@@ -56,26 +60,38 @@ QUARTIC_TILT, STEEP_TILT, STEEP_FROM = 1.0, 1.2, 1 / 16
 @dataclass(frozen=True)
 class Around:
     """What a wrapper makes of the rows, over norm²; ``residual`` says that w_i has Δ added to it.
+    ``norm`` is a lower bound of the norm in exact arithmetic.
 
     Where rows v_j (``before``, n×D) are normalised, row j counts at most min(4, 4‖w_j‖²/β_j²)·D
-    with the β_j of ``sizes`` (n,). A row that does not turn by more than a right angle counts half
-    of either, and few rows can: (v_j + w_j)·v_j < 0 takes v_j·Δ ≤ −g_j, g_j = ‖v_j‖² − |v_j·y_j|,
-    and Σ_j (v_j·Δ/g_j)² ≤ r²‖V_g‖² with the rows v_j/g_j of V_g.
+    with the β_j of ``sizes`` (n,), from below; ``before`` is off by ``errors`` (n,). A row
+    that does not turn by more than a right angle counts half of either, and few rows can:
+    (v_j + w_j)·v_j < 0 takes v_j·Δ ≤ −g_j, g_j = ‖v_j‖² − |v_j·y_j|, and
+    Σ_j (v_j·Δ/g_j)² ≤ r²‖V_g‖² with the rows v_j/g_j of V_g.
     """
 
     norm: float
     residual: bool = False
     before: torch.Tensor | None = None
     sizes: torch.Tensor | None = None
+    errors: torch.Tensor | None = None
 
-    def normed(self, problem: Problem, y: torch.Tensor, rows: torch.Tensor, i: int) -> Problem:
-        """The problem of normalised rows; ``y`` (n−1, D) are those of ``rows``, a mask."""
-        if self.before is None or self.sizes is None:
+    def normed(
+        self, problem: Problem, y: torch.Tensor, rows: torch.Tensor, i: int, omega: torch.Tensor
+    ) -> Problem:
+        """The problem of normalised rows; ``y`` (n−1, D) are those of ``rows``, a mask, and
+        ``omega`` (n−1,) how far their changes may be off.
+        """
+        if self.before is None or self.sizes is None or self.errors is None:
             return problem
-        width, v = self.before.shape[1], self.before[rows]
+        width, v, error = self.before.shape[1], self.before[rows], self.errors[rows]
+        lengths, far = v.norm(dim=1), y.norm(dim=1)
         g = (v * v).sum(1) - (v * y).sum(1).abs()
+        g = g - (lengths + error) * (4 * (width + 8) * U * (lengths + far) + 2 * error + omega)
+        g = g - error * far
         able = g > 0
-        turned = (problem.radius * norm_above(v[able] / g[able][:, None])) ** 2 * SAFE
+        steep = v[able] / g[able][:, None]
+        off = float((error[able] / g[able]).norm()) + 4 * U * float(steep.norm())
+        turned = (problem.radius * opnorm_upper_bound(steep, off)) ** 2 * SAFE
         count = min(int(turned), int(able.sum())) + int((~able).sum())
         half = count <= len(v) // 4
         most = (2.0 if half else 4.0) * width * SAFE
@@ -94,7 +110,7 @@ def certify(
     around: Around | None = None,
 ) -> Certificate:
     """An exact certificate for each row; the layer must be in float64."""
-    around = around or Around(layer.norm)
+    around = around or Around(layer.norm_below)
     tuned: Multipliers | None = None
     choices = list(product(bounds.splits, bounds.tilts))
     upper: list[float] = []
@@ -114,7 +130,8 @@ def certify(
                 n, d = layer.X.shape
                 steep = n > STEEP_FROM * d * d
                 weighted = weighted.tilted(STEEP_TILT if steep else QUARTIC_TILT)
-            priced = replace(weighted, quartic_price=quartic_price(weighted.across))
+            price = quartic_price(weighted.across, weighted.across_error)
+            priced = replace(weighted, quartic_price=price)
             total = min(total, lower_with_fourth_powers(priced, radius, tuned))
         last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
         if around.before is not None and around.sizes is not None:
@@ -122,9 +139,27 @@ def certify(
             steepest = each / float(around.sizes.min())
             last_resort = min(last_resort * steepest, each * math.sqrt(len(layer.X)))
         found = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
-        upper.append(min(found, last_resort) / around.norm)
+        off = rounding(layer, i, radius, around)
+        upper.append(relative((min(found, last_resort) + off) * SAFE, around.norm))
         progress("certifying", len(upper), len(rows))
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+def rounding(layer: Layer, i: int, radius: float, around: Around) -> float:
+    """‖(omega_j)‖ with the error f_i of row i, in the units of the problem: what exact arithmetic
+    may add to the change of the computed layer.
+    """
+    rows = layer.seers(i)
+    far = layer.X[i].norm() + layer.errors.longest
+    y = far.expand(int(rows.sum())) if layer.scores.normalised else layer.X[i].norm()
+    errors = layer.errors.omega(layer.scores, i, rows, y, radius)
+    own = layer.errors.rows[i] + 2 * layer.text_error + 16 * U * layer.errors.longest
+    if not layer.scores.normalised:
+        own = own + 2 * len(layer.X) * layer.text_error
+    if around.before is not None and around.sizes is not None:
+        steep = 2 * math.sqrt(around.before.shape[1])
+        errors, own = steep * errors / around.sizes[rows], steep * own / around.sizes[i]
+    return math.hypot(float(errors.norm()), float(own)) * SAFE
 
 
 def problem_of(
@@ -148,9 +183,11 @@ def problem_of(
     e = e / e.norm().clamp_min(torch.finfo(e.dtype).tiny)
     A = layer.keys[rows]
     ae, ye = A @ e, y @ e
-    curve = bounds.curve(layer, rows, i, radius)
+    blur = layer.errors.blur(rows, layer.pairs[0][i, rows], A, radius)[:, None]
+    curve = bounds.curve(layer, rows, i, radius, blur)
     p, width, bend, trivial = curve.p, curve.step, curve.bend, curve.trivial
     across = A - torch.outer(ae, e)
+    error, y_error = across_error(A), across_error(y)
     gram = across @ across.T if count <= X.shape[1] else None
     p0, y2 = layer.P[rows, i][:, None], (y * y).sum(1, keepdim=True)
     cross = p * (p - p0)
@@ -169,7 +206,9 @@ def problem_of(
         y2=y2,
         most=most,
         ae=ae[:, None],
+        blur=blur,
         across=across,
+        across_error=error,
         square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
         linear=torch.where(trivial, 0.0, cross * ye[:, None]),
         quartic=torch.where(trivial, 0.0, cross**2),
@@ -181,10 +220,12 @@ def problem_of(
         low=bounds.below(curve, p0, y2, most),
         high=Tail.where(curve.beyond, most, torch.ones_like(p0)),
         gram=gram,
-        norm_a=norm_above(across) if gram is None else norm_near(gram, X.shape[1]),
-        norm_y=norm_above(y - torch.outer(ye, e))
+        norm_a=opnorm_upper_bound(across, error)
         if gram is None
-        else norm_near(_gram_across(y, ye, e), X.shape[1]),
+        else opnorm_upper_bound_fast(gram, X.shape[1], error),
+        norm_y=opnorm_upper_bound(y - torch.outer(ye, e), y_error)
+        if gram is None
+        else opnorm_upper_bound_fast(_gram_across(y, ye, e), X.shape[1], y_error),
         own_far=(float(far @ far), along, float((far - along * e).norm())),
         own_hull=own.hull,
         own_cap=own.cap,
@@ -192,7 +233,8 @@ def problem_of(
     )
     times = 2.0 if around.residual else 1.0
     own_keys = bounds.own_keys(layer, i, radius, e, split, times) if only is None else None
-    problem = around.normed(problem, y, rows, i)
+    omega = layer.errors.omega(layer.scores, i, rows, y.norm(dim=1), radius)
+    problem = around.normed(problem, y, rows, i, omega)
     if own_keys is None:
         return problem
     if problem.ceiling < problem.own_ceiling:

@@ -24,12 +24,13 @@ from dataclasses import replace
 import torch
 
 from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.certificate import Around, problem_of
+from wordsway.maps.attention.certificate import Around, problem_of, rounding
 from wordsway.maps.attention.curves import Tail
 from wordsway.maps.attention.dual import Multipliers, minimise_dual
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
-from wordsway.maps.certificate import SAFE, Certificate, norm_above
+from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 
 #: Cells of β for one row.
 CELLS = 512
@@ -38,16 +39,23 @@ CELLS = 512
 def certify_row(
     layer: Layer, bounds: RowBounds, read: int, rows: Sequence[int], radius: float
 ) -> Certificate:
-    """No Δ at row i moves row ``read`` of φ further than this, one number per row i."""
+    """No Δ at row i moves row ``read`` of φ further than this, one number per row i; 0 where row
+    ``read`` does not see key i.
+    """
     upper = []
+    around = Around(layer.norm_below)
     for i in rows:
+        only = torch.arange(len(layer.X), device=layer.X.device) == read
         if read == i:
             found = _own_row(layer, bounds, i, radius)
+        elif not bool(layer.seers(i)[read]):
+            upper.append(0.0)
+            continue
         else:
-            only = torch.arange(len(layer.X), device=layer.X.device) == read
-            problem = problem_of(layer, bounds, i, radius, 1.0, Around(layer.norm), only)
+            problem = problem_of(layer, bounds, i, radius, 1.0, around, only)
             found = _one_row(problem, radius)
-        upper.append(min(found, bounds.at_most(layer, i, radius)))
+        found = min(found, bounds.at_most(layer, i, radius))
+        upper.append((found + rounding(layer, i, radius, around)) * SAFE)
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
@@ -67,12 +75,15 @@ def _one_row(q: Problem, r: float) -> float:
     smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
     reach = q.norm_a * (r * r - smallest**2).clamp_min(0).sqrt()
     near, far = torch.minimum(lo * q.ae, hi * q.ae), torch.maximum(lo * q.ae, hi * q.ae)
+    near, far = near - q.blur, far + q.blur
     distance = torch.maximum(q.a - far, near - q.a).clamp_min(0)  # (cells, grid)
     # A grid point counts where a reachable a lies within a step of it: its chord does, then.
     step = (8 * q.width2).sqrt()
     within = distance <= (reach + step) * SAFE
     linear = 2 * torch.maximum(lo * q.linear, hi * q.linear)
-    value = q.square + q.width2 * q.slope * q.bend + linear
+    # Of products of length d, and of what is left of y across e.
+    made = 8 * (32 + q.across.shape[1]) * U * q.most
+    value = q.square + q.width2 * q.slope * q.bend + linear + made
     found = torch.where(within, value, -math.inf).amax(1)
     low = torch.where((near - q.a[:, :1])[:, 0] <= reach[:, 0] * SAFE, q.low.value[0], -math.inf)
     high = torch.where((q.a[:, -1:] - far)[:, 0] <= reach[:, 0] * SAFE, q.high.value[0], -math.inf)
@@ -90,7 +101,7 @@ def certify_mean(
     tuned: Multipliers | None = None
     upper = []
     for i in rows:
-        around = Around(layer.norm, residual)
+        around = Around(layer.norm_below, residual)
         problem = problem_of(layer, bounds, i, radius, 1.0, around)
         total, start = math.inf, tuned
         linear = _linear(layer, i, radius, problem)
@@ -101,7 +112,8 @@ def certify_mean(
         n = len(layer.X)
         last_resort = math.sqrt(n) * (bounds.at_most(layer, i, radius) + residual * radius)
         found = total * SAFE if math.isfinite(total) else math.inf
-        upper.append(min(found, last_resort))
+        off = math.sqrt(n) * rounding(layer, i, radius, around)
+        upper.append((min(found, last_resort) + off) * SAFE)
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
@@ -113,7 +125,10 @@ def _linear(layer: Layer, i: int, r: float, q: Problem) -> Problem:
     means = layer.scores.attention(masked) @ layer.X
     y = layer.X[i] - means
     long = float(y.mean(0).norm()) if len(y) else 0.0
-    spread = norm_above(means - means.mean(0)) if len(y) else 0.0
+    spread = 0.0
+    if len(y):
+        centring = 4 * (len(y) + 8) * U * float(means.norm())
+        spread = opnorm_upper_bound(means - means.mean(0), centring)
     before, before2 = float(layer.P[rows, i].sum()), float((layer.P[rows, i] ** 2).sum())
 
     def finish(

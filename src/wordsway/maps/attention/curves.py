@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import torch
 
+from wordsway.maps.rigorous import SAFE
+
 #: Grid points in a; logistic shares are followed for logits from −REACH to REACH.
 NODES = 56
 REACH = 9.0
@@ -45,11 +47,14 @@ class Tail(NamedTuple):
         )
 
 
-def logistic_curve(logit: torch.Tensor, keys: torch.Tensor, radius: float) -> Curve:
+def logistic_curve(
+    logit: torch.Tensor, keys: torch.Tensor, radius: float, blur: torch.Tensor
+) -> Curve:
     """p(u) = σ(u) for u = logit p⁰ + a, as far as Δ can move it or from −9 to 9; what lies outside
-    is bounded by the tails. ``logit`` and ``keys`` have one row per row of the text but i.
+    is bounded by the tails. ``logit``, ``keys`` and ``blur``, the error of a moved logit, have one
+    row per row of the text but i.
     """
-    reach = radius * keys.norm(dim=1, keepdim=True) * (1 + 1e-9)
+    reach = radius * keys.norm(dim=1, keepdim=True) * SAFE + blur
     low, high = (logit - reach).clamp(-REACH, REACH), (logit + reach).clamp(-REACH, REACH)
     u = low + (high - low) * torch.linspace(0, 1, NODES, dtype=keys.dtype, device=keys.device)
     p, step = torch.sigmoid(u), ((high - low) / (NODES - 1)).expand_as(u)

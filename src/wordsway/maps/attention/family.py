@@ -38,6 +38,7 @@ from wordsway.maps.attention.trained import LayerAlone
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.attention.weights import draw_projections, given_projections
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.rigorous import ELEMENTARY, U
 from wordsway.models.probe import Probe
 from wordsway.runtime import checked_device
 from wordsway.sample import Sample
@@ -189,12 +190,22 @@ class Attention(FeatureMap):
             layer = Layer(
                 self.choice.scores, X, W, self.name, None if bias is None else bias[0].to(X)
             )
+            layer.text_error = self._text_error(X)
             return AttentionView(layer, self.choice.bounds, self.choice.suggest, text)
         setting = self.setting(sample.n, X)
-        if isinstance(setting.scores, SparsemaxScores):
-            return SparseView(SparseLayer(setting, X), text)
-        heads = HeadsLayer(setting, X)
+        sparse = isinstance(setting.scores, SparsemaxScores)
+        heads = SparseLayer(setting, X) if sparse else HeadsLayer(setting, X)
+        heads.text_error = self._text_error(X)
+        if isinstance(heads, SparseLayer):
+            return SparseView(heads, text)
         return HeadsView(heads, self._certify_heads, text)
+
+    def _text_error(self, X: torch.Tensor) -> float:
+        """The rounding of a row to which a position of up to n radians was added."""
+        if self.positions not in ("sinusoidal", "learned"):
+            return 0.0
+        n, d = X.shape
+        return 2 * U * float(X.norm(dim=1).max()) + 4 * n * ELEMENTARY * math.sqrt(d)
 
     def search_view(self, sample: Sample) -> AnyView:
         if not self.choice.smooth:

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import torch
 
 from wordsway.maps.attention.projections import Projections
-from wordsway.maps.certificate import norm_above
+from wordsway.maps.rigorous import SAFE, gamma, opnorm_upper_bound, positive_definite
+from wordsway.maps.rigorous import U as UNIT
 
 #: Steps of the descent, how many eigenvectors it follows, and its first step in log W.
 STEPS, FOLLOWED, PACE = 60, 12, 0.1
@@ -37,7 +38,7 @@ class Bases(NamedTuple):
     U: torch.Tensor
     Z: torch.Tensor
     S: torch.Tensor
-    largest: float  # Σ_h ‖C_h‖
+    largest: float  # about Σ_h ‖C_h‖
 
 
 def parts_of(weights: Projections) -> tuple[torch.Tensor, torch.Tensor]:
@@ -55,23 +56,46 @@ def parts_of(weights: Projections) -> tuple[torch.Tensor, torch.Tensor]:
     return V, O
 
 
-def gain_above(weights: Projections) -> float:
+def head_gain_upper_bound(weights: Projections) -> float:
     """A number that ‖Σ_h p_h C_h‖ exceeds for no shares p ∈ [0, 1]^H.
 
     >>> Q = torch.eye(4, dtype=torch.float64)
-    >>> round(gain_above(Projections(Q, Q, Q, 2 * Q, 2, 2)), 2)
+    >>> round(head_gain_upper_bound(Projections(Q, Q, Q, 2 * Q, 2, 2)), 2)
     2.0
     """
     V, O = parts_of(weights)
     if len(V) == 1:
-        return norm_above(V[0] @ O[0])
+        made = 2 * gamma(V.shape[2]) * float(V.norm()) * float(O.norm())
+        return opnorm_upper_bound(V[0] @ O[0], made)
     bases = _bases(V, O)
     if not bases.largest > 0:
         return 0.0
     scale = float(bases.S.max())
-    found = scale * _tuned(bases._replace(S=bases.S / scale))
-    # The bases are those of the heads up to rounding, and to `SMALLEST` in every head.
-    return min(found, bases.largest) * (1 + 1e-9) + 2 * SMALLEST * scale * len(V)
+    S = (bases.S / scale).clamp_min(SMALLEST)
+    found = scale * _tuned(bases._replace(S=S))
+    if found > bases.largest:
+        return _sum_of_norms(V, O) * SAFE
+    return (found + _residual(V, O, bases, scale * S)) * SAFE
+
+
+def _residual(V: torch.Tensor, O: torch.Tensor, bases: Bases, S: torch.Tensor) -> float:
+    """Σ_h ‖C_h − U_hΣ_hZ_hᵀ‖_F at most: what κ of the bases may miss of the heads. Whether the
+    bases are orthogonal does not matter.
+    """
+    H = len(V)
+    U_h, Z_h = (part.unflatten(1, (H, -1)).transpose(0, 1) for part in (bases.U, bases.Z))
+    scaled = U_h * S.unflatten(0, (H, -1))[:, None]
+    apart = (V @ O - scaled @ Z_h.mT).flatten(1).norm(dim=1)
+    made = V.flatten(1).norm(dim=1) * O.flatten(1).norm(dim=1)
+    made = made + scaled.flatten(1).norm(dim=1) * Z_h.flatten(1).norm(dim=1)
+    return float((apart + 2 * gamma(V.shape[2] + U_h.shape[2] + 8) * made).sum())
+
+
+def _sum_of_norms(V: torch.Tensor, O: torch.Tensor) -> float:
+    """Σ_h ‖C_h‖_op, which κ never exceeds."""
+    made = 2 * gamma(V.shape[2]) * V.flatten(1).norm(dim=1) * O.flatten(1).norm(dim=1)
+    each = zip(V @ O, made.tolist(), strict=True)
+    return sum(opnorm_upper_bound(C, error) for C, error in each)
 
 
 def _bases(V: torch.Tensor, O: torch.Tensor) -> Bases:
@@ -85,11 +109,10 @@ def _bases(V: torch.Tensor, O: torch.Tensor) -> Bases:
 def _tuned(bases: Bases) -> float:
     """κ of the best W found, proved; infinite where none was."""
     U, Z, S, _ = bases
-    S = S.clamp_min(SMALLEST)
     turned = Z * S
     G = turned.T @ turned
     half = Z * S.sqrt()
-    log_w = (2 * norm_above(half) ** 2 * S).log()
+    log_w = (2 * opnorm_upper_bound(half) ** 2 * S).log()
     best = log_w
     least = float("inf")
     momentum, square = torch.zeros_like(log_w), torch.zeros_like(log_w)
@@ -141,8 +164,8 @@ def _proved(U: torch.Tensor, G: torch.Tensor, w: torch.Tensor, square: float) ->
                 torch.cat([scale * side.T, scale**2 * kappa * torch.eye(len(U), dtype=U.dtype)], 1),
             ]
         )
-        shift = 8 * len(whole) * torch.finfo(U.dtype).eps * float(whole.diagonal().abs().sum())
-        shifted = whole - shift * torch.eye(len(whole), dtype=U.dtype)
-        if not int(torch.linalg.cholesky_ex(shifted).info):
-            return kappa**0.5
+        # G is a product of inner length d, and each entry of the sides of three factors.
+        made = 2 * gamma(len(U) + 4) * float(G.trace()) + 16 * UNIT * scale * float(side.norm())
+        if positive_definite(whole, made + 4 * UNIT * float(whole.diagonal().norm())):
+            return kappa**0.5 * SAFE
     return float("inf")

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -32,8 +33,10 @@ from wordsway.maps.attention.encodings import Rotation
 from wordsway.maps.attention.layer import SHARP
 from wordsway.maps.attention.lifts import Lift
 from wordsway.maps.attention.projections import Projections
+from wordsway.maps.attention.rounding import HeadsErrors, heads_errors
 from wordsway.maps.attention.scores import Scores, Shares
 from wordsway.maps.base import nonzero_norm
+from wordsway.maps.rigorous import norm_lower_bound
 
 #: Memory for what is known of rows before they move.
 KEPT_BYTES = 2**28
@@ -118,6 +121,9 @@ class More(NamedTuple):
 class HeadsLayer:
     """φ(X) at one text X (n×d)."""
 
+    #: How far each row of ``X`` may be from the text that is meant.
+    text_error: float = 0.0
+
     def __init__(self, setting: Setting, X: torch.Tensor) -> None:
         self.setting = setting
         self.X = X
@@ -136,6 +142,16 @@ class HeadsLayer:
         #: G_·k for every head k, (H, m′, H·m′); None for the identity.
         self._gram = None if O is None else (O @ O.T).unflatten(0, (H, -1))
         self._rows: OrderedDict[int, FromRow] = OrderedDict()
+
+    @cached_property
+    def errors(self) -> HeadsErrors:
+        """How far this float64 layer is from exact arithmetic."""
+        return heads_errors(self, self.text_error)
+
+    @cached_property
+    def norm_below(self) -> float:
+        """A lower bound of ‖φ(X)‖ in exact arithmetic."""
+        return norm_lower_bound(self.phi, float(self.errors.rows.norm()))
 
     def row(self, i: int) -> FromRow:
         """The layer seen from row i; the latest ones are kept."""

@@ -46,13 +46,14 @@ from typing import NamedTuple, final
 
 import torch
 
-from wordsway.maps.attention.gain import gain_above, parts_of
+from wordsway.maps.attention.gain import head_gain_upper_bound, parts_of
 from wordsway.maps.attention.heads import HeadsLayer
 from wordsway.maps.attention.heads_table import FINE, Row, Table
 from wordsway.maps.attention.heads_together import Together, joins
 from wordsway.maps.attention.heads_weights import tuned
 from wordsway.maps.attention.projections import Projections
-from wordsway.maps.certificate import SAFE, Certificate, norm_above
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, eigenvalue_upper_bound, gamma, opnorm_upper_bound
 from wordsway.progress import Progress, silent
 
 #: Corners of a box are tried one by one up to this many heads.
@@ -80,7 +81,7 @@ class HeadsCertificate:
     @cached_property
     def gain(self) -> float:
         """κ of the projections."""
-        return gain_above(self.weights)
+        return head_gain_upper_bound(self.weights)
 
     @cached_property
     def values(self) -> torch.Tensor:
@@ -88,18 +89,27 @@ class HeadsCertificate:
         V, O = parts_of(self.weights)
         return torch.einsum("hdx,hxy,hey->de", V, O @ O.mT, V)
 
+    @cached_property
+    def values_error(self) -> float:
+        """The rounding of `values`: a sum over heads of three products."""
+        V, O = parts_of(self.weights)
+        inner = V.shape[0] * (2 * V.shape[2] + O.shape[2])
+        sizes = V.flatten(1).norm(dim=1) * O.flatten(1).norm(dim=1)
+        return 2 * gamma(inner) * float(sizes @ sizes)
+
     def __call__(
         self, layer: HeadsLayer, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate:
         """An exact certificate for each row; the layer must be in float64."""
         upper = []
         for i in rows:
-            row, own = row_of(layer, i), _own(layer, i, radius)
+            row, own = row_of(layer, i, radius), _own(layer, i, radius)
             others = float(((_box(layer, row, radius) + radius * self.gain) ** 2).sum())
             whole = others + (own + radius * self.gain) ** 2
             if layer.setting.lift.plain and len(row.logit):
                 whole = min(whole, self._priced(row, radius, own, whole))
-            upper.append(math.sqrt(whole * SAFE) / layer.norm)
+            off = layer.errors.omega(layer.setting.scores, i, layer.row(i).rows)
+            upper.append(relative((math.sqrt(whole * SAFE) + off) * SAFE, layer.norm_below))
             progress("certifying", len(upper), len(rows))
         return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
@@ -115,9 +125,10 @@ class HeadsCertificate:
         """
         need = (3 - row.logit).clamp(1, 60)
         weight = (need.mean() / need) ** TILT
-        whole = r * r * _largest(self.values)
+        whole = r * r * eigenvalue_upper_bound(self.values, self.values_error)
         most = whole if self.together is None else min(whole, r * r * self.together.most)
-        alone = _largest(_steps(row, weight))
+        most *= SAFE
+        alone = eigenvalue_upper_bound(*_steps(row, weight))
         if not (0 < alone < HUGE and 0 < most < HUGE and bool(row.logit.isfinite().all())):
             return math.inf
         # Where half of all energy, at half the largest τ, is already too much, nothing is gained.
@@ -130,11 +141,11 @@ class HeadsCertificate:
 
     def _weighted(self, row: Row, weight: torch.Tensor, r: float, most: float, own: float) -> float:
         """The bound for given weights: τ ≤ ``most`` in cells."""
-        lines = self._lines(_steps(row, weight))
+        lines = self._lines(*_steps(row, weight), row.logit.numel())
         heads = row.p0.shape[1]
 
         def cell(shares: Table, low: float, high: float, lam: float | None) -> Cell:
-            energy = min(r * r * top - mu * low for mu, top in lines)
+            energy = min(r * r * top * SAFE - mu * low for mu, top in lines)
             if energy < 0:  # no Δ is here
                 return Cell(0.0, low, high, 1.0)
             bound, lam = shares.least(high, energy, lam)
@@ -154,16 +165,19 @@ class HeadsCertificate:
             heapq.heappush(cells, cell(fine, middle, high, lam))
         return -cells[0].bound
 
-    def _lines(self, steps: torch.Tensor) -> list[tuple[float, float]]:
-        """μ and L with Σ (c a)² + μτ ≤ r²L, given AᵀA."""
-        alone = _largest(steps)
+    def _lines(self, steps: torch.Tensor, error: float, inner: int) -> list[tuple[float, float]]:
+        """μ and L with Σ (c a)² + μτ ≤ r²L, given AᵀA, its rounding and its inner length."""
+        alone = eigenvalue_upper_bound(steps, error)
         scale = float(steps.trace() / self.values.trace().clamp_min(1e-300))
         prices = (scale * torch.logspace(-1.3, 2.2, PRICES, dtype=torch.float64)).tolist()
         lines = [(0.0, alone)]
-        lines += [(mu, _largest(steps + mu * self.values)) for mu in prices]
+        for mu in prices:
+            both = steps + mu * self.values
+            off = error + mu * self.values_error + 4 * U * float(both.norm())
+            lines.append((mu, eigenvalue_upper_bound(both, off)))
         if self.together is not None and self.together.most > 0:
             mu = TOGETHER * alone / self.together.most
-            lines.append((mu, self.together.above(steps, mu)))
+            lines.append((mu, self.together.above(steps, mu, inner)))
         return lines
 
 
@@ -176,19 +190,14 @@ class Cell(NamedTuple):
     lam: float
 
 
-def _steps(row: Row, weight: torch.Tensor) -> torch.Tensor:
-    """AᵀA of the rows c_jhA_jh (d, d)."""
+def _steps(row: Row, weight: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """AᵀA of the rows c_jhA_jh (d, d), and its rounding: of as many products as there are rows."""
     A = (weight[..., None] * row.keys).flatten(0, 1)
-    return A.T @ A
+    steps = A.T @ A
+    return steps, 2 * gamma(len(A) + 4) * float(steps.trace())
 
 
-def _largest(M: torch.Tensor) -> float:
-    """The largest eigenvalue of a positive matrix, rounding errors added."""
-    error = 32 * len(M) * torch.finfo(M.dtype).eps * float(M.diagonal().sum())
-    return float(torch.linalg.eigvalsh(M)[-1]) + error
-
-
-def row_of(layer: HeadsLayer, i: int) -> Row:
+def row_of(layer: HeadsLayer, i: int, radius: float) -> Row:
     """Row i of a layer with normalised shares."""
     seen, setting = layer.row(i), layer.setting
     weights, rows = setting.weights, seen.rows
@@ -201,7 +210,7 @@ def row_of(layer: HeadsLayer, i: int) -> Row:
     logit = seen.pairs[0].T
     f = layer.f[rows]  # (N, H, m)
     if not setting.lift.plain:
-        return Row(logit, torch.sigmoid(logit), f[..., :0], gram)
+        return Row(logit, torch.sigmoid(logit), torch.zeros_like(logit), f[..., :0], gram)
     f = f if setting.rotation is None else setting.rotation.turn_as(i, f, back=True)
     if weights.K is None:
         keys = f
@@ -209,7 +218,8 @@ def row_of(layer: HeadsLayer, i: int) -> Row:
         K = weights.K.unflatten(1, (weights.key_heads, -1))
         K = K.repeat_interleave(weights.heads // weights.key_heads, 1)
         keys = torch.einsum("nhm,dhm->nhd", f, K)
-    return Row(logit, torch.sigmoid(logit), keys, gram)
+    blur = layer.errors.blur(rows, logit, keys, radius)
+    return Row(logit, torch.sigmoid(logit), blur, keys, gram)
 
 
 def _apart(Y: torch.Tensor) -> torch.Tensor:
@@ -220,7 +230,7 @@ def _apart(Y: torch.Tensor) -> torch.Tensor:
 def _box(layer: HeadsLayer, row: Row, r: float) -> torch.Tensor:
     """η_j for boxes of shares (N,)."""
     if layer.setting.lift.plain:
-        reach = r * row.keys.norm(dim=-1) * SAFE
+        reach = r * row.keys.norm(dim=-1) * SAFE + row.blur
         low, high = torch.sigmoid(row.logit - reach), torch.sigmoid(row.logit + reach)
     else:
         low, high = torch.zeros_like(row.p0), torch.ones_like(row.p0)
@@ -235,7 +245,12 @@ def _box(layer: HeadsLayer, row: Row, r: float) -> torch.Tensor:
     for a in range(0, N, each):
         some = slice(a, a + each)
         p = torch.where(corner.bool(), up[some, None], down[some, None])  # (·, 2^H, H)
-        found.append(((p @ row.gram[some]) * p).sum(-1).amax(-1))
+        # The form may cancel: its rounding is relative to the lengths of the Y_jh.
+        size = (p.abs().amax(1) * row.gram[some].diagonal(dim1=1, dim2=2).clamp_min(0).sqrt()).sum(
+            1
+        )
+        rounding = 8 * (layer.X.shape[1] + H + 8) * U * size**2
+        found.append(((p @ row.gram[some]) * p).sum(-1).amax(-1) + rounding)
     return torch.cat(found).clamp_min(0).sqrt() * SAFE if found else row.p0.new_zeros(0)
 
 
@@ -271,9 +286,10 @@ def _most_moved(layer: HeadsLayer, i: int, heard: torch.Tensor, r: float) -> tor
     K = K.unflatten(1, (weights.key_heads, -1)).transpose(0, 1).repeat_interleave(times, 0)
     found = []
     for h in range(weights.heads):
-        q, k = norm_above(Q[h]), norm_above(K[h])
-        longest = float(layer.k[heard, h].norm(dim=-1).max())
+        q, k = opnorm_upper_bound(Q[h]), opnorm_upper_bound(K[h])
+        longest = float((layer.k[heard, h].norm(dim=-1) + layer.errors.keys[heard, h]).max())
+        own = float(layer.q[i, h].norm() + layer.errors.queries[i, h])
         by_query = r * q * longest
-        by_both = by_query + r * k * float(layer.q[i, h].norm()) + r * r * q * k
-        found.append(abs(c) * max(by_query, by_both))
+        by_both = by_query + r * k * own + r * r * q * k
+        found.append(abs(c) * max(by_query, by_both) * SAFE)
     return torch.tensor(found, dtype=torch.float64)

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 
 import torch
 
-from wordsway.maps.certificate import SAFE
+from wordsway.maps.rigorous import SAFE, U
 
 #: Intervals of a share's logit from −REACH to REACH, in a rough table and in a fine one.
 INTERVALS, FINE, REACH = 96, 288, 9.0
@@ -26,6 +26,7 @@ class Row(NamedTuple):
 
     logit: torch.Tensor  # of p⁰ (N, H)
     p0: torch.Tensor  # (N, H)
+    blur: torch.Tensor  # error of a moved logit (N, H)
     keys: torch.Tensor  # A_jh (N, H, d)
     gram: torch.Tensor  # Y_jh·Y_jk (N, H, H)
 
@@ -39,12 +40,16 @@ class Table:
         ends = u.new_tensor([math.inf])
         below, above = torch.cat([-ends, u]), torch.cat([u, ends])
         logit, p0 = row.logit[..., None], row.p0[..., None]
-        apart = torch.maximum(below - logit, logit - above).clamp_min(0)
+        apart = torch.maximum(below - logit, logit - above) - row.blur[..., None]
+        apart = apart.clamp_min(0)
         self.price = (weight[..., None] * apart) ** 2  # (N, H, intervals)
         self.share = torch.sigmoid(above) ** 2
         self.gained = torch.maximum(
             (torch.sigmoid(below) - p0).abs(), (torch.sigmoid(above) - p0).abs()
         ).square()
+        # Gram matrices of H rows of length d: λ_max is at least a share 1/H of the trace, which
+        # bounds the error of the products (γ_d) and of the eigenvalues (their backward error, of
+        # some 16H roundings); `SAFE` is more than H(d + 16H) of them.
         self.eta = torch.linalg.eigvalsh(row.gram)[:, -1].clamp_min(0).sqrt()[:, None, None]
         self.eta = self.eta * SAFE
 
@@ -66,4 +71,6 @@ class Table:
             for factor in (math.exp(pace), math.exp(-pace)):
                 while (more := total(lam * factor)) < found * (1 - 1e-4):
                     found, lam = more, lam * factor
-        return found, lam
+        # Values from which a price is taken are rounded before that: relative to themselves.
+        roundings = 64 + value.shape[0] * value.shape[1]
+        return found + 2 * roundings * U * float(value.amax(-1).sum()), lam

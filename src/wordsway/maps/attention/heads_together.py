@@ -24,7 +24,7 @@ import torch
 
 from wordsway.maps.attention.gain import parts_of
 from wordsway.maps.attention.projections import Projections
-from wordsway.maps.certificate import norm_near
+from wordsway.maps.rigorous import U, eigenvalue_upper_bound, gamma, lanczos_guesses
 
 #: Larger matrices B (H·d) are not made.
 MOST_SIDE = 2304
@@ -54,6 +54,10 @@ class Together:
         C = V @ O
         H, d = C.shape[:2]
         self.heads = H
+        # B is made of products of C = VO, which are products themselves.
+        off = 2 * gamma(V.shape[2]) * float((_sizes(V) * _sizes(O)).norm())
+        size = float(C.norm())
+        self._error = off * (2 * size + off) + 2 * (gamma(O.shape[2]) + 8 * U) * size**2
         if weights.O is None:  # heads stay side by side
             self.B = torch.block_diag(*(C @ C.mT))
         else:
@@ -64,12 +68,22 @@ class Together:
     @cached_property
     def most(self) -> float:
         """A number that τ/‖Δ‖² does not exceed."""
-        return norm_near(self.B, len(self.B) // self.heads, LANCZOS_STEPS) ** 2
+        return self._largest(self.B, self._error)
 
-    def above(self, steps: torch.Tensor, mu: float) -> float:
-        """A number that ‖Ax‖² + μτ(x) exceeds for no unit x, given AᵀA."""
+    def above(self, steps: torch.Tensor, mu: float, inner: int = 0) -> float:
+        """A number that ‖Ax‖² + μτ(x) exceeds for no unit x, given AᵀA and its inner length."""
         d = len(steps)
         whole = mu * self.B
         for h in range(self.heads):
             whole[h * d : (h + 1) * d, h * d : (h + 1) * d] += steps
-        return norm_near(whole, d, LANCZOS_STEPS) ** 2
+        error = mu * self._error + 8 * U * (mu * float(self.B.norm()) + float(steps.norm()))
+        return self._largest(whole, error + 2 * gamma(inner) * float(steps.trace()))
+
+    @staticmethod
+    def _largest(M: torch.Tensor, error: float) -> float:
+        return eigenvalue_upper_bound(M, error, lanczos_guesses(M, LANCZOS_STEPS))
+
+
+def _sizes(parts: torch.Tensor) -> torch.Tensor:
+    """Frobenius norms of matrices (H, ·, ·)."""
+    return parts.flatten(1).norm(dim=1)

@@ -130,6 +130,20 @@ class HeadsView(RowView):
             return None
         return self._certify(self.layer, rows, radius, progress)
 
+    @property
+    def row_errors(self) -> torch.Tensor:
+        return self.layer.errors.rows
+
+    def allow_text_error(self, error: float) -> None:
+        super().allow_text_error(error)
+        self.layer.text_error += error
+
+    def rows_attending_to(self, i: int) -> torch.Tensor:
+        seen = torch.zeros(len(self.X), dtype=torch.bool, device=self.X.device)
+        seen[self.layer.row(i).rows] = True
+        seen[i] = True
+        return seen
+
     def readout(self, thetas: torch.Tensor) -> Readout:
         return HeadsReadout(self.layer, thetas)
 

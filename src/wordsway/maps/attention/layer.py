@@ -27,8 +27,10 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.maps.attention.cone import Cone
+from wordsway.maps.attention.rounding import PREPARED, LayerErrors, one_matrix_errors
 from wordsway.maps.attention.scores import Scores, Shares
 from wordsway.maps.base import nonzero_norm
+from wordsway.maps.rigorous import U, eigenvalue_upper_bound, norm_lower_bound
 
 #: Above this share of one key, a row is written with the mean of its other keys.
 SHARP = 0.9
@@ -79,6 +81,9 @@ class Layer:
     constant, and −∞ where row j does not see key l.
     """
 
+    #: How far each row of ``X`` may be from the text that is meant.
+    text_error: float = 0.0
+
     def __init__(
         self,
         scores: Scores,
@@ -100,6 +105,18 @@ class Layer:
         self.pairs = tuple(part.T.contiguous() for part in scores.prepare(self.s))
         self.phi2 = (self.phi * self.phi).sum(1)
         self.sharp = self._find_sharp_pairs() if scores.normalised else None
+
+    @cached_property
+    def errors(self) -> LayerErrors:
+        """How far this float64 layer is from exact arithmetic."""
+        return one_matrix_errors(
+            self.scores, self.X, self.W, self.keys, self.s, self.P, self.text_error
+        )
+
+    @cached_property
+    def norm_below(self) -> float:
+        """A lower bound of ‖φ(X)‖ in exact arithmetic."""
+        return norm_lower_bound(self.phi, float(self.errors.rows.norm()))
 
     # A search asks for what follows, a certificate does not.
 
@@ -179,8 +196,8 @@ class Layer:
 
     @cached_property
     def largest_own_score(self) -> float:
-        """λ_max(H): how large u·Wu/√d gets over unit vectors u."""
-        return float(torch.linalg.eigvalsh((self.W + self.W.T) / 2)[-1])
+        """λ_max(H) at most: how large u·Wu/√d gets over unit vectors u."""
+        return eigenvalue_upper_bound(self.H, 2 * PREPARED * U * float(self.W.norm()))
 
     @cached_property
     def cone(self) -> Cone:

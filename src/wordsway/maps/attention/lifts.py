@@ -15,6 +15,8 @@ from typing import final
 
 import torch
 
+from wordsway.maps.rigorous import ELEMENTARY, U
+
 
 class Lift(ABC):
     """f and g with their gradients; the last axis is that of a head."""
@@ -29,6 +31,10 @@ class Lift(ABC):
     @abstractmethod
     def key(self, k: torch.Tensor) -> torch.Tensor:
         """g(k)."""
+
+    @abstractmethod
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        """How far f or g of x (…, m) is off at most where x is off by ``error`` (…)."""
 
     @abstractmethod
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
@@ -51,6 +57,9 @@ class Plain(Lift):
     def key(self, k: torch.Tensor) -> torch.Tensor:
         return k
 
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        return error
+
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         return grad
 
@@ -68,6 +77,10 @@ class Distance(Lift):
     def key(self, k: torch.Tensor) -> torch.Tensor:
         return torch.cat([k, (k * k).sum(-1, keepdim=True)], -1)
 
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        size = x.norm(dim=-1)
+        return 2 * error + error * (2 * size + error) + 2 * (x.shape[-1] + 8) * U * size**2
+
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         return 2 * grad[..., :-1]
 
@@ -84,6 +97,11 @@ class Unit(Lift):
 
     def key(self, k: torch.Tensor) -> torch.Tensor:
         return k / _length(k)
+
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        """‖x/‖x‖ − y/‖y‖‖ ≤ 2‖x − y‖/‖x‖."""
+        off = 2 * error / _length(x).squeeze(-1) + 2 * (x.shape[-1] + 8) * U
+        return off.clamp_max(2.0)
 
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         length = _length(q)
@@ -103,6 +121,9 @@ class Positive(Lift):
 
     def key(self, k: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.elu(k) + 1
+
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        return error + 2 * ELEMENTARY * self.key(x).norm(dim=-1)
 
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         return grad * q.clamp_max(0).exp()

@@ -11,13 +11,20 @@ from typing import Any
 import torch
 
 from wordsway.maps.attention.curves import Tail
-from wordsway.maps.certificate import SAFE, norm_above, norm_near
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound, opnorm_upper_bound_fast
 
 #: Where `Joined` is known, as shares of ‖A‖²/‖B‖².
 JOINED_AT = (0.06, 0.15, 0.35, 0.8, 2.0)
 
 #: finish(others, own, lo, hi) of each cell of β, growing in others and own.
 Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def across_error(A: torch.Tensor) -> float:
+    """The rounding error, in Frobenius norm, of A − (Ae)eᵀ for a unit vector e that is itself
+    rounded: products of length d, one multiplication and one subtraction per entry.
+    """
+    return 4 * (A.shape[1] + 8) * U * float(A.norm())
 
 
 @dataclass(frozen=True)
@@ -31,18 +38,26 @@ class Joined:
     slope: float
 
     @classmethod
-    def of(cls, A: torch.Tensor, B: torch.Tensor) -> Joined | None:
-        """Known at a few ρ around ‖A‖²/‖B‖²; None where that is no number.
+    def of(cls, A: torch.Tensor, B: torch.Tensor, error: float = 0.0) -> Joined | None:
+        """Known at a few ρ around ‖A‖²/‖B‖²; None where that is no number. A is off by ``error``,
+        and B by as much as splitting it off e makes.
 
         >>> A = torch.eye(2, dtype=torch.float64)
         >>> float(Joined.of(A, A)(torch.tensor(0.0), torch.tensor(0.0)).round(decimals=6))
         2.0
         """
-        size, slope = norm_above(A) ** 2, norm_above(B) ** 2
+        other = across_error(B)
+        size, slope = opnorm_upper_bound(A, error) ** 2, opnorm_upper_bound(B, other) ** 2
         if not (1e-30 < size < 1e30 and 1e-30 < slope < 1e30):
             return None
         at = [share * size / slope for share in JOINED_AT]
-        value = [norm_above(torch.cat([A, math.sqrt(rho) * B])) ** 2 for rho in at]
+        value = [
+            opnorm_upper_bound(
+                torch.cat([A, math.sqrt(rho) * B]), error + 2 * math.sqrt(rho) * other
+            )
+            ** 2
+            for rho in at
+        ]
         return cls((0.0, *at), (size, *value), slope)
 
     def __call__(self, log_lambda: torch.Tensor, log_kappa: torch.Tensor) -> torch.Tensor:
@@ -65,7 +80,9 @@ class Problem:
     y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
     most: torch.Tensor  # ‖row j‖² whatever the price (n−1, 1)
     ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
+    blur: torch.Tensor  # error of a moved logit, times the row's weight (n−1, 1)
     across: torch.Tensor  # A_j without its e-component, times the row's weight (n−1, d)
+    across_error: float  # its rounding error, in Frobenius norm
     square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
     linear: torch.Tensor  # p(p−p⁰) y·e (n−1, G)
     quartic: torch.Tensor  # p²(p−p⁰)² (n−1, G)
@@ -103,16 +120,21 @@ class Problem:
         need = (math.log(0.95 / 0.05) - torch.logit(self.p[:, :1]) + self.a[:, :1]).clamp_min(1.0)
         weight = (need.mean() / need) ** tilt
         across = weight * self.across
+        error = float(weight.max()) * 2 * self.across_error if len(weight) else 0.0
         gram = None if self.gram is None else weight * self.gram * weight.T
         return replace(
             self,
             a=weight * self.a,
             ae=weight * self.ae,
+            blur=weight * self.blur * SAFE,
             across=across,
+            across_error=error,
             price_width2=weight**2 * self.price_width2,
-            norm_a=norm_above(across) if gram is None else norm_near(gram, across.shape[1]),
+            norm_a=opnorm_upper_bound(across, error)
+            if gram is None
+            else opnorm_upper_bound_fast(gram, across.shape[1], error),
             gram=gram,
-            joined=None if self.beside is None else Joined.of(across, self.beside),
+            joined=None if self.beside is None else Joined.of(across, self.beside, error),
             quartic_price=math.inf,
         )
 
@@ -130,6 +152,11 @@ class Problem:
     def kappa_terms(self) -> torch.Tensor:
         """κ times the κ-terms of all grid points and of the two tails behind them, (n−1, G+2)."""
         return torch.cat([self.raised_quartic, self.low.kappa_term, self.high.kappa_term], 1)
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Σ_j ‖row j‖² whatever the price, and Σ_j of the largest κ-term."""
+        return float(self.most.sum()), float(self.kappa_terms.amax(1).sum())
 
     @cached_property
     def price_steps(self) -> torch.Tensor:
@@ -185,7 +212,7 @@ class Problem:
         every = 1 if rows is None else max(1, len(self.p) // rows)
         some = {name: getattr(self, name)[::every, ::3].contiguous() for name in _GRIDS}
         if every > 1:
-            some |= {name: getattr(self, name)[::every] for name in ("y2", "most", "ae")}
+            some |= {name: getattr(self, name)[::every] for name in _COLUMNS}
             some["low"] = Tail(*(part[::every] for part in self.low))
             some["high"] = Tail(*(part[::every] for part in self.high))
             some["repeat"] = len(self.p) / max(1, len(some["ae"]))
@@ -198,9 +225,8 @@ class Problem:
         sizes = (self.radius**2, float(self.most.sum()), self.norm_a**2, self.norm_y**2)
         if not all(1e-9 < size < 1e15 for size in sizes):
             return self
-        some: dict[str, Any] = {
-            name: getattr(self, name).float() for name in (*_GRIDS, "y2", "most", "ae")
-        }
+        some: dict[str, Any] = {name: getattr(self, name).float() for name in (*_GRIDS, *_COLUMNS)}
+        some["blur"] = some["blur"].clamp_max(1e30)  # an infinite one has no distance to shorten
         some["low"] = Tail(*(part.float() for part in self.low))
         some["high"] = Tail(*(part.float() for part in self.high))
         return replace(self, **some)
@@ -209,26 +235,29 @@ class Problem:
         """The rows of both problems under one price; what belongs to row i stays as it is here."""
         both: dict[str, Any] = {
             name: torch.cat([getattr(self, name), getattr(more, name)])
-            for name in (*_GRIDS, "y2", "most", "ae", "across")
+            for name in (*_GRIDS, *_COLUMNS, "across")
         }
         low = Tail(*(torch.cat(pair) for pair in zip(self.low, more.low, strict=True)))
         high = Tail(*(torch.cat(pair) for pair in zip(self.high, more.high, strict=True)))
         across, beside = both["across"], more.beside
+        error = self.across_error + more.across_error
         return replace(
             self,
             **both,
             low=low,
             high=high,
             gram=None,
-            norm_a=norm_above(across),
+            across_error=error,
+            norm_a=opnorm_upper_bound(across, error),
             norm_y=math.hypot(self.norm_y, more.norm_y),
             beside=beside,
             norm_rest=self.norm_y,
-            joined=None if beside is None else Joined.of(across, beside),
+            joined=None if beside is None else Joined.of(across, beside, error),
         )
 
 
-#: The fields of a problem that have one column per grid point.
+#: The fields of a problem that have one number per row, and those with one column per grid point.
+_COLUMNS = ("y2", "most", "ae", "blur")
 _GRIDS = (
     "p",
     "a",

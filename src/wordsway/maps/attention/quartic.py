@@ -26,14 +26,19 @@ import math
 
 import torch
 
+from wordsway.maps.rigorous import SAFE, U, eigenvalue_upper_bound, gamma, opnorm_upper_bound
+
 #: Beyond this many rows the Gram matrix is not made.
 MOST_ROWS = 6000
+#: Factors by which the estimate of λ_max(CGC) is raised until a Cholesky factorisation proves it.
+RAISED = (1.01, 1.05, 1.15)
 #: Vectors and steps of the subspace iteration; its outcome need not be exact.
 VECTORS, STEPS = 6, 24
 
 
-def quartic_price(A: torch.Tensor) -> float:
-    """A number B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴ for all u, or +∞ where there are too many rows.
+def quartic_price(A: torch.Tensor, error: float = 0.0) -> float:
+    """A number B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴ for all u, or +∞ where there are too many rows; for
+    every matrix within ``error`` of A in Frobenius norm, since (Σ_j (E_j·u)⁴)^¼ ≤ ‖E‖_F.
 
     >>> 1.0 <= quartic_price(torch.eye(3, dtype=torch.float64)) <= 1.02
     True
@@ -41,13 +46,14 @@ def quartic_price(A: torch.Tensor) -> float:
     n, d = A.shape
     if not 1 <= n <= MOST_ROWS:
         return math.inf
-    eps = torch.finfo(torch.float64).eps
     size = float((A * A).sum()) / n
     if not 1e-60 < size < 1e60:
         return math.inf
     A = A.to(torch.float64) / math.sqrt(size)
     G = (A @ A.T) ** 2
-    rounding = 8 * d * eps * float(G.diagonal().sum())
+    # A product of length d is off by γ_d‖A_j‖‖A_l‖, its square by three times as much relative to
+    # ‖A_j‖²‖A_l‖²: a matrix of norm at most Σ_j ‖A_j‖⁴, the trace of G.
+    rounding = 3 * gamma(d + 4) * float(G.diagonal().sum())
     top, second, v = _top_two(G)
     tau = max(0.0, 1 - 1.02 * second / top) if n > 1 else 0.0
     Gv = G @ v
@@ -55,10 +61,17 @@ def quartic_price(A: torch.Tensor) -> float:
     s = 1 - math.sqrt(1 - tau)
     cross = torch.outer(v, Gv)
     inner = G - s * (cross + cross.T) + s * s * along * torch.outer(v, v)
-    sigma = _top_above(inner, 1.02 * second if tau else top)
-    eigenmatrix = (A.T * v) @ A / math.sqrt(along)
-    m = min(1.0, float(torch.linalg.eigvalsh(eigenmatrix).abs().max()) * (1 + 16 * d * eps))
-    return (sigma + rounding + tau * along * m * m) * (1 + 1e-12) * size * size
+    # CGC is made of products of length n with G and v, ‖v‖ ≈ 1, and is symmetric to rounding.
+    made = 16 * gamma(n + 8) * float(G.norm())
+    guess = 1.02 * second if tau else top
+    sigma = eigenvalue_upper_bound(
+        (inner + inner.T) / 2, made + rounding, [factor * guess for factor in RAISED]
+    )
+    M = (A.T * v) @ A / math.sqrt(along)
+    off = 2 * gamma(n + 8) * float((v.abs() * (A * A).sum(1)).sum()) / math.sqrt(along)
+    m = min(1.0, opnorm_upper_bound(M, off))
+    found = (sigma + tau * (along + made + rounding) * m * m) * SAFE * size * size
+    return float((found**0.25 + error) ** 4) * (1 + 16 * U)
 
 
 def _top_two(G: torch.Tensor) -> tuple[float, float, torch.Tensor]:
@@ -74,15 +87,3 @@ def _top_two(G: torch.Tensor) -> tuple[float, float, torch.Tensor]:
     values, vectors = torch.linalg.eigh(basis.T @ G @ basis)
     second = float(values[-2]) if len(values) > 1 else 0.0
     return float(values[-1]), max(second, 0.0), basis @ vectors[:, -1]
-
-
-def _top_above(M: torch.Tensor, guess: float) -> float:
-    """A number that λ_max of a symmetric positive M does not exceed, near ``guess`` if that is."""
-    n, eps = len(M), torch.finfo(M.dtype).eps
-    for factor in (1.01, 1.05, 1.15):
-        sigma = factor * guess
-        shifted = -M
-        shifted.diagonal().add_(sigma)
-        if sigma > 0 and int(torch.linalg.cholesky_ex(shifted)[1]) == 0:
-            return sigma * (1 + 8 * (n + 1) ** 2 * eps)
-    return float(torch.linalg.eigvalsh(M)[-1]) + 32 * n * eps * float(M.diagonal().abs().sum())

@@ -17,6 +17,7 @@ from wordsway.maps.attention.silence import CELLS, STEPS, own_row_above
 from wordsway.maps.attention.starts import attracting, silencing
 from wordsway.maps.attention.view import plan_for
 from wordsway.maps.kind import Style, falling
+from wordsway.maps.rigorous import SAFE, U
 
 #: A row is steep where R is below 1/600 of what Δ can add to its score.
 STEEP = 600
@@ -50,6 +51,27 @@ class ReluScores(Scores):
         up = (s + a > 0) / total**2
         return Shares((w - before) / total, w / total, (R + before) * up, R * up, lost)
 
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Weights w_l = (s_l)₊ are off by E where s_l > −E, and their sum T by the sum e of these:
+        Σ_l |w_l/T − …| ≤ 2e/(T − e). The shares of a row without such keys, or with a single
+        one that is surely positive, are exact. Without key i, T is R_i, computed as T − w_i ≥ T/n.
+        """
+        n, E = len(s), error[:, None]
+        reached, sure = (s > -E).to(s), s > E
+        count = reached.sum(1, keepdim=True)
+
+        def ratio(spread: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+            found = 2 * spread / (total - spread) + 4 * n * (n + 8) * U
+            return torch.where(total > spread, found, 2.0).clamp_max(2.0)
+
+        known = (count == 0) | ((count == 1) & sure.any(1, keepdim=True))
+        whole = torch.where(known, 8 * U, ratio(E * count, torch.relu(s).sum(1, keepdim=True)))
+        others = count - reached
+        rest = torch.where(others == 0, 8 * U, ratio(E * others, self.prepare(s)[1]))
+        return whole[:, 0], rest
+
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         s, R = pairs
         shares = self.move(pairs, a)
@@ -65,17 +87,16 @@ class ReluScores(Scores):
 class ReluBounds(RowBounds):
     """Every row is a mean of the text's rows, or zero."""
 
-    def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
         """p(w) = w/(R+w), w = s + a from 0 to what Δ can reach, finer near 0; below 0 the share is
         0.
         """
         X = layer.X
         s, R = (part[i, others][:, None] for part in layer.pairs)
-        # Rounding errors of a score scale with its factors, not with what is left of it: a row must
-        # not pass for out of reach.
-        length = X[others].norm(dim=1, keepdim=True)
-        error = 1e-12 * length * layer.W.norm() * (X[i].norm() + radius)
-        reach = (s + radius * layer.keys[others].norm(dim=1, keepdim=True) + error).clamp_min(0)
+        reach = radius * layer.keys[others].norm(dim=1, keepdim=True) * SAFE
+        reach = (s + reach + blur).clamp_min(0)
         w = reach * torch.linspace(0, 1, NODES, dtype=X.dtype, device=X.device) ** 2
         # Where the other keys hardly count (R ≈ 0), the share jumps within a step; such rows are
         # bounded by their trivial move.

@@ -59,6 +59,14 @@ class Scores(ABC):
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         """Shares after the scores of the given pairs move by a."""
 
+    @abstractmethod
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Σ_l |P̂_jl − P_jl| at most, where the scores (n, n) of row j are off by ``error`` (n,):
+        of all keys (n,), and without any one key i, (n, n), or (n, 1) where i makes no difference.
+        """
+
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """p − p⁰ and its derivative in a, accurate where p⁰ is nearly one; asked of normalised
         shares only.

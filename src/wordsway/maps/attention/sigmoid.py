@@ -46,11 +46,11 @@ from wordsway.maps.attention.bounds import OwnRow, RowBounds
 from wordsway.maps.attention.curves import Curve, Tail, logistic_curve, low_shares, neighbour
 from wordsway.maps.attention.definition import RandomAttention, attention_kind
 from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.problem import Problem
+from wordsway.maps.attention.problem import Problem, across_error
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.starts import attracting
-from wordsway.maps.certificate import SAFE, norm_above
 from wordsway.maps.kind import Style, constant
+from wordsway.maps.rigorous import ELEMENTARY, SAFE, U, opnorm_upper_bound
 
 
 @final
@@ -74,6 +74,15 @@ class SigmoidScores(Scores):
         p = torch.sigmoid(moved)
         slope = p * torch.sigmoid(-moved)
         return Shares(p - torch.sigmoid(logit), p, slope, slope, None)
+
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Each share is off by a factor of e^E at most; all are at most 1."""
+        rounding = 4 * U * math.log(len(s)) + 4 * ELEMENTARY
+        ratio = torch.expm1(error + rounding).nan_to_num(math.inf)
+        found = torch.minimum(ratio * shares.sum(1), (s > -math.inf).sum(1).to(s))
+        return found, found[:, None]
 
 
 class _Cross(NamedTuple):
@@ -111,7 +120,8 @@ class _Cross(NamedTuple):
         step = r / length
         high = max(1 - p0 + times * step, abs((times - 1) * step - p0))
         low = max(abs(1 - p0 - times * step), (times - 1) * step + p0)
-        known = 2 * SAFE * (X @ x).abs()[:, None]
+        rounding = 2 * (X.shape[1] + 8) * U * length * X.norm(dim=1)
+        known = 2 * SAFE * ((X @ x).abs() + rounding)[:, None]
         return cls(
             middle=known * (high + low) / 2,
             slope=known * (high - low) / (4 * r),
@@ -131,8 +141,10 @@ class SigmoidBounds(RowBounds):
     tilts = (0.0, 1.0)
     splits = (0.0, 0.1, 0.3, 1.0)
 
-    def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
-        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius)
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
 
     def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
         return low_shares(curve, p0, most)
@@ -150,8 +162,10 @@ class SigmoidBounds(RowBounds):
     ) -> Problem:
         others = layer.heard(i)
         X, Q = layer.X[others], layer.queries[others]
-        worth = (1 + split) * norm_above(X) ** 2
-        curve = logistic_curve((layer.s[i, others] - math.log(len(layer.X)))[:, None], Q, radius)
+        worth = (1 + split) * opnorm_upper_bound(X) ** 2
+        logit = layer.s[i, others] - math.log(len(layer.X))
+        blur = layer.errors.blur(others, logit, Q, radius, own=i)[:, None]
+        curve = logistic_curve(logit[:, None], Q, radius, blur)
         p, p0 = curve.p, layer.P[i, others][:, None]
         gain, largest = (p - p0).abs(), torch.maximum(curve.p[:, :1], p0)
         top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
@@ -160,6 +174,7 @@ class SigmoidBounds(RowBounds):
         weight = cross.weight
         qe = Q @ e
         across = weight * (Q - torch.outer(qe, e))
+        split_error = across_error(Q)
         return Problem(
             radius=radius,
             p=p,
@@ -167,7 +182,9 @@ class SigmoidBounds(RowBounds):
             y2=full,
             most=most + cross.longest,
             ae=weight * qe[:, None],
+            blur=weight * blur,
             across=across,
+            across_error=weight * split_error,
             square=worth * gain**2 + cross.middle * gain,
             linear=cross.slope * gain,
             quartic=cross.square * gain**2,
@@ -180,8 +197,10 @@ class SigmoidBounds(RowBounds):
                 curve.below, worth * largest**2 + cross.most * largest, cross.square * largest**2
             ),
             high=Tail.where(curve.beyond, most, torch.full_like(p0, cross.square)),
-            norm_a=norm_above(across),
-            norm_y=0.0 if cross.beside is None else norm_above(cross.beside),
+            norm_a=opnorm_upper_bound(across, weight * split_error),
+            norm_y=0.0
+            if cross.beside is None
+            else opnorm_upper_bound(cross.beside, across_error(X)),
             own_far=(0.0, 0.0, 0.0),
             own_hull=0.0,
             own_cap=math.inf,

@@ -21,6 +21,8 @@ import math
 import torch
 
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.rounding import PREPARED
+from wordsway.maps.rigorous import SAFE, U
 
 CELLS, STEPS = 40, 40
 
@@ -35,12 +37,18 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
     norm, size, far = float(x.norm()), float(phi.norm()), float((x - phi).norm()) + r
 
-    edges = torch.linspace(0, norm + r, CELLS + 1, dtype=torch.float64, device=x.device)
+    edges = torch.linspace(
+        0, (norm + r + layer.text_error) * SAFE, CELLS + 1, dtype=torch.float64, device=x.device
+    )
     short, long = edges[:-1], edges[1:]
     product = (short**2 + norm**2 - r * r) / 2  # x_i·x′ at least, in each cell of ℓ
-    cosine = torch.where(product >= 0, product / (long * norm), -1.0).clamp(-1, 1)
+    # Less its rounding, and what the text's own error makes of it.
+    off = 16 * U * (short**2 + norm**2 + r * r) + 2 * (norm + r) * layer.text_error
+    product = product - off
+    cosine = torch.where(product >= 0, product / (long * norm) * (1 - 16 * U), -1.0).clamp(-1, 1)
+    errors = layer.errors.keys[rows]
     heard = (
-        short * _others_score(layer.queries[rows], x, cosine)
+        short * _others_score(layer.queries[rows], x, cosine, errors)
         if len(others)
         else torch.zeros_like(short)
     )
@@ -48,43 +56,55 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     p = own / (own + heard).clamp_min(1e-300)
     reach = (long + size).clamp_max(far)
     best = (p * reach + (1 - p) * hull).clamp_min(max(hull, size))
-    return float(best.max()) ** 2 * (1 + 1e-9)
+    return float(best.max()) ** 2 * SAFE
 
 
-def _others_score(K: torch.Tensor, x: torch.Tensor, cosine: torch.Tensor) -> torch.Tensor:
+def _others_score(
+    K: torch.Tensor, x: torch.Tensor, cosine: torch.Tensor, errors: torch.Tensor
+) -> torch.Tensor:
     """A lower bound of Σ_l (k_l·u)₊ over unit vectors u whose cosine with x is at least the given
-    ones.
+    ones; the rows k_l of K are off by ``errors``.
+
+    The weights are found with a Gram matrix, whose parts across x may cancel. The bound is that of
+    the best ones, computed from μ = Σ_l λ_l k_l itself, less the rounding of μ and of its parts.
     """
     unit = x / x.norm()
     along = K @ unit
     gram = K @ K.T - torch.outer(along, along)  # of the parts across x
-    sine = (1 - cosine**2).clamp_min(0).sqrt()
+    sine = ((1 - cosine) * (1 + cosine)).clamp_min(0).sqrt()
     weight = (along > 0).to(K.dtype).repeat(len(cosine), 1)
-    best = torch.zeros_like(cosine)
+    best, found = torch.zeros_like(cosine), torch.zeros_like(weight)
     for step in range(STEPS):
         pulled = weight @ gram
         across = (weight * pulled).sum(1).clamp_min(0).sqrt()
         # cos θ (μ·x̂) − sin θ ‖μ⊥‖ falls with θ where μ·x̂ ≥ 0, so the end of the arc is the
         # smallest.
         value = torch.where(weight @ along >= 0, cosine * (weight @ along) - sine * across, 0.0)
+        found = torch.where((value > best)[:, None], weight, found)
         best = torch.maximum(best, value)
         gradient = (
             cosine[:, None] * along - sine[:, None] * pulled / across.clamp_min(1e-12)[:, None]
         )
         pace = 1 / math.sqrt(step + 1) / gradient.abs().amax(1, keepdim=True).clamp_min(1e-300)
         weight = (weight + pace * gradient).clamp(0, 1)
-    return best * (1 - 1e-9)
+    mu = found @ K
+    along = mu @ unit
+    across = (mu - along[:, None] * unit).norm(dim=1)
+    n, d = K.shape
+    error = found @ (errors + 4 * (n + d + 16) * U * K.norm(dim=1))
+    proved = cosine * along - sine * across - 2 * error
+    return torch.where(along - error > 0, proved * (1 - 1e-12), 0.0).clamp_min(0)
 
 
 def _own_score(layer: Layer, x: torch.Tensor, cosine: torch.Tensor) -> torch.Tensor:
     """An upper bound of (u·Wu)₊/√d over unit vectors u whose cosine with x is at least the given
     ones.
     """
-    most = layer.largest_own_score
+    most, off = layer.largest_own_score, float(layer.W.norm()) * 4 * (len(x) + PREPARED) * U
     unit = x / x.norm()
     turned = (layer.W @ unit + layer.W.T @ unit) / 2
-    own = float(turned @ unit)
-    across = float((turned - own * unit).norm())
+    own = float(turned @ unit) + off
+    across = float((turned - own * unit).norm()) + 3 * off
     # The form [[own, across], [across, most]] on the arc of angles up to arccos(c): its peak, or
     # the end of the arc.
     peak = 0.5 * math.atan2(2 * across, own - most)
@@ -92,4 +112,4 @@ def _own_score(layer: Layer, x: torch.Tensor, cosine: torch.Tensor) -> torch.Ten
     value = (
         own * torch.cos(angle) ** 2 + across * torch.sin(2 * angle) + most * torch.sin(angle) ** 2
     )
-    return value.clamp_min(0) * (1 + 1e-9) + 1e-12 * (abs(most) + across)
+    return value.clamp_min(0) * SAFE + 64 * U * (abs(own) + abs(most) + across)

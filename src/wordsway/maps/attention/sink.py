@@ -33,6 +33,11 @@ class SinkScores(Scores):
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         return self.softmax.move(pairs, a)
 
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.softmax.share_error(s, shares, error)
+
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.softmax.gain(pairs, a)
 
@@ -43,8 +48,10 @@ class SinkBounds(RowBounds):
 
     tilts = (0.0, 0.5, 1.0, 1.5)
 
-    def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
-        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius)
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
 
     def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
         return low_shares(curve, p0, most)

@@ -13,6 +13,7 @@ from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.starts import attracting
 from wordsway.maps.kind import Style, constant
+from wordsway.maps.rigorous import ELEMENTARY, U
 
 
 def log_shares(s: torch.Tensor) -> Pairs:
@@ -48,6 +49,14 @@ class SoftmaxScores(Scores):
         t = -torch.expm1(torch.nn.functional.logsigmoid(-moved) - log_q)
         return Shares(t, p, (1 - t) * p, p * (1 - p), None)
 
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Each share is off by a factor of e^{2E} at most, and by its sum's rounding."""
+        ratio = torch.expm1(2 * error) + 2 * len(s) * U + 4 * ELEMENTARY
+        ratio = ratio.nan_to_num(2.0).clamp_max(2.0)
+        return ratio, ratio[:, None]
+
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         logit, log_q = pairs
         p, rest = torch.sigmoid(logit + a), torch.sigmoid(-logit - a)
@@ -60,8 +69,10 @@ class SoftmaxBounds(RowBounds):
 
     tilts = (0.0, 0.5, 1.0, 1.5)
 
-    def curve(self, layer: Layer, others: torch.Tensor, i: int, radius: float) -> Curve:
-        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius)
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
 
     def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
         return low_shares(curve, p0, most)

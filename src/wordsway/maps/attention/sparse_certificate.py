@@ -19,7 +19,8 @@ from collections.abc import Sequence
 import torch
 
 from wordsway.maps.attention.sparsemax import SparseLayer, SparseRow
-from wordsway.maps.certificate import SAFE, Certificate, norm_above
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 from wordsway.progress import Progress, silent
 
 #: Cells of the grid over a, and multipliers tried.
@@ -37,9 +38,22 @@ def certify_sparse(
         square = _others(layer, row, radius) + _own(layer, i, radius) ** 2
         longest = max(float(layer.X.norm(dim=1).max()), float(layer.X[i].norm()) + radius)
         hull = float((layer.phi.norm(dim=1) + longest).norm())
-        upper.append(min(math.sqrt(square * SAFE), hull * SAFE) / layer.norm)
+        found = min(math.sqrt(square * SAFE), hull * SAFE) + _rounding(layer, row, radius)
+        upper.append(relative(found * SAFE, layer.norm_below))
         progress("certifying", len(upper), len(rows))
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+def _rounding(layer: SparseLayer, row: SparseRow, radius: float) -> float:
+    """How far the changes of the computed layer are from those in exact arithmetic: the weights are
+    off by v before the move and after it, and by n times what the error of A adds to a.
+    """
+    errors, (n, d), rows = layer.errors, layer.X.shape, row.rows
+    (head,) = errors.heads
+    moved = 2 * n * radius * (head.keys[rows] + 2 * (d + 64) * U * row.f[0].norm(dim=1))
+    each = (2 * head.shares[rows, 0] + moved) * (head.longest + radius) + 2 * head.text
+    own = float(errors.rows[row.i]) + 2 * head.text
+    return math.hypot(float(each.norm()), own) * SAFE
 
 
 def _others(layer: SparseLayer, row: SparseRow, radius: float) -> float:
@@ -56,15 +70,16 @@ def _others(layer: SparseLayer, row: SparseRow, radius: float) -> float:
     squares = squares + t * t * row.gram[:, 0, 0]
     x = layer.X[row.i]
     apart = (layer.X - x).norm(dim=1)
-    # Rounding of a Gram matrix against the lengths it is made of.
+    # A quadratic form of up to K + 1 weights of sum 4 at most, in products of length d.
     size = float(layer.X.norm(dim=1).max())
-    g = (squares.clamp_min(0) + 1e-12 * size**2).sqrt()
+    rounding = 64 * (layer.X.shape[1] + c.shape[2] + 16) * U
+    g = (squares.clamp_min(0) + rounding * size**2).sqrt()
     width = (a[1:] - a[:-1]) / 2
     most = torch.where(row.seen[0], apart[row.top[0]], 0.0).amax(1)  # D_j
     within = (g[1:] + g[:-1]) / 2 + width * most
     f2 = (within + p[1:] * radius) ** 2  # (CELLS, m)
     near = torch.where(a[1:] * a[:-1] < 0, 0.0, torch.minimum(a[1:].abs(), a[:-1].abs())) ** 2
-    price = (norm_above(A) * radius) ** 2
+    price = (opnorm_upper_bound(A) * radius) ** 2
     scale = float(f2.max()) / max(float((reach**2).max()), 1e-300)
     found = float(f2.amax(0).sum())
     for exponent in torch.linspace(-6, 1, MULTIPLIERS).tolist():

@@ -24,6 +24,7 @@ import torch
 from wordsway.maps.attention.heads import FromRow, HeadsLayer, More, Moved, Others, Setting
 from wordsway.maps.attention.heads_rows import Group
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
+from wordsway.maps.rigorous import U
 
 
 @final
@@ -43,6 +44,17 @@ class SparsemaxScores(Scores):
 
     def prepare(self, s: torch.Tensor) -> Pairs:
         return (s,)
+
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The projection on the simplex does not stretch distances, and τ is a mean of scores whose
+        running sums have a rounding error.
+        """
+        n = s.shape[-1]
+        largest = torch.where(s > -math.inf, s.abs(), 0.0).amax(-1)
+        found = (n * (error + 4 * n * U * (1 + largest))).clamp_max(2.0)
+        return found, found[..., None]
 
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         raise NotImplementedError  # one score does not say it all; see `SparseRow`

@@ -27,8 +27,11 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.layer import Layer
+from wordsway.maps.attention.problem import across_error
+from wordsway.maps.attention.rounding import PREPARED
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
-from wordsway.maps.certificate import SAFE, Certificate, norm_above
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 from wordsway.progress import Progress, silent
 
 #: Cells of the grid over β.
@@ -62,6 +65,14 @@ class PerLength(Scores):
         gain = torch.where(straight, a * share, p - self._weight(s) * share)
         return Shares(gain, p, slope, slope, None)
 
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """|ω(ŝ) − ω(s)| ≤ |ŝ − s|."""
+        visible = (s > -math.inf).sum(1) / len(s)
+        found = visible * error + 4 * U * shares.abs().sum(1)
+        return found, found[:, None]
+
     def _weight(self, s: torch.Tensor) -> torch.Tensor:
         return torch.relu(s) if self.relu else torch.where(s == -math.inf, 0.0, s)
 
@@ -75,30 +86,46 @@ def certify_per_length(
     """An exact certificate for each row; the layer must be in float64."""
     relu = isinstance(layer.scores, PerLength) and layer.scores.relu
     n = len(layer.X)
-    H = float(torch.linalg.eigvalsh((layer.W + layer.W.T) / 2).abs().max()) * SAFE
+    errors, u, d = layer.errors, U, layer.X.shape[1]
+    H = opnorm_upper_bound(layer.H, 2 * PREPARED * u * float(layer.W.norm()))
     upper = []
     for i in rows:
-        x, length = layer.X[i], float(layer.X[i].norm())
+        x, length = layer.X[i], float(layer.X[i].norm()) * (1 + 2 * (d + 8) * u)
+        length = length + layer.text_error
         unit = x / max(length, 1e-300)
         seers = layer.seers(i)
         A = layer.keys[seers]
         along = A @ unit
-        across = norm_above(A - torch.outer(along, unit))
+        off = across_error(A) + float(errors.keys[seers].norm())
+        across = opnorm_upper_bound(A - torch.outer(along, unit), off)
         edges = torch.linspace(-radius, radius, CELLS + 1, dtype=torch.float64, device=x.device)
         lo, hi = edges[:-1], edges[1:]
         near = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
         far = torch.maximum(lo.abs(), hi.abs())
-        moved = far * float(along.norm()) + (radius**2 - near**2).clamp_min(0).sqrt() * across
-        word = (length**2 + 2 * hi * length + radius**2).clamp_min(0).sqrt()
-        others = float((moved * word).max()) / n + float(layer.P[seers, i].norm()) * radius
+        moved = (
+            far * (float(along.norm()) + off) + (radius**2 - near**2).clamp_min(0).sqrt() * across
+        )
+        word = (length**2 + 2 * hi * length + radius**2).clamp_min(0)
+        word = (word + 16 * u * (length**2 + radius**2)).sqrt()
+        before = float((layer.P[seers, i].abs() + errors.shares[seers, 0]).norm())
+        others = float((moved * word).max()) / n + before * radius
 
         heard = layer.s[i] > -math.inf
         heard[i] = False
         X, Q = layer.X[heard], layer.queries[heard]
-        turned = norm_above(X) * norm_above(Q) if relu else norm_above(X.T @ Q)
-        score = radius * float((layer.keys[i] + layer.queries[i]).norm()) + radius**2 * H
+        query_error = float(errors.keys[heard].norm())
+        text = math.sqrt(len(X)) * layer.text_error
+        if relu:
+            turned = opnorm_upper_bound(X, text) * opnorm_upper_bound(Q, query_error)
+        else:
+            # A product of inner length n, of factors that have errors of their own.
+            made = 2 * (len(X) + 8) * u * float(X.norm()) * float(Q.norm())
+            made += text * (float(Q.norm()) + query_error) + query_error * float(X.norm())
+            turned = opnorm_upper_bound(X.T @ Q, made)
+        both = float((layer.keys[i] + layer.queries[i]).norm()) + 3 * float(errors.keys[i])
+        score = radius * both + radius**2 * H
         own = turned * radius / n + score * (length + radius) / n
-        own += float(layer.P[i, i].abs()) * radius
-        upper.append(math.hypot(others, own) * SAFE / layer.norm)
+        own += (float(layer.P[i, i].abs()) + float(errors.shares[i, 0])) * radius
+        upper.append(relative(math.hypot(others, own) * SAFE, layer.norm_below))
         progress("certifying", len(upper), len(rows))
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))

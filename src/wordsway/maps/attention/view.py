@@ -148,6 +148,19 @@ class AttentionView(RowView):
         assert isinstance(self.bounds, RowBounds)
         return certify_mean(self.layer, self.bounds, rows, radius, residual)
 
+    @property
+    def row_errors(self) -> torch.Tensor:
+        return self.layer.errors.rows
+
+    def allow_text_error(self, error: float) -> None:
+        super().allow_text_error(error)
+        self.layer.text_error += error
+
+    def rows_attending_to(self, i: int) -> torch.Tensor:
+        seen = self.layer.seers(i)
+        seen[i] = True
+        return seen
+
     def readout(self, thetas: torch.Tensor) -> Readout:
         return AttentionReadout(self.layer, thetas)
 

@@ -35,9 +35,10 @@ from collections.abc import Sequence
 import torch
 
 from wordsway.maps.activation import Activation
-from wordsway.maps.certificate import FAILURE, Certificate, norm_above
+from wordsway.maps.certificate import FAILURE, Certificate, relative
 from wordsway.maps.dense.layers import Trace
 from wordsway.maps.dense.neurons import Neurons
+from wordsway.maps.rigorous import SAFE, opnorm_upper_bound
 from wordsway.progress import Progress, silent
 
 #: Cells of the grids over the component of a change along the direction already looked at: angles
@@ -72,23 +73,26 @@ def _exact(trace: Trace, rows: Sequence[int], radius: float) -> torch.Tensor:
     act = phi.activation
     z = [part.to(torch.float64) for part in trace.z]
     later = [V.dense().to(torch.float64) for V in phi.later]
+    errors = trace.errors[0]
     plain = [
-        norm_above(V) * act.certified_lipschitz() if len(V) > WEIGHTED_UP_TO else None
+        opnorm_upper_bound(V) * act.certified_lipschitz() if len(V) > WEIGHTED_UP_TO else None
         for V in later
     ]
     upper = []
     for i in rows:
         V = phi.first.block(i).dense()
-        rho = radius * _weighted_norm(V.to(torch.float64), z[0], radius, act)
-        for W, pre, norm in zip(later, z[1:], plain, strict=True):
-            rho *= norm if norm is not None else _weighted_norm(W, pre, rho, act)
-        upper.append(rho / trace.norm)
+        rho = radius * _weighted_norm(V.to(torch.float64), z[0], errors[0], radius, act)
+        for W, pre, error, norm in zip(later, z[1:], errors[1:], plain, strict=True):
+            rho *= norm if norm is not None else _weighted_norm(W, pre, error, rho, act)
+        upper.append(relative(rho * SAFE, trace.norm_below))
     return torch.tensor(upper, dtype=torch.float64)
 
 
-def _weighted_norm(V: torch.Tensor, z: torch.Tensor, rho: float, act: Activation) -> float:
-    reach = rho * V.norm(dim=1) * (1 + 1e-12)
-    return norm_above(act.gain(z, reach)[:, None] * V)
+def _weighted_norm(
+    V: torch.Tensor, z: torch.Tensor, error: torch.Tensor, rho: float, act: Activation
+) -> float:
+    reach = rho * V.norm(dim=1) * SAFE
+    return opnorm_upper_bound(act.gain(z, reach, error)[:, None] * V) * SAFE
 
 
 def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progress) -> torch.Tensor:
@@ -139,7 +143,7 @@ def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progre
                     sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)
                 ),
             )
-        upper.append(rho / trace.norm)
+        upper.append(relative(rho * SAFE, trace.norm_below))
         progress("certifying", len(upper), len(rows))
     return torch.tensor(upper, dtype=torch.float64)
 

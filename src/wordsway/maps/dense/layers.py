@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import torch
@@ -10,6 +11,10 @@ import torch
 from wordsway.gaussian import BlockOperator, Operator
 from wordsway.maps.activation import Activation
 from wordsway.maps.base import nonzero_norm
+from wordsway.maps.rigorous import SAFE, U, accurate_product, norm_lower_bound
+
+#: Maps of up to this many weights are computed again where their products cancel.
+FEW = 2**20
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,45 @@ class Trace:
         layers.first.reserve(forward=steps + 8, backward=steps + 8)
         for V in layers.later:
             V.reserve(forward=3 * steps, backward=steps)
+
+    @cached_property
+    def errors(self) -> tuple[list[torch.Tensor], float]:
+        """How far the preactivations z_l, neuron by neuron, and the features, in norm, are from
+        exact arithmetic. Matrices drawn on demand have no other preactivations than the drawn ones:
+        there only their norm is rounded.
+
+        A product of length m is off by γ_m‖row‖‖h‖, and by ‖row‖ times the error of h below; ϕ
+        stretches by its Lipschitz constant and rounds.
+        """
+        layers = self.layers
+        L = layers.activation.certified_lipschitz()
+        x, off, found = self.X, 0.0, []
+        matrices: list[BlockOperator | Operator] = [layers.first, *layers.later]
+        for V, z, h in zip(matrices, self.z, self.h, strict=True):
+            error = torch.zeros_like(z)
+            if not layers.on_demand:
+                size = V.dense().to(z.dtype).norm(dim=1)
+                error = size * (2 * (x.numel() + 8) * U * float(x.norm()) + off)
+            found.append(error)
+            off = float((L * error + layers.activation.rounding(z, h)).norm()) * SAFE
+            x = h
+        return found, off
+
+    @cached_property
+    def norm_below(self) -> float:
+        """A lower bound of ‖φ(X)‖ in exact arithmetic; small maps of one layer whose products
+        cancel are computed again, with products that are rounded once.
+        """
+        layers, h = self.layers, self.h[-1]
+        found = norm_lower_bound(h, self.errors[1])
+        few = layers.depth == 1 and layers.k * self.X.numel() <= FEW
+        if found > self.norm / 2 or layers.on_demand or not few:
+            return found
+        z = accurate_product(layers.first.dense().to(self.X.dtype), self.X.flatten())
+        h = layers.activation(z)
+        L = layers.activation.certified_lipschitz()
+        off = layers.activation.rounding(z, h) + 2 * L * U * z.abs()
+        return norm_lower_bound(h, float(off.norm()) * SAFE)
 
     def steps(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """V_iΔ, (B, k)."""

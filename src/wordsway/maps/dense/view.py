@@ -78,6 +78,10 @@ class FullyConnectedView(View):
     ) -> Certificate | None:
         return certify(self.trace, rows, radius, progress)
 
+    @property
+    def rounding(self) -> float:
+        return self.trace.errors[1]
+
     def readout(self, thetas: torch.Tensor) -> Readout:
         return FullyConnectedReadout(self.trace, thetas)
 

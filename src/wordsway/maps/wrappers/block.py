@@ -18,6 +18,7 @@ import torch
 from wordsway.errors import InputError, positive
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import U
 from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView
 from wordsway.maps.wrappers.certificate import longest_move
 from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
@@ -71,6 +72,26 @@ class NormedTextView(WrappedView):
     def __init__(self, inner: RowView, X: torch.Tensor, kind: Norm, name: str) -> None:
         super().__init__(inner, inner.rows_before, name)
         self.X, self.kind = X, kind
+        self._allow(0.0)
+
+    def allow_text_error(self, error: float) -> None:
+        self.text_error += error
+        self._allow(error)
+
+    def _allow(self, error: float) -> None:
+        """The inner text is a rounded N(X): N of a row of size β that is off by e is off by at most
+        2√d e/β.
+        """
+        d = self.X.shape[1]
+        sizes = self.kind.size(self.kind.centre(self.X)).squeeze(1)
+        off = error + 2 * (d + 8) * U * self.X.norm(dim=1)
+        root = math.sqrt(d)
+        each = (2 * root * off / sizes).clamp_max(2 * root) + 2 * (d + 16) * U * root
+        self.inner.allow_text_error(float(each.max()))
+
+    @property
+    def row_errors(self) -> torch.Tensor:
+        return self.inner.row_errors
 
     def moving(self, bases: torch.Tensor) -> Moving:
         inner = self.inner.moving(bases)
@@ -85,7 +106,11 @@ class NormedTextView(WrappedView):
     ) -> Certificate | None:
         """The inner certificate, row by row, for the ball that the norm makes of this one."""
         d = self.X.shape[1]
-        sizes = self.kind.size(self.kind.centre(self.X[list(rows)])).squeeze(1)
+        centred = self.kind.centre(self.X[list(rows)])
+        sizes = self.kind.size(centred).squeeze(1)
+        rounding = 2 * (d + 8) * U * self.X[list(rows)].norm(dim=1) + self.text_error
+        least = max(math.sqrt(d * self.kind.epsilon), torch.finfo(sizes.dtype).tiny)
+        sizes = (sizes - rounding).clamp_min(least * (1 - 8 * U))
         parts = []
         for row, reach in zip(rows, longest_move(sizes, d, radius).tolist(), strict=True):
             parts.append(self.inner.certify([row], reach))

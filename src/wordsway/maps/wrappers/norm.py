@@ -17,8 +17,10 @@ from typing import Any, final
 import torch
 
 from wordsway.errors import InputError
+from wordsway.maps.attention.certificate import Around
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import U
 from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView, at_rows
 from wordsway.maps.wrappers.certificate import certify_normed
 from wordsway.maps.wrappers.residual import stream_of
@@ -102,8 +104,31 @@ class NormedView(WrappedView):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        inner, stream, sizes = self.inner, stream_of(self.inner), self.size
-        return certify_normed(inner, stream, self.centred, sizes, self.norm, rows, radius, progress)
+        inner, stream, sizes = self.inner, stream_of(self.inner), self._size_below
+        around = Around(
+            self.norm_below, stream is not None, self.centred, sizes, self._centred_errors
+        )
+        return certify_normed(inner, stream, around, rows, radius, progress)
+
+    @property
+    def _centred_errors(self) -> torch.Tensor:
+        """How far the Cφ_j may be off: centring does not stretch, but rounds."""
+        rounding = 2 * (self.centred.shape[1] + 8) * U * self.inner.rows_before.norm(dim=1)
+        return self.inner.row_errors + rounding
+
+    @property
+    def _size_below(self) -> torch.Tensor:
+        """β from below, (n,); tiny where it may be 0."""
+        below = self.size * (1 - 2 * (self.centred.shape[1] + 8) * U) - self._centred_errors
+        least = math.sqrt(self.centred.shape[1] * self.kind.epsilon) * (1 - 8 * U)
+        return below.clamp_min(max(least, torch.finfo(torch.float64).tiny))
+
+    @property
+    def row_errors(self) -> torch.Tensor:
+        """‖N(u) − N(v)‖ ≤ 2√D‖C(u − v)‖/β, and 2√D at most."""
+        root = math.sqrt(self.centred.shape[1])
+        off = (2 * root * self._centred_errors / self._size_below).clamp_max(2 * root)
+        return off + 2 * (self.centred.shape[1] + 16) * U * root
 
     def _in_full(self, bases: torch.Tensor) -> Moving:
         """Small rows are written down: in a few dimensions w may be parallel to u, where products

@@ -10,6 +10,7 @@ import torch
 from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import U, norm_lower_bound
 from wordsway.maps.rows import RowView
 from wordsway.maps.wrappers.certificate import certify_read_out
 from wordsway.maps.wrappers.residual import stream_of
@@ -100,7 +101,22 @@ class ReadOutView(View):
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
         inner, stream = self.inner, stream_of(self.inner)
-        return certify_read_out(inner, stream, self.weights, self.norm, rows, radius, progress)
+        return certify_read_out(
+            inner,
+            stream,
+            self.weights,
+            norm_lower_bound(self.before, self.rounding),
+            rows,
+            radius,
+            progress,
+        )
+
+    @property
+    def rounding(self) -> float:
+        """The weighted errors of the rows, and the rounding of their sum."""
+        sizes = self.inner.rows_before.norm(dim=1) * 2 * (len(self.weights) + 8) * U
+        errors = self.inner.row_errors + sizes
+        return float((self.weights * errors)[self.weights > 0].sum())
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return VectorReadout(self, thetas)

@@ -14,6 +14,7 @@ from wordsway.errors import InputError
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import U
 from wordsway.maps.rows import MovedRows, Moving, RowView, at_rows
 from wordsway.maps.wrappers.certificate import certify_residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
@@ -64,7 +65,12 @@ class ResidualView(WrappedView):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        return certify_residual(self.inner, self.norm, rows, radius, progress)
+        return certify_residual(self.inner, self.norm_below, rows, radius, progress)
+
+    @property
+    def row_errors(self) -> torch.Tensor:
+        rounding = 2 * U * self.rows_before.norm(dim=1)
+        return self.inner.row_errors + rounding + self.text_error
 
 
 @final

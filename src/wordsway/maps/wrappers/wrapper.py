@@ -57,6 +57,13 @@ class WrappedView(TracedView):
     ) -> torch.Tensor:
         return self.inner.suggest(rows, count, radius, noise)
 
+    def allow_text_error(self, error: float) -> None:
+        super().allow_text_error(error)
+        self.inner.allow_text_error(error)
+
+    def rows_attending_to(self, i: int) -> torch.Tensor:
+        return self.inner.rows_attending_to(i)
+
     @property
     def bytes_per_point(self) -> int:
         n, width = self.rows_before.shape

@@ -23,7 +23,7 @@ from wordsway.maps.attention.dual import (
 )
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import Problem
-from wordsway.maps.certificate import SAFE
+from wordsway.maps.rigorous import SAFE
 
 #: How far, and in how many steps, log λ and log κ are looked for in turn.
 SCHEDULE = ((4.5, 10), (1.5, 7))
