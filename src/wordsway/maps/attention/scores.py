@@ -40,6 +40,8 @@ class Scores(ABC):
     normalised: bool = True
     #: Whether every row also hears a key of score 0 and value 0.
     sink: bool = False
+    #: Whether `attention` has kinks, which `smoothed` rounds.
+    kinks: bool = False
 
     @abstractmethod
     def attention(self, s: torch.Tensor) -> torch.Tensor:
@@ -58,6 +60,12 @@ class Scores(ABC):
     @abstractmethod
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         """Shares after the scores of the given pairs move by a."""
+
+    def smoothed(self, width: float) -> Scores:
+        """These scores with the kinks of `attention` rounded over ``width``; the same where it has
+        none. `prepare`, `move` and `gain` stay.
+        """
+        return self
 
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """p − p⁰ and its derivative in a, accurate where p⁰ is nearly one; asked of normalised
