@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 MOST_DRAWS = 1_000_000
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
-#: The status of a search that met its own criterion.
+#: The status of a search whose groups of starts agree, and of one whose groups ended at different
+#: values, or before they stalled.
 CONVERGED = "converged"
+NOT_CONVERGED = "not converged: a larger effort= may raise lower"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     """lower ≤ S ≤ upper over the searched rows.
 
     ``lower`` is attained at row ``position`` by ``delta``; check it with
-    ``phi(X.replaced(position, delta))``. ``certificate`` says what ``upper`` rests on: "exact" (the
+    ``phi(X.replaced(position, delta))``. ``status`` is "converged" where at least half of the
+    search's independent groups of starts, and two, found that value to 0.1 %; that is evidence, no
+    proof, that no larger one exists. ``certificate`` says what ``upper`` rests on: "exact" (the
     actual weights) or "1 − 1e-9" (probability over their draw).
     """
 
@@ -156,7 +160,8 @@ def sensitivity(
     seed : of the search, a whole number; the same seed gives the same numbers
     plan : how hard to search (`Plan`); the map proposes one, and beyond eight rows a lighter one
         for ranking them
-    effort : scales the starts and steps of the map's own plan
+    effort : times the groups of starts of the map's own plan. A larger effort never has a smaller
+        ``lower``: it repeats the search of the smaller one (with the same seed) and adds to it
     certificate : also compute an upper end
     average : also try so many random Δ of length radius at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
@@ -253,7 +258,7 @@ def sensitivity(
         position=rows[best],
         delta=delta[best],
         words=entries,
-        status=CONVERGED if converged else "budget spent: a larger plan= may raise lower",
+        status=CONVERGED if converged else NOT_CONVERGED,
         seed=seed,
         seconds=time.perf_counter() - started,
         radius=radius,

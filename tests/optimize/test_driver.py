@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,9 @@ import torch
 
 from quadratics import F64, Quadratics, Recorder, random_symmetric, sphere_points
 from wordsway.errors import InputError, MemoryBudgetError
-from wordsway.optimize import Objective, Plan, maximise, maximise_ranked, scatter
-from wordsway.optimize.plan import HALFWAY
+from wordsway.optimize import Found, Objective, Plan, maximise, maximise_ranked, scatter
+from wordsway.optimize.driver import Starts, affordable
+from wordsway.vectors import unit
 
 P = 6
 PLAN = Plan(starts=6, explore=4, keep=3, steps=40, rounds=1, children=4, scatter=False)
@@ -128,7 +130,7 @@ def test_points_that_have_stalled_are_not_evaluated_again():
 
     plan = Plan(starts=2, explore=0, keep=2, steps=1000, rounds=0, scatter=False)
     found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20, starts=starts)
-    assert found.converged and sum(objective.evaluated) < 50
+    assert found.settled.all() and sum(objective.evaluated) < 50
     assert torch.equal(found.x, top)
 
 
@@ -144,7 +146,7 @@ def test_a_solved_problem_ends_its_search():
     plan = replace(PLANS["lbfgs"], steps=500)
     found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20)
     spent = sum(objective.evaluated)
-    assert found.converged and float(found.value) > objective.enough
+    assert found.settled.all() and float(found.value) > objective.enough
     full = quadratics(1)
     maximise(full, torch.tensor([0]), plan, seed=0, memory=2**20)
     assert spent < sum(full.evaluated)
@@ -163,7 +165,7 @@ def test_a_tolerance_ends_searches_below_zero_too():
         objective = Below([random_symmetric(P, 0)], [1.0])
         plan = replace(PLANS["lbfgs"], explore=0, keep=6, steps=500, tolerance=tolerance)
         found = maximise(objective, torch.tensor([0]), plan, seed=0, memory=2**20)
-        assert found.converged
+        assert found.settled.all()
         assert float(found.value) + 100 == pytest.approx(objective.maximum(0), rel=1e-3)
         spent.append(sum(objective.evaluated))
     assert spent[1] < spent[0]
@@ -208,7 +210,7 @@ def test_many_problems_are_ranked_and_the_largest_searched_in_full():
 
 
 @pytest.mark.parametrize(
-    "field", ["starts", "explore", "keep", "steps", "rounds", "children", "tolerance"]
+    "field", ["groups", "starts", "explore", "keep", "steps", "rounds", "children", "tolerance"]
 )
 @pytest.mark.parametrize("value", [-1, float("nan")])
 def test_bad_plans_are_refused(field: str, value: Any):
@@ -218,12 +220,12 @@ def test_bad_plans_are_refused(field: str, value: Any):
 
 def test_plans_are_scaled_and_made_lighter():
     plan = Plan(starts=10, steps=40)
-    assert (plan.scaled(0.5).starts, plan.scaled(0.5).steps) == (5, 20)
-    assert plan.scaled(0.01).starts == 1 == plan.scaled(0.01).steps
+    assert plan.scaled(0.5) == replace(plan, steps=20)
+    assert plan.scaled(0.01) == replace(plan, steps=1)
+    assert plan.scaled(4) == replace(plan, groups=4)
+    assert plan.scaled(4).lighter() == plan.lighter()
     assert plan.lighter().evaluations < plan.evaluations / 2
     assert Plan(solver="conjugate", steps=32).lighter().steps == 2
-    assert plan.steps_at_most == 3 * (8 + HALFWAY) + 40
-    assert replace(plan, rounds=0).steps_at_most == 8 + 40
     for effort in (0.0, 1e4, float("nan")):
         with pytest.raises(InputError, match="an effort between"):
             plan.scaled(effort)
@@ -281,14 +283,14 @@ def test_ranking_in_single_precision_counts_in_double() -> None:
 class ExploredElsewhere(Quadratics):
     """Quadratics that are explored with others: every start ends away from the maximum."""
 
-    @property
-    def exploring(self) -> Objective:
+    def smoothed(self, width: float) -> Objective:
         others = [random_symmetric(P, 10 + i) for i in range(len(self.H))]
         return Quadratics(others, self.reach.tolist())
 
 
 @pytest.mark.parametrize("plan", [PLAN, PLANS["one phase"]], ids=["generations", "one phase"])
-def test_what_was_explored_with_a_rough_function_is_refined_with_the_objective(plan: Plan):
+def test_what_was_explored_with_another_function_is_refined_with_the_objective(plan: Plan):
+    plan = replace(plan, widths=(2.0, 1.0))
     rough = ExploredElsewhere([random_symmetric(P, i) for i in range(2)], [1.0, 1.5])
     found = maximise(rough, torch.arange(2), replace(plan, steps=400), seed=0, memory=2**20)
     torch.testing.assert_close(rough.value(found.problems, found.x), found.value)
@@ -296,7 +298,84 @@ def test_what_was_explored_with_a_rough_function_is_refined_with_the_objective(p
         assert float(found.value[i]) == pytest.approx(rough.maximum(i), rel=1e-2)
     none = maximise(rough, torch.arange(2), replace(plan, steps=0), seed=0, memory=2**20)
     torch.testing.assert_close(rough.value(none.problems, none.x), none.value)
-    assert (none.value < 0.9 * found.value).all()  # the places are the rough function's
+    assert (none.value < 0.9 * found.value).all()  # the places are the other function's
+
+
+class Peaks(Objective):
+    """max_k h_k − ‖x − c_k‖² over ‖x‖ ≤ 1 in the plane; every start climbs the nearest peak."""
+
+    dimension, dtype, device = 2, F64, torch.device("cpu")
+
+    def __init__(self, heights: Sequence[float]) -> None:
+        angle = torch.arange(len(heights), dtype=F64) * 2 * math.pi / len(heights)
+        self.centres = 0.8 * torch.stack([angle.cos(), angle.sin()], 1)
+        self.heights = torch.tensor(heights, dtype=F64)
+
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return torch.ones(len(which), dtype=F64)
+
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        away = x[:, None] - self.centres
+        value, peak = (self.heights - (away * away).sum(-1)).max(1)
+        return value, -2 * away[torch.arange(len(x)), peak]
+
+
+ONE_START = Plan("lbfgs", starts=1, explore=0, keep=1, steps=60, rounds=0, scatter=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_more_groups_never_find_less_and_agree_only_where_they_found_the_same(seed: int):
+    """Five peaks, one start per group: half of the groups must have found the best peak."""
+    objective, one = Peaks([1.0, 1.2, 0.9, 1.1, 1.05]), torch.tensor([0])
+    begun: list[torch.Tensor] = []
+
+    def starts(
+        _: Objective, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        begun.append(unit(torch.randn(1, count, 2, dtype=F64, generator=noise[0])))
+        return 0.9 * begun[-1]
+
+    def search(groups: int, starts: Starts) -> Found:
+        plan = replace(ONE_START, groups=groups)
+        return maximise(objective, one, plan, seed=seed, memory=2**20, starts=starts)
+
+    found = {groups: search(groups, starts) for groups in (8, 1, 2, 3, 5)}
+    alone = [float(search(1, lambda *_, x=x: 0.9 * x).value) for x in begun[:8]]
+    for groups, one_search in found.items():
+        best = max(alone[:groups])
+        assert float(one_search.value) == best
+        same = sum(value > 0.998 * best for value in alone[:groups])
+        assert bool(one_search.agreed) == (same >= 2 and 2 * same >= groups)
+        assert one_search.converged == bool(one_search.agreed & one_search.settled)
+
+
+def test_groups_start_from_noise_of_their_own():
+    seen: list[torch.Tensor] = []
+
+    def starts(
+        _: Objective, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        seen.append(torch.randn(4, generator=noise[0]))
+        return torch.zeros(len(problems), count, P, dtype=F64)
+
+    maximise(
+        quadratics(1),
+        torch.tensor([0]),
+        replace(ONE_START, groups=3),
+        seed=0,
+        memory=2**20,
+        starts=starts,
+    )
+    assert len({tuple(part.tolist()) for part in seen}) == 3
+
+
+def test_memory_for_what_stays_behind_limits_groups_before_the_steps_of_one():
+    plan = replace(PLANS["conjugate"], starts=1, keep=1, steps=10, groups=8)
+    objective = quadratics(1, bytes_kept=100)
+    assert affordable(plan, objective, 1, 100 * 11 * 3) == replace(plan, groups=3)
+    assert affordable(plan, objective, 1, 100 * 6) == replace(plan, groups=1, steps=5)
 
 
 def test_a_ranking_that_begins_the_full_search_is_gone_on_with() -> None:

@@ -90,11 +90,8 @@ class View(ABC):
         """
         return self.X.new_zeros(len(rows), 0, self.X.shape[1])
 
-    @property
-    def exploring(self) -> View:
-        """A cheaper function of (i, Δ) that is large in the same places, for the many points that a
-        search starts from; the view itself by default.
-        """
+    def smoothed(self, width: float) -> View:
+        """The view with its kinks rounded over ``width``; itself where it has none."""
         return self
 
     def certify(

@@ -99,7 +99,7 @@ class CallableMap(FeatureMap):
 class CallableView(RowView):
     """The change by a full forward pass of the changed texts, its gradient by autograd."""
 
-    plan = Plan(starts=24, keep=6, children=8)
+    plan = Plan(groups=2, starts=12, keep=4, children=6)
 
     def __init__(self, phi: CallableMap, X: torch.Tensor) -> None:
         self._map = phi

@@ -38,10 +38,8 @@ class Change(Objective):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         return self.view.change_and_gradient(which, x)
 
-    @property
-    def exploring(self) -> Change:
-        view = self.view.exploring
-        return self if view is self.view else Change(view, self.reach)
+    def smoothed(self, width: float) -> Change:
+        return Change(self.view.smoothed(width), self.reach)
 
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
         return self.view.plane(which, a, b) or super().plane(which, a, b)

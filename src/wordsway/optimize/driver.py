@@ -29,6 +29,11 @@ SOLVERS: dict[str, Callable[[], AnySolver]] = {
 }
 #: A point that gained less than the tolerance over this many steps has stalled.
 WINDOW = 6
+#: A point that gained less than so many times the tolerance over as many steps has settled, as far
+#: as groups can agree.
+NEARLY = 10
+#: Groups whose values differ by less than this share have found the same maximum.
+AGREEMENT = 2e-3
 #: Between generations, points go on until they gain less than this.
 HALFWAY_TOLERANCE = 3e-3
 
@@ -38,21 +43,39 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 
 @dataclass(frozen=True)
 class Found:
-    """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where all of its
-    points stalled within the budget. ``points`` are the solver's when the search ended, equally
-    many of each problem, one problem after the other.
+    """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
+    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half of the
+    groups, and two, found that value. ``points`` are the solver's when the first group's search
+    ended, equally many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor
     x: torch.Tensor
     value: torch.Tensor
     settled: torch.Tensor
+    agreed: torch.Tensor
     points: Any
 
     @property
     def converged(self) -> bool:
-        """Whether every problem has settled."""
-        return bool(self.settled.all())
+        """Whether every problem has settled at a value that independent groups of starts found."""
+        return bool((self.settled & self.agreed).all())
+
+    @staticmethod
+    def best_of(groups: Sequence[Found]) -> Found:
+        """The best of several groups that searched the same problems."""
+        values = torch.stack([group.value for group in groups])  # (G, P)
+        value, best = values.max(0)
+        each = torch.arange(len(value), device=value.device)
+        same = (values >= value - AGREEMENT * value.abs()).sum(0)
+        return Found(
+            groups[0].problems,
+            torch.stack([group.x for group in groups])[best, each],
+            value,
+            torch.stack([group.settled for group in groups])[best, each],
+            (same >= 2) & (2 * same >= len(groups)),
+            groups[0].points,
+        )
 
 
 def maximise(
@@ -70,8 +93,10 @@ def maximise(
     """Maximise f_i over ‖x‖ ≤ r_i for each of the problems i, within a memory budget in bytes.
 
     Problems go through in batches that fit the memory; the result for one of them depends on the
-    seed (its noise is named by ``stream`` and its number) and not on the others. With ``points``
-    that another search of these problems ended with, it is gone on with for the plan's steps.
+    seed (its noise is named by ``stream``, its number and its group) and not on the others. Groups
+    follow each other, each in the same batches however many there are: those of a smaller plan
+    evaluate the same numbers, to the last bit. With ``points`` that another search of these
+    problems ended with, the first group is that search, continued for the plan's steps.
     """
     if plan.solver not in SOLVERS:
         known = f"a solver among {', '.join(SOLVERS)}"
@@ -83,22 +108,28 @@ def maximise(
         together = min(together, max(1, objective.together // plan.starts))
     bounded = Bounded(objective, memory // size)
     meter = _Meter(progress, objective, plan, len(problems))
-    found = []
-    for index in torch.arange(len(problems)).split(min(together, len(problems))):
-        batch = problems[index]
-        noise = [generator(seed, stream, int(i), device=objective.device) for i in batch]
-        one = _Batch(bounded, SOLVERS[plan.solver](), plan, batch, noise, meter)
-        if points is None:
-            found.append(one.run(starts))
-        else:
-            found.append(one.go_on(points_of(points, index, len(problems))))
-    return Found(
-        problems,
-        torch.cat([part.x for part in found]),
-        torch.cat([part.value for part in found]),
-        torch.cat([part.settled for part in found]),
-        type(found[0].points).joined([part.points for part in found]),
-    )
+    groups = []
+    for group in range(plan.groups):
+        found = []
+        for index in torch.arange(len(problems)).split(min(together, len(problems))):
+            batch = problems[index]
+            names = [(int(i), group) if group else (int(i),) for i in batch]
+            noise = [generator(seed, stream, *name, device=objective.device) for name in names]
+            one = _Batch(bounded, SOLVERS[plan.solver](), plan, batch, noise, meter)
+            if points is None or group:
+                found.append(one.run(starts))
+            else:
+                found.append(one.go_on(points_of(points, index, len(problems))))
+        groups.append(_joined(problems, found))
+    return Found.best_of(groups)
+
+
+def _joined(problems: torch.Tensor, found: Sequence[Found]) -> Found:
+    """The results of batches of the problems, one after the other."""
+    names = ("x", "value", "settled", "agreed")
+    parts = {name: torch.cat([getattr(part, name) for part in found]) for name in names}
+    points = type(found[0].points).joined([part.points for part in found])
+    return Found(problems=problems, **parts, points=points)
 
 
 def points_of(points: Any, index: torch.Tensor, problems: int) -> Any:
@@ -109,7 +140,9 @@ def points_of(points: Any, index: torch.Tensor, problems: int) -> Any:
 
 
 def affordable(plan: Plan, objective: Objective, problems: int, memory: int) -> Plan:
-    """The plan with no more steps than the memory for what evaluations leave behind allows."""
+    """The plan with no more steps than the memory for what evaluations of one group leave behind
+    allows, and then no more groups.
+    """
     if not objective.bytes_kept:
         return plan
     each = objective.bytes_kept * problems * plan.starts
@@ -119,7 +152,9 @@ def affordable(plan: Plan, objective: Objective, problems: int, memory: int) -> 
             f"searching {problems} words of this map needs {3 * each / 2**30:.1f} GiB, "
             f"the budget is {memory / 2**30:.1f} GiB: name fewer positions, or raise memory="
         )
-    return replace(plan, steps=min(plan.steps, steps))
+    steps = min(plan.steps, steps)
+    groups = memory // (each * (steps + 1))
+    return replace(plan, steps=steps, groups=min(plan.groups, groups))
 
 
 @dataclass(frozen=True)
@@ -159,7 +194,7 @@ class _Batch:
         plan = self.plan
         problems = self.problems
         self.meter.begin_batch(len(problems))
-        rough = self.objective.exploring
+        rough, *finer = [self.objective.smoothed(w) for w in plan.widths] + [self.objective]
         points = starts(rough, problems.tolist(), plan.starts, self.noise)
         if self.sampled:
             more = [
@@ -170,30 +205,43 @@ class _Batch:
         state = self.explore(rough, points)
         if plan.rounds:
             pool = self.breed(rough, _Pool.of(state, len(problems)))
-            state = self.start(self.objective, pool.x[:, : plan.refined])
-        elif rough is not self.objective:
-            state = self.start(self.objective, state.x.unflatten(0, (len(problems), -1)))
-        return self.finish(state)
+            state = self.start(rough, pool.x[:, : plan.refined])
+        if not finer:
+            return self.finish(state)
+        # A maximum of the function may be lost on the way to it: the best place of all is kept.
+        best = self.valued(points)
+        for objective in finer[:-1]:
+            state = self.solver.follow(objective, state)
+            state, _ = self.climb(objective, state, plan.explore, plan.tolerance)
+            best = best.join(self.valued(state.x.unflatten(0, (len(problems), -1))), 1)
+        return self.finish(self.solver.follow(self.objective, state), best)
+
+    def valued(self, points: torch.Tensor) -> _Pool:
+        """Points (P, m, p) with the objective's values there."""
+        which = self.problems.repeat_interleave(points.shape[1])
+        value = self.objective.value(which, points.flatten(0, 1))
+        return _Pool(points, value.reshape(points.shape[:2]))
 
     def go_on(self, points: Any) -> Found:
         """More steps with the points of a search that ended."""
         self.meter.begin_batch(len(self.problems), phases=1)
         return self.finish(self.solver.resume(self.objective, points))
 
-    def finish(self, state: Any) -> Found:
-        """The last climb, and the best point of each problem."""
+    def finish(self, state: Any, best: _Pool | None = None) -> Found:
+        """The last climb, and the best point of each problem; or one that was seen before."""
         plan, problems = self.plan, self.problems
-        state, active = self.climb(self.objective, state, plan.steps, plan.tolerance, last=True)
+        state, resting = self.climb(self.objective, state, plan.steps, plan.tolerance, last=True)
         value, place = state.value.reshape(len(problems), -1).max(1)
         first = torch.arange(len(problems), device=place.device) * (
             len(state.value) // len(problems)
         )
-        x = state.x[first + place]
+        x, settled = state.x[first + place], resting[first + place]
+        if best is not None:
+            pool = best.join(_Pool(x[:, None], value[:, None]), 1)
+            x, value = pool.x[:, 0], pool.value[:, 0]
         if self.sampled:
             x, value = scatter.slide(self.objective, problems, x, value, self.noise)
-        settled = torch.ones(len(problems), dtype=torch.bool, device=problems.device)
-        settled[active // (len(state.value) // len(problems))] = False
-        return Found(problems, x, value, settled, state)
+        return Found(problems, x, value, settled, torch.zeros_like(settled), state)
 
     @property
     def sampled(self) -> bool:
@@ -202,8 +250,10 @@ class _Batch:
 
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p); the best of each problem then go on a while."""
-        state, active = self.climb(rough, self.start(rough, points), self.plan.explore, 0.0)
-        if len(active) or not self.plan.rounds:  # one problem's rest is not another's business
+        state, resting = self.climb(rough, self.start(rough, points), self.plan.explore, 0.0)
+        if (
+            not resting.all() or not self.plan.rounds
+        ):  # one problem's rest is not another's business
             state = state.best(len(self.problems), self.plan.keep)
         if self.plan.rounds:
             state, _ = self.climb(rough, state, HALFWAY, HALFWAY_TOLERANCE)
@@ -235,7 +285,7 @@ class _Batch:
         last: bool = False,
     ) -> tuple[Any, torch.Tensor]:
         """Step until every point has stalled or its problem is solved, or the steps are spent; the
-        state then, and which points could go on.
+        state then, and which points (B,) have settled.
 
         A point has stalled if the solver says so, or if it gained no more than ``tolerance`` of its
         value over the last steps (at 0 the solver alone is asked). After the ``last`` climb only x
@@ -263,7 +313,11 @@ class _Batch:
             active = active[~stalled[active]]
             self.meter.step((step + 1) / (steps + 1), state)
         self.meter.end_phase(state)
-        return state, active
+        settled = torch.ones(count, dtype=torch.bool, device=state.value.device)
+        settled[active] = False
+        if tolerance and len(recent) > WINDOW:
+            settled |= state.value - recent[0] <= NEARLY * tolerance * state.value.abs()
+        return state, settled
 
     def unfinished(self, active: torch.Tensor, count: int) -> torch.Tensor:
         """All points of the problems that have an active one: a problem steps as it would alone."""

@@ -72,9 +72,14 @@ class LBFGS(Solver[LBFGSState]):
     drops_stalled = False
 
     def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> LBFGSState:
-        radius = objective.radius(which).to(x.dtype)[:, None]
-        w = lift(x / radius)
-        x, value, gradient = _evaluate(objective, which, w, radius)
+        return self._begin(objective, which, lift(x / _radius(objective, which, x)))
+
+    def follow(self, objective: Objective, state: LBFGSState) -> LBFGSState:
+        """Without a move off the boundary, which only a start needs."""
+        return self._begin(objective, state.which, state.w)
+
+    def _begin(self, objective: Objective, which: torch.Tensor, w: torch.Tensor) -> LBFGSState:
+        x, value, gradient = _evaluate(objective, which, w, _radius(objective, which, w))
         B, p = w.shape
         return LBFGSState(
             which=which,
@@ -91,7 +96,7 @@ class LBFGS(Solver[LBFGSState]):
 
     def step(self, objective: Objective, state: LBFGSState) -> LBFGSState:
         """Take steps that rise enough, shorten the others; points that have stalled stay."""
-        radius = objective.radius(state.which).to(state.x.dtype)[:, None]
+        radius = _radius(objective, state.which, state.x)
         direction = _direction(state, objective.ceiling)
         w = state.w + state.share[:, None] * direction
         x, value, gradient = _evaluate(objective, state.which, w, radius)
@@ -119,6 +124,10 @@ class LBFGS(Solver[LBFGSState]):
 
     def stalled(self, state: LBFGSState) -> torch.Tensor:
         return (state.share <= SHORTEST) | (state.idle >= PATIENCE)
+
+
+def _radius(objective: Objective, which: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return objective.radius(which).to(like.dtype)[:, None]
 
 
 def _evaluate(

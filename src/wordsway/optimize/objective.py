@@ -57,11 +57,8 @@ class Objective(ABC):
         """f_i(x) alone, where that is cheaper."""
         return self.value_and_gradient(which, x)[0]
 
-    @property
-    def exploring(self) -> Objective:
-        """A cheaper function that is large in the same places: starts are explored and children
-        bred with it, before the objective itself is climbed.
-        """
+    def smoothed(self, width: float) -> Objective:
+        """The function with its kinks rounded over ``width``; itself where it has none."""
         return self
 
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
@@ -137,10 +134,8 @@ class Bounded(Objective):
         parts = zip(which.split(self.points), x.split(self.points), strict=True)
         return torch.cat([self.inner.value(*part) for part in parts])
 
-    @property
-    def exploring(self) -> Objective:
-        rough = self.inner.exploring
-        return self if rough is self.inner else Bounded(rough, self.points)
+    def smoothed(self, width: float) -> Objective:
+        return Bounded(self.inner.smoothed(width), self.points)
 
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
         return (

@@ -1,4 +1,4 @@
-"""How hard to search: starts, steps, generations."""
+"""How hard to search: groups of starts, steps, generations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from wordsway.errors import InputError
 HALFWAY = 8
 #: The least that each field of a plan may be.
 _LEAST = {
+    "groups": 1,
     "starts": 1,
     "explore": 0,
     "keep": 1,
@@ -24,16 +25,19 @@ _LEAST = {
 class Plan:
     """How hard to look for the maximum of one problem (the worst Δ of one row, say).
 
-    ``starts`` points take ``explore`` steps, the best ``keep`` go on; then ``rounds`` times
-    ``children`` are bred between the best ones and climb in their turn; the best of all are refined
-    for at most ``steps``. ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where
+    Each of ``groups`` independent searches is the following. ``starts`` points take ``explore``
+    steps, the best ``keep`` go on; then ``rounds`` times ``children`` are bred between the best
+    ones and climb in their turn; the best of all are refined for at most ``steps``. The problem's
+    maximum is the best of the groups, and has converged where they agree. ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where
     every new direction has its price, "lbfgs" where the function is smooth. A point that gains less
     than ``tolerance`` of its value over a few steps has stalled; at 0 the solver alone says so.
-    ``scatter`` adds random samples in low dimensions.
+    ``scatter`` adds random samples in low dimensions. ``widths`` are those over which kinks are
+    rounded, the largest first: the first function is explored and bred with, the maxima are then
+    followed through the others, ``explore`` steps each, to the function itself.
 
-    >>> Plan(starts=12, steps=40).scaled(0.5)
-    Plan(solver='ascent', starts=6, explore=8, keep=12, steps=20, rounds=2, children=32, \
-tolerance=1e-05, scatter=True)
+    >>> plan = Plan(groups=2, steps=40)
+    >>> [(e, plan.scaled(e).groups, plan.scaled(e).steps) for e in (0.25, 0.5, 1, 4)]
+    [(0.25, 1, 20), (0.5, 1, 40), (1, 2, 40), (4, 8, 40)]
     """
 
     solver: str = "ascent"
@@ -45,6 +49,8 @@ tolerance=1e-05, scatter=True)
     children: int = 32
     tolerance: float = 1e-5
     scatter: bool = True
+    groups: int = 1
+    widths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -53,24 +59,27 @@ tolerance=1e-05, scatter=True)
                 raise InputError(f"a plan with {name} ≥ {least}", value, "leave it at its default")
 
     def scaled(self, effort: float) -> Plan:
-        """The plan with its starts and steps times ``effort``."""
+        """The plan with ``effort`` times the groups; less than one group is one of fewer steps.
+
+        The groups of a smaller effort are the first ones of a larger effort, and fewer steps are
+        the first ones of more: the larger effort repeats what the smaller one does, then adds.
+        """
         if not isinstance(effort, (int, float)) or not 0.01 <= effort <= 1000:
             raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
-        return replace(
-            self,
-            starts=max(1, round(self.starts * effort)),
-            steps=max(1, round(self.steps * effort)),
-        )
+        groups = self.groups * effort
+        share = min(1.0, groups)
+        return replace(self, groups=max(1, round(groups)), steps=max(1, round(self.steps * share)))
 
     def lighter(self) -> Plan:
-        """Enough to rank problems: a third of the starts and one generation. Conjugate steps, whose
-        first one is nearly a power step, rank as well with a sixteenth of them (random features of
-        90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
+        """Enough to rank problems: one group with a third of the starts and one generation. Conjugate
+        steps, whose first one is nearly a power step, rank as well with a sixteenth of them (random
+        features of 90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
         """
         if self.solver == "conjugate":
-            return replace(self, steps=max(1, self.steps // 16))
+            return replace(self, groups=1, steps=max(1, self.steps // 16))
         return replace(
             self,
+            groups=1,
             starts=max(4, self.starts * 3 // 8),
             keep=max(2, self.keep // 4),
             rounds=min(1, self.rounds),
@@ -80,8 +89,9 @@ tolerance=1e-05, scatter=True)
         )
 
     def begins(self, other: Plan) -> bool:
-        """Whether the other plan does the same, and then takes more steps."""
-        return self.steps < other.steps and replace(self, steps=other.steps) == other
+        """Whether the other plan's first group does the same, and then takes more steps."""
+        longer = replace(self, steps=other.steps, groups=other.groups)
+        return self.steps < other.steps and longer == other
 
     @property
     def refined(self) -> int:
@@ -90,7 +100,7 @@ tolerance=1e-05, scatter=True)
 
     @property
     def phases(self) -> list[tuple[int, int]]:
-        """(points of a problem, steps at most) of each phase of a search, in order.
+        """(points of a problem, steps at most) of each phase of a group's search, in order.
 
         >>> Plan(starts=9, explore=2, keep=4, steps=30, rounds=0).phases
         [(9, 2), (4, 30)]
@@ -100,7 +110,9 @@ tolerance=1e-05, scatter=True)
             phases.append((min(self.keep, self.starts), HALFWAY))
             generation = [(self.children, self.explore), (min(self.keep, self.children), HALFWAY)]
             phases += self.generations * generation
-        return [*phases, (min(self.refined, self.starts + self.children), self.steps)]
+        refined = min(self.refined, self.starts + self.children)
+        phases += (len(self.widths) - 1) * [(refined, self.explore)]
+        return [*phases, (refined, self.steps)]
 
     @property
     def generations(self) -> int:
@@ -110,9 +122,4 @@ tolerance=1e-05, scatter=True)
     @property
     def evaluations(self) -> int:
         """Points of one problem that are evaluated, if none ever stalls."""
-        return sum(points * (steps + 1) for points, steps in self.phases)
-
-    @property
-    def steps_at_most(self) -> int:
-        """Steps of one batch of problems, if no point ever stalls."""
-        return sum(steps for _, steps in self.phases)
+        return self.groups * sum(points * (steps + 1) for points, steps in self.phases)

@@ -82,10 +82,10 @@ def maximise_ranked(
     value = first.value.clone()
     x[top[better]] = second.x[better]
     value[top[better]] = second.value[better]
-    # The others had no chance of being the largest: whether they settled does not matter.
-    settled = torch.ones_like(first.settled)
-    settled[top] = second.settled
-    return Found(problems, x, value, settled, first.points)
+    # The others had no chance of being the largest: whether they converged does not matter.
+    settled, agreed = torch.ones_like(first.settled), torch.ones_like(first.agreed)
+    settled[top], agreed[top] = second.settled, second.agreed
+    return Found(problems, x, value, settled, agreed, first.points)
 
 
 def _valued(found: Found, objective: Objective) -> Found:

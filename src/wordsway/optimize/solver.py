@@ -86,6 +86,10 @@ class Solver(ABC, Generic[S]):
         """The state after a last step, ready for more."""
         return state
 
+    def follow(self, objective: Objective, state: S) -> S:
+        """The same points, ready to climb another function."""
+        return self.init(objective, state.which, state.x)
+
     @abstractmethod
     def stalled(self, state: S) -> torch.Tensor:
         """Which points (B,) will not get further."""

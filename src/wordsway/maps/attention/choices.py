@@ -10,7 +10,7 @@ import torch
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.lifts import Distance, Lift, Plain, Positive, Unit
 from wordsway.maps.attention.projections import Projections
-from wordsway.maps.attention.relu import ReluBounds, ReluScores, attracting_and_silencing
+from wordsway.maps.attention.relu import ReluBounds, ReluScores, all_starts
 from wordsway.maps.attention.scores import Scores
 from wordsway.maps.attention.sigmoid import SigmoidBounds, SigmoidScores
 from wordsway.maps.attention.sink import SinkBounds, SinkScores
@@ -111,7 +111,7 @@ SCORES: dict[str, Choice] = {
         ReluScores(),
         shifts=False,
         smooth=False,
-        suggest=attracting_and_silencing,
+        suggest=all_starts,
         bounds=ReluBounds(),
     ),
     "relu/n": Choice(

@@ -17,7 +17,7 @@ from wordsway.maps.attention.heads_weights import FOLLOWED
 from wordsway.maps.attention.heads_weights import STEPS as WEIGHT_STEPS
 from wordsway.maps.attention.sparse_certificate import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.sparse_view import sparse_keys_bytes
-from wordsway.maps.attention.view import ROUGH_FROM, bytes_per_point, plan_for
+from wordsway.maps.attention.view import bytes_per_point, plan_for
 from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.kind import Cost
 from wordsway.optimize.plan import Plan
@@ -38,10 +38,10 @@ def attention_cost(
     smooth: bool,
     own_keys: bool,
     row_work: Callable[[int, int], float],
-    rough: bool = False,
+    kinks: bool = False,
 ) -> Callable[..., Cost]:
     """The cost function of a kind of attention: ``smooth`` ones are searched in single precision,
-    ``rough`` ones explore many rows with half the products, ``own_keys`` double the rows of the
+    ``own_keys`` double the rows of the
     certificate, ``row_work(n, d)`` are operations for each row beside those of every kind.
     """
 
@@ -58,13 +58,11 @@ def attention_cost(
     ) -> Cost:
         found = [
             (evaluations(stage, d), count)
-            for stage, count in searches(plan_for(n, d, rough=rough), plan, effort, rows)
+            for stage, count in searches(plan_for(n, d, kinks=kinks), plan, effort, rows)
         ]
         # A point and its gradient: Δ with keys, features, queries and H, and back; two more for the
         # own row.
         per_point = 4 * d * (3 * n + d) + 4 * n * d + 60 * n
-        if rough and n >= ROUGH_FROM:  # keys, features and H there, keys and features back
-            per_point = (per_point + 2 * d * (4 * n + d) + 40 * n) // 2
         layer = 6 * n * n * d + 6 * n * d * d + 60 * n * n
         work = layer + per_point * sum(count * some.total for some, count in found)
         at_once = max(count * some.at_once for some, count in found)

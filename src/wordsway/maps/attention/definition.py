@@ -37,8 +37,6 @@ class RandomAttention(FeatureMap):
     has_single = True
     #: Whether the map is smooth: then single precision finds the same places at half the cost.
     smooth: ClassVar[bool] = False
-    #: Whether many rows may be explored with row i's own output written as that of the others.
-    rough: ClassVar[bool] = False
     scores: ClassVar[Scores]
     bounds: ClassVar[RowBounds]
 
@@ -108,7 +106,7 @@ class RandomAttention(FeatureMap):
         dtype = dtype or self.dtype
         X, W = sample.X.to(self.device, dtype), self.weight.to(dtype)
         layer = Layer(self.scores, X, W, self.name)
-        return AttentionView(layer, self.bounds, self.suggest, rough=self.rough)
+        return AttentionView(layer, self.bounds, self.suggest)
 
     def search_view(self, sample: Sample) -> AttentionView:
         return self.ranking_view(sample) if self.smooth else self.view(sample)
@@ -139,7 +137,7 @@ def attention_kind(
         count=lambda n, d: n * d,
         search_cost=attention_cost(
             smooth=made.smooth,
-            rough=made.rough,
+            kinks=made.scores.kinks,
             own_keys=not made.scores.normalised,
             row_work=row_work,
         ),

@@ -66,6 +66,7 @@ def _cost(
             smooth=choice.smooth,
             own_keys=options["scores"] == "sigmoid",
             row_work=silencing_work if silent else lambda n, d: 0.0,
+            kinks=choice.scores.kinks,
         )
         return one(n, d, rows, certificate=certificate, **asked)
     count = (heads or 1) * (2 if choice.shape == "twice" else 1)

@@ -19,6 +19,7 @@ readout use them.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,6 +119,18 @@ class Layer:
         """A lower bound of ‖φ(X)‖ in exact arithmetic."""
         return norm_lower_bound(self.phi, float(self.errors.rows.norm()))
 
+    def smoothed(self, width: float) -> Layer:
+        """This layer with the kinks of row i's own attention rounded over ``width`` after it moves;
+        the features before stay.
+        """
+        scores = self.scores.smoothed(width)
+        if scores is self.scores:
+            return self
+        _ = self._stack, self.y2  # computed once for all widths
+        layer = copy.copy(self)
+        layer.scores = scores
+        return layer
+
     # A search asks for what follows, a certificate does not.
 
     @cached_property
@@ -213,23 +226,6 @@ class Layer:
         change = r @ self.X + r[others.own][:, None] * delta - self.phi[rows]
         return Moved(**vars(others), s=s, r=r, own_change=change, turned=turned)
 
-    def moved_roughly(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[Others, torch.Tensor]:
-        """The same with row i = rows[b] written as the others are, as if its scores of the other
-        keys rose together, by what a random Δ of that length makes of log Σ_{l≠i} e^{s_il}:
-        ‖Δ‖²/2 times the mean of ‖Wx_l/√d‖²/d. Half the price. Also the gradient of row i's score.
-        """
-        products = delta @ self._stack[: sum(self._sizes[:3])].T
-        turned, a, phi_d = products.split(self._sizes[:3], dim=1)
-        query = self.queries[rows]
-        own = (torch.arange(len(rows), device=rows.device), rows)
-        a[own] += (delta * (query + turned - self._crowd / 2 * delta)).sum(1)
-        return self._others(rows, delta, a, phi_d), query + 2 * turned - self._crowd * delta
-
-    @cached_property
-    def _crowd(self) -> float:
-        """The mean of ‖Wx_l/√d‖²/d over the keys l."""
-        return float((self.queries * self.queries).mean())
-
     def _others(
         self, rows: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, phi_d: torch.Tensor
     ) -> Others:
@@ -275,12 +271,11 @@ class Layer:
         return s
 
     def gradient(
-        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor | None = None
+        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor
     ) -> torch.Tensor:
         """Σ_j slope_j ∂a_j/∂Δ + along_j ∂(y_j·Δ)/∂Δ + own_slope_j ∂s_ij/∂Δ without the terms of x_i
-        and of row i's own key: three times (B, n) → (B, d); or without row i.
+        and of row i's own key: three times (B, n) → (B, d).
         """
-        parts = [slope, -along] if self.scores.normalised else [slope]
-        coefficients = torch.cat(parts if own_slope is None else [*parts, own_slope], 1)
-        first = self._sizes[0]
-        return coefficients @ self._stack[first : first + coefficients.shape[1]]
+        features = [-along] if self.scores.normalised else []
+        coefficients = torch.cat([slope, *features, own_slope], 1)
+        return coefficients @ self._stack[self._sizes[0] :]

@@ -14,7 +14,7 @@ from wordsway.maps.attention.definition import RandomAttention, attention_kind
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.attention.silence import CELLS, STEPS, own_row_above
-from wordsway.maps.attention.starts import attracting, silencing
+from wordsway.maps.attention.starts import attracting, owning, silencing
 from wordsway.maps.attention.view import plan_for
 from wordsway.maps.kind import Style, falling
 from wordsway.maps.rigorous import SAFE, U
@@ -25,15 +25,34 @@ STEEP = 600
 
 @final
 class ReluScores(Scores):
-    """p = w/(R + w) with w = (s_ji + a)₊ and R = Σ_{l≠i} (s_jl)₊."""
+    """p = w/(R + w) with w = (s_ji + a)₊ and R = Σ_{l≠i} (s_jl)₊.
+
+    With a ``width``, `attention` has s²/(2 width) in place of s₊ for 0 < s < width, and s − width/2
+    beyond.
+    """
+
+    kinks = True
+
+    def __init__(self, width: float = 0.0) -> None:
+        self.width = width
+
+    def smoothed(self, width: float) -> ReluScores:
+        return ReluScores(width)
 
     def attention(self, s: torch.Tensor) -> torch.Tensor:
-        w = torch.relu(s)
+        w = self._weight(s)
         return w / _nonzero(w.sum(-1, keepdim=True))
 
     def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-        total = torch.relu(s).sum(-1, keepdim=True)
-        return (s > 0) * (h - (shares * h).sum(-1, keepdim=True)) / _nonzero(total)
+        total = self._weight(s).sum(-1, keepdim=True)
+        slope = (torch.relu(s) / self.width).clamp_max(1) if self.width else s > 0
+        return slope * (h - (shares * h).sum(-1, keepdim=True)) / _nonzero(total)
+
+    def _weight(self, s: torch.Tensor) -> torch.Tensor:
+        w = torch.relu(s)
+        if not self.width:
+            return w
+        return torch.where(w < self.width, w * w / (2 * self.width), w - self.width / 2)
 
     def prepare(self, s: torch.Tensor) -> Pairs:
         w = torch.relu(s)
@@ -121,12 +140,15 @@ class ReluBounds(RowBounds):
         return hull(layer, i, radius)
 
 
-def attracting_and_silencing(
+def all_starts(
     layer: Layer, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
 ) -> torch.Tensor:
-    """Half of the starts silence other rows of the text, the others attract rows of φ."""
-    quiet = silencing(layer, rows, count // 2, radius, noise)
-    return torch.cat([quiet, attracting(layer, rows, count - count // 2, radius, noise)], 1)
+    """Two fifths of the starts silence other rows of the text, two fifths raise the row's own
+    score, the others attract rows of φ.
+    """
+    some = 2 * count // 5
+    kinds = ((silencing, some), (owning, some), (attracting, count - 2 * some))
+    return torch.cat([make(layer, rows, size, radius, noise) for make, size in kinds], 1)
 
 
 @final
@@ -142,12 +164,13 @@ class ReluRAF(RandomAttention):
     name = "relu-raf"
     scores = ReluScores()
     bounds = ReluBounds()
-    suggest = staticmethod(attracting_and_silencing)
+    suggest = staticmethod(all_starts)
 
 
 def silencing_work(n: int, d: int) -> float:
     """Operations of a row's silencing starts and of the bound on its own row."""
-    starts = STEPS_TO_SILENCE * plan_for(n, d).starts / 2
+    plan = plan_for(n, d, kinks=True)
+    starts = STEPS_TO_SILENCE * plan.groups * plan.starts * 3 / 10
     return 2.0 * n * n * (2 * d + starts + CELLS * STEPS)
 
 

@@ -40,6 +40,8 @@ class Scores(ABC):
     normalised: bool = True
     #: Whether every row also hears a key of score 0 and value 0.
     sink: bool = False
+    #: Whether `attention` has kinks, which `smoothed` rounds.
+    kinks: bool = False
 
     @abstractmethod
     def attention(self, s: torch.Tensor) -> torch.Tensor:
@@ -66,6 +68,12 @@ class Scores(ABC):
         """Σ_l |P̂_jl − P_jl| at most, where the scores (n, n) of row j are off by ``error`` (n,):
         of all keys (n,), and without any one key i, (n, n), or (n, 1) where i makes no difference.
         """
+
+    def smoothed(self, width: float) -> Scores:
+        """These scores with the kinks of `attention` rounded over ``width``; the same where it has
+        none. `prepare`, `move` and `gain` stay.
+        """
+        return self
 
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """p − p⁰ and its derivative in a, accurate where p⁰ is nearly one; asked of normalised

@@ -99,7 +99,6 @@ class RAF(RandomAttention):
     bounds = SoftmaxBounds()
     suggest = staticmethod(attracting)
     smooth = True
-    rough = True
 
 
 RAF_KIND = attention_kind(

@@ -8,6 +8,7 @@ themselves:
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import final
@@ -20,7 +21,7 @@ from wordsway.maps.attention.certified_reading import certify_mean, certify_row
 from wordsway.maps.attention.layer import Layer, Others
 from wordsway.maps.attention.readout import AttentionReadout
 from wordsway.maps.attention.rows import AttentionMoving
-from wordsway.maps.base import Readout, View
+from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving, RowView
 from wordsway.optimize.plan import Plan
@@ -28,9 +29,8 @@ from wordsway.progress import Progress, silent
 
 #: Below this many multiplications in one product of a search, a second thread does not pay.
 SMALL = 4_000_000
-#: From so many rows on, a search may explore with the moved row's own output written roughly, and
-#: then keeps so many points of a generation: refining makes good what was rough.
-ROUGH_FROM, ROUGH_KEEP = 48, 8
+#: Widths over which kinks are rounded, in units of a score.
+WIDTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 #: suggest(layer, rows, count, radius, noise): up to ``count`` Δ of each row that are worth starting
 #: from, (P, m, d); each row has its own noise.
 Suggest = Callable[[Layer, Sequence[int], int, float, Sequence[torch.Generator]], torch.Tensor]
@@ -44,11 +44,17 @@ def is_small(n: int, d: int) -> bool:
     return Plan().starts * (3 * n + d) * d < SMALL
 
 
-def plan_for(n: int, d: int, *, rough: bool = False) -> Plan:
-    """How to search; where evaluations are cheap, twice as many are made."""
-    small = is_small(n, d)
-    plan = Plan(starts=64, explore=10, rounds=3, children=24) if small else Plan()
-    return replace(plan, keep=ROUGH_KEEP) if rough and n >= ROUGH_FROM else plan
+def plan_for(n: int, d: int, *, kinks: bool = False) -> Plan:
+    """How to search. Functions with ``kinks`` have their maxima on them, where gradients alone do
+    not lead: a maximum is followed from a smooth function to the function itself. Up to n = d, a
+    row can be silent to all others, and the smoothest function has the best maxima in the right
+    order; beyond, rounding that much prefers wrong places, and more points are kept.
+    """
+    if kinks:
+        plan = Plan("lbfgs", groups=2, explore=20, keep=6, steps=40, rounds=0, widths=WIDTHS)
+        return plan if n <= d else replace(plan, starts=48, keep=12, widths=WIDTHS[2:])
+    starts = 24 if is_small(n, d) else 16
+    return Plan(groups=2, starts=starts, keep=8, children=starts)
 
 
 def bytes_per_point(n: int, d: int, itemsize: int) -> int:
@@ -59,8 +65,7 @@ def bytes_per_point(n: int, d: int, itemsize: int) -> int:
 @final
 class AttentionView(RowView):
     """The view of every kind of attention. Shapes: B pairs (i, Δ), n rows, d dimensions.
-    ``text`` is the layer's without what positions add to it, where they do. A search may explore
-    with `RoughView` where it is large in the same places.
+    ``text`` is the layer's without what positions add to it, where they do.
     """
 
     def __init__(
@@ -69,17 +74,14 @@ class AttentionView(RowView):
         bounds: RowBounds | Certify,
         suggest: Suggest,
         text: torch.Tensor | None = None,
-        *,
-        rough: bool = False,
     ) -> None:
-        self.rough = rough and len(layer.X) >= ROUGH_FROM
         self.X = layer.X if text is None else text
         self.layer = layer
         self.rows_before = layer.phi
         self.bounds = bounds
         self._suggest = suggest
         self.small = is_small(*layer.X.shape)
-        self.plan = plan_for(*layer.X.shape, rough=rough)
+        self.plan = plan_for(*layer.X.shape, kinks=layer.scores.kinks)
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         return self._evaluate(rows, delta, gradient=False)[0]
@@ -96,7 +98,7 @@ class AttentionView(RowView):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         layer, X = self.layer, self.layer.X
         moved = layer.moved(rows, delta)
-        square, slopes = square_of_rows(layer, rows, delta, moved, gradient, but=moved.own)
+        square, slopes = square_of_rows(layer, rows, delta, moved, gradient)
         out = moved.own_change
         value = (square + (out * out).sum(1)) / layer.norm**2
         if slopes is None:
@@ -110,9 +112,13 @@ class AttentionView(RowView):
         g += 2 * moved.r[moved.own][:, None] * out + own_slope[moved.own][:, None] * own_score
         return value, g / layer.norm**2
 
-    @property
-    def exploring(self) -> View:
-        return RoughView(self) if self.rough else self
+    def smoothed(self, width: float) -> AttentionView:
+        layer = self.layer.smoothed(width)
+        if layer is self.layer:
+            return self
+        view = copy.copy(self)
+        view.layer = layer
+        return view
 
     def suggest(
         self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
@@ -173,42 +179,6 @@ class AttentionView(RowView):
         return bytes_per_point(n, d, self.X.itemsize)
 
 
-@final
-class RoughView(View):
-    """S²(i, Δ) with row i written like the others (`Layer.moved_roughly`): half the work, and large
-    in the same places where rows are many.
-    """
-
-    def __init__(self, whole: AttentionView) -> None:
-        self.whole = whole
-        self.X = whole.X
-        self.layer = whole.layer
-
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        moved, _ = self.layer.moved_roughly(rows, delta)
-        square, _ = square_of_rows(self.layer, rows, delta, moved, gradient=False)
-        return square / self.layer.norm**2
-
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        moved, own_score = self.layer.moved_roughly(rows, delta)
-        square, slopes = square_of_rows(self.layer, rows, delta, moved, gradient=True)
-        assert slopes is not None
-        g = gradient_of_rows(self.layer, rows, delta, moved, slopes)
-        g += slopes[0][moved.own][:, None] * own_score
-        return square / self.layer.norm**2, g / self.layer.norm**2
-
-    def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        return self.whole.suggest(rows, count, radius, noise)
-
-    @property
-    def bytes_per_point(self) -> int:
-        return self.whole.bytes_per_point
-
-
 #: Derivatives of Σ_j ‖t_j y_j + p_jΔ‖² by a_j, by y_j·Δ and twice by ‖Δ‖², (B, n) each.
 Slopes = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -219,19 +189,15 @@ def square_of_rows(
     delta: torch.Tensor,
     moved: Others,
     gradient: bool,
-    but: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, Slopes | None]:
-    """Σ_j ‖t_j y_j + p_jΔ‖² (B,), and its slopes where the gradient is wanted; over all rows, or
-    all but one of each point.
-    """
+    """Σ_{j≠i} ‖t_j y_j + p_jΔ‖² (B,), and its slopes where the gradient is wanted."""
     t, p, yd, lost = moved.t, moved.p, moved.yd, moved.lost
     y2 = layer.y2[rows]
     d2 = (delta * delta).sum(1, keepdim=True)
     squares = t * t * y2 + 2 * t * p * yd + p * p * d2
     if lost is not None:
         squares = torch.where(lost, layer.phi2, squares)
-    if but is not None:
-        squares[but] = 0
+    squares[moved.own] = 0
     if not gradient:
         return squares.sum(1), None
     slope = 2 * ((t * y2 + p * yd) * moved.dt + (t * yd + p * d2) * moved.dp)
@@ -239,8 +205,7 @@ def square_of_rows(
     for part in slopes:
         if lost is not None:
             part.masked_fill_(lost, 0)
-        if but is not None:
-            part[but] = 0
+        part[moved.own] = 0
     return squares.sum(1), slopes
 
 
@@ -250,9 +215,9 @@ def gradient_of_rows(
     delta: torch.Tensor,
     moved: Others,
     slopes: Slopes,
-    own_slope: torch.Tensor | None = None,
+    own_slope: torch.Tensor,
 ) -> torch.Tensor:
-    """The gradient (B, d) that the slopes make; those of row i's scores may join the product."""
+    """The gradient (B, d) that the slopes make with those of row i's scores."""
     slope, tp, pp = slopes
     g = layer.gradient(slope, tp, own_slope)
     g += tp.sum(1, keepdim=True) * layer.X[rows] + pp.sum(1, keepdim=True) * delta

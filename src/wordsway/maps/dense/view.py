@@ -29,8 +29,8 @@ def plan_for(k: int, d: int, *, on_demand: bool) -> Plan:
             solver="conjugate", starts=1, explore=0, keep=1, steps=16, rounds=0, tolerance=1e-3
         )
     if k * d > WIDE:
-        return Plan(solver="conjugate", starts=4, explore=0, keep=4, steps=40, rounds=0)
-    return Plan(starts=48, keep=12, rounds=1)
+        return Plan("conjugate", groups=2, starts=2, explore=0, keep=2, steps=40, rounds=0)
+    return Plan(groups=2, starts=24, keep=8, rounds=1, children=16)
 
 
 def bytes_per_point(k: int, itemsize: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, final
 
 import torch
@@ -11,10 +12,10 @@ from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U, norm_lower_bound
-from wordsway.maps.rows import RowView
+from wordsway.maps.rows import Moving, RowView
 from wordsway.maps.wrappers.certificate import certify_read_out
 from wordsway.maps.wrappers.residual import stream_of
-from wordsway.maps.wrappers.wrapper import HELD, Wrapper
+from wordsway.maps.wrappers.wrapper import HELD, Wrapper, around_smoothed
 from wordsway.progress import Progress, silent
 from wordsway.sample import Sample
 
@@ -73,7 +74,15 @@ class ReadOutView(View):
         self.X, self.plan, self.small = inner.X, inner.plan, inner.small
         self.before = weights @ inner.rows_before
         self.norm = nonzero_norm(float(self.before.norm()), name)
-        self._moving = inner.moving(inner.rows_before.new_zeros(0, *inner.rows_before.shape))
+
+    @cached_property
+    def _moving(self) -> Moving:
+        before = self.inner.rows_before
+        return self.inner.moving(before.new_zeros(0, *before.shape))
+
+    def smoothed(self, width: float) -> View:
+        view: View = around_smoothed(self, width)
+        return view
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """The change of what is read out, (B, D), differentiable in Δ."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -52,6 +53,10 @@ class WrappedView(TracedView):
         self.rows_before = before
         self.norm = nonzero_norm(float(before.norm()), name)
 
+    def smoothed(self, width: float) -> View:
+        view: View = around_smoothed(self, width)
+        return view
+
     def suggest(
         self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
     ) -> torch.Tensor:
@@ -68,6 +73,17 @@ class WrappedView(TracedView):
     def bytes_per_point(self) -> int:
         n, width = self.rows_before.shape
         return self.inner.bytes_per_point + HELD * (4 * n + width) * self.X.itemsize
+
+
+def around_smoothed(view: Any, width: float) -> Any:
+    """The same wrapper around the inner view with its kinks rounded."""
+    inner = view.inner.smoothed(width)
+    if inner is view.inner:
+        return view
+    smoothed = copy.copy(view)
+    smoothed.inner = inner
+    smoothed.__dict__.pop("_moving", None)
+    return smoothed
 
 
 def with_rows(inner: Any, wrapper: str) -> FeatureMap:

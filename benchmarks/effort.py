@@ -1,0 +1,107 @@
+"""Does a larger effort find more, and what is "converged" worth: `python -m benchmarks effort`.
+
+Every draw of text and weights is searched with efforts 1, 2, 4, 8 and 10, and with effort 10 from
+two other seeds. The largest of these values is the best known one.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import wordsway as ws
+
+EFFORTS = (1, 2, 4, 8, 10)
+#: Seeds of further searches with the last effort.
+OTHER_SEEDS = (1, 2)
+#: A value raised by more than this share was not converged.
+RAISED = 5e-3
+
+Make = Callable[[int, int, int], ws.FeatureMap]
+#: Maps with the sizes (n, d) that the draws go through in turn.
+CASES: dict[str, tuple[Make, tuple[tuple[int, int], ...]]] = {
+    "RF": (lambda n, d, seed: ws.RF(n, d, seed=seed), ((8, 16), (24, 32), (16, 64))),
+    "DRF, three layers": (lambda n, d, seed: ws.DRF(n, d, 3, seed=seed), ((8, 16), (12, 32))),
+    "RAF": (lambda n, d, seed: ws.RAF(d, seed), ((24, 64), (128, 16), (120, 192), (256, 8))),
+    "ReLU-RAF, n ≤ d": (lambda n, d, seed: ws.ReluRAF(d, seed), ((24, 64), (50, 192), (16, 64))),
+    "ReLU-RAF, n > d": (lambda n, d, seed: ws.ReluRAF(d, seed), ((50, 16), (100, 32))),
+    "softmax, four heads": (
+        lambda n, d, seed: ws.Attention(d, seed, heads=4),
+        ((16, 32), (30, 64), (40, 128)),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The attained values of one draw at each effort, the status at effort 1, and the best known
+    value.
+    """
+
+    lowers: tuple[float, ...]
+    converged: bool
+    best: float
+
+    @property
+    def falls(self) -> bool:
+        """Whether a larger effort has a smaller value."""
+        return any(b < a for a, b in zip(self.lowers, self.lowers[1:], strict=False))
+
+    @property
+    def raised(self) -> bool:
+        """Whether ten times the effort raises the value of effort 1 by more than `RAISED`."""
+        return self.lowers[-1] > (1 + RAISED) * self.lowers[0]
+
+    @property
+    def below(self) -> float:
+        """How far effort 1 is below the best known value, as a share of it."""
+        return 1 - self.lowers[0] / self.best
+
+
+def draw(make: Make, n: int, d: int, number: int) -> Draw:
+    """Draw ``number`` of a map at one size, first row, Gaussian text."""
+    X = ws.Sample.gaussian(n, d, 2000 + number)
+    phi = make(n, d, number)
+
+    def search(effort: float, seed: int = 0) -> ws.Sensitivity:
+        return ws.sensitivity(phi, X, positions=0, seed=seed, effort=effort, certificate=False)
+
+    found = [search(effort) for effort in EFFORTS]
+    lowers = tuple(one.lower for one in found)
+    others = (search(EFFORTS[-1], seed).lower for seed in OTHER_SEEDS)
+    return Draw(lowers, found[0].status == "converged", max(*lowers, *others))
+
+
+def page(draws: int = 10) -> str:
+    """The table over ``draws`` draws of each map."""
+    lines = [
+        "| map | draws | lower falls | converged | of these raised by 10 × effort | "
+        "below the best known: mean | largest |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    everything: list[Draw] = []
+    for name, (make, sizes) in CASES.items():
+        found = [draw(make, *sizes[i % len(sizes)], i) for i in range(draws)]
+        everything += found
+        lines.append(_row(name, found))
+        print(lines[-1], file=sys.stderr, flush=True)
+    lines.append(_row("all", everything))
+    text = (
+        f"{draws} draws of text and weights per map, Gaussian texts, first row, efforts "
+        f"{', '.join(map(str, EFFORTS))}. \"Converged\" is the status at effort 1; \"raised\" "
+        f"means by more than {RAISED:.1%} at effort {EFFORTS[-1]}. The best known value is the "
+        f"largest of these searches and of {len(OTHER_SEEDS)} more with effort {EFFORTS[-1]} and "
+        "other seeds; the last two columns are how far effort 1 is below it."
+    )
+    return "\n".join([text, "", *lines]) + "\n"
+
+
+def _row(name: str, draws: list[Draw]) -> str:
+    settled = [one for one in draws if one.converged]
+    below = [one.below for one in draws]
+    return (
+        f"| {name} | {len(draws)} | {sum(one.falls for one in draws)} | {len(settled)} | "
+        f"{sum(one.raised for one in settled)} | {statistics.mean(below):.2%} | {max(below):.2%} |"
+    )
