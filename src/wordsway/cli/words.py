@@ -58,7 +58,9 @@ def words_command(
     colour: Annotated[
         str | None,
         typer.Option(
-            "--colour", "--color", help="The tier that words are coloured and ordered by."
+            "--colour",
+            "--color",
+            help="The tier that names, colours and orders the words; mean-local by default.",
         ),
     ] = None,
     word: Annotated[

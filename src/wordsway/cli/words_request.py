@@ -91,6 +91,7 @@ class Request:
             layer=self.layer,
             target=self.target,
             tiers=self.tiers,
+            colour=self.colour,
             only=self.only,
             reach=self.reach,
             at=self.at,

@@ -2,6 +2,8 @@
 
 >>> words_command({"text": "I love her much", "model": "minilm"})
 "wordsway words 'I love her much' --json"
+>>> words_command({"text": "I love her", "model": "minilm", "colour": "local"})
+"wordsway words 'I love her' --colour local --json"
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.audit.audit import DRAWS
+from wordsway.probing.results import headline_tier
 
 
 def words_command(ask: Mapping[str, Any]) -> str:
     options = [*_model(ask), *_where(ask)]
     for tier in ask.get("tiers") or ():
         options += ["--tier", tier]
+    colour = _colour(ask)
+    options += ["--colour", colour] if colour else []
     options += ["--cut"] if ask.get("cut") else []
     return _line("words", [ask["text"]], [*options, *_seed(ask), "--json"])
 
@@ -32,7 +37,8 @@ def words_python(ask: Mapping[str, Any]) -> str:
     words.show()
     print(words.frame())
     """
-    named = {name: ask.get(name) for name in ("model", "layer", "target", "tiers", "cut", "seed")}
+    named = {name: ask.get(name) for name in ("model", "layer", "target", "tiers")}
+    named |= {"colour": _colour(ask), "cut": ask.get("cut"), "seed": ask.get("seed")}
     if ask.get("other"):
         both = f"({ask['text']!r}, {ask['other']!r})"
         each = _call("words", ["text"], named)
@@ -148,6 +154,7 @@ DEFAULTS = {
     "layer": "last",
     "target": "layer",
     "tiers": None,
+    "colour": None,
     "cut": False,
     "seed": 0,
     "head": "all",
@@ -169,6 +176,12 @@ def _line(command: str, texts: list[str], options: list[str]) -> str:
     if any(text.startswith("-") for text in texts):
         return shlex.join(["wordsway", command, *options, "--", *texts])
     return shlex.join(["wordsway", command, *texts, *options])
+
+
+def _colour(ask: Mapping[str, Any]) -> str | None:
+    """The tier of the headline, where it is not the one that the request has without it."""
+    colour: str | None = ask.get("colour")
+    return None if colour == headline_tier(ask.get("tiers")) else colour
 
 
 def _model(ask: Mapping[str, Any]) -> list[str]:

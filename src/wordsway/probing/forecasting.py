@@ -57,6 +57,7 @@ def forecast(
     layer: int | str = "last",
     target: str = "layer",
     tiers: Sequence[str] | None = None,
+    colour: str | None = None,
     only: Sequence[int | str] | None = None,
     reach: float | None = None,
     at: str = "words",
@@ -71,7 +72,7 @@ def forecast(
     """Time and memory of `words`, with swaps for ``swaps`` of them."""
     check_text(text)
     check(1.0 if reach is None else reach, effort, memory)
-    wanted = chosen_tiers(tiers, None, reach)
+    wanted = chosen_tiers(tiers, colour, reach)
     probe = model if isinstance(model, Probe) else Probe(model)
     if cut:
         text = probe.cut(text)
@@ -79,7 +80,7 @@ def forecast(
     judged = target_of(probe, prepared, layer if target == "layer" else target)
     chosen = chosen_words(prepared, only)
     size = affordable(probe, prepared.n, judged.layer, memory)
-    tiers = wanted or default_tiers(probe, judged, len(chosen), prepared.n)
+    tiers = wanted or default_tiers(probe, judged, len(chosen), prepared.n, colour)
     blocks = Blocks(prepared, chosen, 1.0)
     rows = min(size, len(chosen))
     which = torch.arange(rows)
