@@ -73,8 +73,9 @@ class Swap:
 
     For a classifier ``label`` is the one predicted after the swap, ``probability`` that of the
     label before, and ``margin`` its logit minus the largest other one: negative where it flips.
-    ``plausibility`` is the model's own probability of the word in that place, where it was asked,
-    ``pieces`` the number of tokens that the word is made of.
+    ``plausibility`` is the probability of the word in that place where a language model decided
+    which words are likely (`wordsway.probing.plausible`), ``pieces`` the number of tokens that the
+    word is made of.
     """
 
     word: str
@@ -222,7 +223,8 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
     that were measured, with ``passes`` and ``draws``, and ``partial`` those of them that only the
     words with the largest mean local have. ``scaling`` says how rows count: "frobenius" by norm,
     "rows" alike (`wordsway.probing.targets`). ``reach`` is ρ: how long Δ may be, relative to a row
-    of the word. ``tokens`` are the pieces that the model sees; ``status`` says whether searches converged.
+    of the word. ``tokens`` are the pieces that the model sees; ``status`` says whether searches
+    converged.
     For a classifier ``label`` and ``probability`` are those of the text.
     """
 

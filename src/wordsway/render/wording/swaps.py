@@ -21,7 +21,10 @@ def in_place(swaps: Swaps) -> tuple[str, str, str]:
 
 def counts(swaps: Swaps) -> str:
     """How many words were tried, and how many of them flip a classifier's label."""
-    likely = f" (likely there, by {swaps.plausible})" if swaps.plausible else ""
+    likely = ""
+    if swaps.plausible:
+        grammar = swaps.plausible.startswith("part of speech")
+        likely = f" ({'grammatical' if grammar else 'likely'} there, by {swaps.plausible})"
     tried = f"{swaps.candidates:,} candidates{likely}, {swaps.evaluated:,} evaluated exactly"
     if swaps.flips is None:
         return tried
@@ -60,7 +63,7 @@ def other_columns(swaps: Swaps) -> list[ToldColumn[Swap]]:
             ToldColumn(
                 "likely",
                 lambda swap: number(swap.plausibility),
-                "The model's own probability of the word in that place.",
+                f"How likely the word is in that place: {swaps.plausible}.",
             )
         )
     pieces = "Tokens that the word is made of."
