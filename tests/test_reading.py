@@ -97,8 +97,9 @@ def test_words_that_share_a_token_are_one() -> None:
 
 
 def test_tokens_that_overlap_words_chain_them() -> None:
-    pieces = [("ab", 0, 2, "word"), ("c", 2, 3, "word"), ("d", 3, 4, "word")]
-    reading = Reading.of("我们你好", pieces)  # the first runs over 我 and 们
+    reading = Reading.of(
+        "我们你好", [("ab", 0, 2, "word"), ("c", 2, 3, "word"), ("d", 3, 4, "word")]
+    )
     assert [(word.text, word.rows) for word in reading.words] == [
         ("我们", (0,)),
         ("你", (1,)),

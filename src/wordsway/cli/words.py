@@ -52,7 +52,7 @@ def words_command(
         typer.Option(
             "--tier",
             help="What to measure: mean-local, local, real-words, curve; may be repeated. "
-            "By default the first three on short texts, the first on long ones.",
+            "By default the first three on short texts, the first on long ones and with --data.",
         ),
     ] = None,
     colour: Annotated[
