@@ -63,15 +63,21 @@ def pairs_command(texts: list[str], ask: Mapping[str, Any]) -> str:
 
 def attention_command(ask: Mapping[str, Any]) -> str:
     """
-    >>> attention_command({"text": "I love her", "word": "2", "reach": 1.5})
-    "wordsway attention 'I love her' --attract 2 --reach 1.5 --json"
+    >>> ask = {"text": "I love her", "word": "2", "reach": 1.5, "layer": "4", "head": "3"}
+    >>> attention_command(ask)
+    "wordsway attract 'I love her' --word 2 --show-layer 4 --show-head 3 --reach 1.5 --json"
     """
-    options = [*_model(ask), "--attract", ask["word"], "--reach", f"{ask['reach']:g}"]
-    return _line("attention", [ask["text"]], [*options, *_seed(ask), "--json"])
+    options = [*_model(ask), "--word", ask["word"]]
+    options += ["--show-layer", ask["layer"]] if ask["layer"] != "1" else []
+    options += ["--show-head", ask["head"]] if ask["head"] != "mean" else []
+    options += ["--reach", f"{ask['reach']:g}"]
+    return _line("attract", [ask["text"]], [*options, *_seed(ask), "--json"])
 
 
 def attention_python(ask: Mapping[str, Any]) -> str:
-    named = {name: ask.get(name) for name in ("model", "reach", "seed")}
+    named = {"model": ask.get("model"), "show_layer": ask["layer"]}
+    named |= {"show_head": None if ask["head"] == "mean" else ask["head"]}
+    named |= {"reach": ask.get("reach"), "seed": ask.get("seed")}
     call = _call("attract", [repr(ask["text"]), repr(ask["word"])], named)
     return f"import wordsway as ws\n\nfound = {call}\nfound.show()\nprint(found.frame())"
 
@@ -157,7 +163,8 @@ DEFAULTS = {
     "colour": None,
     "cut": False,
     "seed": 0,
-    "head": "all",
+    "show_layer": "1",
+    "show_head": None,
     "reach": 1.0,
 }
 
