@@ -67,7 +67,7 @@ class Place {
       this.panel.element, h("div", { class: "more" }, this.table, this.facts, this.take.element));
     this.result = h("div", { class: "result", hidden: true }, this.stage);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
-      h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. The first colours come at once, sharper numbers follow."),
+      h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. Colours and headline use one measure, mean local unless you choose another; the others follow as columns."),
       this.form, this.status.element, this.result);
     this.layers();
     addEventListener("popstate", () => location.reload());
