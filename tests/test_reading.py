@@ -83,18 +83,30 @@ def test_spans_are_in_order_and_lose_nothing_but_space() -> None:
         assert "".join(split(text)) == "".join(text.split())
 
 
-def test_a_token_over_several_words_belongs_to_all_that_it_would_hide() -> None:
+def test_words_that_share_a_token_are_one() -> None:
     reading = Reading.of("good😀 你好 ...", [
         ("[UNK]", 0, 5, "word"), ("你好", 6, 8, "word"), ("...", 9, 12, "word")
     ], unknown=[0])  # fmt: skip
+    assert [(word.text, word.index, word.joined, word.rows) for word in reading.words] == [
+        ("good😀", 0, 2, (0,)),
+        ("你好", 2, 2, (1,)),
+        ("...", 4, 3, (2,)),
+    ]
+    assert [reading.is_unknown(word) for word in reading.words] == [True, False, False]
+    assert reading.word(3) == reading.words[1], "each of them names the one that they are"
+
+
+def test_tokens_that_overlap_words_chain_them() -> None:
+    reading = Reading.of(
+        "我们你好", [("ab", 0, 2, "word"), ("c", 2, 3, "word"), ("d", 3, 4, "word")]
+    )
     assert [(word.text, word.rows) for word in reading.words] == [
-        ("good", (0,)),
-        ("😀", (0,)),
+        ("我们", (0,)),
         ("你", (1,)),
-        ("好", (1,)),
-        (".", (2,)),
-    ], "signs of ASCII stay with the first of them, as before"
-    assert [reading.is_unknown(word) for word in reading.words] == [True, True, False, False, False]
+        ("好", (2,)),
+    ]
+    over = Reading.of("我们你好", [("ab", 0, 2, "word"), ("bc", 1, 3, "word"), ("d", 3, 4, "word")])
+    assert [(word.text, word.rows) for word in over.words] == [("我们你", (0, 1)), ("好", (2,))]
 
 
 def test_pieces_that_the_tokenizer_does_not_know_are_marked(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ dictionary is asked: a Han character is a word, so is a run of hiragana or of ka
 grapheme cluster of Thai, Lao, Khmer or Burmese (the boundaries of UAX #29). An emoji is one word
 with its skin tone, joiners and flag letters. This does not depend on the tokenizer, so that word 7
 is the same word for every model. A word is its index, not its spelling: repeated words stay
-distinct.
+distinct. Words that share a token (one [UNK] for a Thai phrase, one piece for "你好" or "...")
+cannot be told apart by the model: they are read as one, under the index of the first.
 """
 
 from __future__ import annotations
@@ -53,13 +54,16 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of the original text, ``text[start:end]``, and the rows of X that stand for it."""
+    """One word of the original text, ``text[start:end]``, and the rows of X that stand for it;
+    ``joined`` words that share a token, from ``index`` on, are one.
+    """
 
     index: int
     text: str
     start: int
     end: int
     rows: tuple[int, ...]
+    joined: int = 1
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,16 @@ class Reading:
         >>> reading = Reading.of("unfair!", [*pieces, ("!", 6, 7, "word")])
         >>> [(word.text, word.rows) for word in reading.words]
         [('unfair', (1, 2)), ('!', (3,))]
+        >>> reading = Reading.of("你好!", [("你好", 0, 2, "word"), ("!", 2, 3, "word")])
+        >>> [(word.text, word.index, word.joined) for word in reading.words]
+        [('你好', 0, 2), ('!', 2, 1)]
         """
         spans = word_spans(text)
         unknown_rows = set(unknown)
         tokens: list[Token] = []
         rows: dict[int, list[int]] = {}
-        current = 0
+        lasts: dict[int, int] = {}
+        current = first = 0
         for row, (piece, start, end, kind) in enumerate(pieces):
             word = None
             if kind == "word" and spans:
@@ -97,15 +105,20 @@ class Reading:
                     current += 1
                 # A piece of white space before a word (byte-level vocabularies) counts to the word
                 # that follows it.
-                word = current
-                rows.setdefault(current, []).append(row)
-                _share(text, spans, current + 1, end, row, rows)
+                if current > lasts.get(first, -1):
+                    first = current
+                word = first
+                rows.setdefault(first, []).append(row)
+                while current + 1 < len(spans) and spans[current + 1][0] < end:
+                    current += 1
+                lasts[first] = current
             tokens.append(Token(piece, start, end, kind, word, row in unknown_rows))
-        words = tuple(
-            Word(index, text[slice(*spans[index])], *spans[index], tuple(word_rows))
-            for index, word_rows in sorted(rows.items())
-        )
-        return cls(text, tuple(tokens), words)
+        words = []
+        for index, word_rows in sorted(rows.items()):
+            start, end = spans[index][0], spans[lasts[index]][1]
+            joined = lasts[index] - index + 1
+            words.append(Word(index, text[start:end], start, end, tuple(word_rows), joined))
+        return cls(text, tuple(tokens), tuple(words))
 
     def is_unknown(self, word: Word) -> bool:
         """Whether the model sees that the word is there, but (in part) not which one it is."""
@@ -121,29 +134,10 @@ class Reading:
         ) or token.piece
 
     def word(self, index: int) -> Word | None:
-        """The word with this index, if it reaches into the rows."""
-        return next((word for word in self.words if word.index == index), None)
-
-
-def _share(
-    text: str,
-    spans: list[tuple[int, int]],
-    first: int,
-    end: int,
-    row: int,
-    rows: dict[int, list[int]],
-) -> None:
-    """A token that runs on into further words is their row, too, where these are characters beyond
-    ASCII: "good😀" may be one unknown token, "你好" one piece, and neither word is lost.
-
-    Runs of ASCII signs ("...") stay with the first of them.
-    """
-    for index in range(first, len(spans)):
-        start, stop = spans[index]
-        if start >= end:
-            return
-        if not text[start:stop].isascii():
-            rows.setdefault(index, []).append(row)
+        """The word with this index, or the one that it is part of, if it reaches into the rows."""
+        return next(
+            (word for word in self.words if word.index <= index < word.index + word.joined), None
+        )
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -25,6 +26,7 @@ from wordsway.errors import InputError
 from wordsway.experiments.agreement import Terms
 from wordsway.experiments.batches import aggregates, words_frame
 from wordsway.experiments.corpus_words import corpus_texts
+from wordsway.experiments.forecast import forecast_jobs
 from wordsway.experiments.store import Record, Store
 from wordsway.experiments.tables import cells_frame
 from wordsway.experiments.text_cells import MEMORY, TextCell, parameters_of, text_cells
@@ -81,6 +83,7 @@ def reviews(tmp_path_factory):
 
 
 def command(reviews: Path, model: str, out: Path, *options: str) -> list[str]:
+    tier = [] if "--tier" in options else ["--tier", "local"]
     return [
         "words",
         "--data",
@@ -91,6 +94,7 @@ def command(reviews: Path, model: str, out: Path, *options: str) -> list[str]:
         str(TOKENS),
         "--out",
         str(out),
+        *tier,
         *options,
     ]
 
@@ -152,7 +156,7 @@ def test_a_text_is_its_content():
 
 def test_the_key_of_a_text_is_what_it_was():
     """A store outlives versions: if this fails, VERSION of text_cells has to be raised."""
-    assert a_cell().key == "1312859d5058cc5b25a43ec24339aa43c254163168b1c33d9f1227363af98868"
+    assert a_cell().key == "bf8f3fd8eff019a29b66185c836798bf06b12905532285689e04be4d9cc314d4"
 
 
 @pytest.mark.parametrize(
@@ -195,12 +199,13 @@ def test_a_cut_is_the_longest_that_fits(probe, text):
 def test_a_cell_gives_what_words_gives(probe, model, at):
     """The same numbers as the verb, in any order, in one file or another."""
     texts = list(corpus(TEXTS[:3]))
-    cells = text_cells(texts, probe, model, layer=2, tokens=TOKENS, at=at, seed=7)
+    how: dict[str, Any] = {"layer": 2, "at": at, "tiers": ("local",)}
+    cells = text_cells(texts, probe, model, tokens=TOKENS, seed=7, **how)
     found = {cell.key: cell.run() for cell in reversed(cells)}
     for cell, text in zip(cells, texts, strict=True):
         cut = probe.cut(text.text, TOKENS)
         with single_thread(True):
-            how = {"layer": 2, "at": at, "tiers": ("mean-local", "local"), "memory": MEMORY}
+            how |= {"tiers": ("mean-local", "local"), "memory": MEMORY}
             direct = words(cut, probe, seed=cell.own_seed, **how)
         outputs = found[cell.key]
         for row, word in zip(outputs["words"], direct.words, strict=True):
@@ -220,6 +225,31 @@ def test_a_cell_gives_what_words_gives(probe, model, at):
             and text.text[: outputs["characters"]] == cut
         )
         json.dumps(outputs, allow_nan=False)
+
+
+def test_a_corpus_gets_mean_local_by_default(probe, model):
+    """Minutes for a thousand reviews; the other tiers, hours, where they are requested."""
+    (cell,) = text_cells(corpus(TEXTS[:1]), probe, model, tokens=TOKENS)
+    assert cell.measured == ("mean-local",)
+    outputs = cell.run()
+    assert all(row["mean_local"] > 0 and row["local"] is None for row in outputs["words"])
+    assert a_cell(tiers=("local",)).measured == ("mean-local", "local")
+    assert a_cell(reach=0.1).measured == ("mean-local", "local", "curve")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", ["mean-local", "local", "real-words", "curve"])
+def test_a_forecast_is_within_a_factor_of_two(tier, tmp_path):
+    """Processor seconds of 12 texts of 40 words, forecast from three of them, against all."""
+    model = str(tiny.save(tmp_path / "model"))
+    dice = random.Random(0)
+    texts = [" ".join(dice.choices(tiny.WORDS, k=40)) for _ in range(12)]
+    cells = text_cells(corpus(texts), Probe(model), model, tiers=(tier,))
+    forecast = forecast_jobs(cells, workers=1, memory=2**34).seconds - cells[0].startup()
+    started = time.process_time()
+    for cell in cells:
+        cell.run()
+    assert 0.5 < forecast / (time.process_time() - started) < 2.0
 
 
 @pytest.mark.slow
@@ -308,7 +338,7 @@ def test_a_batch_is_all_texts_once_and_the_failed_one_apart(finished, reviews, p
         ids
     ) == len(kept)
     for number, text in zip(ids, kept, strict=True):
-        (cell,) = text_cells(corpus([text]), probe, model, tokens=TOKENS)
+        (cell,) = text_cells(corpus([text]), probe, model, tokens=TOKENS, tiers=("local",))
         outputs = cell.run()
         own = [row for row in rows if row["text_id"] == number]
         assert [row["word"] for row in own] == [word["word"] for word in outputs["words"]]

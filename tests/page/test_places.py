@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import torch
+
+from wordsway.cli.app import run
 
 TEXT = "the film was good"
 
@@ -27,6 +31,7 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
         said = tab.locator(".headline").inner_text()
         assert f"{100 * before:.1f} % of their attention before" in said
         assert tab.locator(".share").inner_text() == f"{100 * after:.1f} %"
+        assert f"--reach {reach:g} " in tab.locator(".code code").first.text_content()
     assert "reach=2.5" in tab.url
     tab.locator("canvas").nth(1).focus()
     tab.keyboard.press("ArrowRight")
@@ -45,7 +50,18 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
     got.value.save_as(tmp_path / "found.json")
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["reach"] == 2.5 and found["rows"] == [2]
-    assert "--attract 1 --reach 2.5" in tab.locator(".code code").first.text_content()
+    assert (found["layer"], found["shown_head"]) == (3, 1)
+    assert found["before"][0][0] == pytest.approx(float(drawn[0, 0]), rel=1e-5)
+    command = shlex.split(tab.locator(".code code").first.text_content())
+    assert run([*command[1:-1], "--out", str(tmp_path / "told.json")]) == 0
+    told = json.loads((tmp_path / "told.json").read_text())
+    for name in ("layer", "shown_head", "reach", "rows"):
+        assert told[name] == found[name], name
+    for name in ("before", "after"):
+        assert torch.allclose(torch.tensor(told[name]), torch.tensor(found[name]), atol=1e-6)
+    scope: dict[str, Any] = {}
+    exec(tab.locator(".code code").nth(1).text_content().replace("found.show()", ""), scope)
+    assert (scope["found"].layer, scope["found"].shown_head) == (3, 1)
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ def test_colours_numbers_and_headline_are_those_of_the_verb(tab, small_model, nu
     opened(tab, small_model)
     found = tab.locator(".w")
     assert found.all_inner_texts() == TEXT.split()
+    from wordsway.render.numbers import percent
     from wordsway.render.wording.words import interval, ranks, shades, stands_out, target_name
 
     for at, (word, share, rank) in enumerate(
@@ -46,14 +47,14 @@ def test_colours_numbers_and_headline_are_those_of_the_verb(tab, small_model, nu
     ):
         label = found.nth(at).get_attribute("aria-label")
         shown = interval(word.score(numbers.tier))
-        assert label == f"{word.word}, real words {shown}, rank {rank}"
+        assert label == f"{word.word}, mean local {shown}, rank {rank}"
         assert found.nth(at).evaluate("e => e.style.getPropertyValue('--share')") == f"{share:.3f}"
     assert target_name(numbers) in tab.locator(".headline").inner_text()
-    most = max(word.real.mean for word in numbers.words)
-    least = min(word.real.mean for word in numbers.words)
+    most = max(word.mean_local for word in numbers.words)
+    least = min(word.mean_local for word in numbers.words)
     said = tab.locator(".plainly").nth(1).inner_text()
-    assert f"changes by {100 * most:.2g} % of itself" in said
-    assert said.endswith(f"it is {100 * least:.2g} %.") or not stands_out(numbers)
+    assert f"moves by {percent(most)} of that" in said
+    assert said.endswith(f"it is {percent(least)}.") or not stands_out(numbers)
 
 
 @pytest.mark.slow
@@ -88,10 +89,60 @@ def test_tiers_stream_in_with_the_quickest_first(tab, small_model):
 
 
 @pytest.mark.slow
+def test_the_headline_does_not_change_as_tiers_arrive(client, small_model):
+    """The tier of the request from the first event to the last, as on the command line."""
+    asked = {"text": TEXT, "model": str(small_model)}
+    cases = ((None, "mean-local"), ("real-words", "real-words"), ("curve", "curve"))
+    for seed, (colour, tier) in enumerate(cases, 5):  # other seeds: nothing is answered from memory
+        more = {"seed": seed} | ({} if colour is None else {"colour": colour})
+        events = [e for e in client.ask("/api/words", **asked, **more).events if "result" in e]
+        assert len(events) > 2 and {event["result"]["tier"] for event in events} == {tier}
+        said = {event["views"][tier]["headline"]["text"] for event in events}
+        waiting = {one for one in said if "not measured yet" in one}
+        assert len(said - waiting) == 1 and bool(waiting) == (tier != "mean-local")
+
+
+@pytest.mark.slow
+def test_the_page_and_its_exports_use_the_same_tier(tab, client, small_model, tmp_path):
+    """A colour that is chosen on the page reaches the command, the Python lines and the JSON."""
+    from wordsway.cli.app import run
+
+    opened(tab, small_model)
+    tab.click(".chip[data-tier=real-words]")
+    assert "by real words" in tab.locator(".headline").inner_text()
+    command = shlex.split(tab.locator(".code code").nth(0).text_content())
+    assert command[-3:] == ["--colour", "real-words", "--json"]
+    assert "colour='real-words'" in tab.locator(".code code").nth(1).text_content()
+    with tab.expect_download() as got:
+        tab.click("[data-file=json]")
+    got.value.save_as(tmp_path / "words.json")
+    shown = json.loads((tmp_path / "words.json").read_text())
+    assert run([*command[1:-1], "--out", str(tmp_path / "told.json")]) == 0
+    told = json.loads((tmp_path / "told.json").read_text())
+    for name in ("tier", "tiers", "partial"):
+        assert shown[name] == told[name], name
+    tab.click(".chip[data-tier=mean-local]")
+    assert "--colour" not in tab.locator(".code code").nth(0).text_content()
+
+
+@pytest.mark.slow
+def test_a_chosen_word_is_the_one_that_is_shown(tab, client, small_model):
+    """Behind words that share a token, a word's place in the list is not its number."""
+    opened(tab, small_model, "the ฉันรักเธอ film was good")
+    tab.click(".w >> text=good")
+    tab.wait_for_selector(".swaps li")
+    assert "“good”" in tab.locator(".chosen h2").inner_text()
+    assert tab.locator(".swap").first.get_attribute("data-swap") != "good"
+    tab.locator(".swap").first.click()
+    tab.wait_for_selector(".w.differs")
+    assert tab.locator(".w.differs").first.inner_text() == "good"
+
+
+@pytest.mark.slow
 def test_hovering_and_walking_tell_numbers(tab, small_model):
     opened(tab, small_model)
     tab.hover(".w[data-index='3']")
-    assert tab.locator("#tip").inner_text().startswith("word 3 · real words ")
+    assert tab.locator("#tip").inner_text().startswith("word 3 · mean local ")
     tab.focus(".w[data-index='0']")
     tab.keyboard.press("ArrowRight")
     tab.keyboard.press("ArrowRight")

@@ -28,6 +28,8 @@ from wordsway.probing.real_words import real_words
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
+from wordsway.render.wording.word_columns import TITLES
+from wordsway.render.wording.words import headline, notes
 from wordsway.vectors import unit
 
 TEXT = "the film was good , films and the plot"
@@ -432,15 +434,39 @@ def test_numbers_do_not_depend_on_company_or_batches(folders: dict[str, Path]) -
 
 def test_default_tiers_follow_the_length(probes: dict[str, Probe], monkeypatch: Any) -> None:
     short = words(TEXT, probes["bert"])
-    assert short.tiers == ("mean-local", "local", "real-words") and short.tier == "real-words"
+    assert short.tiers == ("mean-local", "local", "real-words") and short.partial == ()
     monkeypatch.setattr("wordsway.probing.measuring.SHORT", 1)
     monkeypatch.setattr("wordsway.probing.measuring.REAL_TOKENS", 32 * 12 * 0.1 * 2)
     long = words(TEXT, probes["bert"])
-    assert long.tier == "mean-local" and long.words[0].local is None
+    assert long.partial == ("real-words",) and long.words[0].local is None
+    assert "real words were tried for the 2 words with the largest mean local only" in notes(long)
     measured = [word for word in long.words if word.real is not None]
     best = sorted(long.words, key=lambda word: -(word.mean_local or 0))[:2]
     assert {word.index for word in measured} == {word.index for word in best}
     assert [word.mean_local for word in long.words] == [word.mean_local for word in short.words]
+
+
+def test_the_headline_follows_from_the_request_alone(
+    probes: dict[str, Probe], monkeypatch: Any
+) -> None:
+    """One tier names the word that moves the model most, whatever else is measured, and the
+    sentence says which.
+    """
+    said = set()
+    for limit in (1500, 1):  # as a short text, and as a long one
+        monkeypatch.setattr("wordsway.probing.measuring.SHORT", limit)
+        for tiers in (None, ["mean-local"], ["real-words", "mean-local"]):
+            found = words(TEXT, probes["bert"], tiers=tiers)
+            assert found.tier == "mean-local"
+            said.add(headline(found))
+    assert len(said) == 1 and "by mean local" in said.pop().text
+    for tier, title in TITLES.items():
+        found = words(TEXT, probes["bert"], colour=tier)
+        assert found.tier == tier and {"mean-local", tier} <= set(found.tiers)
+        assert tier not in found.partial and title in headline(found).text
+    only = words(TEXT, probes["bert"], tiers=["local", "real-words"])
+    assert only.tier == "real-words" and only.tiers == ("local", "real-words")
+    assert words(TEXT, probes["bert"], reach=0.1).tier == "curve"
 
 
 def test_ties_are_ties() -> None:
@@ -511,3 +537,17 @@ def test_real_words_stay_within_memory(probes: dict[str, Probe]) -> None:
     few = real_words(probe, prepared, target, chosen, draws=5, size=2)
     for a, b in zip(many, few, strict=True):
         assert a is not None and b is not None and a.mean == pytest.approx(b.mean, rel=1e-5)
+
+
+def test_words_that_share_one_token_are_measured_as_one(probes: dict[str, Probe]) -> None:
+    """A Thai phrase is one [UNK]: the model cannot tell its nine words apart, and says so."""
+    phrase = "ฉันรักเธอมา"
+    found = words(f"the film was {phrase} good", probes["bert"], tiers=("mean-local", "real-words"))
+    (joined,) = (word for word in found.words if word.unknown)
+    assert (joined.word, joined.index, joined.joined) == (phrase, 3, 9)
+    assert [word.index for word in found.words] == [0, 1, 2, 3, 12]
+    assert joined.real is not None and joined.real.mean > 0, "a real word in place of all of them"
+    assert joined.to_dict()["joined"] == 9
+    assert f"measured as one: “{phrase}” (9 words)" in " ".join(notes(found))
+    (again,) = words(found.text, probes["bert"], tiers=("mean-local",), word=[7]).words
+    assert again.word == phrase, "any of the nine names it"

@@ -145,6 +145,34 @@ def test_what_a_number_means_is_said_in_every_view():
     assert "cannot be told apart" in headline(pair).text and len(headline(pair).names) == 2
 
 
+def test_large_numbers_are_spelled_out():
+    """99.6 % is "100 %", not "1e+02 %"; so are legends, errors and shares of the worst Δ."""
+    words = words_of(SHORT, tier="mean-local", swaps=True)
+    for factor in (0.996, 12.3, 250.0, 4e4):
+        scale = factor / max(word.mean_local for word in words.words)
+        large = replace(
+            words,
+            words=tuple(
+                replace(
+                    word, mean_local=scale * word.mean_local, mean_local_error=scale * factor / 9
+                )
+                for word in words.words
+            ),
+            swaps=tuple(replace(swaps, worst=swaps.worst / 400) for swaps in words.swaps),
+        )
+        shown = "".join(text for text, _ in wording.plain(large))
+        views = [printed(words_panel(large), 120), words_fragment(large), shown]
+        views += wording.legend(large, 5)
+        for view in views:
+            assert not re.search(r"[0-9]e\+[0-9]+ ?%|e\+0[12]", view), view
+    assert "by 100 % of that" in "".join(
+        text
+        for text, _ in wording.plain(
+            replace(words, words=tuple(replace(word, mean_local=0.996) for word in words.words))
+        )
+    )
+
+
 @pytest.mark.parametrize("target", ["layer 4", "cosine", "logits", "next-token"])
 def test_every_column_has_a_sentence(target):
     """For a reader who has not read the paper: what it is, and in which unit."""

@@ -36,6 +36,17 @@ def attract_command(
     head: Annotated[
         str, typer.Option("--head", help="Of the first layer, counted from 0, or all.")
     ] = "all",
+    show_layer: Annotated[
+        str,
+        typer.Option("--show-layer", help="The layer whose attention is shown: 1 to L, or last."),
+    ] = "1",
+    show_head: Annotated[
+        str | None,
+        typer.Option(
+            "--show-head",
+            help="The head of that layer, or all for their mean; as --head by default.",
+        ),
+    ] = None,
     reach: Annotated[
         float,
         typer.Option("--reach", help="Δ may be so many times as long as the word's embedding."),
@@ -63,9 +74,19 @@ def attract_command(
         raise InputError("the word that moves", "none", "name it with --word, or --index")
     from wordsway.probing.attract import attract, check_request
 
-    check_request(head, reach, draws)
+    check_request(head, reach, draws, show_head)
     with progress_line("loading the model") as say:
         probe = probe_of(model, device, dtype, remote_code, say, eager=True)
         say("moving the word", 0, 0)
-        result = attract(sentence, chosen, probe, head=head, reach=reach, seed=seed, draws=draws)
+        result = attract(
+            sentence,
+            chosen,
+            probe,
+            head=head,
+            show_layer=show_layer,
+            show_head=show_head,
+            reach=reach,
+            seed=seed,
+            draws=draws,
+        )
     deliver(result, files, result.to_dict() if as_json else None)

@@ -71,7 +71,8 @@ def swap_command(
         bool,
         typer.Option(
             "--plausible",
-            help="Only words likely there, by the model's own head or their part of speech.",
+            help="Only words likely there, by a language model (the model's own head, or smollm2), "
+            "else by their part of speech.",
         ),
     ] = False,
     cut: Annotated[

@@ -52,13 +52,15 @@ def words_command(
         typer.Option(
             "--tier",
             help="What to measure: mean-local, local, real-words, curve; may be repeated. "
-            "By default the first three on short texts, the first on long ones.",
+            "By default the first three on short texts, the first on long ones and with --data.",
         ),
     ] = None,
     colour: Annotated[
         str | None,
         typer.Option(
-            "--colour", "--color", help="The tier that words are coloured and ordered by."
+            "--colour",
+            "--color",
+            help="The tier that names, colours and orders the words; mean-local by default.",
         ),
     ] = None,
     word: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wordsway.errors import InputError, positive
 from wordsway.progress import Progress
@@ -55,7 +55,7 @@ class Request:
             )
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, Any]:
         named = {"passes": self.passes, "draws": self.draws}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -91,6 +91,7 @@ class Request:
             layer=self.layer,
             target=self.target,
             tiers=self.tiers,
+            colour=self.colour,
             only=self.only,
             reach=self.reach,
             at=self.at,

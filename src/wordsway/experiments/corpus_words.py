@@ -79,7 +79,7 @@ class CorpusWords(Result, brief="probed folder"):
 
 
 def lead_of(jobs: Sequence[TextCell], words: pandas.DataFrame) -> str:
-    """Real words where they alone were asked for, else mean local, which is measured always."""
+    """Real words where they alone are requested, else mean local, which is always measured."""
     alone = all(job.tiers == ("real-words",) for job in jobs)
     return "mean_real" if alone and "real_mean" in words else "mean_local"
 

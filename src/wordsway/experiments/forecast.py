@@ -93,8 +93,9 @@ def forecast_jobs(
     what: str = "cells",
     total: int | None = None,
 ) -> SweepForecast:
-    """Time of these jobs on this machine: three sizes of every family are estimated, the others lie
-    between them; admission by memory decides how many run at once.
+    """Time of these jobs on this machine, starting the workers included: three sizes of every
+    family are estimated, the others lie between them; admission by memory decides how many run at
+    once.
     """
     families: dict[tuple[Hashable, bool], list[Job]] = {}
     begun: set[Hashable] = set()
@@ -102,12 +103,13 @@ def forecast_jobs(
         follows = job.together is not None and job.together in begun
         begun.add(job.together)
         families.setdefault((job.family, follows), []).append(job)
+    starting = max((jobs[0].startup() for jobs in families.values()), default=0.0)
     seconds = sum(_family_seconds(jobs, follows) for (_, follows), jobs in families.items())
     needs = sorted((job.cost().bytes for job in left), reverse=True)[:workers]
     peak = needs[0] if needs and sum(needs) > memory else sum(needs)
     at_once = max(1, min(workers, len(left)))
     count = len(left) if total is None else total
-    return SweepForecast(what, count, len(left), workers, seconds / at_once, peak)
+    return SweepForecast(what, count, len(left), workers, starting + seconds / at_once, peak)
 
 
 def _family_seconds(jobs: Sequence[Job], follows: bool) -> float:

@@ -47,6 +47,10 @@ class Job(ABC):
     def estimate(self) -> float:
         """Seconds on one core of this machine: a small job of the family is tried for a moment."""
 
+    def startup(self) -> float:
+        """Seconds on one core that a worker takes before its first job of this family."""
+        return 0.0
+
     def estimate_next(self) -> float:
         """The same for a job that follows another one of its group; see `together`."""
         return self.estimate()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import threading
+import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -35,18 +36,14 @@ from wordsway.text.clean import checked
 #: What tells these jobs from cells of a grid.
 KIND = "words"
 #: What a stored text means; raise it when the same content would give other numbers.
-VERSION = 2
-#: The same of a text with a curve S(ρ) that goes to ρ = 1 or beyond, where it is searched further.
-FAR_VERSION = 3
+VERSION = 4
 #: Bytes that a search may take beside the model. It decides how words are batched, so it is the
 #: same everywhere.
 MEMORY = 512 * 2**20
 #: Tokens of a text that are read, and the effort of a curve S(ρ), where a reach asks for one.
 TOKENS, EFFORT = 64, 0.2
-#: What is measured of every word where nothing else is asked for; mean local always is.
-TIERS = ("mean-local", "local")
-#: What came later: it stands in a stored content only where it is not at its default.
-_LATER = {"target": "layer", "tiers": (), "scaling": "auto", "passes": None, "draws": None}
+#: Processor seconds that a process takes to start and to import torch and transformers.
+STARTING = 3.0
 #: Hooks on a model's layers are the process's own: one search at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -103,15 +100,9 @@ class TextCell(Job):
     @cached_property
     def content(self) -> dict[str, Any]:
         reach = None if self.reach is None else float(self.reach)
-        numbers = {"reach": reach, "effort": float(self.effort)}
-        far = "curve" in self.measured and (self.reach or 1.0) >= 1
-        version = FAR_VERSION if far else VERSION
-        about = {"kind": KIND, "sha256": self.sha256, "version": version}
-        later = {name for name, value in _LATER.items() if getattr(self, name) == value}
-        plain = {name: value for name, value in fields_of(self).items() if name not in later}
-        if self.tiers:
-            plain["tiers"] = list(self.tiers)
-        return plain | numbers | about
+        numbers = {"reach": reach, "effort": float(self.effort), "tiers": list(self.tiers)}
+        about = {"kind": KIND, "sha256": self.sha256, "version": VERSION}
+        return fields_of(self) | numbers | about
 
     @cached_property
     def own_seed(self) -> int:
@@ -128,20 +119,14 @@ class TextCell(Job):
     @classmethod
     def of(cls, content: dict[str, Any]) -> TextCell:
         """The cell of a stored content."""
-        plain = {
-            name: value
-            for name, value in content.items()
-            if name not in ("kind", "sha256", "version", "tiers")
-        }
-        return cls(**plain, tiers=tuple(content.get("tiers", ())))
+        named = ("kind", "sha256", "version")
+        plain = {name: value for name, value in content.items() if name not in named}
+        return cls(**plain | {"tiers": tuple(content["tiers"])})
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The tiers that are measured."""
-        return (
-            chosen_tiers((*self.tiers, "mean-local") if self.tiers else TIERS, None, self.reach)
-            or TIERS
-        )
+        """The tiers that are measured: mean local, and those that are requested."""
+        return chosen_tiers(("mean-local", *self.tiers), None, self.reach) or ()
 
     def cost(self) -> Cost:
         """Weights in float32 and the search's budget; tokens through the model and back."""
@@ -173,16 +158,25 @@ class TextCell(Job):
         return (KIND, self.model, self.model_sha256, *what)
 
     def estimate(self) -> float:
-        """One batch of the search is timed; a text that will fail counts as a typical one."""
+        """Processor seconds, by measuring some of the words; a text that will fail counts as a
+        typical one.
+        """
         asked = {name: value for name, value in self._asked.items() if name != "scaling"}
         probe = probe_of(self.model, self.model_sha256)
         try:
             with single_thread(True):
                 text = probe.cut(self.text, self.tokens)
-                found = forecast(text, probe, **asked)
+                found = forecast(text, probe, **asked, clock=time.process_time)
         except InputError:
             return self.cost().work / TYPICAL
         return found.seconds
+
+    def startup(self) -> float:
+        """Processor seconds of a process with the model; it stays in memory for `estimate`."""
+        probe_of.cache_clear()
+        started = time.process_time()
+        probe_of(self.model, self.model_sha256)
+        return STARTING + time.process_time() - started
 
     @property
     def _asked(self) -> dict[str, Any]:

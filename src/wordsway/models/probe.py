@@ -68,13 +68,15 @@ class Prepared:
                 "a word by its number or spelling", repr(which), "pass 0, 1, 2, … or the word"
             )
         if not isinstance(which, str):
-            found = [word for word in self.words if word.index == which]
+            one = self.reading.word(int(which))
+            found = [] if one is None else [one]
         else:
             found = [word for word in self.words if word.text == which] or [
                 word for word in self.words if word.text.lower() == which.lower()
             ]
             if not found and re.fullmatch(r"[0-9]+", which):
-                found = [word for word in self.words if word.index == int(which)]
+                one = self.reading.word(int(which))
+                found = [] if one is None else [one]
         if len(found) == 1:
             return found[0]
         listed = ", ".join(f"{word.index} {word.text}" for word in (found or self.words)[:12])

@@ -8,6 +8,11 @@ import torch
 
 from wordsway.errors import WordswayError
 
+
+class MissingWeightsError(WordswayError):
+    """Weights that the output depends on are not in the model's files."""
+
+
 #: Names that an error lists.
 SHOWN = 4
 
@@ -24,7 +29,7 @@ def refuse_missing(model: Any, measured: Any, missing: set[str], name: str, *, h
     used = sorted([*others, *_reached(measured, suspects, head)])
     if used:
         more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
-        raise WordswayError(
+        raise MissingWeightsError(
             f"{name} lacks weights that its config.json asks for "
             f"({', '.join(used[:SHOWN])}{more}): save the whole model with save_pretrained; "
             "random numbers are not put in their place"

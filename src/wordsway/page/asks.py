@@ -55,6 +55,7 @@ class WordsAsk(TextAsk):
     layer: Layer = "last"
     target: Literal["layer", "all", "pooled", "cosine", "logits", "next-token"] = "layer"
     tiers: Annotated[list[Tier], Field(min_length=1, max_length=4)] | None = None
+    colour: Tier | None = None
     cut: bool = False
 
 

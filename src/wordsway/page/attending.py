@@ -1,12 +1,11 @@
 """The place *Attention*: any layer and head before and after a Δ along the attracting direction.
 
-Δ is that of `wordsway attention --attract`: it raises the scores that the first layer gives to a
+Δ is that of `wordsway attract`: it raises the scores that the first layer gives to a
 word, in closed form. The slider is its length; every position of the slider is computed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from wordsway.errors import InputError
 from wordsway.models.probe import Prepared, Probe
 from wordsway.page.commands import attention_command, attention_python
 from wordsway.page.desk import Desk, key_of
-from wordsway.probing.attract import Attracted, attract
+from wordsway.probing.attract import Attracted, attract, head_numbers, layer_number
 
 #: Positions of the slider: lengths of Δ, relative to the word's own.
 REACHES = tuple(0.25 * step for step in range(1, 13))
@@ -35,8 +34,8 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
     index = _last_word(prepared) if ask["word"] is None else ask["word"]
     word = prepared.word(index)
     layers, heads = _sizes(probe, prepared)
-    layer = _layer(ask["layer"], layers)
-    head = _head(ask["head"], heads)
+    layer = layer_number(ask["layer"], layers)
+    head = head_numbers("all" if ask["head"] == "mean" else ask["head"], heads)
     with torch.no_grad():
         before = _matrix(probe, prepared.embeds, layer, head)
     full = ask | {"word": index}
@@ -52,8 +51,7 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
         "matrix": _plain(before),
         "share": _share(before, word.rows),
         "reaches": list(REACHES),
-        "command": attention_command(full | {"word": _named(prepared, index)}),
-        "python": attention_python(full | {"word": _named(prepared, index)}),
+        **_exports(full, prepared),
     }
     asked = float(ask["reach"])
     for reach in sorted(REACHES, key=lambda one: (abs(one - asked), one)):
@@ -71,8 +69,15 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
             "profile": list(found.profile),
             "noise": list(found.noise),
             "drawn": list(found.drawn),
+            **_exports(full | {"reach": reach}, prepared),
         }
     yield {"kind": "done"}
+
+
+def _exports(ask: dict[str, Any], prepared: Prepared) -> dict[str, str]:
+    """The command and the lines of Python with the same numbers."""
+    full = ask | {"word": _named(prepared, ask["word"])}
+    return {"command": attention_command(full), "python": attention_python(full)}
 
 
 def attracted(ask: dict[str, Any], desk: Desk, reach: float) -> Attracted:
@@ -88,11 +93,19 @@ def attracted(ask: dict[str, Any], desk: Desk, reach: float) -> Attracted:
 
 
 def asked_for(ask: dict[str, Any], desk: Desk) -> Attracted:
-    """What the file of an attention place holds."""
-    if ask["word"] is None:
-        prepared = desk.probe(ask["model"], eager=True).read(ask["text"], "input")
-        ask = ask | {"word": _last_word(prepared)}
-    return attracted(ask, desk, float(ask["reach"]))
+    """What the file of an attention place holds: the layer and head that the place shows."""
+    probe = desk.probe(ask["model"], eager=True)
+    prepared = probe.read(ask["text"], "input")
+    index = _last_word(prepared) if ask["word"] is None else ask["word"]
+    return attract(
+        ask["text"],
+        _named(prepared, index),
+        probe,
+        show_layer=ask["layer"],
+        show_head="all" if ask["head"] == "mean" else ask["head"],
+        reach=float(ask["reach"]),
+        seed=ask["seed"],
+    )
 
 
 def _named(prepared: Prepared, index: int) -> str:
@@ -112,28 +125,10 @@ def _sizes(probe: Probe, prepared: Prepared) -> tuple[int, int]:
     return len(every), int(every[0].shape[1])
 
 
-def _layer(value: str, count: int) -> int:
-    """A layer by its number, as `wordsway attention` counts: from 1, for 0 is the input."""
-    if value == "last":
-        return count
-    if not re.fullmatch("[0-9]{1,3}", value) or not 1 <= int(value) <= count:
-        raise InputError(f"a layer, 1 to {count} or last", repr(value), "choose one of these")
-    return int(value)
-
-
-def _head(value: str, count: int) -> int | None:
-    """A head by its number, from 0; None is the mean of all."""
-    if value == "mean":
-        return None
-    if not re.fullmatch("[0-9]{1,3}", value) or int(value) >= count:
-        raise InputError(f"a head, 0 to {count - 1} or mean", repr(value), "choose one of these")
-    return int(value)
-
-
-def _matrix(probe: Probe, embeds: torch.Tensor, layer: int, head: int | None) -> torch.Tensor:
-    """Attention (n, n) of one layer, of one head or the mean over heads."""
-    rows = probe.layers.attentions(embeds[None], "input")[layer - 1][0].double()
-    return rows.mean(0) if head is None else rows[head]
+def _matrix(probe: Probe, embeds: torch.Tensor, layer: int, heads: list[int]) -> torch.Tensor:
+    """Attention (n, n) of one layer, the mean over these heads."""
+    rows: torch.Tensor = probe.layers.attentions(embeds[None], "input")[layer - 1][0].double()
+    return rows[heads].mean(0)
 
 
 def _share(matrix: torch.Tensor, rows: tuple[int, ...]) -> float:

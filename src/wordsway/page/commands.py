@@ -2,6 +2,8 @@
 
 >>> words_command({"text": "I love her much", "model": "minilm"})
 "wordsway words 'I love her much' --json"
+>>> words_command({"text": "I love her", "model": "minilm", "colour": "local"})
+"wordsway words 'I love her' --colour local --json"
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.audit.audit import DRAWS
+from wordsway.probing.results import headline_tier
 
 
 def words_command(ask: Mapping[str, Any]) -> str:
     options = [*_model(ask), *_where(ask)]
     for tier in ask.get("tiers") or ():
         options += ["--tier", tier]
+    colour = _colour(ask)
+    options += ["--colour", colour] if colour else []
     options += ["--cut"] if ask.get("cut") else []
     return _line("words", [ask["text"]], [*options, *_seed(ask), "--json"])
 
@@ -32,7 +37,8 @@ def words_python(ask: Mapping[str, Any]) -> str:
     words.show()
     print(words.frame())
     """
-    named = {name: ask.get(name) for name in ("model", "layer", "target", "tiers", "cut", "seed")}
+    named = {name: ask.get(name) for name in ("model", "layer", "target", "tiers")}
+    named |= {"colour": _colour(ask), "cut": ask.get("cut"), "seed": ask.get("seed")}
     if ask.get("other"):
         both = f"({ask['text']!r}, {ask['other']!r})"
         each = _call("words", ["text"], named)
@@ -57,15 +63,21 @@ def pairs_command(texts: list[str], ask: Mapping[str, Any]) -> str:
 
 def attention_command(ask: Mapping[str, Any]) -> str:
     """
-    >>> attention_command({"text": "I love her", "word": "2", "reach": 1.5})
-    "wordsway attention 'I love her' --attract 2 --reach 1.5 --json"
+    >>> ask = {"text": "I love her", "word": "2", "reach": 1.5, "layer": "4", "head": "3"}
+    >>> attention_command(ask)
+    "wordsway attract 'I love her' --word 2 --show-layer 4 --show-head 3 --reach 1.5 --json"
     """
-    options = [*_model(ask), "--attract", ask["word"], "--reach", f"{ask['reach']:g}"]
-    return _line("attention", [ask["text"]], [*options, *_seed(ask), "--json"])
+    options = [*_model(ask), "--word", ask["word"]]
+    options += ["--show-layer", ask["layer"]] if ask["layer"] != "1" else []
+    options += ["--show-head", ask["head"]] if ask["head"] != "mean" else []
+    options += ["--reach", f"{ask['reach']:g}"]
+    return _line("attract", [ask["text"]], [*options, *_seed(ask), "--json"])
 
 
 def attention_python(ask: Mapping[str, Any]) -> str:
-    named = {name: ask.get(name) for name in ("model", "reach", "seed")}
+    named = {"model": ask.get("model"), "show_layer": ask["layer"]}
+    named |= {"show_head": None if ask["head"] == "mean" else ask["head"]}
+    named |= {"reach": ask.get("reach"), "seed": ask.get("seed")}
     call = _call("attract", [repr(ask["text"]), repr(ask["word"])], named)
     return f"import wordsway as ws\n\nfound = {call}\nfound.show()\nprint(found.frame())"
 
@@ -148,9 +160,11 @@ DEFAULTS = {
     "layer": "last",
     "target": "layer",
     "tiers": None,
+    "colour": None,
     "cut": False,
     "seed": 0,
-    "head": "all",
+    "show_layer": "1",
+    "show_head": None,
     "reach": 1.0,
 }
 
@@ -169,6 +183,12 @@ def _line(command: str, texts: list[str], options: list[str]) -> str:
     if any(text.startswith("-") for text in texts):
         return shlex.join(["wordsway", command, *options, "--", *texts])
     return shlex.join(["wordsway", command, *texts, *options])
+
+
+def _colour(ask: Mapping[str, Any]) -> str | None:
+    """The tier of the headline, where it is not the one that the request has without it."""
+    colour: str | None = ask.get("colour")
+    return None if colour == headline_tier(ask.get("tiers")) else colour
 
 
 def _model(ask: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from wordsway.page.attending import asked_for
 from wordsway.page.auditing import file_of
 from wordsway.page.desk import Desk
 from wordsway.page.theory import chart_of
-from wordsway.page.words import answer_key, words_steps
+from wordsway.page.words import answer, words_steps
 from wordsway.render.files import save
 from wordsway.result import Result
 
@@ -21,12 +21,14 @@ def model_file_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]
     if ask["attention"] is not None:
         yield file_event(asked_for(ask["attention"], desk), ask["ending"], "attention")
         return
-    key = answer_key(ask["words"])
-    if key not in desk.answers.values:
+    found = answer(ask["words"], desk)
+    if found is None:
         for _ in words_steps(ask["words"] | {"other": None}, desk):
             again = {"stage": "measuring again", "done": 0, "total": 0, "note": ""}
             yield {"kind": "progress"} | again
-    yield file_event(desk.answers.values[key], ask["ending"], "words")
+        found = answer(ask["words"], desk)
+    assert found is not None
+    yield file_event(found, ask["ending"], "words")
 
 
 def theory_file_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,7 @@ and put together they are what `wordsway words` says in one go.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,14 +17,15 @@ from wordsway.models.probe import Probe
 from wordsway.page.commands import pairs_command, words_command, words_python
 from wordsway.page.desk import Desk, key_of
 from wordsway.probing.differences import word_edits
-from wordsway.probing.measuring import default_tiers, places_in_time
+from wordsway.probing.measuring import default_tiers, largest_words
 from wordsway.probing.real_words import DRAWS
-from wordsway.probing.results import TIERS, Words, WordSway
+from wordsway.probing.results import TIERS, Words, WordSway, headline_tier
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
-from wordsway.probing.words import words
+from wordsway.probing.words import chosen_tiers, words
 from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import (
+    Headline,
     facts,
     headline,
     interval,
@@ -54,35 +56,27 @@ def words_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     the model holds the texts.
     """
     texts = [ask["text"], *([ask["other"]] if ask.get("other") else [])]
-    said = [ask | {"text": text} for text in texts]
-    lines = [words_command(one) for one in said]
-    lines += [pairs_command(texts, ask)] if len(texts) == 2 else []
-    first = {"kind": "command", "command": "\n".join(lines)}
-    first["python"] = words_python(ask)
-    keys = [answer_key(ask | {"text": text}) for text in texts]
-    if all(key in desk.answers.values for key in keys):
-        for which, key in enumerate(keys):
-            yield _event(which, desk.answers.values[key], final=True)
+    answers = [answer(ask | {"text": text}, desk) for text in texts]
+    last: dict[int, Words] = {}
+    if all(answers):
+        last = {which: found for which, found in enumerate(answers) if found}
+        for which, found in last.items():
+            yield _event(which, found, final=True)
     else:
         probe = desk.probe(ask["model"])
         runs = [staged(text, probe, ask, desk) for text in texts]
-        last: dict[int, Words] = {}
-        for stages in _in_turn(runs):
-            for which, found in stages:
-                last[which] = found
-                yield _event(which, found, final=False)
-        for which, key in enumerate(keys):
-            desk.answers.keep(key, last[which])
-    yield first
+        for which, found in _in_turn(runs):
+            last[which] = found
+            yield _event(which, found, final=False)
+        for which, text in enumerate(texts):
+            desk.answers.keep(_key(ask | {"text": text}), last[which])
+    coloured = {tier: _commands(ask | {"colour": tier}, texts) for tier in _everywhere(last[0])}
+    yield {"kind": "command", "coloured": coloured} | _commands(ask, texts)
     if len(texts) == 2:
         edits = word_edits(*texts)
-        yield {
-            "kind": "edits",
-            "words": [
-                sorted({row for edit in edits for row in edit.a_words}),
-                sorted({row for edit in edits for row in edit.b_words}),
-            ],
-        }
+        a = {index for edit in edits for index in edit.a_words}
+        b = {index for edit in edits for index in edit.b_words}
+        yield {"kind": "edits", "words": [_places(last[0], a), _places(last[1], b)]}
         if texts[0] != texts[1]:
             yield from _between(texts, ask, desk)
     yield {"kind": "done"}
@@ -102,13 +96,44 @@ def _between(texts: list[str], ask: dict[str, Any], desk: Desk) -> Iterator[dict
     yield {"kind": "pair", "cosine": one.cosine, "percentile": one.percentile}
 
 
-def answer_key(ask: dict[str, Any]) -> str:
+def _key(ask: dict[str, Any]) -> str:
     """One text's answer; which text stood beside it does not matter."""
-    names = ("text", "model", "layer", "target", "tiers", "cut", "seed")
+    names = ("text", "model", "layer", "target", "tiers", "colour", "cut", "seed")
     return key_of("words", {name: ask.get(name) for name in names})
 
 
-def _in_turn(runs: list[Iterator[Words]]) -> Iterator[list[tuple[int, Words]]]:
+def answer(ask: dict[str, Any], desk: Desk) -> Words | None:
+    """The stored result of a request about one text, or of the same without its colour, where all
+    words have that tier.
+    """
+    found: Words | None = desk.answers.values.get(_key(ask))
+    if found is not None:
+        return found
+    found = desk.answers.values.get(_key(ask | {"colour": None}))
+    tier = headline_tier(ask.get("tiers"), ask.get("colour"))
+    return replace(found, tier=tier) if found and tier in _everywhere(found) else None
+
+
+def _everywhere(found: Words) -> list[str]:
+    """The tiers that every word has."""
+    return [tier for tier in found.tiers if tier not in found.partial]
+
+
+def _commands(ask: dict[str, Any], texts: list[str]) -> dict[str, str]:
+    lines = [words_command(ask | {"text": text}) for text in texts]
+    lines += [pairs_command(texts, ask)] if len(texts) == 2 else []
+    return {"command": "\n".join(lines), "python": words_python(ask)}
+
+
+def _places(found: Words, spans: set[int]) -> list[int]:
+    """The places in ``found.words`` of these words of the text; words that share a token have one
+    place.
+    """
+    starts = [word.index for word in found.words]
+    return sorted({bisect_right(starts, index) - 1 for index in spans} - {-1})
+
+
+def _in_turn(runs: list[Iterator[Words]]) -> Iterator[tuple[int, Words]]:
     """The first stage of every text, then the second of every text, …"""
     left = dict(enumerate(runs))
     while left:
@@ -117,43 +142,37 @@ def _in_turn(runs: list[Iterator[Words]]) -> Iterator[list[tuple[int, Words]]]:
             if found is None:
                 del left[which]
             else:
-                yield [(which, found)]
+                yield which, found
 
 
 def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator[Words]:
-    """The words of a text after each tier: mean local first, then those that `words` would measure
-    by itself, or those that were asked for.
+    """The words of a text after each tier of the request, as `words` plans them; all of them have
+    the same headline tier.
     """
     how = _how(ask)
-    found = words(text, probe, tiers=["mean-local"], progress=desk.progress, **how)
-    yield _coloured(found)
-    for tier, only in _tiers(probe, found, ask):
-        more = words(text, probe, tiers=[tier], word=only, progress=desk.progress, **how)
-        found = joined(found, more, tier)
-        yield _coloured(found)
+    colour = ask.get("colour")
+    headline = headline_tier(ask.get("tiers"), colour)
+    prepared = probe.read(probe.cut(text) if ask["cut"] else text)
+    target = target_of(probe, prepared, ask["layer"] if ask["target"] == "layer" else ask["target"])
+    wanted = chosen_tiers(ask.get("tiers"), colour)
+    tiers = wanted or default_tiers(probe, target, len(prepared.words), prepared.n, colour)
+    found: Words | None = None
+    for tier in tiers:
+        more = words(text, probe, tiers=[tier], progress=desk.progress, **how)
+        found = replace(more if found is None else joined(found, more, tier), tier=headline)
+        yield found
+    if found is None or wanted or "real-words" in tiers:
+        return
+    places = largest_words(found.words, probe, target, prepared.n, DRAWS)
+    if places:
+        some = [found.words[place].index for place in places]
+        more = words(text, probe, tiers=["real-words"], word=some, progress=desk.progress, **how)
+        yield replace(joined(found, more, "real-words"), partial=("real-words",))
 
 
 def _how(ask: dict[str, Any]) -> dict[str, Any]:
     named = ("layer", "target", "cut", "seed")
     return {name: ask[name] for name in named}
-
-
-def _tiers(
-    probe: Probe, found: Words, ask: dict[str, Any]
-) -> Iterator[tuple[str, list[int | str] | None]]:
-    """Tiers behind the first, each with the words that get it; None: all of them."""
-    if ask.get("tiers") is not None:
-        yield from ((tier, None) for tier in TIERS if tier in ask["tiers"] and tier != "mean-local")
-        return
-    prepared = probe.read(found.text)
-    target = target_of(probe, prepared, ask["layer"] if ask["target"] == "layer" else ask["target"])
-    tiers = default_tiers(probe, target, len(found), prepared.n)
-    yield from ((tier, None) for tier in tiers if tier != "mean-local")
-    if "real-words" not in tiers:
-        ordered = sorted(found.words, key=lambda word: -(word.mean_local or 0.0))
-        places = places_in_time(probe, target, prepared.n, DRAWS)
-        if places:
-            yield "real-words", [word.index for word in ordered[:places]]
 
 
 def joined(found: Words, more: Words, tier: str) -> Words:
@@ -178,19 +197,21 @@ def joined(found: Words, more: Words, tier: str) -> Words:
     )
 
 
-def _coloured(found: Words) -> Words:
-    """Coloured as `words` does: by real words where all have them, else by mean local."""
-    whole = all(word.score("real-words") for word in found.words)
-    return replace(found, tier="real-words" if whole else "mean-local")
-
-
 def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
     return {
         "kind": "words",
         "which": which,
         "result": found.to_dict(),
         "pieces": pieces(found),
-        "views": {tier: _view(replace(found, tier=tier)) for tier in found.tiers},
+        "views": {
+            tier: _view(replace(found, tier=tier))
+            for tier in TIERS
+            if tier == found.tier or tier in _everywhere(found)
+        },
+        "columns": [
+            {"title": TITLES[tier], "numbers": [interval(word.score(tier)) for word in found.words]}
+            for tier in found.tiers
+        ],
         "notes": notes(found),
         "facts": facts(found),
         "numbers": [tier_numbers(found, word) for word in found.words],
@@ -199,8 +220,11 @@ def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
 
 
 def _view(found: Words) -> dict[str, Any]:
-    """How the text looks when coloured by one tier."""
-    top = headline(found)
+    """The text with its headline, colours and order by one tier; the headline of a tier that is
+    still to be measured says so.
+    """
+    waiting = Headline((), f"{TITLES[found.tier]}: not measured yet")
+    top = headline(found) if found.tier in found.tiers else waiting
     low, high = scale(found)
     return {
         "title": TITLES[found.tier],

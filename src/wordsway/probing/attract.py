@@ -44,9 +44,9 @@ class Attracted(Result, brief="rows head reach drawn model"):
     """Attention drawn to one token, or to the tokens of one word: every layer's relative change
     beside that of noise of the same norm.
 
-    ``before`` and ``after`` are the first layer's attention, n×n, of the chosen head, or the mean
-    over heads; ``delta`` has a row for each of ``rows``. ``word`` is the number of the word, where
-    one was named.
+    ``before`` and ``after`` are the attention, n×n, of layer ``layer``, of its head ``shown_head``
+    or the mean over "all" heads; Δ draws that of the first layer, of ``head``. ``delta`` has a row
+    for each of ``rows``. ``word`` is the number of the word, where one was named.
     """
 
     text: str
@@ -64,6 +64,8 @@ class Attracted(Result, brief="rows head reach drawn model"):
     versions: dict[str, str]
     delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
     word: int | None = None
+    layer: int = 1
+    shown_head: int | str = "all"
 
     @property
     def row(self) -> int:
@@ -120,6 +122,8 @@ def attract(
     *,
     token: int | str | None = None,
     head: int | str = "all",
+    show_layer: int | str = 1,
+    show_head: int | str | None = None,
     reach: float = 1.0,
     seed: int = 0,
     draws: int = DRAWS,
@@ -127,11 +131,13 @@ def attract(
     """Move a word, by its number (from 0) or spelling, so that the first layer looks at it.
 
     token : instead of a word one row of the input, counted from 0 with special tokens
-    head : one head, counted from 0, or "all" of them
+    head : one head of the first layer, counted from 0, or "all" of them: whose attention is drawn
+    show_layer, show_head : whose attention is reported: a layer, 1 … L or "last", and one of its
+        heads, or "all" for their mean; by default the first layer, and ``head``
     """
     started = time.perf_counter()
     check_text(text)
-    check_request(head, reach, draws)
+    check_request(head, reach, draws, show_head)
     if isinstance(token, str):  # the row= of 0.1.0 took a token's number or a word's spelling
         word, token = token, None
     probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
@@ -144,7 +150,12 @@ def attract(
             token,
             "count tokens from 0, special ones included",
         )
-    heads = _heads(probe, prepared, head)
+    with torch.no_grad():
+        every = probe.layers.attentions(prepared.embeds[None], "input")
+    layer = layer_number(show_layer, len(every))
+    shown = head if show_head is None else show_head
+    heads = head_numbers(head, every[0].shape[1])
+    seen = head_numbers(shown, every[layer - 1].shape[1])
     moving = Word(0, "", 0, 0, rows)
     delta = torch.stack([pull(probe, prepared, one, heads, rows) for one in rows])
     delta *= reach * prepared.radius(moving) / delta.norm()
@@ -157,8 +168,8 @@ def attract(
         moved = prepared.embeds.clone()
         moved[list(rows)] += delta
         before, after = (
-            _rows(probe.layers.attentions(one[None], "input")[0][0][heads].mean(0))
-            for one in (prepared.embeds, moved)
+            _rows(layers[layer - 1][0][seen].mean(0))
+            for layers in (every, probe.layers.attentions(moved[None], "input"))
         )
     return Attracted(
         text,
@@ -176,15 +187,20 @@ def attract(
         versions(),
         delta.cpu(),
         None if named is None else named.index,
+        layer,
+        shown if shown == "all" else int(shown),
     )
 
 
-def check_request(head: int | str, reach: float, draws: int = DRAWS) -> None:
+def check_request(
+    head: int | str, reach: float, draws: int = DRAWS, show_head: int | str | None = None
+) -> None:
     """What can be refused before a model is loaded."""
     check_reach(reach)
     positive("draws", draws)
-    if head != "all" and not re.fullmatch("[0-9]{1,9}", str(head)):
-        raise InputError("a head, its number or all", repr(head), "heads count from 0")
+    for one in (head, "all" if show_head is None else show_head):
+        if one != "all" and not re.fullmatch("[0-9]{1,9}", str(one)):
+            raise InputError("a head, its number or all", repr(one), "heads count from 0")
 
 
 def pull(
@@ -211,9 +227,17 @@ def _rows(matrix: torch.Tensor) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(line) for line in matrix.tolist())
 
 
-def _heads(probe: Probe, prepared: Prepared, head: int | str) -> list[int]:
-    with torch.no_grad():
-        count = probe.layers.attentions(prepared.embeds[None], "input")[0].shape[1]
+def layer_number(layer: int | str, count: int) -> int:
+    """A layer by its number, as `wordsway attention` counts: from 1, for 0 is the input."""
+    if layer == "last":
+        return count
+    if not re.fullmatch("[0-9]{1,3}", str(layer)) or not 1 <= int(layer) <= count:
+        raise InputError(f"a layer, 1 to {count} or last", repr(layer), "choose one of these")
+    return int(layer)
+
+
+def head_numbers(head: int | str, count: int) -> list[int]:
+    """One head by its number, from 0, or "all" of them."""
     if head == "all":
         return list(range(count))
     if int(head) >= count:

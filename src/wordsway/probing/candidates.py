@@ -120,16 +120,16 @@ class _Window:
         return ids[len(self.front) : last]
 
 
-def near(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a window around text[start:end] begins and ends: at white space, at least `AROUND`
+def near(text: str, start: int, end: int, around: int = AROUND) -> tuple[int, int]:
+    """Where a window around text[start:end] begins and ends: at white space, at least ``around``
     characters away.
 
     >>> text = "a " * 40 + "word" + " b" * 40
     >>> near(text, 80, 84), near("a short text", 2, 7)
     ((44, 120), (0, 12))
     """
-    first = max(text.rfind(space, 0, max(0, start - AROUND)) for space in " \n\t")
-    spaces = [text.find(space, end + AROUND) for space in " \n\t"]
+    first = max(text.rfind(space, 0, max(0, start - around)) for space in " \n\t")
+    spaces = [text.find(space, end + around) for space in " \n\t"]
     last = min((at for at in spaces if at >= 0), default=len(text))
     return first + 1, last
 

@@ -1,14 +1,14 @@
-"""Time and memory of `words` on this machine: one batch is timed, forwards and backwards."""
+"""Time and memory of `words` on this machine: some words of the text are measured, and timed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from wordsway.models.probe import Probe
+from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.curve import passes as curve_passes
 from wordsway.probing.inputs import check, check_text
@@ -17,11 +17,16 @@ from wordsway.probing.measuring import TWICE, default_tiers, places_in_time
 from wordsway.probing.memory import MEMORY, affordable, row_bytes
 from wordsway.probing.real_words import DRAWS
 from wordsway.probing.swap import TRIED
+from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
-from wordsway.probing.words import chosen_tiers, chosen_words
+from wordsway.probing.words import chosen_tiers, chosen_words, words
+from wordsway.reading import Word
 
 #: A pass forwards alone, as a share of one forwards and backwards; products with JᵀJ per word.
 FORWARD, PRODUCTS = 0.4, 10
+#: Words that are measured beside a single one: some where that took less than so many seconds, else
+#: few.
+SOME, FEW, MOMENT = 6, 2, 2.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class Cost:
 def passes_per_word(
     tiers: Sequence[str], words: int, *, reach: float, effort: float, passes: int, draws: int
 ) -> float:
-    """Passes of the text, forwards and backwards, for each of its words."""
+    """Passes of the text, forwards and backwards, for each of its words: a rough count, by which
+    texts are compared before any of them is measured.
+    """
     total = 0.0
     if "mean-local" in tiers:
         total += passes / max(1, words)
@@ -57,6 +64,7 @@ def forecast(
     layer: int | str = "last",
     target: str = "layer",
     tiers: Sequence[str] | None = None,
+    colour: str | None = None,
     only: Sequence[int | str] | None = None,
     reach: float | None = None,
     at: str = "words",
@@ -67,11 +75,12 @@ def forecast(
     cut: bool = False,
     effort: float = 1.0,
     memory: int = MEMORY,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Cost:
-    """Time and memory of `words`, with swaps for ``swaps`` of them."""
+    """Time and memory of `words`, with swaps for ``swaps`` of them; ``clock`` counts seconds."""
     check_text(text)
     check(1.0 if reach is None else reach, effort, memory)
-    wanted = chosen_tiers(tiers, None, reach)
+    wanted = chosen_tiers(tiers, colour, reach)
     probe = model if isinstance(model, Probe) else Probe(model)
     if cut:
         text = probe.cut(text)
@@ -79,26 +88,67 @@ def forecast(
     judged = target_of(probe, prepared, layer if target == "layer" else target)
     chosen = chosen_words(prepared, only)
     size = affordable(probe, prepared.n, judged.layer, memory)
-    tiers = wanted or default_tiers(probe, judged, len(chosen), prepared.n)
-    blocks = Blocks(prepared, chosen, 1.0)
-    rows = min(size, len(chosen))
-    which = torch.arange(rows)
-    times = []
-    for _ in range(2):  # the first one warms up
-        started = time.perf_counter()
-        delta = (1e-3 * torch.randn(rows, blocks.size)).to(prepared.embeds).requires_grad_(True)
-        torch.autograd.grad(judged.change2(blocks.moved(which, delta)).sum(), delta)
-        times.append(time.perf_counter() - started)
-    each = passes_per_word(
-        tiers, len(chosen), reach=reach or 1.0, effort=effort, passes=passes, draws=draws
-    )
-    looks = len(chosen) * each * (2 if twin else 1) + FORWARD * TRIED * swaps
-    if wanted is None and "real-words" not in tiers:
-        looks += FORWARD * draws * places_in_time(probe, judged, prepared.n, draws)
-    grown = TWICE if "local" in tiers else 1
-    return Cost(
-        len(chosen),
-        prepared.n,
-        times[-1] / rows * looks,
-        min(rows * grown, size) * row_bytes(probe, prepared.n, judged.layer),
-    )
+    planned = wanted or default_tiers(probe, judged, len(chosen), prepared.n, colour)
+
+    def timed(tiers: Sequence[str], some: Sequence[Word]) -> float:
+        started = clock()
+        words(
+            text,
+            probe,
+            layer=layer,
+            target=target,
+            tiers=tiers,
+            word=[word.index for word in some],
+            reach=reach if "curve" in tiers else None,
+            at=at,
+            passes=passes,
+            draws=draws,
+            effort=effort,
+            memory=memory,
+        )
+        return clock() - started
+
+    timed(("mean-local",), chosen[:1])  # the first one warms up
+    seconds = _seconds(lambda some: timed(planned, some), chosen, planned) * (2 if twin else 1)
+    if wanted is None and "real-words" not in planned:
+        places = chosen[: places_in_time(probe, judged, prepared.n, draws)]
+        more = ("real-words",)
+        seconds += _seconds(lambda some: timed(more, some), places, more) if places else 0.0
+    if swaps:
+        seconds += swaps * TRIED * _forward_seconds(judged, prepared, chosen[:size], clock)
+    grown = TWICE if "local" in planned else 1
+    held = min(len(chosen) * grown, size) * row_bytes(probe, prepared.n, judged.layer)
+    return Cost(len(chosen), prepared.n, seconds, held)
+
+
+def _seconds(
+    timed: Callable[[Sequence[Word]], float], chosen: Sequence[Word], tiers: Sequence[str]
+) -> float:
+    """Seconds of all words: mean local takes the same for any number of them, the other tiers grow
+    in proportion to it.
+    """
+    if tuple(tiers) == ("mean-local",):
+        return timed(chosen[:1])
+    once = timed(_spread(chosen, 1))
+    count = SOME if once < MOMENT else FEW
+    if len(chosen) <= count:
+        return timed(chosen) if len(chosen) > 1 else once
+    some = timed(_spread(chosen, count))
+    return some + (len(chosen) - count) * max(0.0, some - once) / (count - 1)
+
+
+def _spread(chosen: Sequence[Word], count: int) -> list[Word]:
+    """So many words, from all parts of the text."""
+    return [chosen[(2 * at + 1) * len(chosen) // (2 * count)] for at in range(count)]
+
+
+def _forward_seconds(
+    target: Target, prepared: Prepared, some: Sequence[Word], clock: Callable[[], float]
+) -> float:
+    """Seconds of one pass forwards, of a batch of them."""
+    blocks = Blocks(prepared, list(some), 1.0)
+    delta = torch.zeros(len(some), blocks.size).to(prepared.embeds)
+    started = clock()
+    with torch.no_grad():
+        target.change2(blocks.moved(torch.arange(len(some)), delta))
+    return (clock() - started) / len(some)

@@ -20,7 +20,7 @@ from wordsway.probing.memory import affordable, at_once, room_for, weight_of
 from wordsway.probing.profiles import noise_blocks
 from wordsway.probing.real_words import RealWords, real_words
 from wordsway.probing.residual_ceiling import residual_ceilings
-from wordsway.probing.results import WordSway
+from wordsway.probing.results import WordSway, in_order
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
 from wordsway.progress import Progress
@@ -38,7 +38,9 @@ TWICE = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure of every word; ``tiers`` None: as the length of the text allows."""
+    """What to measure of every word; ``tiers`` None: as the length of the text allows, and
+    ``colour`` in any case.
+    """
 
     tiers: tuple[str, ...] | None
     passes: int
@@ -47,17 +49,31 @@ class Plan:
     effort: float
     seed: int
     memory: int
+    colour: str | None = None
 
 
-def default_tiers(probe: Probe, target: Target, words: int, tokens: int) -> tuple[str, ...]:
-    """All but the curve for a short text; the first for a long one."""
+def default_tiers(
+    probe: Probe, target: Target, words: int, tokens: int, colour: str | None = None
+) -> tuple[str, ...]:
+    """All but the curve for a short text; the first for a long one; and ``colour``."""
     units = words * tokens * weight_of(probe, target.layer)
-    return ("mean-local", "local", "real-words") if units <= SHORT else ("mean-local",)
+    tiers = ("mean-local", "local", "real-words") if units <= SHORT else ("mean-local",)
+    return in_order([*tiers, *([colour] if colour else [])])
 
 
 def places_in_time(probe: Probe, target: Target, tokens: int, draws: int) -> int:
     """How many words of a long text get real words by default."""
     return int(REAL_TOKENS / (draws * tokens * weight_of(probe, target.layer)))
+
+
+def largest_words(
+    found: Sequence[WordSway], probe: Probe, target: Target, tokens: int, draws: int
+) -> list[int]:
+    """The places in ``found`` that get real words by default where not all do: those with the
+    largest mean local.
+    """
+    places = sorted(range(len(found)), key=lambda place: -(found[place].mean_local or 0.0))
+    return places[: places_in_time(probe, target, tokens, draws)]
 
 
 def measure(
@@ -69,7 +85,7 @@ def measure(
     progress: Progress,
 ) -> list[WordSway]:
     """The words with every tier of the plan."""
-    tiers = plan.tiers or default_tiers(probe, target, len(chosen), prepared.n)
+    tiers = plan.tiers or default_tiers(probe, target, len(chosen), prepared.n, plan.colour)
     everywhere = "real-words" in tiers
 
     def real(words: Sequence[Word]) -> list[RealWords | None]:
@@ -81,8 +97,7 @@ def measure(
     some = real(chosen) if everywhere else []
     places = list(range(len(found) if everywhere else 0))
     if plan.tiers is None and not everywhere:
-        places = sorted(range(len(found)), key=lambda place: -(found[place].mean_local or 0.0))
-        places = places[: places_in_time(probe, target, prepared.n, plan.draws)]
+        places = largest_words(found, probe, target, prepared.n, plan.draws)
         some = real([chosen[place] for place in places])
     for place, one in zip(places, some, strict=True):
         found[place] = replace(found[place], real=one)
@@ -116,6 +131,7 @@ def _small_moves(
             upper=upper,
             upper_reach=None if upper is None else upper_reach,
             unknown=prepared.reading.is_unknown(word),
+            joined=word.joined,
         )
         for word, upper in zip(chosen, uppers, strict=True)
     ]

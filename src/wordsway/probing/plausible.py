@@ -1,101 +1,243 @@
-"""Which real words are likely in a place: by the model's own head, or by their part of speech, in
-the same form.
+"""Which real words are likely in a place.
 
-A model with a masked-language head is asked with the word masked, a causal one with the text up to
-the word. Words are kept from the likeliest on until they hold `NUCLEUS` of the candidates'
-probability.
+The first of these that is there decides:
+
+1. the model's own head: a masked-language head on the text with the word masked, a causal one on
+   the text up to the word;
+2. another language model on this machine (`HELPERS`): a masked one in the same way, a causal one by
+   the probability of the whole text, both sides of the word, with each candidate in its place;
+3. the part of speech that the word has in its place, by WordNet and its neighbours
+   (`wordsway.text.parts`). Where they leave several, the request is refused.
+
+By probability, words are kept from the likeliest on until they hold `NUCLEUS` of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
 
+from wordsway import data
 from wordsway.errors import InputError
+from wordsway.models.files import locate
+from wordsway.models.load import Kind, Loading, load
 from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.candidates import Candidates
+from wordsway.models.tokens import Reader
+from wordsway.models.weights import MissingWeightsError
+from wordsway.probing.candidates import Candidates, near
+from wordsway.probing.differences import common
 from wordsway.probing.heads import logits_of, masked_model, next_token_model, saved_with
-from wordsway.reading import Word
-from wordsway.text.parts import parts_in_form
+from wordsway.progress import Progress, silent
+from wordsway.reading import Word, word_spans
+from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
-NUCLEUS, FEWEST = 0.95, 20
+NUCLEUS, FEWEST = 0.95, 10
+#: Models of the catalogue that may judge words for models without a head, the best first.
+HELPERS: dict[str, Kind] = {"bert-base": "masked", "smollm2": "causal"}
+#: Characters around the word that a causal helper reads at least; words whose whole text it reads;
+#: how many of them at once; and the tokens of the text from the word on.
+AROUND, SCREENED, AT_ONCE, BEHIND = 300, 128, 32, 16
+#: Tokens between two documents of a language model's training texts; else its own first token.
+SEPARATOR = "<|endoftext|>"
+#: Token ids of a part of a text.
+Tokens = tuple[int, ...]
 #: Whether two words can be of one part of speech.
 SamePart = Callable[[str, str], bool]
 
 
 def plausible(
-    probe: Probe, prepared: Prepared, word: Word, found: Candidates, same_part: SamePart | None
+    probe: Probe,
+    prepared: Prepared,
+    word: Word,
+    found: Candidates,
+    same_part: SamePart | None,
+    progress: Progress = silent,
 ) -> tuple[Candidates, dict[str, float], str]:
     """The likely candidates, their probabilities where a head gave them, and how it was decided."""
     if saved_with(probe, "MaskedLM"):
-        return _likely(found, *_masked(probe, prepared, word), "masked-token probability")
+        try:
+            return _likely(found, _masked(probe, prepared, word, found), "masked-token probability")
+        except MissingWeightsError:  # the configuration of an encoder that was saved without it
+            pass
     if saved_with(probe, "CausalLM", "LMHeadModel"):
-        return _likely(found, *_next(probe, prepared, word), "next-token probability")
-    same_part = same_part or share_a_part
-    kept = [place for place, name in enumerate(found.words) if same_part(word.text, name)]
+        return _likely(found, _next(probe, prepared, word, found), "next-token probability")
+    if same_part is not None:
+        kept = [place for place, name in enumerate(found.words) if same_part(word.text, name)]
+        return _only(found, kept, word), {}, "part of speech"
+    helper = next((name for name in HELPERS if data.present(name) is not None), None)
+    if helper is not None:
+        progress(f"scoring words with {helper}", 0, 0)
+        chances = _helper(helper).chances(prepared.text, word, found.words)
+        return _likely(found, chances, f"probability in {helper}")
+    parts = _decided(prepared.text, word)
+    kept = [place for place, name in enumerate(found.words) if is_mainly(name, parts)]
+    return _only(found, kept, word), {}, f"part of speech: {', '.join(sorted(parts))}"
+
+
+def _decided(text: str, word: Word) -> frozenset[str]:
+    """The part of speech of a word in its place, or an error where its neighbours leave several."""
+    spans = word_spans(text)
+    parts = parts_in_place([text[start:end] for start, end in spans], word.index)
+    if len(kinds(parts)) != 1:
+        several = " or ".join(sorted(kinds(parts))) or "nothing that WordNet has"
+        raise InputError(
+            "a word whose place decides its part of speech",
+            f"{word.text!r}, which can be {several} there",
+            "let a language model decide (wordsway data get smollm2), or name words with --among",
+        )
+    return parts
+
+
+def _masked(probe: Probe, prepared: Prepared, word: Word, found: Candidates) -> torch.Tensor:
+    model = masked_model(probe)
+    mask = _mask(probe.reader)
+    if mask is None:
+        raise InputError("a tokenizer with a mask", probe.files.name, "leave --plausible out")
+    row = min(word.rows)
+    ids = [*prepared.ids[:row].tolist(), mask, *prepared.ids[max(word.rows) + 1 :].tolist()]
+    logs = _log_probabilities(model, torch.tensor([ids], device=prepared.ids.device))[row]
+    return logs[[ids[row] for ids in found.ids]].exp()
+
+
+def _next(probe: Probe, prepared: Prepared, word: Word, found: Candidates) -> torch.Tensor:
+    row = min(word.rows)
+    if row == 0:
+        raise InputError(
+            "a word with others before it", f"the first, {word.text!r}", "choose another word"
+        )
+    logs = _log_probabilities(next_token_model(probe), prepared.ids[None, :row])[row - 1]
+    return logs[[ids[row] for ids in found.ids]].exp()
+
+
+def _mask(reader: Reader) -> int | None:
+    named = (reader.tokenizer.token_to_id(name) for name in ("[MASK]", "<mask>"))
+    return next((token for token in named if token is not None), None)
+
+
+@torch.no_grad()
+def _log_probabilities(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Of every next (or masked) token, a row for each of one text."""
+    return torch.log_softmax(logits_of(model, input_ids=ids)[0].double(), 1).cpu()
+
+
+@dataclass(frozen=True)
+class _Helper:
+    """A language model that judges words for another model, with its own tokenizer."""
+
+    reader: Reader
+    model: Any
+    kind: Kind
+
+    def chances(self, text: str, word: Word, spellings: Sequence[str]) -> torch.Tensor:
+        """For each spelling its probability in the place of ``word``, 0 for those that are far
+        below others.
+        """
+        start, end = near(text, word.start, word.end, AROUND)
+        before, after = text[start : word.start], text[word.end : end]
+        texts = self.reader.ids([f"{before}{name}{after}" for name in spellings])
+        if self.kind == "masked":
+            return self._masked(before, after, texts)
+        return self._causal(self.reader.ids([before.rstrip()])[0], texts)
+
+    def _masked(self, before: str, after: str, texts: list[list[int]]) -> torch.Tensor:
+        """P(word | both sides), of words that are one token of this model."""
+        mask = _mask(self.reader)
+        assert mask is not None
+        spelled = self.reader.tokenizer.id_to_token(mask)
+        (ids,) = self.reader.ids([f"{before}{spelled}{after}"])
+        row = ids.index(mask)
+        p = _log_probabilities(self.model, torch.tensor([ids]))[row].exp()
+        whole = [
+            len(one) == len(ids) and one[:row] == ids[:row] and one[row + 1 :] == ids[row + 1 :]
+            for one in texts
+        ]
+        return torch.tensor(
+            [float(p[one[row]]) if fits else 0.0 for one, fits in zip(texts, whole, strict=True)]
+        )
+
+    def _causal(self, before: list[int], texts: list[list[int]]) -> torch.Tensor:
+        """P(text with the word), normalised over the `SCREENED` words that are the likeliest by
+        their first two tokens; words are screened by their first token before.
+        """
+        separator = self.reader.tokenizer.token_to_id(SEPARATOR)
+        start = self.model.config.bos_token_id if separator is None else separator
+        keep = min(common(before, ids) for ids in texts)
+        with torch.no_grad():
+            read = self.model(input_ids=torch.tensor([[start, *before[:keep]]]), use_cache=True)
+        first = torch.log_softmax(read.logits[0, -1].double(), 0)
+        behind = [tuple(ids[keep : keep + BEHIND]) for ids in texts]
+        one = {ids[:1]: float(first[ids[0]]) for ids in behind}
+        tokens = sorted(one, key=lambda ids: -one[ids])[:SCREENED]
+        pairs = list({ids[:2] for ids in behind if ids[:1] in set(tokens)})
+        two = self._scores(read.past_key_values, one, pairs, start)
+        order = sorted(range(len(texts)), key=lambda at: -two.get(behind[at][:2], -torch.inf))
+        chosen = [at for at in order[:SCREENED] if behind[at][:2] in two]
+        whole = self._scores(read.past_key_values, one, [behind[at] for at in chosen], start)
+        chances = torch.zeros(len(texts), dtype=torch.float64)
+        logs = torch.tensor([whole[behind[at]] for at in chosen], dtype=torch.float64)
+        chances[chosen] = torch.softmax(logs, 0)
+        return chances
+
+    @torch.no_grad()
+    def _scores(
+        self, cache: Any, one: dict[Tokens, float], texts: list[Tokens], filler: int
+    ) -> dict[Tokens, float]:
+        """log P of these continuations of a text that was read into ``cache``, given those of their
+        first tokens.
+        """
+        inputs: dict[Tokens, list[Tokens]] = {}  # of continuations that differ in the last token
+        for ids in texts:
+            inputs.setdefault(ids[:-1], []).append(ids)
+        starts = [ids for ids in inputs if ids]
+        found = {ids: one[ids] for ids in inputs.get((), [])}
+        for begin in range(0, len(starts), AT_ONCE):
+            some = starts[begin : begin + AT_ONCE]
+            length = max(map(len, some))
+            given = torch.tensor([[*ids, *[filler] * (length - len(ids))] for ids in some])
+            own = copy.deepcopy(cache)
+            own.batch_repeat_interleave(len(some))
+            logits = self.model(input_ids=given, past_key_values=own, use_cache=True).logits
+            logs = logits - logits.logsumexp(2, keepdim=True)
+            for row, ids in enumerate(some):
+                inner = sum(float(logs[row, at, token]) for at, token in enumerate(ids[1:]))
+                for whole in inputs[ids]:
+                    found[whole] = one[ids[:1]] + inner + float(logs[row, len(ids) - 1, whole[-1]])
+        return found
+
+
+@lru_cache(maxsize=1)
+def _helper(name: str) -> _Helper:
+    files = locate(name)
+    return _Helper(Reader(files, None), load(files, Loading(HELPERS[name])), HELPERS[name])
+
+
+def _likely(
+    found: Candidates, p: torch.Tensor, how: str
+) -> tuple[Candidates, dict[str, float], str]:
+    order = p.argsort(descending=True)
+    held = p[order].cumsum(0) / p.sum()
+    count = min(max(FEWEST, int((held < NUCLEUS).sum()) + 1), int((p > 0).sum()))
+    kept = sorted(order[:count].tolist())
+    return _kept(found, kept), {found.words[place]: float(p[place]) for place in kept}, how
+
+
+def _only(found: Candidates, kept: list[int], word: Word) -> Candidates:
     if not kept:
         raise InputError(
             f"candidates of the same part of speech as {word.text!r}",
             "none",
             "leave --plausible out, or choose another word",
         )
-    return _only(found, kept), {}, "part of speech"
+    return _kept(found, kept)
 
 
-def share_a_part(word: str, other: str) -> bool:
-    """Whether both words can be of one part of speech, in the forms in which they stand.
-
-    >>> share_a_part("good", "dull"), share_a_part("good", "and"), share_a_part("does", "can")
-    (True, False, True)
-    >>> share_a_part("loved", "hated"), share_a_part("loved", "hates")
-    (True, False)
-    >>> share_a_part("good", "haydn")
-    False
-    """
-    return bool(parts_in_form(word.lower()) & parts_in_form(other.lower()))
-
-
-def _masked(probe: Probe, prepared: Prepared, word: Word) -> tuple[torch.Tensor, int]:
-    model = masked_model(probe)
-    mask = probe.reader.tokenizer.token_to_id("[MASK]") or probe.reader.tokenizer.token_to_id(
-        "<mask>"
-    )
-    if mask is None:
-        raise InputError("a tokenizer with a mask", probe.files.name, "leave --plausible out")
-    row = min(word.rows)
-    ids = [*prepared.ids[:row].tolist(), mask, *prepared.ids[max(word.rows) + 1 :].tolist()]
-    return _probabilities(model, torch.tensor([ids], device=prepared.ids.device), row), row
-
-
-def _next(probe: Probe, prepared: Prepared, word: Word) -> tuple[torch.Tensor, int]:
-    row = min(word.rows)
-    if row == 0:
-        raise InputError(
-            "a word with others before it", f"the first, {word.text!r}", "choose another word"
-        )
-    return _probabilities(next_token_model(probe), prepared.ids[None, :row], row - 1), row
-
-
-@torch.no_grad()
-def _probabilities(model: Any, ids: torch.Tensor, row: int) -> torch.Tensor:
-    return torch.softmax(logits_of(model, input_ids=ids)[0, row].double(), 0).cpu()
-
-
-def _likely(
-    found: Candidates, probabilities: torch.Tensor, row: int, how: str
-) -> tuple[Candidates, dict[str, float], str]:
-    p = torch.stack([probabilities[ids[row]] for ids in found.ids])
-    order = p.argsort(descending=True)
-    held = p[order].cumsum(0) / p.sum()
-    count = max(FEWEST, int((held < NUCLEUS).sum()) + 1)
-    kept = sorted(order[:count].tolist())
-    return _only(found, kept), {found.words[place]: float(p[place]) for place in kept}, how
-
-
-def _only(found: Candidates, kept: list[int]) -> Candidates:
+def _kept(found: Candidates, kept: list[int]) -> Candidates:
     return Candidates(
         [found.words[place] for place in kept], [found.ids[place] for place in kept], found.refused
     )

@@ -5,6 +5,7 @@ others.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,40 @@ TIERS = {
     "curve": "how far {target} can be moved, {size}, by a change of the word no longer than the "
     "reach allows (the largest found)",
 }
+#: Which of the requested tiers is the headline: the first of these.
+HEADLINES = ("mean-local", "real-words", "curve", "local")
 #: A local sensitivity that has converged is known to 1 %: two standard errors.
 LOCAL_ERROR = 0.005
+
+
+def in_order(tiers: Iterable[str]) -> tuple[str, ...]:
+    """The tiers in the order in which they are measured; a curve starts from the local tier.
+
+    >>> in_order(["curve", "mean-local"])
+    ('mean-local', 'local', 'curve')
+    """
+    wanted = set(tiers)
+    return tuple(
+        tier for tier in TIERS if tier in wanted or (tier == "local" and "curve" in wanted)
+    )
+
+
+def headline_tier(
+    tiers: Sequence[str] | None, colour: str | None = None, reach: float | None = None
+) -> str:
+    """The one tier of a request that names, colours and orders words; the others are columns.
+
+    It follows from the request alone, before anything is measured: ``colour`` where it is given,
+    else mean local unless only other tiers are requested.
+
+    >>> headline_tier(None), headline_tier(["local", "real-words"]), headline_tier(None, "local")
+    ('mean-local', 'real-words', 'local')
+    """
+    if colour is not None:
+        return colour
+    asked = [tiers] if isinstance(tiers, str) else tiers or ()
+    wanted = {*asked, *(["curve"] if reach is not None else [])}
+    return next((tier for tier in HEADLINES if tier in wanted), HEADLINES[0])
 
 
 @dataclass(frozen=True)
@@ -40,8 +73,9 @@ class Swap:
 
     For a classifier ``label`` is the one predicted after the swap, ``probability`` that of the
     label before, and ``margin`` its logit minus the largest other one: negative where it flips.
-    ``plausibility`` is the model's own probability of the word in that place, where it was asked,
-    ``pieces`` the number of tokens that the word is made of.
+    ``plausibility`` is the probability of the word in that place where a language model decided
+    which words are likely (`wordsway.probing.plausible`), ``pieces`` the number of tokens that the
+    word is made of.
     """
 
     word: str
@@ -124,6 +158,7 @@ class WordSway:
     change of every layer 0 … L by the same Δ, ``noise`` the same for Gaussian noise as long (mean
     over draws), ``twin`` the profile in a twin of the model with random weights. ``radius`` is the
     length that Δ may have. ``unknown``: the tokenizer does not know the word and reads [UNK].
+    ``joined`` words of the text share a token and are this one.
     """
 
     index: int
@@ -145,6 +180,7 @@ class WordSway:
     noise: tuple[float, ...] | None = None
     twin: tuple[float, ...] | None = None
     unknown: bool = False
+    joined: int = 1
     delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
     direction: torch.Tensor | None = field(default=None, repr=False, compare=False)
 
@@ -183,10 +219,12 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
     """Every word of a text that was asked about, in the order of the text.
 
     ``target`` is what moves ("layer 6", "pooled", …) and ``layer`` of ``layers`` how deep it lies;
-    ``tier`` is the one that words are coloured and ordered by, ``tiers`` those that were measured,
-    with ``passes`` and ``draws``. ``scaling`` says how rows count: "frobenius" by norm, "rows"
-    alike (`wordsway.probing.targets`). ``reach`` is ρ: how long Δ may be, relative to a row of the
-    word. ``tokens`` are the pieces that the model sees; ``status`` says whether searches converged.
+    ``tier`` is the one that names, colours and orders the words (`headline_tier`), ``tiers`` those
+    that were measured, with ``passes`` and ``draws``, and ``partial`` those of them that only the
+    words with the largest mean local have. ``scaling`` says how rows count: "frobenius" by norm,
+    "rows" alike (`wordsway.probing.targets`). ``reach`` is ρ: how long Δ may be, relative to a row
+    of the word. ``tokens`` are the pieces that the model sees; ``status`` says whether searches
+    converged.
     For a classifier ``label`` and ``probability`` are those of the text.
     """
 
@@ -213,6 +251,7 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
     label: str | None = None
     probability: float | None = None
     cut: int | None = None
+    partial: tuple[str, ...] = ()
 
     @property
     def top(self) -> WordSway:

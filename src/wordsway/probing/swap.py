@@ -85,7 +85,8 @@ def swap(
     exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
     flip : of a classifier, only words that change its label, the smallest change first
     plausible : only words likely in that place, by the model's own masked or next-token head, else
-        by ``same_part(word, candidate)``, WordNet's parts of speech by default
+        by ``same_part(word, candidate)`` where it is given, else by a language model that is here
+        (`wordsway.probing.plausible.HELPERS`), else by WordNet and the word's neighbours
     worst_case : also search the worst Δ, to tell how much of it a real word reaches
     cut : keep the beginning of a text that is too long for the model
     """
@@ -104,7 +105,7 @@ def swap(
     chances: dict[str, float] = {}
     how = None
     if plausible:
-        found, chances, how = likely(probe, prepared, place, found, same_part)
+        found, chances, how = likely(probe, prepared, place, found, same_part, progress)
     values = _screened(probe, prepared, place, judged, found, exhaustive, seed, memory, progress)
     limit = None
     if worst_case:

@@ -18,7 +18,7 @@ from wordsway.probing.local import PASSES
 from wordsway.probing.measuring import Plan, default_tiers, measure, with_twin
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.real_words import DRAWS
-from wordsway.probing.results import TIERS, Words, WordSway
+from wordsway.probing.results import TIERS, Words, WordSway, headline_tier, in_order
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
 from wordsway.probing.vector_targets import LogitsTarget
@@ -63,8 +63,9 @@ def words(
     tiers : what to measure among "mean-local", "local", "real-words", "curve"; by default the first
         three on short texts, and on long ones the first, with real words for as many words as take
         a few seconds
-    colour : the tier that words are coloured and ordered by; by default real words where all have
-        them, else mean local
+    colour : the tier that names the word that moves the model most, and colours and orders all
+        words (`headline_tier`); it is measured in addition to the default tiers. By default mean
+        local, unless only other tiers are requested
     word : the word, or words, to ask about, by number (from 0) or spelling; all by default
     reach : ρ, Δ may be ρ times as long as a row of the word's embedding; asking for one measures
         the curve up to it. Without, ``sensitivity`` is what the worst small direction attains at
@@ -91,7 +92,7 @@ def words(
         text = probe.cut(text)
     prepared = probe.read(text, at)
     judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
-    plan = Plan(wanted, passes, draws, reach, effort, seed, memory)
+    plan = Plan(wanted, passes, draws, reach, effort, seed, memory, colour)
     chosen = chosen_words(prepared, word)
     with single_thread(prepared.n <= SMALL):
         measured = measure(probe, prepared, judged, chosen, plan, progress)
@@ -99,7 +100,8 @@ def words(
             measured = with_twin(measured, probe, prepared, judged, plan, progress)
     found = tuple(measured)
     done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
-    tried = "real-words" in (wanted or default_tiers(probe, judged, len(chosen), prepared.n))
+    everywhere = wanted or default_tiers(probe, judged, len(chosen), prepared.n, colour)
+    tried = "real-words" in everywhere
     label, probability = _prediction(judged)
     return Words(
         text=text,
@@ -108,7 +110,7 @@ def words(
         target=judged.name,
         layer=judged.layer,
         layers=probe.layers.count,
-        tier=colour or _colour(found, done, tried),
+        tier=headline_tier(tiers, colour, reach),
         tiers=done,
         scaling=judged.scaling,
         passes=passes,
@@ -124,14 +126,15 @@ def words(
         label=label,
         probability=probability,
         cut=whole if whole > len(text) else None,
+        partial=tuple(tier for tier in done if tier not in everywhere),
     )
 
 
 def chosen_tiers(
     tiers: Sequence[str] | None, colour: str | None = None, reach: float | None = None
 ) -> tuple[str, ...] | None:
-    """The tiers that were asked for, in their order; a reach asks for the curve, a colour for its
-    tier.
+    """The requested tiers, in their order; a reach requests the curve. None: the default tiers of
+    the text, with that of ``colour``.
     """
     asked = [tiers] if isinstance(tiers, str) else list(tiers or ())
     for tier in [*asked, *([colour] if colour else [])]:
@@ -139,12 +142,10 @@ def chosen_tiers(
             raise InputError(
                 f"a tier among {', '.join(TIERS)}", repr(tier), "leave it out for the default"
             )
-    if not asked and reach is None and colour in (None, "mean-local"):
+    if not asked and reach is None:
         return None
-    wanted = {*asked, *([colour] if colour else []), *(["curve"] if reach is not None else [])}
-    if "curve" in wanted:
-        wanted.add("local")  # where its branches start
-    return tuple(tier for tier in TIERS if tier in wanted)
+    named = [colour] if colour else []
+    return in_order([*asked, *named, *(["curve"] if reach is not None else [])])
 
 
 def chosen_words(prepared: Prepared, only: int | str | Sequence[int | str] | None) -> list[Word]:
@@ -162,18 +163,6 @@ def _prediction(target: Target) -> tuple[str | None, float | None]:
     if not isinstance(target, LogitsTarget) or target.label is None:
         return None, None
     return labels_of(target.model)[target.label], target.probability(target.logits)
-
-
-def _colour(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
-    """Real words where all words were tried (nothing else can stand in some places), else the first
-    tier that all words have.
-    """
-    if tried and "real-words" in done:
-        return "real-words"
-    for tier in ("mean-local", "curve", "local"):
-        if tier in done and all(word.score(tier) for word in found):
-            return tier
-    return max(done, key=lambda tier: sum(word.score(tier) is not None for word in found))
 
 
 def _status(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:

@@ -36,13 +36,35 @@ def hundredths(value: float, signed: bool) -> str:
     return shown if not signed or shown == "0.00" else f"{'+' if value > 0 else '−'}{shown}"
 
 
+def digits(value: float, count: int) -> str:
+    """So many significant digits, at least those before the point; a power of ten only for what is
+    below 1e-4.
+
+    >>> [digits(value, 2) for value in (99.6, 0.0201, 3.14159, 1234.4, 0.0, 0.000012)]
+    ['100', '0.020', '3.1', '1,234', '0', '1.2e-05']
+    """
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    scientific = f"{value:.{count - 1}e}"
+    exponent = int(scientific.rpartition("e")[2])
+    return scientific if exponent < -4 else f"{value:,.{max(0, count - 1 - exponent)}f}"
+
+
+def percent(share: float, count: int = 2) -> str:
+    """
+    >>> percent(0.996), percent(0.14), percent(12.3)
+    ('100 %', '14 %', '1,230 %')
+    """
+    return f"{digits(100 * share, count)} %"
+
+
 def times(value: float | None) -> str:
     """A ratio.
 
     >>> times(5.234), times(1234.5), times(None)
-    ('5.23×', '1.23e+03×', '–')
+    ('5.23×', '1,234×', '–')
     """
-    return "–" if value is None else f"{value:.3g}×"
+    return "–" if value is None else f"{digits(value, 3)}×"
 
 
 def count(items: int, noun: str) -> str:

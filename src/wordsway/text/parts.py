@@ -1,12 +1,14 @@
-"""The parts of speech of an English word in the very form in which it stands: a verb in the past is
-replaced by a verb in the past, a plural by a plural.
+"""The parts of speech of an English word in the form in which it stands (a verb in the past is
+replaced by a verb in the past, a plural by a plural), and in its place in a sentence.
 
-Words of the closed classes (articles, pronouns, prepositions, …) are a table; what others can be,
-WordNet says of their base forms, by how often it met them.
+Words of the closed classes (articles, pronouns, prepositions, …) are a table; what others can be
+follows from WordNet's counts of their base forms. Where a word can be of several parts, its
+neighbours decide by a few rules; where they do not, nothing is guessed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from wordsway.text.forms import singular, verb_forms
@@ -34,19 +36,29 @@ _BE = {"am": "", "are": "", "is": "s", "was": "ed", "were": "ed"}
 RARE = 0.1
 
 
-@cache
-def parts_in_form(word: str) -> frozenset[str]:
-    """What the word can be, such as "verb ed" or "noun s"; empty where nothing is known. A proper
-    name is no noun: it does not stand where one does.
+#: Verbs that link a subject to an adjective; words that grade an adjective or adverb; negations.
+_LINKS = {
+    *("be", "become", "seem", "look", "feel", "remain", "stay", "sound", "taste", "smell", "get"),
+}
+_DEGREES = {
+    *("very", "too", "so", "quite", "rather", "really", "extremely", "fairly"),
+    *("more", "most", "less", "least", "as"),
+}
+_NEGATIONS = {"not", "never", "n't"}
 
-    >>> sorted(parts_in_form("loved")), sorted(parts_in_form("her")), sorted(parts_in_form("women"))
-    (['verb ed'], ['determiner', 'object'], ['noun s'])
-    >>> sorted(parts_in_form("paris")), parts_in_form("qzx")
-    (['name'], frozenset())
+
+@cache
+def part_counts(word: str) -> dict[str, int]:
+    """How often the word was met as each of the parts that it can be in this form, such as
+    "verb ed" or "noun s"; 0 for those of the closed classes. A proper name is no noun: it does not
+    stand where one does.
+
+    >>> sorted(part_counts("safe")), part_counts("qzx")
+    (['adj', 'noun'], {})
     """
     word = word.lower()
     if word in CLOSED:
-        return CLOSED[word]
+        return dict.fromkeys(CLOSED[word], 0)
     net = wordnet().counts
     found: dict[str, int] = {}
 
@@ -72,5 +84,91 @@ def parts_in_form(word: str) -> frozenset[str]:
             stem = word.removesuffix(ending)
             for base in (stem, f"{stem}e", stem[:-1], f"{stem[:-1]}y"):
                 add(base, "adj", ending)
-    most = max(found.values(), default=0)
-    return frozenset(name for name, count in found.items() if count >= RARE * most)
+    return found
+
+
+def parts_in_form(word: str) -> frozenset[str]:
+    """What the word can be; parts met far less often than its most frequent one are left out.
+
+    >>> sorted(parts_in_form("loved")), sorted(parts_in_form("her")), sorted(parts_in_form("women"))
+    (['verb ed'], ['determiner', 'object'], ['noun s'])
+    >>> sorted(parts_in_form("paris")), parts_in_form("qzx")
+    (['name'], frozenset())
+    """
+    counts = part_counts(word)
+    most = max(counts.values(), default=0)
+    return frozenset(name for name, count in counts.items() if count >= RARE * most)
+
+
+def is_mainly(word: str, parts: frozenset[str]) -> bool:
+    """Whether the word is one of these parts more often than anything else, and was met as such.
+
+    >>> is_mainly("dull", frozenset({"adj"})), is_mainly("drummer", frozenset({"adj"}))
+    (True, False)
+    """
+    counts = part_counts(word)
+    if word.lower() in CLOSED:
+        return not parts.isdisjoint(counts)
+    most = max(counts.values(), default=0)
+    return most > 0 and any(counts.get(part) == most for part in parts)
+
+
+def parts_in_place(words: Sequence[str], at: int) -> frozenset[str]:
+    """What ``words[at]`` can be between its neighbours: of one kind (noun, verb, adjective, adverb,
+    …) where they decide, of several where they do not.
+
+    >>> sorted(parts_in_place("The drug is safe .".split(), 3))
+    ['adj']
+    >>> sorted(parts_in_place("They keep the safe in a wall".split(), 3))
+    ['noun']
+    >>> sorted(parts_in_place("I love her much".split(), 1))
+    ['verb']
+    """
+    usual, possible = parts_in_form(words[at]), frozenset(part_counts(words[at]))
+    if len(kinds(possible)) > 1:
+        before = [word.lower() for word in words[:at]]
+        after = words[at + 1].lower() if at + 1 < len(words) else ""
+        for parts in (usual, possible):
+            for kind in _expected(before, after):
+                found = frozenset(part for part in parts if part.split()[0] == kind)
+                if found:
+                    return found
+    return usual
+
+
+def kinds(parts: frozenset[str]) -> set[str]:
+    """Parts of speech without their forms.
+
+    >>> sorted(kinds(frozenset({"verb ed", "verb", "noun s"})))
+    ['noun', 'verb']
+    """
+    return {part.split()[0] for part in parts}
+
+
+def _expected(before: list[str], after: str) -> tuple[str, ...]:
+    """The kinds of word that can stand between these, the likeliest first; none where the
+    neighbours do not tell.
+    """
+    while before and before[-1] in _NEGATIONS:
+        before = before[:-1]
+    last = before[-1] if before else ""
+    closed, following = CLOSED.get(last, frozenset()), CLOSED.get(after, frozenset())
+    previous, next_kinds = kinds(parts_in_form(last)), kinds(parts_in_form(after))
+    ends = not after[:1].isalnum()
+    if last in _DEGREES:
+        return ("adj", "adv")
+    if last in _BE or {base for base, _ in verb_forms(last)} & _LINKS:
+        return ("adj", "verb") if ends or following & {"preposition", "conjunction"} else ()
+    if "auxiliary" in closed or last == "to" or closed == {"subject"}:
+        return ("verb",)
+    if "determiner" in closed and "object" not in closed:
+        return ("adj", "noun", "name") if next_kinds & {"noun", "adj"} else ("noun", "name")
+    if previous == {"adj"}:
+        return ("noun", "name")
+    if last and "determiner" in following and previous <= {"noun", "name"}:
+        return ("verb",)
+    if "verb" in previous or "object" in closed:
+        if ends:
+            return ("object", "adv", "noun")
+        return ("determiner",) if next_kinds and next_kinds <= {"noun", "name"} else ()
+    return ()

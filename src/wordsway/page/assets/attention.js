@@ -104,6 +104,7 @@ class Place {
     this.length.textContent = `${reach.toFixed(2)} × the word's own length`;
     if (save) { this.state.reach = String(reach); this.save(); }
     const found = reach === 0 ? { matrix: this.first.matrix, share: this.first.share } : this.after.get(reach);
+    if (found?.command) this.take.say(found.command, found.python);
     if (!found) { this.share.textContent = "This position is being computed …"; return; }
     this.now.set(this.tokens, this.first.rows, found.matrix);
     this.change.set(this.tokens, this.first.rows, found.matrix.map((row, j) => row.map((value, i) => value - this.first.matrix[j][i])), true);

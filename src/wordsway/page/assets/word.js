@@ -41,7 +41,7 @@ export class WordPanel {
     this.which = which;
     const word = this.text.result.words[index];
     const state = this.place.body();
-    const body = { text: this.text.result.text, model: state.model, layer: state.layer, target: state.target, seed: state.seed, index };
+    const body = { text: this.text.result.text, model: state.model, layer: state.layer, target: state.target, seed: state.seed, index: word.index };
     const key = JSON.stringify(body);
     if (key === this.key) return;
     this.key = key;

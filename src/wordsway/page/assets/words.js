@@ -10,9 +10,10 @@ const TARGETS = {
   layer: "hidden states of a layer", all: "all layers, on average", pooled: "the text's embedding",
   cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "the next token",
 };
+const ALL = "mean-local,local,real-words,curve";
 const TIERS = {
   "": "what is quick", "mean-local": "mean local only", "mean-local,local,real-words": "mean local, local, real words",
-  "mean-local,local,real-words,curve": "all, with S(ρ) of every word",
+  [ALL]: "all, with S(ρ) of every word",
 };
 
 export async function open(main) {
@@ -26,6 +27,7 @@ class Place {
     this.panel = new WordPanel(this);
     this.texts = [null, null];
     this.state = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0", ...given };
+    if (!ALL.split(",").includes(this.state.colour)) this.state.colour = "";
     this.build(main, known);
   }
 
@@ -53,7 +55,7 @@ class Place {
     this.plain = h("p", { class: "plainly" });
     this.between = h("p", { class: "plainly", hidden: true });
     this.notes = h("div", { class: "notes" });
-    this.colours = h("div", { class: "colours", role: "radiogroup", "aria-label": "Colour the words by" });
+    this.colours = h("div", { class: "colours", role: "radiogroup", "aria-label": "Order and colour the words by" });
     this.flows = h("div", { class: "flows" });
     this.scale = h("p", { class: "scale" });
     this.meaning = h("p", { class: "soft" });
@@ -65,7 +67,7 @@ class Place {
       this.panel.element, h("div", { class: "more" }, this.table, this.facts, this.take.element));
     this.result = h("div", { class: "result", hidden: true }, this.stage);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
-      h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. The first colours come at once, sharper numbers follow."),
+      h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. Colours and headline use one measure, mean local unless you choose another; the others follow as columns."),
       this.form, this.status.element, this.result);
     this.layers();
     addEventListener("popstate", () => location.reload());
@@ -87,7 +89,7 @@ class Place {
     const state = this.state;
     return {
       text: state.text, model: state.model, layer: state.layer, target: state.target, seed: Number(state.seed),
-      ...(state.tiers ? { tiers: state.tiers.split(",") } : {}), ...(state.other ? { other: state.other } : {}), ...(state.cut ? { cut: true } : {}),
+      ...(state.tiers ? { tiers: state.tiers.split(",") } : {}), ...(state.colour ? { colour: state.colour } : {}), ...(state.other ? { other: state.other } : {}), ...(state.cut ? { cut: true } : {}),
     };
   }
 
@@ -144,7 +146,7 @@ class Place {
 
   hear(event) {
     if (event.kind === "progress") this.status.progress(event);
-    if (event.kind === "command") this.take.say(event.command, event.python);
+    if (event.kind === "command") { this.commands = event; this.export(); }
     if (event.kind === "edits") { this.edits = event.words; this.draw(); }
     if (event.kind === "pair") this.drawBetween(event);
     if (event.kind === "words") {
@@ -155,15 +157,24 @@ class Place {
     }
   }
 
+  // One tier names, colours and orders the words: that of the request, or the one chosen since.
   get tier() {
-    const first = this.texts[0];
-    return first.views[this.state.colour] ? this.state.colour : first.result.tier;
+    return this.state.colour || this.texts[0].result.tier;
+  }
+
+  view(text) {
+    return text.views[this.tier] ?? { title: "", shades: [], numbers: [], ranks: [], tips: [], low: Infinity, high: -Infinity };
+  }
+
+  export() {
+    const { command, python } = this.commands.coloured[this.state.colour] ?? this.commands;
+    this.take.say(command, python);
   }
 
   draw() {
     if (!this.texts[0]) return;
     const first = this.texts[0];
-    const view = first.views[this.tier];
+    const view = this.view(first);
     this.headline.replaceChildren(this.texts[1] ? "First text: " : "", ...view.headline.names.flatMap((name, at) => [at ? ", " : "", h("b", {}, "“", h("bdi", {}, name), "”")]), " ", view.headline.text);
     this.plain.replaceChildren(...view.plain.map(([text, word]) => (word ? h("b", {}, "“", h("bdi", {}, text), "”") : text)));
     this.notes.replaceChildren(...first.notes.map((note) => h("p", { class: "note" }, note)));
@@ -200,7 +211,7 @@ class Place {
 
   // One scale for both texts, so that the same colour is the same number.
   get ends() {
-    const views = this.texts.filter(Boolean).map((text) => text.views[this.tier] ?? text.views["mean-local"]);
+    const views = this.texts.filter(Boolean).map((text) => this.view(text));
     return [Math.min(...views.map((view) => view.low)), Math.max(...views.map((view) => view.high))];
   }
 
@@ -211,7 +222,7 @@ class Place {
     if (this.colours.dataset.key === key) return;
     this.colours.dataset.key = key;
     const focused = this.colours.contains(document.activeElement) ? document.activeElement.dataset.tier : null;
-    this.colours.replaceChildren(h("span", { class: "soft" }, "Coloured by"), ...shown.map((tier) => {
+    this.colours.replaceChildren(h("span", { class: "soft" }, "Ordered by"), ...shown.map((tier) => {
       const chip = h("button", { type: "button", role: "radio", "aria-checked": String(tier === now), tabindex: tier === now ? "0" : "-1", class: "chip", "data-tier": tier,
         onclick: () => this.colour(tier), onkeydown: (event) => this.turn(event, shown, tier) }, this.texts[0].views[tier].title);
       hint(chip, () => this.texts[0].views[tier].meaning);
@@ -224,6 +235,7 @@ class Place {
     this.state.colour = tier;
     this.save();
     this.draw();
+    if (this.commands) this.export();
   }
 
   // A group of radio buttons is one stop of the Tab key; arrow keys choose.
@@ -259,15 +271,15 @@ class Place {
   }
 
   paint(text, which) {
-    const view = text.views[this.tier] ?? text.views["mean-local"];
+    const view = this.view(text);
     const [low, high] = this.ends;
     const alone = !this.texts[1] || high <= low;
     const shade = (share) => (alone ? share : (view.low + share * (view.high - view.low) - low) / (high - low));
     for (const word of this.flows.children[which].querySelectorAll(".w")) {
       const place = Number(word.dataset.index);
-      word.style.setProperty("--share", shade(view.shades[place]).toFixed(3));
-      word.dataset.tip = view.tips[place];
-      word.setAttribute("aria-label", `${text.result.words[place].text}, ${view.title} ${view.numbers[place]}, rank ${view.ranks[place]}`);
+      word.style.setProperty("--share", shade(view.shades[place] ?? 0).toFixed(3));
+      word.dataset.tip = view.tips[place] ?? "";
+      word.setAttribute("aria-label", `${text.result.words[place].text}, ${view.title} ${view.numbers[place] ?? "–"}, rank ${view.ranks[place] ?? "–"}`);
       word.classList.toggle("differs", this.edits[which]?.includes(place));
     }
   }
@@ -289,13 +301,12 @@ class Place {
   list() {
     if (!this.table.open || !this.texts[0]) return;
     const text = this.texts[0];
-    const view = text.views[this.tier];
+    const view = this.view(text);
     const order = view.shades.map((_, at) => at).sort((a, b) => known(view, b) - known(view, a) || a - b);
-    const tiers = Object.keys(text.views);
     this.table.lastElementChild.replaceChildren(h("table", {},
-      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), h("th", { class: "num" }, "place"), tiers.map((tier) => h("th", { class: "num" }, text.views[tier].title)), h("th", { class: "num" }, "pieces"))),
+      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), h("th", { class: "num" }, "place"), text.columns.map((column) => h("th", { class: "num" }, column.title)), h("th", { class: "num" }, "pieces"))),
       h("tbody", {}, order.map((at) => h("tr", {}, h("td", { class: "num" }, view.ranks[at]), h("td", {}, h("bdi", {}, text.result.words[at].text)), h("td", { class: "num" }, String(text.result.words[at].index)),
-        tiers.map((tier) => h("td", { class: "num" }, text.views[tier].numbers[at])), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
+        text.columns.map((column) => h("td", { class: "num" }, column.numbers[at])), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
   }
 }
 

@@ -10,14 +10,14 @@ from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.attention import LARGEST, NUMBERED
 from wordsway.render.html.page import page_around
 from wordsway.render.numbers import largest, number, share
-from wordsway.render.wording.attracted import MEANINGS, attention_drawn, moved
+from wordsway.render.wording.attracted import MEANINGS, attention_drawn, moved, shown
 from wordsway.render.wording.provenance import model_name, provenance
 
 
 @fragments.register(Attracted)
 def attracted_fragment(result: Attracted) -> str:
-    """Every layer's change beside noise of the same norm, and the first layer's attention before
-    and after.
+    """Every layer's change beside noise of the same norm, and one layer's attention before and
+    after.
     """
     top = largest(result.profile)
     heads = [(name, elements.RIGHT) for name in ("layer", "change", "noise", "times")]
@@ -39,17 +39,17 @@ def attracted_fragment(result: Attracted) -> str:
         elements.paragraph(html_line(attention_drawn(result))),
         elements.explained(MEANINGS),
     ]
-    n = len(result.tokens)
+    n, about = len(result.tokens), shown(result)
     if n <= LARGEST:
         for name, matrix in (("before", result.before), ("after", result.after)):
-            parts.append(elements.heading(f"attention of layer 1, {name}; the fullest colour is 1"))
+            parts.append(elements.heading(f"attention of {about}, {name}; the fullest colour is 1"))
             parts.append(
                 elements.heat(
                     result.tokens, np.array(matrix), 1.0, numbers=n <= NUMBERED, bold=result.rows
                 )
             )
-    about = f"{model_name(result.model)} · ρ = {result.reach:g} · seed {result.seed}"
-    return elements.frame([*parts, elements.source(about)])
+    how = f"{model_name(result.model)} · ρ = {result.reach:g} · seed {result.seed}"
+    return elements.frame([*parts, elements.source(how)])
 
 
 @pages.register(Attracted)

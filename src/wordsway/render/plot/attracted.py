@@ -1,4 +1,4 @@
-"""A Δ that attracts attention, as a picture: attention of the first layer, before and after."""
+"""A Δ that attracts attention, as a picture: attention of one layer, before and after."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.heat_map import NAMED, cell_size, colour_scale, heat_map, short_names
 from wordsway.render.plot.style import BLUE, ORANGE
-from wordsway.render.wording.attracted import attention_drawn, moved
+from wordsway.render.wording.attracted import attention_drawn, moved, shown
 
 
 @figures.register(Attracted)
@@ -34,7 +34,7 @@ def attracted_figure(result: Attracted, kind: str) -> Figure:
             axes,
             np.array(matrix),
             names,
-            f"attention of layer 1, {title}",
+            f"attention of {shown(result)}, {title}",
             result.rows,
             cmap="Blues",
             vmin=0.0,

@@ -8,7 +8,7 @@ from rich.text import Text
 from wordsway.escape import one_line, readable
 from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
-from wordsway.render.numbers import number
+from wordsway.render.numbers import digits, number
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.swaps import told_swaps
 from wordsway.render.terminal.tables import Column, Fitted, bar, explained, table, text_cell
@@ -132,7 +132,7 @@ def _table(words: Words, width: int) -> tuple[list[RenderableType], dict[str, st
     ]
     errors = [(score(words, word) or (0.0, 0.0))[1] for word in shown]
     more: list[tuple[str, list[str]]] = [
-        ("±", [f"{error:.1g}" if error else "" for error in errors])
+        ("±", [digits(error, 1) if error else "" for error in errors])
     ]
     for column in other_columns(words):
         head = column.name.split()[0] if width < NARROW else column.name

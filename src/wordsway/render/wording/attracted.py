@@ -20,11 +20,16 @@ def moved(result: Attracted) -> str:
 
 
 def attention_drawn(result: Attracted) -> str:
-    """How much the other tokens look at it, before and after."""
+    """The attention that the other tokens give it, before and after."""
     before, after = result.drawn
-    head = "all heads" if result.head == "all" else f"head {result.head}"
     shares = f"{before:.3f} before, {after:.3f} after"
-    return f"mean attention of the other tokens to it, layer 1, {head}: {shares}"
+    return f"mean attention of the other tokens to it, {shown(result)}: {shares}"
+
+
+def shown(result: Attracted) -> str:
+    """Whose attention is reported."""
+    head = "all heads" if result.shown_head == "all" else f"head {result.shown_head}"
+    return f"layer {result.layer}, {head}"
 
 
 #: One plain sentence for each column.

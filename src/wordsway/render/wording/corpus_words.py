@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wordsway.experiments.corpus_words import CorpusWords
+from wordsway.render.numbers import digits
 from wordsway.render.wording.targets import named, sized
 
 #: What the columns that words may be ordered by are called.
@@ -40,7 +41,7 @@ def spread(error: float) -> str:
     >>> spread(0.0123), spread(float("nan"))
     ('0.01', '')
     """
-    return f"{error:.1g}" if error > 0 else ""
+    return digits(error, 1) if error > 0 else ""
 
 
 def meanings(result: CorpusWords) -> dict[str, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from wordsway.experiments.measure import Measurement, Trial
 from wordsway.format import format_bytes, format_seconds
-from wordsway.render.numbers import number
+from wordsway.render.numbers import digits, number
 
 
 def mean_line(result: Measurement) -> str:
     """Mean ± sd of what was attained, and what certificates rest on."""
     if result.mean is None:
         return "no trial was finished"
-    spread = "" if result.sd is None else f" ± {result.sd:.2g} (sd)"
+    spread = "" if result.sd is None else f" ± {digits(result.sd, 2)} (sd)"
     kinds = sorted({trial.certificate for trial in result.trials if trial.certificate})
     certificate = f"certificate: {', '.join(kinds)}" if kinds else "no certificate"
     return f"mean attained {number(result.mean)}{spread} · {certificate}"

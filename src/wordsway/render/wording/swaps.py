@@ -5,7 +5,7 @@ from __future__ import annotations
 from wordsway.escape import shortened
 from wordsway.probing.results import Swap, Swaps
 from wordsway.reading import word_spans
-from wordsway.render.numbers import number
+from wordsway.render.numbers import number, percent
 from wordsway.render.wording.columns import ToldColumn
 from wordsway.render.wording.targets import named, sized
 
@@ -13,15 +13,18 @@ from wordsway.render.wording.targets import named, sized
 def in_place(swaps: Swaps) -> tuple[str, str, str]:
     """What stands before the swapped word, the word, and what stands after it."""
     spans = word_spans(swaps.text)
-    if 0 <= swaps.index < len(spans) and swaps.text[slice(*spans[swaps.index])] == swaps.word:
-        start, end = spans[swaps.index]
-        return swaps.text[:start], swaps.word, swaps.text[end:]
+    start = spans[swaps.index][0] if 0 <= swaps.index < len(spans) else len(swaps.text)
+    if swaps.text.startswith(swaps.word, start):
+        return swaps.text[:start], swaps.word, swaps.text[start + len(swaps.word) :]
     return "", swaps.word, ""
 
 
 def counts(swaps: Swaps) -> str:
     """How many words were tried, and how many of them flip a classifier's label."""
-    likely = f" (likely there, by {swaps.plausible})" if swaps.plausible else ""
+    likely = ""
+    if swaps.plausible:
+        grammar = swaps.plausible.startswith("part of speech")
+        likely = f" ({'grammatical' if grammar else 'likely'} there, by {swaps.plausible})"
     tried = f"{swaps.candidates:,} candidates{likely}, {swaps.evaluated:,} evaluated exactly"
     if swaps.flips is None:
         return tried
@@ -60,7 +63,7 @@ def other_columns(swaps: Swaps) -> list[ToldColumn[Swap]]:
             ToldColumn(
                 "likely",
                 lambda swap: number(swap.plausibility),
-                "The model's own probability of the word in that place.",
+                f"How likely the word is in that place: {swaps.plausible}.",
             )
         )
     pieces = "Tokens that the word is made of."
@@ -105,7 +108,7 @@ def reached(swaps: Swaps) -> str:
     """How far the best real word comes; a classifier's words are ordered by other things."""
     if swaps.reached is None or swaps.worst is None or swaps.label is not None:
         return ""
-    return f"reaches {100 * swaps.reached:.3g} % of the worst Δ found, {number(swaps.worst)}"
+    return f"reaches {percent(swaps.reached, 3)} of the worst Δ found, {number(swaps.worst)}"
 
 
 def nothing(swaps: Swaps) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.results import TIERS, Words, WordSway
-from wordsway.render.numbers import largest, number
+from wordsway.render.numbers import digits, largest, number, percent
 from wordsway.render.wording.provenance import provenance
 from wordsway.render.wording.targets import named, sized
 from wordsway.render.wording.word_columns import TITLES
@@ -109,7 +109,7 @@ def legend(words: Words, count: int) -> list[str]:
     """
     low, high = scale(words)
     values = [low + (high - low) * step / (count - 1) for step in range(count)]
-    spelled = ([f"{value:.{digits}g}" for value in values] for digits in range(2, 8))
+    spelled = ([digits(value, places) for value in values] for places in range(2, 8))
     return next((some for some in spelled if len(set(some)) == count), [number(v) for v in values])
 
 
@@ -138,24 +138,22 @@ def pieces(words: Words) -> list[tuple[str, int | None]]:
 
 
 def headline(words: Words) -> Headline:
-    """What was found; "most" only where it holds."""
+    """What was found by the one tier that the request names; "most" only where it holds."""
     scored = [word for word in words.words if score(words, word) is not None]
-    where = target_name(words)
+    where, by = target_name(words), TITLES[words.tier]
     if not scored:
-        return Headline((), f"no word was measured at {where}")
+        return Headline((), f"{by}: no word was measured at {where}")
     pairs = [word.score(words.tier) or (0.0, 0.0) for word in scored]
     first = leaders([value for value, _ in pairs], [error for _, error in pairs])
     names = tuple((scored[at].word, scored[at].index) for at in first[:NAMED])
     if len(scored) == 1:
-        return Headline(names, f": {TITLES[words.tier]} {interval(pairs[0])} at {where}")
+        return Headline(names, f": {by} {interval(pairs[0])} at {where}")
     if len(first) == len(scored):
-        return Headline((), f"no word stands out at {where}: their numbers overlap")
+        return Headline((), f"no word stands out at {where} by {by}: their numbers overlap")
     if len(first) == 1:
-        return Headline(
-            names, f"moves {where} most: {TITLES[words.tier]} {interval(pairs[first[0]])}"
-        )
-    more = f" (and {len(first) - NAMED} more)" if len(first) > NAMED else ""
-    return Headline(names, f"{more} move {where} most, and cannot be told apart".strip())
+        return Headline(names, f"moves {where} most by {by}: {interval(pairs[first[0]])}")
+    more = f"(and {len(first) - NAMED} more) " if len(first) > NAMED else ""
+    return Headline(names, f"{more}move {where} most by {by} and cannot be told apart")
 
 
 def plain(words: Words) -> list[tuple[str, bool]]:
@@ -171,7 +169,7 @@ def plain(words: Words) -> list[tuple[str, bool]]:
     where = target_name(words)
 
     def size(word: WordSway) -> str:
-        return f"{100 * (score(words, word) or (0.0, 0.0))[0]:.2g} %"
+        return percent((score(words, word) or (0.0, 0.0))[0])
 
     after = after.format(target=where, size=size(most))
     found = [(before, False), (most.word, True), (after, False)]
@@ -189,7 +187,7 @@ def interval(pair: tuple[float, float] | None) -> str:
     if pair is None:
         return "–"
     value, error = pair
-    return number(value) + (f" ± {error:#.2g}" if error else "")
+    return number(value) + (f" ± {digits(error, 2)}" if error else "")
 
 
 def meaning(words: Words) -> str:
@@ -265,9 +263,21 @@ def notes(words: Words) -> list[str]:
     found = []
     if words.label is not None and words.probability is not None:
         found.append(f"predicted label: {words.label}, probability {words.probability:.3f}")
+    joined = [
+        f"“{word.word}” ({word.joined} words)"
+        for word in words.words
+        if word.joined > 1 and any(char.isalnum() for char in word.word)
+    ]
+    if joined:
+        more = f" and {len(joined) - NAMED} more" if len(joined) > NAMED else ""
+        listed = ", ".join(joined[:NAMED])
+        found.append(f"words that share a token are measured as one: {listed}{more}")
     unknown = [word.word for word in words.words if word.unknown]
     if unknown:
         found.append(f"[UNK], not known to the tokenizer: {', '.join(unknown[:8])}")
+    if "real-words" in words.partial:
+        some = sum(word.real is not None for word in words.words)
+        found.append(f"real words were tried for the {some} words with the largest mean local only")
     if words.cut is not None:
         found.append(f"the text was cut from {words.cut:,} to {len(words.text):,} characters")
     if words.status != "converged":
