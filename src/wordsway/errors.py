@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -67,6 +68,22 @@ def first_line(error: object, limit: int = 200) -> str:
     """
     lines = str(error).strip().splitlines()
     return (lines[0].strip() if lines else type(error).__name__)[:limit]
+
+
+def exit_reason(code: int | None) -> str:
+    """How a process ended, as observed: its exit code or signal, and no guess at a cause.
+
+    >>> exit_reason(1), exit_reason(-9)
+    ('exit code 1', 'signal 9, SIGKILL')
+    """
+    if code is None:
+        return "no exit code yet"
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {-code}, {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
 
 
 def renamed(**names: str) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:

@@ -56,7 +56,8 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
         "python": attention_python(full | {"word": _named(prepared, index)}),
     }
     asked = float(ask["reach"])
-    for reach in sorted(REACHES, key=lambda one: (abs(one - asked), one)):
+    for done, reach in enumerate(sorted(REACHES, key=lambda one: (abs(one - asked), one))):
+        desk.progress(f"Δ of length {reach:g}", done, len(REACHES))
         found = attracted(full, desk, reach)
         assert found.delta is not None
         with torch.no_grad():
