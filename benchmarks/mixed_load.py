@@ -33,13 +33,13 @@ from typing import Any
 import psutil
 
 #: Upper limits: minutes of a run, connections of one wave of slow ones, requests of a burst.
-MINUTES, SLOW, BURST = 120.0, 540, 40
+MINUTES, SLOW, BURST = 120.0, 540, 30
 #: Seconds between two samples of memory, and that an answer may take.
 SAMPLE, PATIENCE = 10.0, 400
 SUBJECTS = ("The film", "This drug", "My neighbour", "The new contract", "Her first novel")
 VERBS = ("was never", "was certainly", "is not", "has been", "could be")
 ENDS = ("worth the money", "safe for children", "as good as the old one", "a great surprise")
-MODELS = ("minilm", "minilm", "minilm", "mpnet", "smollm2")
+MODELS = ("minilm",) * 8 + ("mpnet", "smollm2")
 MAPS = ("rf", "raf", "relu-raf", "drf")
 
 
@@ -219,7 +219,7 @@ def burst(load: Load, chance: random.Random) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    load.pause(chance.uniform(30, 90))
+    load.pause(chance.uniform(60, 240))
 
 
 def health(load: Load, chance: random.Random) -> None:
@@ -345,8 +345,10 @@ def run(
         def client(number: int) -> None:
             chance = random.Random(f"{seed} {number}")
             while not load.over:
+                started = time.monotonic()
                 CLIENTS[number](load, chance)
-                load.pause(chance.uniform(0, 2))
+                # As a reader does, who looks at an answer before the next question.
+                load.pause(chance.uniform(0, 4) + time.monotonic() - started)
 
         threads = [threading.Thread(target=client, args=(at,)) for at in range(len(CLIENTS))]
         threads.append(threading.Thread(target=watch.run, args=(over,)))
