@@ -18,7 +18,9 @@ from pydantic import ValidationError
 
 from wordsway.audit.audit import audit
 from wordsway.audit.edits.kinds import RULES, TURNING
+from wordsway.audit.models import ModelName
 from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.models.files import labels_of
 from wordsway.page.commands import audit_command, audit_python
 from wordsway.page.desk import Desk
 from wordsway.page.stored_audit import StoredAudit
@@ -45,7 +47,7 @@ def audit_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     root = root_of(desk)
     folder = inside(root, ask["folder"])
     result = read(root, ask["folder"])
-    known = asked_for(result) | {"out": str(folder)}
+    known = asked_for(result, desk) | {"out": str(folder)}
     yield {
         "kind": "audit",
         "folder": ask["folder"],
@@ -81,12 +83,16 @@ def start_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     yield {"kind": "done"}
 
 
-def asked_for(result: dict[str, Any]) -> dict[str, Any]:
-    """What an audit was asked for, as far as its result says."""
+def asked_for(result: dict[str, Any], desk: Desk) -> dict[str, Any]:
+    """What an audit was asked for, as far as its result says. A model that the server was started
+    with by its folder is named by its folder.
+    """
+    offered = {label: name for name, label in labels_of(desk.allowed).items()}
+    models = [ModelName.of(model["name"]) for model in result["models"]]
     scores = [score for model in result["models"] for score in model["kinds"]]
     kinds = list(dict.fromkeys(score["kind"] for score in scores))
     return {
-        "models": [model["name"] for model in result["models"]],
+        "models": [str(one._replace(model=offered.get(one.model, one.model))) for one in models],
         "data": result["data"],
         "kinds": None if set(kinds) >= set(TURNING) else kinds,
         "texts": max((score["texts"] for score in scores), default=0),
