@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-import h11
+import h11  # which uvicorn installs
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
