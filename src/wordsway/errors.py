@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -67,6 +70,49 @@ def first_line(error: object, limit: int = 200) -> str:
     """
     lines = str(error).strip().splitlines()
     return (lines[0].strip() if lines else type(error).__name__)[:limit]
+
+
+#: What to do about an operation on a file that the system refused.
+_DISK_REMEDIES = {
+    errno.ENOSPC: "free some space there",
+    errno.EDQUOT: "free some space there",
+    errno.ENOTDIR: "remove the file in its way",
+    errno.EEXIST: "remove the file in its way",
+    errno.EISDIR: "remove the folder in its way",
+    errno.EACCES: "make it writable",
+    errno.EPERM: "make it writable",
+    errno.EROFS: "make it writable",
+    errno.EBUSY: "end the program that uses it",
+    errno.ETXTBSY: "end the program that uses it",
+    errno.ESTALE: "mount its file system again",
+    errno.EIO: "check its disk",
+}
+
+
+def disk_refusal(error: OSError) -> tuple[str, str]:
+    """Why the system refused an operation on a file, in its own words, and what to do about it.
+
+    >>> disk_refusal(OSError(errno.EBUSY, "busy"))
+    ('Device or resource busy', 'end the program that uses it')
+    """
+    reason = os.strerror(error.errno) if error.errno else first_line(error)
+    return reason, _DISK_REMEDIES.get(error.errno or 0, "try again")
+
+
+def exit_reason(code: int | None) -> str:
+    """How a process ended, as observed: its exit code or signal, and no guess at a cause.
+
+    >>> exit_reason(1), exit_reason(-9)
+    ('exit code 1', 'signal 9, SIGKILL')
+    """
+    if code is None:
+        return "no exit code yet"
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {-code}, {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
 
 
 def renamed(**names: str) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -243,6 +245,38 @@ def test_the_table_holds_what_the_folder_holds(
         study.write_text(f"[[grid]]\nmap = 'raf'\nn = {n}\nd = 4\ncertificate = false")
         result = sweep(study, tmp_path / "out", workers=1)
     assert set(pandas.read_csv(result.tables[0])["n"]) == {3, 4} == set(result.frame()["n"])
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ESTALE, "mount its file system again"),
+        (errno.EBUSY, "end the program that uses it"),
+        (errno.EXDEV, "try again"),
+        (errno.ENOSPC, "free some space there"),
+    ],
+    ids=lambda value: os.strerror(value) if isinstance(value, int) else None,
+)
+def test_a_rename_that_fails_is_reported_as_the_system_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    """Of a record, and of a broken file that has to make place."""
+    store, one = Store(tmp_path), cell("raf", 3, 4)
+    broken = tmp_path / "cells" / f"{one.key}.json"
+    broken.write_text("broken")
+    store.refresh()
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, "")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    expected = re.escape(f"cannot write to {tmp_path} ({os.strerror(number)}): {remedy}, or")
+    with pytest.raises(StoreError, match=expected):
+        store.add(Record(one.content, {}, {}))
+    broken.unlink()
+    with pytest.raises(StoreError, match=expected):
+        store.add(Record(one.content, {}, {}))
+    assert list((tmp_path / "cells").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -147,14 +146,3 @@ def test_no_folder_outside_of_the_root(client, folder):
     for path in ("/api/audit", "/api/audit/start"):
         more = {"models": ["minilm"]} if path.endswith("start") else {}
         assert 400 <= client.ask(path, folder=folder, **more).status < 500
-
-
-def test_links_do_not_lead_out_of_the_root(tmp_path):
-    from wordsway.errors import InputError
-    from wordsway.page.auditing import folders, inside
-
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "way").symlink_to(Path("/etc"))
-    with pytest.raises(InputError):
-        inside(tmp_path / "root", "way")
-    assert folders(tmp_path / "root") == []

@@ -256,10 +256,10 @@ def test_other_endings_and_places_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="ends in"):
             save(result, tmp_path / name)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="a folder that you may write to"):
+    with pytest.raises(InputError, match="in its way, or choose another folder"):
         save(result, tmp_path / "file" / "a.json")
     (tmp_path / "folder.json").mkdir()
-    with pytest.raises(InputError, match="a folder that you may write to"):
+    with pytest.raises(InputError, match="in its way, or choose another folder"):
         save(result, tmp_path / "folder.json")
 
 

@@ -569,10 +569,10 @@ def test_other_endings_and_places_are_refused(tmp_path):
     with pytest.raises(InputError, match="ends in"):
         save(words, tmp_path / "html")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="a folder that you may write to"):
+    with pytest.raises(InputError, match="in its way, or choose another folder"):
         save(words, tmp_path / "file" / "a.html")
     (tmp_path / "folder.html").mkdir()
-    with pytest.raises(InputError, match="a folder that you may write to"):
+    with pytest.raises(InputError, match="in its way, or choose another folder"):
         save(words, tmp_path / "folder.html")
 
 

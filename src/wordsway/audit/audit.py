@@ -28,7 +28,7 @@ from wordsway.experiments.run import Machines, Tally, run_jobs
 from wordsway.experiments.store import Store
 from wordsway.experiments.sweep import writable
 from wordsway.experiments.tables import save_table
-from wordsway.models.files import locate
+from wordsway.models.files import labels_of, locate
 from wordsway.models.probe import Probe
 from wordsway.progress import Progress, silent
 from wordsway.result import versions
@@ -91,6 +91,7 @@ def audit(
         store = Store(writable(Path(folder)) / "store")
         machines = Machines(workers, cluster, memory)
         league, interrupted = [], False
+        labels = labels_of(name.model for name in names)
         for name, (jobs, plan) in _jobs(names, chosen, target, draws, local, seed).items():
             # A model after the other: a worker holds one at a time.
             tally = run_jobs(
@@ -105,7 +106,8 @@ def audit(
             measured, failed = _measured(name, chosen, jobs, store, tally)
             encoder = Encoder(Probe(name.model, twin=name.twin), target)
             moved = () if archive is None else rank_moves(encoder, measured, archive, progress)
-            found = _scored(name, encoder, chosen, measured, failed, moved, seed)
+            label = str(name._replace(model=labels[name.model]))
+            found = _scored(label, encoder, chosen, measured, failed, moved, seed)
             done = [job.key for job in plan.jobs if job.key in store]
             heard = {key: record.outputs for key, record in store.records(done)}
             league.append(replace(found, local=plan.scores(heard, seed)))
@@ -223,7 +225,7 @@ def _measured(
 
 
 def _scored(
-    name: ModelName,
+    name: str,
     encoder: Encoder,
     chosen: Cases,
     measured: Sequence[Measured],
@@ -234,7 +236,7 @@ def _scored(
     """What the finished texts say of a model."""
     scores = [kind_score(measured, kind, seed) for kind in chosen.kinds]
     return ModelAudit(
-        str(name),
+        name,
         encoder.probe.describe() | {"pooling": encoder.probe.pooling},
         tuple(score for score in scores if score is not None),
         keeping_scores(measured),

@@ -13,6 +13,7 @@ from wordsway.audit.encoder import Encoder
 from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
 from wordsway.audit.table import PairRow, Refused, read_table, unusable
 from wordsway.errors import InputError, first_line, positive
+from wordsway.models.files import labels_of
 from wordsway.models.probe import Probe
 from wordsway.progress import Progress, silent
 from wordsway.result import versions
@@ -52,10 +53,13 @@ def pairs(
         raise InputError("a model", "none", "name one: minilm")
     found: dict[int, list[PairInModel]] = {row.row: [] for row in rows}
     described: list[dict[str, Any]] = []
+    labels = labels_of(str(one) for one in asked if not isinstance(one, Probe))
     for number, model in enumerate(asked):
         probe = model if isinstance(model, Probe) else Probe(model)
         described.append(probe.describe() | {"pooling": probe.pooling})
         encoder, name = Encoder(probe), str(described[-1]["name"])
+        if labels.get(str(model), name).endswith(f"/{name}"):  # two folders of one name
+            described[-1]["name"] = name = labels[str(model)]
         for count, row in enumerate(rows):
             if row.row in found:
                 try:

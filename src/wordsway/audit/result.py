@@ -113,7 +113,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
             "models": [model.to_dict() for model in self.models],
             "refused": [fields_of(one) for one in self.refused],
             "gate": list(self.gate),
-            "files": [str(path) for path in self.files],
+            "files": [path.name for path in self.files],
             "explained": EXPLAINED,
         }
 

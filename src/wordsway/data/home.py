@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import logging
@@ -16,7 +15,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from wordsway.atomic import atomic
-from wordsway.errors import WordswayError
+from wordsway.errors import WordswayError, disk_refusal
 
 log = logging.getLogger("wordsway")
 
@@ -81,13 +80,7 @@ def writing(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        remedies = {
-            errno.ENOSPC: "free some space there",
-            errno.ENOTDIR: "remove the file in its way",
-            errno.EEXIST: "remove the file in its way",
-        }
-        remedy = remedies.get(error.errno or 0, "make it writable")
+        reason, remedy = disk_refusal(error)
         raise DataError(
             f"cannot keep {name} in {home()} ({reason}): {remedy}, or set WORDSWAY_HOME to "
             "another folder"

@@ -30,6 +30,7 @@ from wordsway.experiments.texts import (
 from wordsway.learning.learn import Question
 from wordsway.learning.stack import Chains, Features
 from wordsway.maps.registry import Cost
+from wordsway.progress import Progress, silent
 from wordsway.runtime import single_thread
 from wordsway.seeds import derive
 
@@ -137,24 +138,24 @@ class Cell(Job):
     def source_is_here(self) -> bool:
         return is_here(self.request.data, self.request.texts)
 
-    def run(self) -> dict[str, Any]:
+    def run(self, progress: Progress = silent) -> dict[str, Any]:
         """The cell's outputs. One thread, so that they are the same for any number of workers."""
         with single_thread(torch.get_num_threads() > 1):
             learning = self.request.learning
             if learning is not None:
                 return self._learned(learning)
             _SHARED.forget()
-            return self._measured()
+            return self._measured(progress)
 
-    def _measured(self) -> dict[str, Any]:
+    def _measured(self, progress: Progress) -> dict[str, Any]:
         request, seeded = self.request, self.request.seeded(self.seed)
         source: Source
         if request.data == "gaussian":
             source = GaussianTexts(request.n, request.d, self.seed)
-            trial = run_trial(seeded, source, 0)
+            trial = run_trial(seeded, source, 0, progress)
         else:
             source = _texts_of(request)
-            trial = run_trial(seeded, source, 0, text=self.trial)
+            trial = run_trial(seeded, source, 0, progress, text=self.trial)
         return trial.summary() | {"source": _provenance(source)}
 
     def _learned(self, learning: LearningOptions) -> dict[str, Any]:

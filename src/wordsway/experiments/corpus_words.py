@@ -17,7 +17,7 @@ from wordsway.experiments.store import Store
 from wordsway.experiments.sweep import writable
 from wordsway.experiments.text_cells import TextCell, probe_of, text_cells
 from wordsway.experiments.texts import TextOptions
-from wordsway.models.files import locate
+from wordsway.models.files import labels_of, locate
 from wordsway.progress import Progress, silent
 from wordsway.result import Result
 from wordsway.text import Text, corpus, draw
@@ -52,6 +52,12 @@ class CorpusWords(Result, brief="probed folder"):
         return lead_of(self.jobs, self.words)
 
     @property
+    def model(self) -> str:
+        """The name of the model."""
+        name = self.jobs[0].model
+        return labels_of([name])[name]
+
+    @property
     def probed(self) -> int:
         """How many texts are done."""
         return int(self.words["key"].nunique())
@@ -61,6 +67,7 @@ class CorpusWords(Result, brief="probed folder"):
         failed = {ids[key]: error for key, error in self.tally.failures.items()}
         return {
             **{name: getattr(self.jobs[0], name) for name in HOW},
+            "model": self.model,
             "texts": self.tally.total,
             "probed": self.probed,
             "done": self.tally.done,

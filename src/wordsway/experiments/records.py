@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import WordswayError, first_line
+from wordsway.errors import WordswayError, disk_refusal, first_line
 from wordsway.experiments.job import key_of
 
 #: No record, and no packed file of records, is larger than this.
@@ -130,8 +130,8 @@ def packed_keys(path: Path) -> list[str]:
 
 def refusal(folder: Path, error: OSError) -> StoreError:
     """Why a folder cannot be written."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
+    reason, remedy = disk_refusal(error)
     return StoreError(
-        f"cannot write to {folder} ({reason}): free some space, or choose another folder with "
-        "--out; what was stored is safe"
+        f"cannot write to {folder} ({reason}): {remedy}, or choose another folder with --out; what "
+        "was stored is safe"
     )

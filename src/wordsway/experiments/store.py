@@ -131,8 +131,11 @@ class Store:
         """Keep what is broken, for whoever wants to see it, where its place is needed."""
         if path in self.refused and os.path.lexists(path):
             aside = self.folder / "refused"
-            aside.mkdir(exist_ok=True)
-            os.replace(path, aside / f"{path.stem}.{uuid.uuid4().hex[:8]}.json")
+            try:
+                aside.mkdir(exist_ok=True)
+                os.replace(path, aside / f"{path.stem}.{uuid.uuid4().hex[:8]}.json")
+            except OSError as error:
+                raise refusal(self.folder, error) from None
             del self.refused[path]
 
     def fail(self, content: dict[str, Any], error: str) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import torch
 
-from wordsway.errors import first_line
+from wordsway.errors import exit_reason, first_line
 from wordsway.experiments.agreement import Agreement, Disagreement, Terms
 from wordsway.experiments.job import Job
 from wordsway.result import versions
@@ -61,13 +61,20 @@ class Executor(Protocol):
         """Stop all work at once."""
 
 
-def work(job: Job, terms: Terms, others: Sequence[Job] = ()) -> Outcome:
-    """Run one job here and now; a failure is an outcome, too. ``others`` of its group follow."""
+def work(
+    job: Job,
+    terms: Terms,
+    others: Sequence[Job] = (),
+    run: Callable[[], dict[str, Any]] | None = None,
+) -> Outcome:
+    """Run one job here and now; a failure is an outcome, too. ``others`` of its group follow;
+    ``run`` computes the outputs in place of `job.run`.
+    """
     started = time.perf_counter()
     try:
         terms.check(job)
         job.expect(others)
-        outputs = job.run()
+        outputs = (run or job.run)()
     except Disagreement as error:
         return Outcome(job, None, facts(started), str(error), refused=True)
     except Exception as error:
@@ -161,8 +168,8 @@ class LocalWorkers:
             if deaths[job.key] < DEATHS:
                 waiting.appendleft(job)
                 return None
-            code = process.returncode
-            why = f"its worker died {DEATHS} times (exit code {code}): too little memory?"
+            how = exit_reason(process.returncode)
+            why = f"its worker died {DEATHS} times, the last time with {how}"
             return Outcome(job, None, {}, why)
         worker.job = None
         return outcome

@@ -29,13 +29,15 @@ OWN_RECORDS = {MANIFEST, gguf.RECORD}
 class ModelFiles:
     """A model on this machine: its name for results, its folder, and one hash over its files.
 
-    ``former`` are hashes that older versions gave the same files, to be understood where stored.
+    ``former`` are hashes that older versions gave the same files, to be understood where stored;
+    ``catalogued`` tells a model of the catalogue from a folder of the same name.
     """
 
     name: str
     folder: Path
     digest: str
     former: tuple[str, ...] = ()
+    catalogued: bool = False
 
     def known_as(self, digest: str) -> bool:
         """Whether a stored hash means these files."""
@@ -43,7 +45,7 @@ class ModelFiles:
 
     def verified(self) -> Path:
         """The folder, every file checked; a broken one is fetched again."""
-        if self.name in data.CATALOGUE:
+        if self.catalogued:
             data.get(self.name)
         return self.folder
 
@@ -70,7 +72,28 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
             repr(str(model)),
             "see wordsway data list, or check the path",
         )
-    return _hashed(str(model), folder)
+    return _hashed(labels_of([str(model)])[str(model)], folder)
+
+
+def labels_of(models: Iterable[str]) -> dict[str, str]:
+    """The name of each model in results: of a folder the last part of its path, or as many parts as
+    tell it from the others, so that no result tells how a machine's folders are called.
+
+    >>> labels_of(["minilm", "org/model", "/srv/a/model", "/srv/b/model"])["/srv/b/model"]
+    'b/model'
+    """
+    parts = {
+        model: (model,)
+        if model in data.CATALOGUE or is_hub_id(model)
+        else expanded(model).absolute().parts
+        for model in models
+    }
+    labels: dict[str, str] = {}
+    for length in range(1, 1 + max(map(len, parts.values()), default=0)):
+        labels = {model: "/".join(path[-length:]) for model, path in parts.items()}
+        if len(set(labels.values())) == len(labels):
+            break
+    return labels
 
 
 def _of_catalogue(name: str, progress: Progress | None) -> ModelFiles:
@@ -81,7 +104,7 @@ def _of_catalogue(name: str, progress: Progress | None) -> ModelFiles:
     if any(file.endswith(".gguf") for file in here.files):
         kind, folder = gguf.unpacked(here)
         return ModelFiles(f"{entry.name} (dequantised {kind})", folder, here.digest)
-    return ModelFiles(entry.name, here.folder, here.digest)
+    return ModelFiles(entry.name, here.folder, here.digest, catalogued=True)
 
 
 def _hashed(name: str, folder: Path) -> ModelFiles:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from wordsway.data import Installed, home
 from wordsway.data.home import one_at_a_time, sha256, write_json, writing
-from wordsway.errors import WordswayError, needs
+from wordsway.errors import WordswayError, exit_reason, needs
 from wordsway.models.library import quiet
 from wordsway.runtime import end_with_input, python_process
 
@@ -96,7 +96,7 @@ def _convert_apart(folder: str, source: str, target: str) -> None:
         finally:
             apart.kill()
     if apart.returncode:
-        why = said[-1][:200] if said else f"exit code {apart.returncode}: too little memory?"
+        why = said[-1][:200] if said else exit_reason(apart.returncode)
         raise WordswayError(
             f"{source} could not be unpacked ({why}): pip install -U 'wordsway[models]'"
         )

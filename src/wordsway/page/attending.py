@@ -54,7 +54,8 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
         **_exports(full, prepared),
     }
     asked = float(ask["reach"])
-    for reach in sorted(REACHES, key=lambda one: (abs(one - asked), one)):
+    for done, reach in enumerate(sorted(REACHES, key=lambda one: (abs(one - asked), one))):
+        desk.progress(f"Δ of length {reach:g}", done, len(REACHES))
         found = attracted(full, desk, reach)
         assert found.delta is not None
         with torch.no_grad():

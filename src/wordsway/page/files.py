@@ -38,8 +38,7 @@ def theory_file_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any
 
 def audit_file_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     """The file that the audit wrote."""
-    path = file_of(ask["audit"] | {"ending": ask["ending"]}, desk)
-    yield {"kind": "file", "name": path.name, "text": path.read_text("utf-8")}
+    yield {"kind": "file"} | file_of(ask["audit"] | {"ending": ask["ending"]}, desk)
 
 
 def file_event(result: Result, ending: str, name: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The server's side of a lane: a process that is asked, answers in pieces, and can be left.
 
-At most so many tasks wait; each has its time. A task that nobody waits for is cancelled, and the
-process is ended if it does not stop in time; another one takes its place.
+At most so many tasks wait; each has its time. A task that nobody waits for is cancelled. A process
+that goes on after a cancellation and sends nothing for ``Limits.grace`` seconds of its own
+processor time, or ``Limits.hang`` seconds by the clock, is replaced, and the other tasks start
+again in the new one. Of a process that ends by itself the exit code or signal is reported.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import multiprocessing as mp
 import threading
 import time
@@ -17,9 +20,17 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
+import psutil
+
+from wordsway.errors import exit_reason
 from wordsway.page.settings import Limits
 
+log = logging.getLogger("wordsway")
 Event = dict[str, Any]
+#: Seconds that a process gets to end after it closed its pipe, so that its exit code is known.
+ENDING = 5.0
+#: Seconds between two looks at a process that has to stop a task.
+LOOK = 5.0
 
 
 class Refused(Exception):
@@ -31,10 +42,6 @@ class Refused(Exception):
 
 
 BUSY = {"message": "busy: too many questions are waiting; try again in a moment", "status": 503}
-DIED = {
-    "message": "the process that was computing ended (too little memory?): try again",
-    "status": 503,
-}
 #: ``gone``: the page waits until the server is back, and asks again.
 STOPPED = {
     "message": "the server was stopped; once it is back, this is asked again by itself",
@@ -72,6 +79,9 @@ class Lane:
         self.open: dict[int, _Open] = {}
         self.leaving: set[int] = set()
         self.heard = 0.0
+        #: Processor time at the first look since something was heard.
+        self.spent: float | None = None
+        self.looking: asyncio.TimerHandle | None = None
         self.closed = False
         self.process: Any = None
         self.pipe: Connection | None = None
@@ -85,37 +95,49 @@ class Lane:
         self.process.start()
         theirs.close()
         self.pipe = ours
-        threading.Thread(target=self._listen, args=(loop, ours), daemon=True).start()
+        listening = threading.Thread(
+            target=self._listen, args=(loop, ours, self.process), daemon=True
+        )
+        listening.start()
 
-    def _listen(self, loop: asyncio.AbstractEventLoop, pipe: Connection) -> None:
+    def _listen(self, loop: asyncio.AbstractEventLoop, pipe: Connection, process: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             with contextlib.suppress(EOFError, OSError):
                 while True:
                     loop.call_soon_threadsafe(self._hear, *pipe.recv())
+            process.join(ENDING)
             loop.call_soon_threadsafe(self._ended, pipe)
 
     def _hear(self, number: int, kind: str, body: Event) -> None:
-        self.heard = time.monotonic()
+        self.heard, self.spent = time.monotonic(), None
         if kind != "event":
             self.leaving.discard(number)
         if number in self.open:
             self.open[number].events.put_nowait((kind, body))
 
     def _ended(self, pipe: Connection) -> None:
-        """The process is gone: start another one; whoever heard nothing yet is asked for again."""
+        """The process ended by itself: start another one. Tasks of which nothing was passed on are
+        sent again, once; the others end with the exit code or signal.
+        """
         if self.closed or pipe is not self.pipe:
             return
-        self._reap()
-        self.pipe = None
-        if self.lazy and not self.open:
-            return
-        self.launch()
+        how = exit_reason(self.process.exitcode)
+        self._replace(f"ended ({how})")
+        died = {"message": f"the process that was computing ended ({how}): try again"}
         for number, task in self.open.items():
             if task.heard:
-                task.events.put_nowait(("error", DIED))
+                task.events.put_nowait(("error", died | {"status": 503}))
             else:
                 task.heard = True  # once more, and no third time
                 self._send(("ask", number, task.name, task.ask))
+
+    def _replace(self, why: str) -> None:
+        """End the process, if it has not ended, and start another one where it is needed."""
+        log.warning("page worker %s, pid %s, %s", self.arguments[0], self.process.pid, why)
+        self._reap()
+        self.pipe = None
+        if self.open or not self.lazy:
+            self.launch()
 
     def _reap(self) -> None:
         self.leaving.clear()
@@ -162,22 +184,46 @@ class Lane:
 
     def _leave(self, number: int) -> None:
         """Nobody waits for the task any more: let it stop, or end the process."""
+        if not self.leaving:
+            self.heard, self.spent = time.monotonic(), None
         self.leaving.add(number)
-        self.heard = time.monotonic()
         self._send(("cancel", number))
-        self._insist(number)
+        if self.looking is None:
+            self._look()
 
-    def _insist(self, number: int) -> None:
-        """End a process that has not said a word for too long since it was told to stop."""
-        if number not in self.leaving or self.closed:
+    def _look(self) -> None:
+        """Replace a process that does not stop what was cancelled. What others ask starts again:
+        the parts of an answer may be sent twice.
+
+        Seconds by the clock say little on a busy machine: a worker that waited for a processor for
+        20 s was taken for one that does not stop.
+        """
+        self.looking = None
+        if not self.leaving or self.closed or self.pipe is None:
             return
-        left = self.heard + self.limits.grace - time.monotonic()
-        if left > 0:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                asyncio.get_running_loop().call_later(left + 0.1, self._insist, number)
-        elif self.pipe is not None:
-            self.process.kill()
-            self._ended(self.pipe)
+        silent, used = time.monotonic() - self.heard, self._processor_time()
+        if self.spent is None:
+            self.spent = used
+        if silent > self.limits.hang or used - self.spent > self.limits.grace:
+            used -= self.spent
+            self._replace(
+                f"sent nothing for {silent:.0f} s ({used:.0f} s of processor time) after a "
+                "cancellation: replaced"
+            )
+            for number, task in self.open.items():
+                self._send(("ask", number, task.name, task.ask))
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop = asyncio.get_running_loop()
+            self.looking = loop.call_later(min(LOOK, self.limits.grace), self._look)
+
+    def _processor_time(self) -> float:
+        """Seconds of processor time that the process has used; no more once it has ended."""
+        try:
+            times = psutil.Process(self.process.pid).cpu_times()
+        except psutil.Error:
+            return self.spent or 0.0
+        return times.user + times.system
 
     def close(self) -> None:
         """End the process and everything that waits; a second time changes nothing."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from wordsway.page.connections import LimitedProtocol
 from wordsway.page.lanes import lanes_of
 from wordsway.page.server import make_app
 from wordsway.page.settings import Settings, listening
@@ -60,7 +61,7 @@ def serve(
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=128 * 1024,
         limit_concurrency=512,
-        http="h11",
+        http=LimitedProtocol,
         ws="none",
     )
     server = _Server(config)

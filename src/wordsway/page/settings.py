@@ -18,14 +18,16 @@ PORT, TRIES = 8421, 20
 @dataclass(frozen=True)
 class Limits:
     """Characters of a text, bytes of a request, tasks that wait or run in one lane, seconds that a
-    task may take, seconds that one may take to stop, models in memory.
+    task may take, seconds of processor time and by the clock that a worker may be silent after a
+    cancellation, models in memory.
     """
 
     text: int = 8_000
     body: int = 64 * 1024
     queue: int = 24
     seconds: float = 180.0
-    grace: float = 20.0
+    grace: float = 30.0
+    hang: float = 600.0
     models: int = 3
 
 

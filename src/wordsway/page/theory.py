@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,22 @@ class Here(Machines):
     """Jobs one after the other in this process, which is a worker already."""
 
     def executor(self, progress: Progress = silent) -> Executor:
-        return _Here()
+        return _Here(progress)
 
 
+@dataclass(frozen=True)
 class _Here:
+    """``progress`` is called inside a cell, too, where a cancelled task stops."""
+
+    progress: Progress
+
     def run(
         self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         for job in jobs:
             if wanted(job):
-                yield work(job, agreement.for_job(job))
+                run = partial(job.run, self.progress) if isinstance(job, Cell) else None
+                yield work(job, agreement.for_job(job), run=run)
 
     def close(self) -> None:
         """Nothing runs beside this process."""
@@ -107,8 +114,10 @@ def theory_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
     }
     failures: dict[str, str] = {}
     for done, cell in enumerate(left):
-        desk.progress(f"cell {done + 1} of {len(left)}", done, len(left))
-        tally = run_jobs([cell], store, Here(workers=1), retry_failed=True)
+        stage = f"cell {done + 1} of {len(left)}"
+        inside = partial(_of_cell, desk.progress, stage, done, len(left))
+        inside("", 0, 1)
+        tally = run_jobs([cell], store, Here(workers=1), retry_failed=True, progress=inside)
         failures |= tally.failures
         yield {
             "kind": "series",
@@ -122,6 +131,20 @@ def theory_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
         "failures": sorted(set(failures.values())),
     }
     yield {"kind": "done"}
+
+
+def _of_cell(
+    progress: Progress,
+    stage: str,
+    before: int,
+    cells: int,
+    part: str,
+    done: float,
+    total: float,
+    note: str = "",
+) -> None:
+    """Progress inside one cell as progress of them all."""
+    progress(stage, before + (done / total if total else 0), cells, note)
 
 
 def requests_of(ask: dict[str, Any]) -> list[Request]:

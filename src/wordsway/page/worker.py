@@ -8,6 +8,7 @@ the others now and then. A task whose page is gone stops there.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import queue
 import signal
 import threading
@@ -36,8 +37,8 @@ QUICK = ("words",)
 TURN, DEPTH = 1.0, 3
 
 
-class Cancelled(Exception):
-    """Nobody waits for this task any more."""
+class Cancelled(BaseException):
+    """Nobody waits for this task any more. Not an `Exception`: no job takes it for its failure."""
 
 
 @dataclass
@@ -188,6 +189,7 @@ def _reason(error: Exception) -> Event:
 
 def serve(pipe: Connection, tasks: Tasks, desk: dict[str, Any], threads: int | None) -> None:
     """The process of a lane; Ctrl-C is the server's business, and without it this ends, too."""
+    faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
     hide_panics()

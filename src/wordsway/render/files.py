@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from wordsway.atomic import atomic
-from wordsway.errors import InputError, needs
+from wordsway.errors import InputError, disk_refusal, needs
 from wordsway.result import Result
 
 #: The medium that writes an ending: a module of this room with ``save(result, path, kind)``.
@@ -62,9 +62,10 @@ def save(result: Result, path: Path) -> Path:
         with atomic(path) as unfinished:
             writer.save(result, unfinished, ending.removeprefix("."))
     except OSError as error:
+        reason, remedy = disk_refusal(error)
         raise InputError(
             f"a place to write {path.name}",
-            f"{path.parent} ({error.strerror or error})",
-            "choose a folder that you may write to",
+            f"{path.parent} ({reason})",
+            f"{remedy}, or choose another folder",
         ) from error
     return path

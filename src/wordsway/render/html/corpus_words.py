@@ -24,8 +24,9 @@ SHOWN = 30
 @fragments.register(CorpusWords)
 def corpus_words_fragment(result: CorpusWords) -> str:
     """The words with the largest numbers, the fifths of the texts, and the layers."""
-    job = result.jobs[0]
-    head = f"{html_name(job.model)}, {html_line(moved(result))}: words of {result.probed:,} texts"
+    head = (
+        f"{html_name(result.model)}, {html_line(moved(result))}: words of {result.probed:,} texts"
+    )
     tables = ", ".join(str(path) for path in result.tables)
     return elements.frame(
         [

@@ -33,7 +33,6 @@ def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     left.set_xlim(0, 1.16 * (largest(values) or 1.0))
     left.spines["left"].set_visible(False)
     left.tick_params(axis="y", length=0)
-    job = result.jobs[0]
     what = "small moves" if result.lead == "mean_local" else "another word there, on average"
     left.set_xlabel(f"{LEADS[result.lead]}: response of {spelled(moved(result), kind)} to {what}")
     layers = result.aggregates["by_layer"]
@@ -52,5 +51,5 @@ def corpus_words_figure(result: CorpusWords, kind: str) -> Figure:
     right.set_xlabel("layer (0 is the input)")
     right.set_ylabel("mean relative change")
     right.legend(fontsize=9)
-    figure.suptitle(f"{spelled(job.model, kind)}, {result.probed:,} texts", fontsize=10.5)
+    figure.suptitle(f"{spelled(result.model, kind)}, {result.probed:,} texts", fontsize=10.5)
     return figure

@@ -49,7 +49,7 @@ def _aggregates(result: CorpusWords) -> list[RenderableType]:
     job = result.jobs[0]
     found = result.aggregates
     words = count(int(found["by_place"]["words"].sum()), "word")
-    where = f"{one_line(job.model)}, {moved(result)}"
+    where = f"{one_line(result.model)}, {moved(result)}"
     texts = f"{count(result.probed, 'text')}, at most {job.tokens} tokens of each"
     return [
         Text(f"{where}: {words} of {texts}", style="bold"),
