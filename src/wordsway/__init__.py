@@ -16,7 +16,7 @@ Two halves, one question. *Random maps*, where the answer is an interval with a 
 
 | to | random maps | real models |
 |---|---|---|
-| measure | `sensitivity`, `measure`, `learn`, `tour` | `words`, `swap`, `attention`, `attract` |
+| measure | `sensitivity`, `measure`, `learn` | `words`, `swap`, `attention`, `attract` |
 | compare | `sweep`, `reproduce`, `forecast` | `compare`, `pairs`, `audit` |
 
 Every verb returns a result: `show()`, `frame()`, `to_json()`, `save("x.html")`, and it is a
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from wordsway.experiments.spec import Study
     from wordsway.experiments.sweep import Sweep, sweep
     from wordsway.experiments.texts import TextOptions
-    from wordsway.experiments.tour import Tour, tour
     from wordsway.gaussian import GaussianMatrix, TokenMatrix
     from wordsway.learning.learn import Learned, Learning, learn
     from wordsway.maps import (
@@ -139,7 +138,6 @@ _MODULES = {
     "experiments.request": ("LearningOptions", "Request"),
     "experiments.sweep": ("Sweep", "sweep"),
     "experiments.texts": ("TextOptions",),
-    "experiments.tour": ("Tour", "tour"),
     "page.playground.build": ("Playground", "playground"),
     "paper.reproduce": ("Reproduction", "reproduce"),
     "sensitivity": ("Sensitivity", "WordSensitivity", "sensitivity"),
@@ -197,7 +195,6 @@ __all__ = [
     "TextOptions",
     "Token",
     "TokenMatrix",
-    "Tour",
     "Trial",
     "View",
     "Word",
@@ -230,7 +227,6 @@ __all__ = [
     "sensitivity",
     "swap",
     "sweep",
-    "tour",
     "transformer_block",
     "words",
 ]

@@ -23,7 +23,6 @@ COMPUTING = frozenset(
     (
         "measure",
         "learn",
-        "tour",
         "words",
         "swap",
         "attention",

@@ -21,7 +21,6 @@ from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.serve import serve_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
-from wordsway.cli.tour import tour_command
 from wordsway.cli.words import words_command
 from wordsway.version import __version__
 
@@ -36,7 +35,6 @@ app.command("measure", cls=MapCommand)(measure_command)
 app.command("learn", cls=MapCommand)(learn_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
-app.command("tour")(tour_command)
 app.command("playground")(playground_command)
 app.command("words")(words_command)
 app.command("swap")(swap_command)

@@ -11,7 +11,7 @@ from wordsway.paper.reproduce import Drawn, Reproduction
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import document, facts_list
 from wordsway.render.html.picture import inline_svg
-from wordsway.render.wording.sweep import tally_line
+from wordsway.render.views.sweep import tally_line
 
 TITLE = "How far can one word sway a layer?"
 LEAD = (

@@ -9,13 +9,13 @@ from wordsway.escape import one_line
 from wordsway.paper.reproduce import Reproduction
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.findings import findings_table
-from wordsway.render.terminal.sweep import tally_line
+from wordsway.render.views.sweep import tally_line
 
 
 @panels.register(Reproduction)
 def reproduction_panel(result: Reproduction) -> RenderableType:
     return Group(
         findings_table(result.findings),
-        tally_line(result.tally, result.folder / "store"),
+        Text(one_line(tally_line(result.tally, result.folder / "store")), overflow="fold"),
         Text(one_line(f"The page: {result.page}"), overflow="fold"),
     )
