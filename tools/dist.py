@@ -52,7 +52,6 @@ REMEDIES = (
     (["words", "I love her much", "--out", "words.png"], "figures"),
     (["reproduce", "2-left", "--quick"], "figures"),
     (["sweep", "{grid}", "--out", "grid"], "figures"),
-    (["tour"], "figures"),
     (["serve", "--no-open"], "page"),
     (["sweep", "{grid}", "--out", "grid", "--cluster", "tcp://127.0.0.1:9"], "cluster"),
 )

@@ -14,7 +14,7 @@ GROUPS = {
     "Maps": "FeatureMap RF DRF RAF ReluRAF View Activation activation Attention residual "
     "layer_norm rms_norm read_out transformer_block GaussianMatrix TokenMatrix",
     "Sensitivity of maps": "sensitivity Sensitivity WordSensitivity Plan measure Measurement Trial "
-    "tour Tour forecast Forecast Request",
+    "forecast Forecast Request",
     "Learning": "learn Learning Learned learning_trials Lessons LearningOptions",
     "Sweeps and figures": "sweep Sweep Study SweepForecast reproduce Reproduction Chart",
     "Real models": "words Words WordSway CorpusWords swap Swaps Swap attention AttentionMap "

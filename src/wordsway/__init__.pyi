@@ -46,10 +46,6 @@ from .experiments.sweep import (
     sweep as sweep,
 )
 from .experiments.texts import TextOptions as TextOptions
-from .experiments.tour import (
-    Tour as Tour,
-    tour as tour,
-)
 from .gaussian import (
     GaussianMatrix as GaussianMatrix,
     TokenMatrix as TokenMatrix,

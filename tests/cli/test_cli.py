@@ -231,7 +231,7 @@ def test_a_map_that_vanishes_is_reported_not_crashed(capsys, monkeypatch):
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["tour", "--help"], []])
+@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["learn", "--help"], []])
 def test_help_is_everywhere(arguments, capsys):
     assert run(arguments) == 0
     assert "Usage" in capsys.readouterr().out
@@ -301,34 +301,10 @@ def test_peak_memory_is_the_programs_own_not_its_launchers():
     assert json.loads(done.stdout)["peak_mb"] < 700
 
 
-@pytest.mark.slow
-def test_tour_writes_a_picture_and_a_table(tmp_path, capsys, monkeypatch):
-    from wordsway.maps.registry import MAPS
-
-    monkeypatch.setattr("wordsway.experiments.tour.LENGTHS", (3, 5))
-    assert run(["tour", "--out", str(tmp_path / "deep" / "tour"), "--d", "4", "--trials", "2"]) == 0
-    out, _ = capsys.readouterr()
-    assert "tour.png" in out and "relu-raf" in out
-    folder = tmp_path / "deep" / "tour"
-    assert sorted(p.name for p in folder.iterdir()) == [
-        "tour.csv",
-        "tour.pdf",
-        "tour.png",
-        "tour.svg",
-    ]
-    assert (folder / "tour.png").read_bytes().startswith(b"\x89PNG") and (
-        folder / "tour.png"
-    ).stat().st_size > 20_000
-    assert (
-        len((folder / "tour.csv").read_text().splitlines())
-        == 1 + sum(not kind.composed for kind in MAPS.values()) * 2 * 2
-    )
-
-
 def test_an_unwritable_folder_is_one_line(tmp_path, capsys):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    assert run(["tour", "--out", str(blocked / "tour"), "--d", "4", "--trials", "1"]) == 2
+    assert run(["reproduce", "2-left", "--quick", "--out", str(blocked / "figures")]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "Traceback" not in err
 

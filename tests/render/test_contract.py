@@ -43,8 +43,6 @@ TEXTS = {
     "markup": '[/b] [link=x]y[/link] =HYPERLINK("x") +1+1 @SUM(1) -2+3 \tcmd|x',
     "long": " ".join(["one two three four five six"] * 30),
 }
-#: Results whose views say no word of a text.
-NUMBERS_ONLY = {"Tour"}
 FORBIDDEN_TAGS = {"img", "link", "iframe", "object", "embed", "base", "form", "video", "image"}
 KINDS = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 EACH_TEXT = pytest.mark.parametrize("name", TEXTS)
@@ -147,8 +145,6 @@ def test_the_terminal_is_not_driven_and_fits(kind: type[Result], name: str, widt
 def test_markup_is_text(kind: type[Result]) -> None:
     """A word "[/b]" neither raises nor vanishes, in a terminal or in a page."""
     result = made(kind, "markup")
-    if kind.__name__ in NUMBERS_ONLY:
-        return
     shown = printed(result, 120)
     assert "[/b]" in shown
     for document in (result._repr_html_(), page(result)):

@@ -24,20 +24,21 @@ from wordsway.escape import readable
 from wordsway.experiments.batches import aggregates
 from wordsway.experiments.corpus_words import lead_of
 from wordsway.probing.results import Swap, Swaps, Words
+from wordsway.render.blocks import Table
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import elements
+from wordsway.render.html import page as swaps_page
 from wordsway.render.html.corpus_words import corpus_words_fragment
-from wordsway.render.html.swaps import swaps_page
 from wordsway.render.html.words import words_fragment, words_page
 from wordsway.render.html.words_chart import curve_chart, profile_chart
 from wordsway.render.numbers import number
 from wordsway.render.plot.fonts import drawable
 from wordsway.render.plot.words import SHOWN, words_figure
-from wordsway.render.terminal.swaps import swaps_panel
+from wordsway.render.terminal import panel as swaps_panel
 from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
+from wordsway.render.views import view_of
+from wordsway.render.views.swaps import in_place
 from wordsway.render.wording import words as wording
-from wordsway.render.wording.swaps import in_place
-from wordsway.render.wording.swaps import other_columns as swap_columns
 from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.word_columns import other_columns as word_columns
 from wordsway.render.wording.words import (
@@ -179,13 +180,15 @@ def test_every_column_has_a_sentence(target):
     words = replace(words_of(SHORT, swaps=True), target=target, label="POSITIVE")
     swaps = replace(words.swaps[0], target=target, label="POSITIVE")
     units = {"cosine": "1 − cosine (0: the same direction", "next-token": "(0: the same, 1.41:"}
-    for result, panel, page, columns in (
-        (words, words_panel(words), words_fragment(words), word_columns(words)),
-        (swaps, swaps_panel(swaps), swaps_page(swaps), swap_columns(swaps)),
+    (table,) = (block for block in view_of(swaps).blocks if isinstance(block, Table))
+    assert {"change", "label", "margin", "tokens", "worst Δ"} <= set(table.meanings)
+    for panel, page, sentences in (
+        (words_panel(words), words_fragment(words), [one.sentence for one in word_columns(words)]),
+        (swaps_panel(swaps), swaps_page(swaps), table.meanings.values()),
     ):
         for view in (printed(panel, 160), page):
             flat = " ".join(html.unescape(re.sub("<[^>]+>", " ", view)).split())
-            assert not [one.name for one in columns if one.sentence not in flat], type(result)
+            assert not [sentence for sentence in sentences if sentence not in flat]
             assert units.get(target, "relative to its size") in flat
     curve = printed(words_panel(words_of(SHORT, tier="curve")), 120)
     assert "at most" in curve and "Certified: no change of the word" in " ".join(curve.split())
@@ -586,7 +589,7 @@ def test_columns_beside_small_numbers_are_whole(width):
     )
     shown = printed(swaps_panel(replace(swaps, swaps=few, label="POSITIVE", worst=None)), width)
     head = next(line for line in shown.splitlines() if line.startswith("word "))
-    assert head.rstrip().endswith(" pieces") and "margin" in head
+    assert head.rstrip().endswith(" tokens") and "margin" in head
 
 
 def test_a_small_direction_is_not_called_the_worst_change():

@@ -20,7 +20,6 @@ from experiment_examples import (
     reproduction,
     sweep,
     sweep_forecast,
-    tour,
 )
 from probed import words_of
 from wordsway.audit.background import place_of
@@ -39,7 +38,6 @@ from wordsway.experiments.forecast import Forecast, SweepForecast
 from wordsway.experiments.lessons import Lessons
 from wordsway.experiments.measure import Measurement
 from wordsway.experiments.sweep import Sweep
-from wordsway.experiments.tour import Tour
 from wordsway.learning.results import Learned, Learning
 from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import Attention, AttentionMap
@@ -359,7 +357,6 @@ EXAMPLES: dict[type[Result], Example] = {
     Measurement: Example(
         measurement, (0.4321, 0.8765, 0.4198, 0.0731, 0.0567, 0.0922), (0.4321, 0.8765, 0.0731)
     ),
-    Tour: Example(tour, (10, 20, 0.4259, 0.8648), (0.4321, 0.8765)),
     Lessons: Example(lessons, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Forecast: Example(forecast, (), (83.0, 1400.0)),
     SweepForecast: Example(sweep_forecast, (123, 400), (83.0, 1400.0)),

@@ -21,7 +21,6 @@ from wordsway.experiments.run import Tally
 from wordsway.experiments.spec import Study
 from wordsway.experiments.sweep import Sweep
 from wordsway.experiments.text_cells import TextCell
-from wordsway.experiments.tour import Tour
 from wordsway.maps.average import AverageChange
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
@@ -54,16 +53,6 @@ def measurement(text: str) -> Measurement:
     trials = tuple(trial(number, text[:20], f"[/b]{text[:9]}", True) for number in range(3))
     source = {"model": text[:20], "layer": "input", "padding": "none"}
     return Measurement(Request("raf", 5, 4, data=text[:20]), trials, 1.5, 321.0, False, source)
-
-
-def tour(text: str) -> Tour:
-    found = []
-    for name in ("rf", "raf"):
-        for n in (10, 20):
-            trials = tuple(trial(number, None, f"[/b]{text[:9]}") for number in range(2))
-            request = Request(name, n, 4, trials=2)
-            found.append(Measurement(request, trials, 1.5, 321.0, False, {}))
-    return Tour(tuple(found))
 
 
 def lessons(text: str) -> Lessons:

@@ -21,7 +21,6 @@ from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.serve import serve_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
-from wordsway.cli.tour import tour_command
 from wordsway.cli.words import words_command
 from wordsway.version import __version__
 
@@ -34,7 +33,6 @@ app = typer.Typer(
 )
 add(app, "measure", measure_command, cls=MapCommand)
 add(app, "learn", learn_command, cls=MapCommand)
-add(app, "tour", tour_command)
 add(app, "sweep", sweep_command)
 add(app, "reproduce", reproduce_command)
 add(app, "words", words_command)

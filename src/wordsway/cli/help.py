@@ -29,7 +29,7 @@ PANELS = {
 _PANEL = {name: panel for panel, names in PANELS.items() for name in names.split()}
 #: Commands in the order in which they are shown.
 COMMANDS = {
-    "Random maps": "measure learn tour sweep reproduce",
+    "Random maps": "measure learn sweep reproduce",
     "Real models": "words swap attention attract compare",
     "Does it notice the word that matters?": "pairs audit",
     "Pages": "serve playground",

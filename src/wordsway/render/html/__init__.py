@@ -1,7 +1,7 @@
 """Results as HTML: fragments for a notebook, and pages that need no other file.
 
-A view is a function from a result to a fragment, in inline styles and without scripts; it registers
-with ``fragments``. A page is made around the fragment, unless one is registered with ``pages``.
+A result is shown by its blocks (`wordsway.render.views`), or by a function that registers with
+``fragments``; a page is made around the fragment, unless one is registered with ``pages``.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wordsway.render.html.fallback import plain_fragment
+from wordsway.render.html.blocks import render
 from wordsway.render.html.page import page_around
 from wordsway.render.registry import Registry
-from wordsway.render.wording.plain import title_of
-from wordsway.render.wording.provenance import provenance
+from wordsway.render.views import view_of
 from wordsway.result import Result
 
-fragments: Registry[Callable[[Any], str]] = Registry(__name__, plain_fragment)
+fragments: Registry[Callable[[Any], str]] = Registry(
+    __name__, lambda result: render(view_of(result).blocks)
+)
 
 
 def fragment(result: Result) -> str:
@@ -27,7 +28,8 @@ def fragment(result: Result) -> str:
 
 def plain_page(result: Result) -> str:
     """The fragment below a title, and where its numbers come from."""
-    return page_around(title_of(result), fragment(result), provenance(result), result.to_dict())
+    view = view_of(result)
+    return page_around(view.title, fragment(result), view.facts, result.to_dict())
 
 
 pages: Registry[Callable[[Any], str]] = Registry(__name__, plain_page)

@@ -11,9 +11,11 @@ from wordsway.escape import html_line, html_name, shortened
 from wordsway.format import format_seconds
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.audit_chart import colour, profile_chart
+from wordsway.render.html.blocks import inline_html
 from wordsway.render.html.page import page_around
-from wordsway.render.html.pairs import marked_change
 from wordsway.render.numbers import small
+from wordsway.render.views.pairs import marked_change, models_facts
+from wordsway.render.views.provenance import provenance
 from wordsway.render.wording.audit import (
     COLUMNS,
     RANKS,
@@ -27,8 +29,6 @@ from wordsway.render.wording.audit import (
     percent,
     verdict,
 )
-from wordsway.render.wording.pairs import models_facts
-from wordsway.render.wording.provenance import provenance
 
 #: Edits of each kind that are shown as examples, refused rows, and characters of a document.
 EXAMPLES, REFUSED, DOCUMENT = 5, 50, 160
@@ -101,7 +101,11 @@ def _named(audit: Audit, kind: str) -> str:
     """A kind with an edit of it that was used."""
     edits = (e for model in audit.models for text in model.measured for e in text.edits)
     example = next((edit for edit in edits if edit.kind == kind), None)
-    shown = "" if example is None else marked_change(example.before.strip(), example.after.strip())
+    shown = (
+        ""
+        if example is None
+        else inline_html(*marked_change(example.before.strip(), example.after.strip()))
+    )
     return f'{html_line(kind)} <span style="{elements.SOFT};margin-left:.6em">{shown}</span>'
 
 
@@ -191,7 +195,7 @@ def _spots(model: ModelAudit) -> str:
         (
             f'{_in_place(found)} <span style="{elements.SOFT}">{html_line(found.kind)}</span>',
             small(found.change),
-            marked_change(found.keeping_before.strip(), found.keeping_after.strip()),
+            inline_html(*marked_change(found.keeping_before.strip(), found.keeping_after.strip())),
             small(found.keeping_change),
             f"{found.ratio:.1f}" if found.ratio < 1000 else "≥ 1000",
         )
@@ -209,7 +213,7 @@ def edited(edit: Edit) -> str:
     """A text with its edit in place, as HTML."""
     before, behind = edit.text[: edit.start], edit.text[edit.end :]
     space = " " if behind[:1].isalnum() else ""
-    change = marked_change(edit.before.strip(), edit.after.strip())
+    change = inline_html(*marked_change(edit.before.strip(), edit.after.strip()))
     return f"{html_line(before)}{change}{space}{html_line(behind)}"
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from wordsway.escape import html_line, html_name
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.html import elements, fragments
-from wordsway.render.html.fallback import frame_table
+from wordsway.render.html.blocks import block_html
 from wordsway.render.numbers import largest, number, share, times
+from wordsway.render.views.plain import frame_table
+from wordsway.render.views.sweep import tally_line
 from wordsway.render.wording.corpus_words import (
     LEADS,
     has_layers,
@@ -15,7 +17,6 @@ from wordsway.render.wording.corpus_words import (
     moved,
     spread,
 )
-from wordsway.render.wording.sweep import tally_line
 
 #: Rows of the table of words; the files have all of them.
 SHOWN = 30
@@ -37,7 +38,7 @@ def corpus_words_fragment(result: CorpusWords) -> str:
             elements.heading(
                 "by fifth of the text; relative: mean local over the mean of its text"
             ),
-            frame_table(result.aggregates["by_place"]),
+            block_html(frame_table(result.aggregates["by_place"])),
             *(_layers(result) if has_layers(result) else ()),
             elements.soft(tally_line(result.tally, result.folder / "store")),
             elements.source(f"tables: {tables}"),
@@ -47,7 +48,7 @@ def corpus_words_fragment(result: CorpusWords) -> str:
 
 def _layers(result: CorpusWords) -> list[str]:
     head = elements.heading("by layer: mean change by the words’ worst Δ, and by noise")
-    return [head, frame_table(result.aggregates["by_layer"])]
+    return [head, block_html(frame_table(result.aggregates["by_layer"]))]
 
 
 def _words(result: CorpusWords) -> str:

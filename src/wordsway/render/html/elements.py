@@ -20,6 +20,7 @@ LEFT = "text-align:left;padding:.15em .7em;vertical-align:middle"
 RIGHT = (
     "text-align:right;padding:.15em .7em;vertical-align:middle;font-variant-numeric:tabular-nums"
 )
+QUOTE = "margin-left:1.4em;padding-left:.8em;border-left:3px solid rgba(128,128,128,.5)"
 #: A column of bars, and one of words.
 BARS = f"{LEFT};width:18em"
 WORD = f"{LEFT};min-width:5em;max-width:16em;overflow-wrap:anywhere"

@@ -11,8 +11,8 @@ from wordsway.paper.reproduce import Drawn, Reproduction
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.page import document, facts_list
 from wordsway.render.html.picture import inline_svg
+from wordsway.render.views.sweep import tally_line
 from wordsway.render.wording.findings import HOW_DECIDED, TABLES
-from wordsway.render.wording.sweep import tally_line
 
 TITLE = "How far can one word sway a layer?"
 LEAD = (

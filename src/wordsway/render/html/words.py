@@ -11,11 +11,12 @@ from wordsway.escape import html_line, html_name, html_text
 from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Swaps, Words, WordSway
 from wordsway.render.html import elements, fragments, pages
+from wordsway.render.html.blocks import render
 from wordsway.render.html.page import asset, document, facts_list
-from wordsway.render.html.swaps import summary, swap_table, title
 from wordsway.render.html.words_chart import curve_chart, profile_chart, real_chart
 from wordsway.render.numbers import number
-from wordsway.render.wording.provenance import model_name
+from wordsway.render.views import view_of
+from wordsway.render.views.provenance import model_name
 from wordsway.render.wording.word_columns import TITLES, other_columns
 from wordsway.render.wording.words import (
     bar_end,
@@ -93,7 +94,7 @@ def words_page(words: Words) -> str:
     if words.words:
         body += [f"<h2>{_count(words)}</h2>", _list(words)]
     known = {word.index for word in words.words}
-    body += [_swaps(swaps, "h2") for swaps in words.swaps if swaps.index not in known]
+    body += [_swaps(swaps) for swaps in words.swaps if swaps.index not in known]
     body += ["<h2>Where these numbers come from</h2>", facts_list(facts(words))]
     return document(
         f"{name} · {model_name(words.model)}",
@@ -257,7 +258,7 @@ def _card(words: Words, place: int) -> str:
             )
         )
     table = _layers(words, word) if word.profile is not None else ""
-    swaps = "".join(_swaps(swaps, "h3") for swaps in words.swaps if swaps.index == word.index)
+    swaps = "".join(_swaps(swaps) for swaps in words.swaps if swaps.index == word.index)
     return (
         f'<div class="card" id="w{place}"><dl>{listed}</dl>'
         f'<div class="charts">{"".join(charts)}</div>{table}{swaps}</div>'
@@ -291,9 +292,5 @@ def _marked(words: Words, layer: int) -> str:
     return ' class="at"' if layer == words.layer else ""
 
 
-def _swaps(swaps: Swaps, heading: str) -> str:
-    """The real words that move the target most, beside the worst Δ."""
-    table = swap_table(swaps)
-    told = html_line(summary(swaps))
-    named = f"<{heading}>{title(swaps)}</{heading}>"
-    return f'<div class="swaps">{named}{table}<p class="soft">{told}.</p></div>'
+def _swaps(swaps: Swaps) -> str:
+    return f'<div class="swaps">{render(view_of(swaps).blocks)}</div>'

@@ -1,6 +1,7 @@
 """Results as pictures: PNG, SVG and PDF.
 
-A view is a function from a result and the kind of file to a figure; it registers with ``figures``.
+A result is drawn by the picture of its view (`wordsway.render.views`), or by a function that
+registers with ``figures``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from wordsway.render.plot.fallback import plain_figure
+from wordsway.render.plot.pictures import view_figure
 from wordsway.render.plot.style import house_style, write
 from wordsway.render.registry import Registry
+from wordsway.render.views import view_of
 from wordsway.result import Result
 
-figures: Registry[Callable[[Any, str], Figure]] = Registry(__name__, plain_figure)
+figures: Registry[Callable[[Any, str], Figure]] = Registry(
+    __name__, lambda result, kind: view_figure(view_of(result), kind)
+)
 
 
 def save(result: Result, path: Path, kind: str) -> None:

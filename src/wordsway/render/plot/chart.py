@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from wordsway.chart import Chart, Curve, Panel, Points
-from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import GREY, PALETTE
 from wordsway.render.plot.tiles import draw_tiles
@@ -21,7 +20,6 @@ from wordsway.render.plot.tiles import draw_tiles
 DECADE = 10.0
 
 
-@figures.register(Chart)
 def chart_figure(chart: Chart, kind: str) -> Figure:
     """The panels in rows, with a key each, or one beside them all."""
     columns = max(1, min(chart.columns, len(chart.panels)))
@@ -43,7 +41,7 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
         figure.suptitle(spelled(chart.title, kind), fontsize=11)
     axes_list = list(grid.flat)
     for axes, panel in zip(axes_list, chart.panels, strict=False):
-        _draw(axes, panel, kind, round(11.5 * wide))
+        draw_panel(axes, panel, kind, round(11.5 * wide))
         if not chart.shared_key:
             single = panel.logarithmic or len(panel.curves) < 4
             place = "upper left" if panel.tiles else "best"
@@ -59,7 +57,7 @@ def _only_points(chart: Chart) -> bool:
     return all(panel.points and not panel.curves for panel in chart.panels)
 
 
-def _draw(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
+def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
     axes.grid(visible=True)
     for curve in panel.curves:
         _curve(axes, curve, kind)

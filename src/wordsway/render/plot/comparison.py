@@ -14,7 +14,7 @@ from wordsway.probing.compare import Comparison, Side
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, INK, ORANGE, PALETTE
-from wordsway.render.wording.comparison import divergences
+from wordsway.render.views.comparison import divergences
 
 #: Lines of a prompt or an answer, and letters of a line.
 LINES, LETTERS = 7, 56

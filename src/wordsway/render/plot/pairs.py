@@ -9,7 +9,7 @@ from wordsway.escape import shortened
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import PALETTE
-from wordsway.render.wording.pairs import in_place
+from wordsway.render.views.pairs import in_place
 
 #: Pairs that are drawn.
 SHOWN = 40

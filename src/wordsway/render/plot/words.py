@@ -18,7 +18,7 @@ from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, INK, ORANGE
-from wordsway.render.wording.provenance import model_name
+from wordsway.render.views.provenance import model_name
 from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import meaning, ranked, target_name
 

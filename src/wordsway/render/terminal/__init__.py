@@ -1,6 +1,7 @@
-"""Results for a person at a terminal: with colours or without, from 80 columns up.
+"""Results for a person at a terminal.
 
-A view is a function from a result to what rich prints; it registers with ``panels``.
+A result is shown by its blocks (`wordsway.render.views`), or by a function that registers with
+``panels``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any
 from rich.console import RenderableType
 
 from wordsway.render.registry import Registry
-from wordsway.render.terminal.fallback import plain_panel
+from wordsway.render.terminal.blocks import render
+from wordsway.render.views import view_of
 from wordsway.result import Result
 
-panels: Registry[Callable[[Any], RenderableType]] = Registry(__name__, plain_panel)
+panels: Registry[Callable[[Any], RenderableType]] = Registry(
+    __name__, lambda result: render(view_of(result).blocks)
+)
 
 
 def panel(result: Result) -> RenderableType:
-    """The result as rich prints it."""
+    """Return the result as rich prints it."""
     return panels.view(type(result))(result)

@@ -11,7 +11,8 @@ from wordsway.escape import one_line, shortened
 from wordsway.format import format_seconds
 from wordsway.render.numbers import small
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.tables import Column, Fitted, bar, explained, table
+from wordsway.render.terminal.tables import Fitted, bar, explained, table
+from wordsway.render.terminal.tables import TerminalColumn as Column
 from wordsway.render.wording.audit import (
     COLUMNS,
     RANKS,

@@ -11,8 +11,9 @@ from wordsway.escape import one_line
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import count, largest, number, times
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.sweep import tally_line
-from wordsway.render.terminal.tables import Column, IntervalBar, explained, table
+from wordsway.render.terminal.tables import BarCell, explained, table
+from wordsway.render.terminal.tables import TerminalColumn as Column
+from wordsway.render.views.sweep import tally_line
 from wordsway.render.wording.corpus_words import (
     LEADS,
     has_layers,
@@ -39,7 +40,7 @@ def corpus_words_panel(result: CorpusWords) -> RenderableType:
     return Group(
         *(_aggregates(result) if result.probed else [Text("no text was probed yet")]),
         Text(),
-        tally_line(result.tally, result.folder / "store"),
+        Text(one_line(tally_line(result.tally, result.folder / "store")), overflow="fold"),
         Text(one_line(f"tables: {tables}"), overflow="fold"),
     )
 
@@ -110,7 +111,7 @@ def _words(result: CorpusWords) -> list[RenderableType]:
                 f"{row['mean_rank_share']:.2f}",
                 *((number(row["mean_real"]), spread(row["mean_real_error"])) if real else ()),
                 *((times(None if noise != noise else noise),) if layers else ()),
-                IntervalBar(row[lead], None, top, 20),
+                BarCell(row[lead], None, top, 20),
             )
         )
     parts: list[RenderableType] = [
@@ -131,7 +132,7 @@ def _places(by_place: pandas.DataFrame) -> RenderableType:
         if row["words"]:
             relative = row["mean_relative"]
             values = (number(row["mean_local"]), f"{relative:.3f}")
-            rows.append((row["fifth"], row["words"], *values, IntervalBar(relative, None, top, 20)))
+            rows.append((row["fifth"], row["words"], *values, BarCell(relative, None, top, 20)))
         else:
             rows.append((row["fifth"], 0, "–", "–", ""))
     return table(["fifth", "words", "mean local", "relative", Column("", "left")], rows)
@@ -145,9 +146,7 @@ def _layers(by_layer: pandas.DataFrame, layer: int) -> list[RenderableType]:
         noise = row["mean_noise"]
         name = Text(str(row["layer"]), style="bold" if row["layer"] == layer else "")
         ratio = times(change / noise if noise > 0 else None)
-        rows.append(
-            (name, number(change), number(noise), ratio, IntervalBar(change, None, top, 20))
-        )
+        rows.append((name, number(change), number(noise), ratio, BarCell(change, None, top, 20)))
     head = "by layer: mean change by the words' worst Δ, and by noise of the same norm"
     shown = table(["layer", "change", "noise", "ratio", Column("", "left")], rows)
     return [Text(), Text(head), shown]

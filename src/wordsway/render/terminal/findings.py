@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from wordsway.paper.finding import FAILS, HOLDS, Finding
-from wordsway.render.terminal.tables import Column, table
+from wordsway.render.terminal.tables import TerminalColumn as Column
+from wordsway.render.terminal.tables import table
 
 STYLES = {HOLDS: "green", FAILS: "red"}
 

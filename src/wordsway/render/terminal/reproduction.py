@@ -9,7 +9,7 @@ from wordsway.escape import one_line
 from wordsway.paper.reproduce import Reproduction
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.findings import findings_table
-from wordsway.render.terminal.sweep import tally_line
+from wordsway.render.views.sweep import tally_line
 from wordsway.render.wording.findings import HOW_DECIDED, TABLES
 
 
@@ -24,6 +24,6 @@ def reproduction_panel(result: Reproduction) -> RenderableType:
         parts.append(Text(HOW_DECIDED, style="dim"))
     return Group(
         *parts,
-        tally_line(result.tally, result.folder / "store"),
+        Text(one_line(tally_line(result.tally, result.folder / "store")), overflow="fold"),
         Text(one_line(f"The page: {result.page}"), overflow="fold"),
     )

@@ -23,7 +23,7 @@ BAR = 24
 
 
 @dataclass(frozen=True)
-class Column:
+class TerminalColumn:
     """A column of a table; ``width`` cuts its cells."""
 
     name: str
@@ -35,7 +35,7 @@ class Column:
 
 
 def table(
-    columns: Iterable[Column | str], rows: Iterable[Sequence[object]], **options: Any
+    columns: Iterable[TerminalColumn | str], rows: Iterable[Sequence[object]], **options: Any
 ) -> Table:
     """A table without lines. Cells that are no `Text` yet become one, as they are.
 
@@ -43,13 +43,13 @@ def table(
     """
     drawn = Table(**({"box": None, "pad_edge": False, "header_style": "dim"} | options))
     cells = [
-        [cell if isinstance(cell, (Text, IntervalBar)) else text_cell(cell) for cell in row]
+        [cell if isinstance(cell, (Text, BarCell)) else text_cell(cell) for cell in row]
         for row in rows
     ]
     for place, given in enumerate(columns):
-        column = Column(given) if isinstance(given, str) else given
+        column = TerminalColumn(given) if isinstance(given, str) else given
         least = column.least
-        bars = any(isinstance(row[place], IntervalBar) for row in cells)
+        bars = any(isinstance(row[place], BarCell) for row in cells)
         if least is None and column.justify == "right" and not column.wraps:
             heads = [cell_len(line) for line in column.name.split("\n")]
             texts = [row[place] for row in cells]
@@ -71,8 +71,8 @@ def table(
 def explained(sentences: Mapping[str, str]) -> Table:
     """One plain sentence for each column of a table above."""
     heads = (
-        Column("", "left", width=14, style="dim"),
-        Column("", "left", wraps=True, style="dim"),
+        TerminalColumn("", "left", width=14, style="dim"),
+        TerminalColumn("", "left", wraps=True, style="dim"),
     )
     return table(heads, sentences.items(), show_header=False)
 
@@ -98,24 +98,27 @@ def bar(value: float, top: float, width: int = BAR) -> str:
 
 
 @dataclass(frozen=True)
-class IntervalBar:
-    """What was attained in full blocks, what is certified in light ones, as wide as its column."""
+class BarCell:
+    """A bar as wide as its column: full blocks up to ``lower``, light ones up to ``upper``."""
 
     lower: float
     upper: float | None
     top: float
     width: int = BAR
+    grey: bool = False
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(4, self.width)
+        return Measurement(3, self.width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(self.width, options.max_width)
-        solid = round(width * share(self.lower, self.top))
+        solid = bar(self.lower, self.top, width)
         light = 0
         if self.upper is not None:
-            light = max(0, round(width * share(self.upper, self.top)) - solid)
-        yield Text.assemble(("█" * solid, "cyan"), ("░" * light, "dim"))
+            solid = "█" * round(width * share(self.lower, self.top))
+            light = max(0, round(width * share(self.upper, self.top)) - len(solid))
+        style = "dim" if self.grey else "cyan" if self.upper is not None else "dark_orange3"
+        yield Text.assemble((solid, style), ("░" * light, "dim"))
 
 
 @dataclass(frozen=True)

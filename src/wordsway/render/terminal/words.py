@@ -10,9 +10,11 @@ from wordsway.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
 from wordsway.render.numbers import digits, number
 from wordsway.render.terminal import panels
-from wordsway.render.terminal.swaps import told_swaps
-from wordsway.render.terminal.tables import Column, Fitted, bar, explained, table, text_cell
-from wordsway.render.wording.provenance import model_name
+from wordsway.render.terminal.blocks import render
+from wordsway.render.terminal.tables import Fitted, bar, explained, table, text_cell
+from wordsway.render.terminal.tables import TerminalColumn as Column
+from wordsway.render.views import view_of
+from wordsway.render.views.provenance import model_name
 from wordsway.render.wording.word_columns import TITLES, other_columns
 from wordsway.render.wording.words import (
     has_scale,
@@ -73,7 +75,7 @@ def _words(words: Words, width: int, colours: bool) -> RenderableType:
         parts += [explained(told)] if told else []
     parts += [Text(one_line(note), style="bold") for note in notes(words)]
     for swaps in words.swaps:
-        parts += [Text(), told_swaps(swaps, meaning=swaps is words.swaps[-1])]
+        parts += [Text(), render(view_of(swaps).blocks)]
     how = [
         one_line(model_name(words.model)),
         target_name(words),

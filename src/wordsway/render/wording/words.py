@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.results import TIERS, Words, WordSway
 from wordsway.render.numbers import digits, largest, number, percent
-from wordsway.render.wording.provenance import provenance
+from wordsway.render.views.provenance import provenance
 from wordsway.render.wording.targets import named, sized
 from wordsway.render.wording.word_columns import TITLES
 

@@ -1,0 +1,193 @@
+"""The parts that a view of a result is made of.
+
+A result describes itself once, as a list of blocks (`wordsway.render.views`); `terminal`, `html`
+and `plot` render blocks. Texts are stored as they are: each renderer escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from wordsway.chart import Chart
+
+Style = Literal["", "bold", "soft", "first", "second", "marked", "italic", "good", "bad"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of a line. ``first`` and ``second`` are the colours of two texts under comparison,
+    ``marked`` is the word in question, ``soft`` a remark.
+    """
+
+    text: str
+    style: Style = ""
+
+
+Inline = str | Span
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One line or paragraph; ``source`` is the last line, about where the numbers come from."""
+
+    parts: tuple[Inline, ...]
+    role: Literal["headline", "plain", "soft", "source", "warning"] = "plain"
+
+
+def headline(*parts: Inline) -> Sentence:
+    return Sentence(parts, "headline")
+
+
+def plain(*parts: Inline) -> Sentence:
+    return Sentence(parts)
+
+
+def soft(*parts: Inline) -> Sentence:
+    return Sentence(parts, "soft")
+
+
+def source(*parts: Inline) -> Sentence:
+    return Sentence(parts, "source")
+
+
+def warning(*parts: Inline) -> Sentence:
+    return Sentence(parts, "warning")
+
+
+@dataclass(frozen=True)
+class RunningText:
+    """A text of the user's with marked spans; ``label`` stands in front, ``quoted`` indents."""
+
+    parts: tuple[Inline, ...]
+    label: Span | None = None
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A cell: the part of ``top`` that ``value`` is; up to ``upper`` in a lighter colour."""
+
+    value: float
+    top: float
+    upper: float | None = None
+    grey: bool = False
+
+
+Cell = str | Span | Bar
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: numbers are never cut, texts are; an optional column may be left out where there
+    is no space, the last one first. ``meaning`` is one plain sentence.
+    """
+
+    name: str
+    kind: Literal["number", "text", "bar"] = "number"
+    meaning: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells. The terminal shows ``shown`` rows and a page ``on_page``; ``rest(count)``
+    describes the rows below the first ``count``. ``notes`` explains more names than the columns'.
+    """
+
+    columns: Sequence[Column | str]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    shown: int = 20
+    on_page: int = 100
+    rest: Callable[[int], str] | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def heads(self) -> list[Column]:
+        return [Column(one) if isinstance(one, str) else one for one in self.columns]
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """One sentence per column that has one, then the notes."""
+        return {one.name: one.meaning for one in self.heads if one.meaning} | dict(self.notes)
+
+    def beyond(self, shown: int) -> str:
+        """What is said of the rows that are not shown."""
+        left = len(self.rows) - shown
+        if left <= 0:
+            return ""
+        more = self.rest(shown) if self.rest else ""
+        return f"… and {left:,} more{f', {more}' if more else ''}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One plain sentence for each name."""
+
+    sentences: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A square matrix, rows attending to columns, on a scale that ends at ``top``."""
+
+    title: str
+    names: Sequence[str]
+    values: np.ndarray
+    top: float
+    bold: Sequence[int] = ()
+    scale: str = "attention"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks under a title that can be folded away on a page."""
+
+    title: str
+    blocks: Sequence[Block]
+    open: bool = True
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A picture of intervals: one bar per name from 0 to ``lower``, lighter up to ``upper``.
+
+    ``lines`` are vertical lines: (place, label, style), the label "" for none.
+    """
+
+    title: str
+    names: Sequence[str]
+    lower: Sequence[float]
+    upper: Sequence[float | None] = ()
+    x_label: str = ""
+    key: tuple[str, str] | None = ("attained by Δ", "certified: S is not above")
+    lines: Sequence[tuple[float, str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """A picture of matrices next to each other, and curves of layers where there are some."""
+
+    title: str
+    matrices: Sequence[Matrix]
+    curves: Chart | None = None
+
+
+Block = Sentence | RunningText | Table | Explanation | Matrix | Chart | Fold
+Picture = Chart | Bars | Matrices
+
+
+@dataclass(frozen=True)
+class View:
+    """How a result looks: blocks for terminal, notebook and page; facts below the page; a picture,
+    or the first table where there is none.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    picture: Callable[[], Picture | None] | None = None

@@ -1,0 +1,163 @@
+"""Real words in one place of a text, those that move the target most first."""
+
+from __future__ import annotations
+
+from wordsway.escape import shortened
+from wordsway.format import format_seconds
+from wordsway.probing.results import Swaps
+from wordsway.reading import word_spans
+from wordsway.render.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Cell,
+    Column,
+    RunningText,
+    Span,
+    Table,
+    View,
+    headline,
+    plain,
+    source,
+)
+from wordsway.render.numbers import largest, number, percent
+from wordsway.render.views.provenance import model_name, provenance
+from wordsway.render.wording.targets import named, sized
+
+
+def view(swaps: Swaps) -> View:
+    """The word in its place, the real words, and how near they come to the worst Δ."""
+    before, word, after = in_place(swaps)
+    blocks: list[Block] = [
+        plain(
+            "Real words for “",
+            Span(swaps.word, "bold"),
+            f"” (word {swaps.index}), ",
+            Span(_ordering(swaps), "bold"),
+        ),
+        RunningText((before, Span(word, "marked"), after)),
+    ]
+    if swaps.label is not None and swaps.probability is not None:
+        label = f"Predicted label: {swaps.label}, probability {swaps.probability:.3f}"
+        blocks.append(headline(label))
+    if swaps.swaps:
+        blocks += [_table(swaps), *_reached(swaps)]
+    elif swaps.only_flips:
+        blocks.append(plain(f"none of the {swaps.evaluated:,} words tried flips the label"))
+    else:
+        blocks.append(plain("no real word was found"))
+    if swaps.refused:
+        names = ", ".join(f"“{name}”" for name in swaps.refused[:5])
+        more = f" and {len(swaps.refused) - 5} more" if len(swaps.refused) > 5 else ""
+        blocks.append(headline(f"Left out, no single word in that place: {names}{more}"))
+    how = f"{_counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
+    facts = {"candidates": f"{swaps.candidates:,}", "evaluated exactly": f"{swaps.evaluated:,}"}
+    return View(
+        "Real words",
+        [*blocks, source(f"{model_name(swaps.model)} · {how}")],
+        provenance(swaps, facts),
+        lambda: _bars(swaps),
+    )
+
+
+def in_place(swaps: Swaps) -> tuple[str, str, str]:
+    """The text before the swapped word, the word, and the text after it."""
+    spans = word_spans(swaps.text)
+    start = spans[swaps.index][0] if 0 <= swaps.index < len(spans) else len(swaps.text)
+    if swaps.text.startswith(swaps.word, start):
+        return swaps.text[:start], swaps.word, swaps.text[start + len(swaps.word) :]
+    return "", swaps.word, ""
+
+
+def _ordering(swaps: Swaps) -> str:
+    if swaps.only_flips:
+        return "that flip the label, the smallest change first"
+    if swaps.label is not None:
+        return f"by the margin that is left to the label {swaps.label}"
+    return f"by the change of {named(swaps.target)}"
+
+
+def _counts(swaps: Swaps) -> str:
+    """How many words were tried, and how many of them flip a classifier's label."""
+    likely = ""
+    if swaps.plausible:
+        grammar = swaps.plausible.startswith("part of speech")
+        likely = f" ({'grammatical' if grammar else 'likely'} there, by {swaps.plausible})"
+    tried = f"{swaps.candidates:,} candidates{likely}, {swaps.evaluated:,} evaluated exactly"
+    if swaps.flips is None:
+        return tried
+    proof = "" if swaps.exhaustive else "; others may, too: --exhaustive tries all"
+    return f"{tried}, {swaps.flips:,} of which flip the label{proof}"
+
+
+def _table(swaps: Swaps) -> Table:
+    top = max(swaps.worst or 0.0, largest([swap.change for swap in swaps.swaps]))
+    label = shortened(swaps.label, 10) if swaps.label is not None else None
+    likely = any(swap.plausibility is not None for swap in swaps.swaps)
+    columns = [
+        Column("word", "text"),
+        Column(
+            "change",
+            meaning=f"How far {named(swaps.target)} moves, {sized(swaps.target)}, with this word "
+            "in that place: evaluated exactly.",
+        ),
+        Column("", "bar"),
+    ]
+    if label is not None:
+        columns += [
+            Column("label", "text", "The classifier's label then."),
+            Column(f"p({label})", meaning=f"The probability of {label} then."),
+            Column(
+                "margin",
+                meaning=f"What is left of the lead of {label}: its logit minus the largest other "
+                "one. Below 0 the label flips.",
+            ),
+        ]
+    if likely:
+        meaning = f"How likely the word is in that place: {swaps.plausible}."
+        columns.append(Column("likely", meaning=meaning, optional=True))
+    columns.append(Column("tokens", meaning="Tokens of the word.", optional=True))
+    rows: list[list[Cell]] = []
+    for swap in swaps.swaps:
+        row: list[Cell] = [swap.word, number(swap.change), Bar(swap.change, top)]
+        if label is not None:
+            chance = "–" if swap.probability is None else f"{swap.probability:.3f}"
+            row += [swap.label or "–", chance, number(swap.margin)]
+        row += [number(swap.plausibility)] if likely else []
+        rows.append([*row, str(swap.pieces)])
+    notes = {}
+    if swaps.worst is not None:
+        worst = Span("worst Δ", "italic")
+        empty = [""] * (len(columns) - 3)
+        rows.append([worst, number(swaps.worst), Bar(swaps.worst, top, grey=True), *empty])
+        notes["worst Δ"] = (
+            "The largest change found when any vector as long as the word's embedding, not only a "
+            "real word's, is added to it."
+        )
+    return Table(columns, rows, shown=16, notes=notes)
+
+
+def _reached(swaps: Swaps) -> list[Block]:
+    """How near the best real word comes to the worst Δ; a classifier's words are ordered by other
+    things.
+    """
+    if swaps.reached is None or swaps.worst is None or swaps.label is not None:
+        return []
+    part = f"” reaches {percent(swaps.reached, 3)} of the worst Δ found, {number(swaps.worst)}"
+    return [plain("“", Span(swaps.swaps[0].word, "bold"), part)]
+
+
+def _bars(swaps: Swaps) -> Bars:
+    before, word, after = in_place(swaps)
+    sentence = f"{shortened(before, 70)} [{shortened(word, 30)}] {shortened(after, 70)}".strip()
+    lines = []
+    if swaps.worst is not None:
+        lines = [(swaps.worst, f"worst Δ found, {number(swaps.worst)}", "--")]
+    return Bars(
+        f"{sentence}\n{model_name(swaps.model)}, {swaps.candidates:,} candidates",
+        [swap.word for swap in swaps.swaps],
+        [swap.change for swap in swaps.swaps],
+        x_label=f"change of {named(swaps.target)}, {sized(swaps.target)}",
+        key=None,
+        lines=lines,
+    )

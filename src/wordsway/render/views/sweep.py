@@ -1,0 +1,90 @@
+"""A sweep: means over trials, what was done, and where the tables are."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from wordsway.chart import Chart, Curve, Panel
+from wordsway.experiments.run import Tally
+from wordsway.experiments.sweep import Sweep
+from wordsway.experiments.tables import setting_columns
+from wordsway.format import format_seconds
+from wordsway.render.blocks import View, headline, soft, source
+from wordsway.render.views.plain import frame_table
+from wordsway.render.views.provenance import provenance
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Curves that can be told apart in one panel.
+MOST = 12
+#: Columns of the means that are not part of a curve's name.
+LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper")
+LABELS = {"S": "word sensitivity S", "error": "error after the change"}
+
+
+def view(result: Sweep) -> View:
+    tables = ", ".join(str(path) for path in result.tables)
+    return View(
+        "Sweep",
+        [
+            headline(f"{result.study.name}, means over trials"),
+            frame_table(result.means(), shown=30),
+            soft(tally_line(result.tally, result.folder / "store")),
+            source(f"tables: {tables}"),
+        ],
+        provenance(result),
+        lambda: _chart(result),
+    )
+
+
+def tally_line(tally: Tally, store: object) -> str:
+    """How much was done, now and before, and where it is stored."""
+    parts = [f"{tally.done:,} {tally.what} done now", f"{tally.before:,} before"]
+    parts += [f"{tally.elsewhere:,} by other runs"] if tally.elsewhere else []
+    spent = format_seconds(tally.seconds)
+    return f"{', '.join(parts)}, of {tally.total:,}; {spent}; stored in {store}"
+
+
+def _chart(result: Sweep) -> Chart | None:
+    """Means over trials against n, one curve per setting; one panel for S and one for errors."""
+    table = result.means()
+    if table.empty:
+        return None
+    name = result.study.name
+    panels = [_panel(name, str(what), rows) for what, rows in table.groupby("measured")]
+    return Chart(panels, shared_key=max(len(panel.curves) for panel in panels) > 4)
+
+
+def _panel(name: str, measured: str, table: pandas.DataFrame) -> Panel:
+    settings = [column for column in setting_columns(table) if column not in LEFT_OUT]
+    curves = []
+    for colour, (setting, rows) in enumerate(table.groupby(settings, dropna=False, sort=False)):
+        values = setting if isinstance(setting, tuple) else (setting,)
+        curves.append(
+            Curve(
+                _label(dict(zip(settings, values, strict=True))),
+                rows["n"].tolist(),
+                rows["mean"].tolist(),
+                rows["sd"].fillna(0.0).tolist(),
+                [None if math.isnan(end) else end for end in rows["upper"]],
+                colour,
+                dashed=colour >= 6,
+            )
+        )
+    more = "" if len(curves) <= MOST else f", the first {MOST} of {len(curves)} settings"
+    return Panel(f"{name}: mean ± sd over trials{more}", curves[:MOST], y_label=LABELS[measured])
+
+
+def _label(setting: dict[str, Any]) -> str:
+    """The map and its settings; options that it does not have are left out.
+
+    >>> _label({"map": "raf", "heads": 8, "mask": float("nan")})
+    'raf, heads 8'
+    """
+    return ", ".join(
+        str(value) if name in ("map", "data") else f"{name} {value}"
+        for name, value in setting.items()
+        if value is not None and value == value and value != ""
+    )
