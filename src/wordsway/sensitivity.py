@@ -17,7 +17,6 @@ from wordsway.maps.base import FeatureMap, FeatureRangeError, View, search_view_
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.change import Change
 from wordsway.maps.rigorous import U
-from wordsway.maps.rows import RowView
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
 from wordsway.progress import Progress, silent, stretch_of
@@ -234,10 +233,7 @@ def sensitivity(
         # The definition itself, at the best witness, in float64; before anything else is asked of
         # weights that are drawn on demand.
         best = max(range(len(rows)), key=lowers.__getitem__)
-        if isinstance(exact, RowView) and exact.X.dtype == torch.float64:
-            before = exact.rows_before
-        else:
-            before = phi.exact(sample)
+        before = phi.exact(sample)
         after = phi.exact(sample.replaced(rows[best], delta[best]))
         lowers[best] = float((after - before).norm() / before.norm())
         if first is not None:
