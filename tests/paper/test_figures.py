@@ -14,6 +14,7 @@ from wordsway.experiments.cells import Cell
 from wordsway.paper.figures import FIGURES, choose
 from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
+from wordsway.paper.sensitivity_curves import SensitivityCurves
 from wordsway.paper.sources import Sources
 
 HERE = Sources(
@@ -67,11 +68,11 @@ def test_any_row_has_the_texts_and_weights_of_the_first(name: str, quick: bool) 
 @pytest.mark.parametrize("name", ["2-left", "3.1", "3.2"])
 def test_any_row_is_never_below_the_first(name: str) -> None:
     """To the last bit, since the search of all rows begins with that of the first."""
-    figure = replace(FIGURES[name], n=(12,), widths=(24,))
-    jobs = figure.jobs(Sources({24: ["gaussian"]}))
+    figure = FIGURES[name]
+    assert isinstance(figure, SensitivityCurves)
+    jobs = replace(figure, n=(12,), widths=(24,)).jobs(Sources({24: ["gaussian"]}))
     lower: dict[Any, list[float]] = {(0,): [], "all": []}
     for job in jobs:
-        assert isinstance(job, Cell)
         lower[job.request.positions].append(job.run()["lower"])
     assert len(lower["all"]) == len(lower[(0,)]) == 10
     assert all(every >= first for first, every in zip(lower[(0,)], lower["all"], strict=True))

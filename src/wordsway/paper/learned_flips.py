@@ -200,7 +200,7 @@ class Flips(LearnedFlips):
             small = some[some["gamma"] <= SMALL_GAMMA]
             trials = by_trial(small, small["error"] ** 0.5 / (2 - small["gamma"]))
             ratio = mean_interval(trials)
-            measured = f"{len(trials)} trials at γ ≤ {SMALL_GAMMA:g}, three are needed"
+            measured = f"trials at γ ≤ {SMALL_GAMMA:g}: {len(trials)}, three are needed"
             if ratio is not None:
                 measured = (
                     f"√Err ÷ (2 − γ) {ratio:.2f} over {ratio.points} trials, {len(small)} of "
