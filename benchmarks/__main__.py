@@ -8,6 +8,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
     python -m benchmarks studies FOLDER  the same for docs/explanation/ingredients.md
     python -m benchmarks bounds          the table of docs/bounds.md
+    python -m benchmarks architectures [NAME …]  models of many architectures against transformers,
+                                         for docs/pretrained.md; with names printed only
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
@@ -27,6 +29,7 @@ from pathlib import Path
 import torch
 
 from benchmarks import (
+    architectures,
     bounds,
     comparison,
     cost,
@@ -139,6 +142,15 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["architectures"]:
+        table, faults = architectures.page(sys.argv[2:])
+        if sys.argv[2:]:
+            print(table)
+        else:
+            renew(DOCS / "pretrained.md", "Architectures", f"{architectures.ABOUT}\n\n{table}")
+        if faults:
+            sys.exit("\n".join(faults))
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -117,7 +117,7 @@ def _methods(
 
     def attention(seed: int) -> list[float]:
         with torch.no_grad():
-            return per_word(eager.layers.attentions(embeds[None])[-1][0].mean(0).mean(0))
+            return per_word(eager.layers.attentions(embeds[None])[last][0].mean(0).mean(0))
 
     def tier(name: str, seed: int) -> list[float]:
         asked = [word.index for word in chosen]

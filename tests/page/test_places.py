@@ -40,7 +40,7 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
     tab.select_option("select[aria-label=Head]", "1")
     tab.wait_for_selector(".result[data-state=done]")
     assert "layer=3" in tab.url and "head=1" in tab.url
-    drawn = probe.layers.attentions(probe.read(TEXT, "input").embeds[None], "input")[2][0, 1]
+    drawn = probe.layers.attentions(probe.read(TEXT, "input").embeds[None], "input")[3][0, 1]
     tab.locator("canvas").nth(0).focus()
     tab.keyboard.press("ArrowRight")
     assert tab.locator(".readout").nth(0).inner_text().endswith(f": {float(drawn[0, 0]):#.4g}")

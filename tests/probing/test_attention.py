@@ -76,9 +76,6 @@ def own(folder, text):
 def test_numbers_equal_the_models_own(folders, name):
     """One layer and head, and the mean over heads; cutting special tokens leaves the other numbers
     as they are.
-
-    MPNet takes token 1, here [CLS], for padding and gives it no position: numbers from embeddings
-    would differ.
     """
     true, words = own(folders[name], A)
     layers, heads, n, _ = true.shape

@@ -79,7 +79,9 @@ def test_states_and_attentions_equal_the_models_own(folders, name):
                 torch.testing.assert_close(
                     layers.layer(number, embeds, at), true, rtol=0, atol=1e-6
                 )
-            for found, true in zip(layers.attentions(embeds, at), own.attentions, strict=True):
+            shown = layers.attentions(embeds, at)
+            assert list(shown) == list(range(1, layers.count + 1))
+            for found, true in zip(shown.values(), own.attentions, strict=True):
                 torch.testing.assert_close(found, true, rtol=0, atol=1e-6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -354,16 +355,19 @@ def test_rows_behind_a_window_are_those_of_the_whole_text(tmp_path: Path) -> Non
 def test_a_sink_row_does_not_decide(probes: dict[str, Probe], monkeypatch: Any) -> None:
     """With one row a hundred times longer, rows count alike by default, and it is said."""
     probe = probes["llama"]
-    inner = probe.layers.layer
 
-    def with_sink(layer: int, embeds: torch.Tensor, at: str = "words") -> torch.Tensor:
-        states = inner(layer, embeds, at)
-        scale = torch.ones(states.shape[1], 1)
-        scale[0] = 1e3
-        return states * scale
+    def with_sink(states_of: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def scaled(*arguments: Any) -> torch.Tensor:
+            states = states_of(*arguments)
+            scale = torch.ones(states.shape[1], 1)
+            scale[0] = 1e3
+            return states * scale
+
+        return scaled
 
     plain = words(TEXT, probe, tiers=("mean-local",))
-    monkeypatch.setattr(probe.layers, "layer", with_sink)
+    for name in ("layer", "hidden"):
+        monkeypatch.setattr(probe.layers, name, with_sink(getattr(probe.layers, name)))
     sunk = words(TEXT, probe, tiers=("mean-local",))
     by_norm = words(TEXT, probe, tiers=("mean-local",), scaling="frobenius")
     assert (plain.scaling, sunk.scaling) == ("frobenius", "rows")

@@ -24,13 +24,13 @@ ARCHITECTURES = (
 def tokenizer() -> Any:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]  # 1 is MPNet's padding, and no token of a text
     vocabulary = {word: number for number, word in enumerate([*special, *WORDS, ",", ".", "##s"])}
     made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     made.normalizer = normalizers.Lowercase()
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return made
 
@@ -47,7 +47,7 @@ def save(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
         "num_attention_heads": 2,
         "intermediate_size": 24,
     }
-    ids: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    ids: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     config = {
         "bert": lambda: tf.BertConfig(**common, max_position_embeddings=64),
         "distilbert": lambda: tf.DistilBertConfig(
@@ -62,8 +62,8 @@ def save(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
             n_layer=3,
             n_head=2,
             n_positions=64,
-            bos_token_id=1,
-            eos_token_id=2,
+            bos_token_id=2,
+            eos_token_id=3,
         ),
         "llama": lambda: tf.LlamaConfig(
             **common, **ids, num_key_value_heads=1, max_position_embeddings=64
@@ -75,7 +75,7 @@ def save(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
             vocab_size=40, d_model=16, d_kv=8, num_layers=3, num_heads=2, d_ff=24
         ),
         "modernbert": lambda: tf.ModernBertConfig(
-            **common, **ids, cls_token_id=1, sep_token_id=2, max_position_embeddings=64
+            **common, **ids, cls_token_id=2, sep_token_id=3, max_position_embeddings=64
         ),
     }[architecture]()
     model = tf.AutoModel.from_config(config).eval()

@@ -18,6 +18,7 @@ from wordsway.models.load import Loading, load
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import divergence
+from wordsway.probing.layer_target import same_width
 from wordsway.text.clean import checked
 
 #: Tokens of one batch.
@@ -35,7 +36,7 @@ class Encoder:
     """
 
     def __init__(self, probe: Probe, target: int | str = "cosine") -> None:
-        self.probe = probe
+        self.probe, self.pooling = probe, probe.pooling
         self.target = str(target)
         self.layer = probe.layers.count
         self.head: Any = None
@@ -68,7 +69,9 @@ class Encoder:
 
     @torch.no_grad()
     def pooled(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """The pooled states of layers 0 … L for each of B texts, (B, L + 1, d), in float64."""
+        """The pooled states of layers 0 … L for each of B texts, (B, L + 1, d), in float64; those
+        of narrower layers end in zeros.
+        """
         return self._by_length(ids, self._layers)
 
     @torch.no_grad()
@@ -77,13 +80,9 @@ class Encoder:
         return self._by_length(ids, self._logits)
 
     def _layers(self, ids: torch.Tensor) -> torch.Tensor:
-        states = self.probe.layers.model(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            output_hidden_states=True,
-            use_cache=False,
-        ).hidden_states
-        return torch.stack([pool(state, self.probe.pooling).double() for state in states], 1)
+        states = self.probe.layers.every_hidden(ids)
+        pooled = [pool(state, self.pooling).double() for state in states]
+        return torch.stack(same_width(pooled), 1)
 
     def _logits(self, ids: torch.Tensor) -> torch.Tensor:
         with quiet():

@@ -97,6 +97,25 @@ def _cached_snapshot(name: str) -> tuple[Path | None, bool]:
     return folder, True
 
 
+def check_no_pipeline(name: str) -> None:
+    """Refuse to guess how a model pools its states where its modules.json may be missing here.
+
+    A cache that transformers filled holds config.json and weights alone, also of models that have a
+    sentence-transformers pipeline on the hub.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    known = try_to_load_from_cache(name, "modules.json")
+    recorded_absent = known is not None and not isinstance(known, str)
+    if recorded_absent or _cached_snapshot(name)[1]:
+        return
+    raise WordswayError(
+        f"expected the pooling of {name}, got an incomplete cache of a hub that cannot be reached: "
+        f"connect and fetch the whole model (hf download {name}), or pass the path of a folder "
+        "with it; pooling is not guessed"
+    )
+
+
 def fetch_from_hub(
     source: Hub, folder: Path, most_bytes: int, progress: Progress
 ) -> dict[str, str]:

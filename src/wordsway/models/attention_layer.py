@@ -94,12 +94,16 @@ class LayerReader:
         """The modules that make queries, keys and values (or all in one), and the output."""
         model = self.probe.layers.model
         found = _attentions(model)
-        if len(found) == 1 and self.probe.layers.count > 1:  # layers that share their weights
-            self._call = self.layer
-            return found[0]
-        if len(found) < self.layer:
-            raise _uncovered(self.probe, "its queries, keys and values have other names")
-        return found[self.layer - 1]
+        in_order = len(found) == self.probe.layers.count
+        for place, (first, out) in enumerate(found, 1):
+            numbers = self.probe.layers.layers_of(first[0]) or ([place] if in_order else [])
+            if self.layer in numbers:
+                self._call = numbers.index(self.layer) + 1  # layers may share their weights
+                return first, out
+        raise _uncovered(
+            self.probe,
+            f"layer {self.layer} has no attention, or one whose parts have unknown names",
+        )
 
     @torch.no_grad()
     def passed(self, ids: torch.Tensor) -> Passed:

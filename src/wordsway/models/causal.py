@@ -14,6 +14,7 @@ import torch
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
+from wordsway.models.layers import check_rows, positions_of
 from wordsway.models.library import import_transformers, quiet
 from wordsway.models.load import Loading, load
 from wordsway.models.prefix import TOLERANCE, Prefix
@@ -81,9 +82,7 @@ class Causal:
     @property
     def limit(self) -> int | None:
         """Tokens that the model has positions for."""
-        config = self.model.config.get_text_config()
-        limit = getattr(config, "max_position_embeddings", None)
-        return int(limit) if limit else None
+        return positions_of(self.model.config)
 
     def read(self, text: str) -> Prompt:
         """The prompt's tokens: those of the chat template, or the tokenizer's own where there is
@@ -128,8 +127,8 @@ class Causal:
             whole, out = Prefix.beside(self.model, ids, **asked)
             kept = whole.first(len(ids) - 1)
             again = kept.states(ids[None, -1:], (-1,))[0][0, -1]
-        except (AttributeError, IndexError, TypeError, ValueError, RuntimeError):
-            kept = None  # no such cache in this model, or a single row
+        except Exception:  # no such cache in this model (as many errors as models), or one row
+            kept = None
             mask = torch.ones_like(ids)[None].to(self.device)
             with_ids = {"input_ids": ids[None].to(self.device), "attention_mask": mask}
             out = self.model(**with_ids, use_cache=False, **asked)
@@ -143,6 +142,8 @@ class Causal:
                 f"{self.files.name} gives numbers that are not finite in {self.options.dtype}: "
                 "take float32 (--dtype float32)"
             )
+        for number, state in enumerate(out.hidden_states):
+            check_rows(number, state, len(ids))
         hidden = [state[0].cpu() for state in out.hidden_states]
         return States(hidden, torch.log_softmax(logits, dim=0), kept)
 

@@ -95,11 +95,23 @@ def _check_index(index: Path, weights: set[str]) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a regular file of bounded size."""
+    return dict(_document(path, dict))
+
+
+def read_json_list(path: Path) -> list[Any]:
+    """A JSON array from a regular file of bounded size."""
+    return list(_document(path, list))
+
+
+def _document(path: Path, kind: type) -> Any:
     try:
         _check_regular(path)
         if path.stat().st_size > LARGEST_JSON:
             raise ValueError(f"more than {LARGEST_JSON >> 20} MB")
-        return dict(json.loads(path.read_text("utf-8")))
+        document = json.loads(path.read_text("utf-8"))
+        if not isinstance(document, kind):
+            raise TypeError(f"a {type(document).__name__} instead of a {kind.__name__}")
+        return document
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
             f"a model's {path.name} in {path.parent}",

@@ -13,11 +13,11 @@ from typing import Any
 from wordsway import data
 from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
-from wordsway.data.hub import Progress, hub_folder, is_hub_id
+from wordsway.data.hub import Progress, check_no_pipeline, hub_folder, is_hub_id
 from wordsway.errors import InputError
 from wordsway.models import gguf
 from wordsway.models.checks import SPELLING, check_config, check_folder, read_json
-from wordsway.models.pooling import CONFIGURATION
+from wordsway.models.pooling import Pooling, pooling_file, pooling_of, transformer_folder
 from wordsway.text.opening import expanded, there
 
 LIGHT = ("tokenizer.json", "config.json")
@@ -30,7 +30,8 @@ class ModelFiles:
     """A model on this machine: its name for results, its folder, and one hash over its files.
 
     ``former`` are hashes that older versions gave the same files, to be understood where stored;
-    ``catalogued`` tells a model of the catalogue from a folder of the same name.
+    ``catalogued`` tells a model of the catalogue from a folder of the same name;
+    ``hub_id`` is set for models of the hub outside of the catalogue.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ModelFiles:
     digest: str
     former: tuple[str, ...] = ()
     catalogued: bool = False
+    hub_id: str | None = None
 
     def known_as(self, digest: str) -> bool:
         """Whether a stored hash means these files."""
@@ -48,6 +50,13 @@ class ModelFiles:
         if self.catalogued:
             data.get(self.name)
         return self.folder
+
+    def pooling(self) -> Pooling:
+        """How the model makes one vector of a text, if all of its pipeline is computed here."""
+        found = pooling_of(self.folder)
+        if self.hub_id is not None and not pooling_file(self.folder).is_file():
+            check_no_pipeline(self.hub_id)
+        return found
 
     def config(self) -> dict[str, Any]:
         """config.json, which asks for no more than any model has."""
@@ -64,7 +73,7 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
         return _of_catalogue(str(model), progress)
     folder = expanded(model)
     if isinstance(model, str) and not there(model) and is_hub_id(model):
-        return _hashed(model, hub_folder(model, progress))
+        return _hashed(model, hub_folder(model, progress), hub_id=model)
     if not there(model) or not folder.is_dir():
         known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
         raise InputError(
@@ -107,8 +116,9 @@ def _of_catalogue(name: str, progress: Progress | None) -> ModelFiles:
     return ModelFiles(entry.name, here.folder, here.digest, catalogued=True)
 
 
-def _hashed(name: str, folder: Path) -> ModelFiles:
+def _hashed(name: str, folder: Path, hub_id: str | None = None) -> ModelFiles:
     """A folder's files under the hash that the catalogue gives the same files by their name."""
+    folder = transformer_folder(folder)
     weights = check_folder(folder)
     spelling = [
         path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in SPELLING
@@ -116,10 +126,10 @@ def _hashed(name: str, folder: Path) -> ModelFiles:
     hashes = {path.name: sha256(path) for path in [*weights, *spelling]}
     former = _digest(hashes.items())  # weights first, our own records included: before 0.2
     kept = {file: digest for file, digest in hashes.items() if file not in OWN_RECORDS}
-    if (folder / CONFIGURATION).is_file():
-        kept[CONFIGURATION.as_posix()] = sha256(folder / CONFIGURATION)
+    if (pooling := pooling_file(folder)).is_file():
+        kept[f"{pooling.parent.name}/{pooling.name}"] = sha256(pooling)
     digest = _dequantised(folder) or _digest(sorted(kept.items()))
-    return ModelFiles(name, folder, digest, (former,))
+    return ModelFiles(name, folder, digest, (former,), hub_id=hub_id)
 
 
 def _dequantised(folder: Path) -> str | None:

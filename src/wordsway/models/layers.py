@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,11 +12,16 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError
+from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
 from wordsway.models.norms import Call, EntryPoint, Norm, norms_of
 from wordsway.models.residual import Sublayer, Trace, sublayers
+
+#: Tokens of the text by which layers are found; Funnel takes no fewer than five.
+TRACED = 6
+#: What torch says of an index that a table does not have, where it is no IndexError.
+OUTSIDE = re.compile("out of (range|bounds)")
 
 
 class _Reached(Exception):
@@ -35,13 +41,27 @@ class Layers:
     def __init__(self, files: ModelFiles, options: Loading | None = None) -> None:
         self.model: Any = load(files, options)
         self.device = next(self.model.parameters()).device
-        states, calls = self._trace(4)
+        try:
+            states, calls = self._trace(TRACED)
+        except WordswayError:
+            raise
+        except Exception as error:  # as many kinds as models
+            raise WordswayError(
+                f"{files.name} does not run on token ids alone ({first_line(error)}): "
+                "take a model of texts"
+            ) from None
         #: For every hidden state the first call that takes it in; None: only the whole pass has it.
         self.entry_points: list[EntryPoint | None] = [
             next((_entry(call) for call in calls if call.taken is state), None) for state in states
         ]
         #: Every call that takes the input layer's states.
         self.input_calls = [_entry(call) for call in calls if call.taken is states[0]]
+        #: Layers whose states are not one row per token, with the states of the trace.
+        self._without_rows = {
+            number: state for number, state in enumerate(states) if state.shape[:-1] != (1, TRACED)
+        }
+        #: The layer in which each call of a module runs; empty where it cannot be told.
+        self._layers_of = self._numbered(calls)
         self._norms = norms_of(states, calls)
 
     @property
@@ -66,31 +86,105 @@ class Layers:
             )
         return number
 
+    @cached_property
+    def limit(self) -> int | None:
+        """The most tokens that the model has positions for; None where its configuration names no
+        limit.
+
+        RoBERTa and its kin count positions from behind their padding token on: a table of 514 takes
+        512 tokens.
+        """
+        limit = positions_of(self.model.config)
+        tables = [part for part in self.model.modules() if isinstance(part, torch.nn.Embedding)]
+        for table in tables:
+            if table.num_embeddings == limit and table is not self._table():
+                return limit - (0 if table.padding_idx is None else table.padding_idx + 1)
+        return limit
+
+    def rows_per_token(self, layer: int) -> bool:
+        """Whether a layer's hidden states are one row per token of the text."""
+        return layer not in self._without_rows
+
+    def layers_of(self, module: torch.nn.Module) -> list[int]:
+        """The layers, 1 … L, in which the calls of a module run, in their order; none where the
+        layers do not pass their states on as they are.
+        """
+        return self._layers_of.get(module, [])
+
     @torch.no_grad()
     def words(self, ids: torch.Tensor) -> torch.Tensor:
         """Bare word vectors: rows of the input embedding matrix, no position, no normalisation."""
-        return self.model.get_input_embeddings()(ids.to(self.device)).float()
+        table = self._table()
+        if table is None:
+            raise WordswayError(
+                "this model has no input embedding matrix, so its words cannot be moved: "
+                "pairs, audit and attention read token ids"
+            )
+        found = table(ids.to(self.device))
+        if isinstance(found, tuple) and all(part is None for part in found[1:]):  # I-BERT
+            found = found[0]
+        if not isinstance(found, torch.Tensor):
+            raise WordswayError(
+                "this model's input embedding gives more than one row per token (it is quantised), "
+                "so its words cannot be moved"
+            )
+        return found
+
+    def _table(self) -> Any:
+        """The input embedding matrix; None where the model has none (CANINE)."""
+        try:
+            return self.model.get_input_embeddings()
+        except NotImplementedError:
+            return None
 
     @torch.no_grad()
     def hidden(self, layer: int, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """hidden_states[layer] (B, n, d) for token ids (B, n) and attention mask (B, n)."""
-        ids, mask = ids.to(self.device), mask.to(self.device)
+        self._check_rows(layer)
+        inputs = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
         entry = self.entry_points[layer]
-        limit = getattr(self.model.config, "max_position_embeddings", None)
-        try:
-            if limit is not None and ids.shape[1] > limit:
-                raise IndexError
+        with self._positions(ids):
             if entry is None:
-                return self.model(
-                    input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False
-                ).hidden_states[layer]
-            return self._until(entry, {"input_ids": ids, "attention_mask": mask})
-        except IndexError:
+                return self._all_states(inputs)[layer]
+            return self._until(entry, inputs)
+
+    @torch.no_grad()
+    def every_hidden(self, ids: torch.Tensor) -> list[torch.Tensor]:
+        """All of hidden_states, (B, n, d) each, for token ids (B, n) without padding."""
+        self._check_rows(*range(self.count + 1))
+        ids = ids.to(self.device)
+        with self._positions(ids):
+            return self._all_states({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+
+    def _all_states(self, inputs: dict[str, Any]) -> list[torch.Tensor]:
+        return list(self.model(**inputs, output_hidden_states=True, use_cache=False).hidden_states)
+
+    @contextlib.contextmanager
+    def _positions(self, ids: torch.Tensor) -> Iterator[None]:
+        """Refuse texts that are longer than the model has positions for."""
+        limit, n = positions_of(self.model.config), ids.shape[1]
+        try:
+            if limit is not None and n > limit:
+                raise IndexError
+            yield
+        except (IndexError, RuntimeError) as error:
+            if not (isinstance(error, IndexError) or OUTSIDE.search(str(error))):
+                raise
+            if self.limit is None or n <= self.limit:
+                raise WordswayError(
+                    f"this model cannot run this text of {n} tokens ({first_line(error)}): check "
+                    "that its tokenizer.json belongs to it, or shorten the text"
+                ) from None
             raise InputError(
-                f"fewer tokens (this model has {limit} positions)",
-                ids.shape[1],
-                "take a smaller n or context",
+                f"fewer tokens (this model has {self.limit} positions)",
+                n,
+                "shorten the text, or take a smaller n or context",
             ) from None
+
+    def _check_rows(self, *layers: int) -> None:
+        for layer in layers:
+            if layer in self._without_rows:
+                check_rows(layer, self._without_rows[layer], TRACED)
 
     def layer(self, layer: int, embeds: torch.Tensor, at: str = "words") -> torch.Tensor:
         """hidden_states[layer] (B, n, d) of texts given as input embeddings (B, n, ·),
@@ -101,33 +195,85 @@ class Layers:
         """
         if at == "input" and layer == 0:
             return embeds
+        self._check_rows(layer)
         entry = self.entry_points[layer]
-        if entry is None:
-            return self.every(embeds, at)[layer]
         with self._entering(embeds, at) as inputs:
-            return self._until(entry, inputs)
+            return self._all_states(inputs)[layer] if entry is None else self._until(entry, inputs)
 
     def every(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
         """All of hidden_states for texts given as input embeddings."""
+        self._check_rows(*range(self.count + 1))
         with self._entering(embeds, at) as inputs:
-            states = list(
-                self.model(**inputs, output_hidden_states=True, use_cache=False).hidden_states
-            )
+            states = self._all_states(inputs)
         return [embeds, *states[1:]] if at == "input" else states
 
-    def attentions(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
-        """Every layer's attention (B, heads, n, n); the model has to be loaded with ``eager``."""
+    def attentions(self, embeds: torch.Tensor, at: str = "words") -> dict[int, torch.Tensor]:
+        """Attention (B, heads, n, n) by layer, of texts given as embeddings; the model has to be
+        loaded with ``eager``.
+        """
         with self._entering(embeds, at) as inputs:
-            found = self.model(**inputs, output_attentions=True, use_cache=False).attentions
-        if not found or any(weights is None for weights in found):
+            return self._attentions(inputs)
+
+    def attentions_of(self, ids: torch.Tensor) -> dict[int, torch.Tensor]:
+        """The same for token ids (B, n): some models count positions by them."""
+        ids = ids.to(self.device)
+        with self._positions(ids):
+            return self._attentions({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+
+    def _attentions(self, inputs: dict[str, Any]) -> dict[int, torch.Tensor]:
+        """Attention by the model's own layer numbers, 1 … L; layers without any are left out."""
+        given: list[tuple[EntryPoint, Any]] = []
+        counts: dict[torch.nn.Module, int] = {}
+
+        def end(module: torch.nn.Module, positional: tuple[Any, ...], out: Any) -> None:
+            counts[module] = counts.get(module, 0) + 1
+            if isinstance(out, tuple):
+                given.append((EntryPoint(module, counts[module]), out))
+
+        handles = [
+            module.register_forward_hook(_in_this_thread(end)) for module in self.model.modules()
+        ]
+        try:
+            out = self.model(**inputs, output_attentions=True, use_cache=False)
+        finally:
+            for handle in handles:
+                handle.remove()
+        every = list(getattr(out, "attentions", None) or ())
+        found = [one for one in every if one is not None]
+        n = inputs["attention_mask"].shape[1]
+        if not found:
             raise WordswayError(
-                "this model shows no attention; it has to be loaded with eager attention"
+                "this model gives no attention weights, even with eager attention "
+                "(models without attention, such as Mamba, have none): take another one, "
+                "such as minilm"
             )
-        return list(found)
+        if any(not isinstance(one, torch.Tensor) or one.shape[-2:] != (n, n) for one in found):
+            raise WordswayError(
+                "this model's attention is not a matrix from every token to every other, "
+                "so it cannot be shown"
+            )
+        if len(every) == self.count:
+            return {number: one for number, one in enumerate(every, 1) if one is not None}
+        layer_of = {
+            id(part): number
+            for (module, call), parts in given
+            for number in self.layers_of(module)[call - 1 : call]
+            for part in parts
+        }
+        by_layer = {layer_of.get(id(one), 0): one for one in found}
+        if 0 in by_layer or len(by_layer) < len(found):
+            raise WordswayError(
+                f"this model gives {len(found)} attention matrices for {self.count} layers, and "
+                "which layers they belong to cannot be told"
+            )
+        return by_layer
 
     @contextlib.contextmanager
     def _entering(self, embeds: torch.Tensor, at: str) -> Iterator[dict[str, Any]]:
-        """What to call the model with so that it computes on these embeddings."""
+        """The inputs with which the model computes on these embeddings; on a copy of them, since a
+        model may change its inputs in place (CTRL).
+        """
+        embeds = embeds.clone()
         mask = torch.ones(embeds.shape[:2], dtype=torch.long, device=embeds.device)
         if at == "words":
             yield {"inputs_embeds": embeds, "attention_mask": mask}
@@ -196,7 +342,7 @@ class Layers:
         """Sublayers between each hidden state and the next (the last state excepted), where they
         add up in a residual stream that is normalised before each of them; else None.
         """
-        return sublayers(self.model, Trace(*self._trace(4)), Trace(*self._trace(1)))
+        return sublayers(self.model, Trace(*self._trace(TRACED)), Trace(*self._trace(1)))
 
     @torch.no_grad()
     def inputs_of(
@@ -221,6 +367,20 @@ class Layers:
             for handle in handles:
                 handle.remove()
         return [taken[call] for call in calls]
+
+    def _numbered(self, calls: list[Call]) -> dict[torch.nn.Module, list[int]]:
+        """The layer in which each call of each module runs: l, if it begins after the first call
+        that takes hidden_states[l − 1] in and before the one that takes hidden_states[l].
+        """
+        starts = {entry: number for number, entry in enumerate(self.entry_points) if entry}
+        if any(entry is None for entry in self.entry_points[:-1]):
+            return {}
+        layer = 0
+        found: dict[torch.nn.Module, list[int]] = {}
+        for call in calls:
+            layer = min(starts.get(_entry(call), layer - 1) + 1, self.count)
+            found.setdefault(call.module, []).append(layer)
+        return found
 
     @torch.no_grad()
     def _trace(self, tokens: int) -> tuple[tuple[torch.Tensor, ...], list[Call]]:
@@ -268,6 +428,25 @@ class Layers:
                 "this model gives no hidden states, so its layers cannot be reached"
             )
         return out.hidden_states, calls
+
+
+def check_rows(layer: int, states: torch.Tensor, tokens: int) -> None:
+    """Refuse hidden states of one text that are not one row per token (Gemma 3n has four streams,
+    Funnel fewer rows in later layers).
+    """
+    if states.shape[:-1] != (1, tokens):
+        raise WordswayError(
+            f"hidden_states[{layer}] of this model have the shape {tuple(states.shape)} for a text "
+            f"of {tokens} tokens, not one row per token: this layer cannot be measured"
+        )
+
+
+def positions_of(config: Any) -> int | None:
+    """The length of a model's table of positions; None where the configuration names no limit
+    (XLNet's is −1).
+    """
+    limit = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def _entry(call: Call) -> EntryPoint:

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from wordsway.data.hub import Progress
-from wordsway.errors import InputError
+from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import Loading
-from wordsway.models.pooling import pooling_of
+from wordsway.models.pooling import Pooling, check_prompt, longest_text, lower_cases
 from wordsway.models.tokens import Reader
 from wordsway.reading import Reading, Word, word_spans
 from wordsway.text.clean import STRAY, checked
@@ -23,6 +23,9 @@ from wordsway.text.clean import STRAY, checked
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of
 #: hidden_states[0].
 EMBEDDING_STAGES = ("words", "input")
+#: Largest relative difference between numbers from embeddings and from token ids that is
+#: rounding, for dtypes of 32 bits or more, and for those of 16.
+ROUNDING, ROUNDING_16_BITS = 1e-4, 2e-2
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,9 @@ class Probe:
         self.source = model
         self.options = Loading("base", device, dtype, eager, trust_remote_code, twin)
         self.files = locate(model, progress)
-        #: How the model makes one vector of a text: "mean", "cls", "last" or "max".
-        self.pooling = pooling_of(self.files.folder)
+        check_prompt(self.files.folder)
         self.reader = Reader(self.files, None)
+        _check_case(self.files.folder, self.reader)
         self.layers = Layers(self.files, self.options)
 
     def with_eager_attention(self) -> Probe:
@@ -155,20 +158,17 @@ class Probe:
         }
 
     @cached_property
-    def limit(self) -> int | None:
-        """Tokens that the model has positions for, where it says so.
+    def pooling(self) -> Pooling:
+        """How the model makes one vector of a text: "mean", "cls", "last" or "max"."""
+        return self.files.pooling()
 
-        RoBERTa and its kin count positions from behind their padding token on: a table of 514 takes
-        512 tokens.
+    @cached_property
+    def limit(self) -> int | None:
+        """Tokens that the model has positions for, or to which sentence-transformers would cut a
+        text, where its configuration names a limit.
         """
-        model = self.layers.model
-        limit = getattr(model.config, "max_position_embeddings", None)
-        words = model.get_input_embeddings()
-        tables = [part for part in model.modules() if isinstance(part, torch.nn.Embedding)]
-        for table in tables:
-            if table.num_embeddings == limit and table is not words:
-                return int(limit) - (0 if table.padding_idx is None else table.padding_idx + 1)
-        return limit
+        limits = (self.layers.limit, longest_text(self.files.folder))
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def cut(self, text: str, tokens: int | None = None) -> str:
         """The beginning of a text, up to the last whole word that fits into so many tokens, special
@@ -207,20 +207,71 @@ class Probe:
             raise InputError("a text with at least one word", repr(text[:40]), "write a sentence")
         if self.limit is not None and tokens.count > self.limit:
             raise InputError(
-                f"a text of at most {self.limit} tokens, the positions of {self.files.name}",
+                f"a text of at most {self.limit} tokens, the longest that {self.files.name} takes",
                 f"{tokens.count:,}",
                 "shorten it; words and swap keep its beginning with --cut",
             )
         ids = torch.tensor(tokens.ids[: tokens.count], device=self.layers.device)
-        try:
-            with torch.no_grad():
-                words = self.layers.model.get_input_embeddings()(ids[None])
-                embeds = words if at == "words" else self.layers.layer(0, words)
-                self.layers.layer(self.layers.count, embeds, at)
-        except IndexError:  # some models count positions from their padding token on
-            raise InputError(
-                f"fewer tokens ({self.files.name} has {self.limit} positions)",
-                tokens.count,
-                "cut the text",
-            ) from None
+        embeds = self._embeds(ids[None], at)
         return Prepared(reading, ids, embeds[0], at)
+
+    @torch.no_grad()
+    def _embeds(self, ids: torch.Tensor, at: str) -> torch.Tensor:
+        """Embeddings (1, n, ·) of token ids (1, n), once the model computes the same states from
+        them as from the ids.
+
+        Some models use more of the ids than their embeddings: ESM scales rows by the number of mask
+        tokens, Gemma 3n adds a second embedding to every layer.
+        """
+        layers, mask = self.layers, torch.ones_like(ids)
+        checked_layers = [n for n in (0, layers.count) if layers.rows_per_token(n)]
+        from_ids = {layer: layers.hidden(layer, ids, mask) for layer in checked_layers}
+        try:
+            embeds = layers.words(ids) if at == "words" else layers.hidden(0, ids, mask)
+            from_embeds = {layer: layers.layer(layer, embeds, at) for layer in checked_layers}
+        except WordswayError:
+            raise
+        except Exception as error:  # as many kinds as models; from ids the same text ran
+            raise WordswayError(
+                f"{self.files.name} does not run from embeddings (inputs_embeds: "
+                f"{first_line(error, 120)}), so its words cannot be moved: pairs, audit and "
+                "attention read token ids"
+            ) from None
+        for layer, states in from_ids.items():
+            self.check_same(from_embeds[layer], states, f"in layer {layer}")
+        return embeds
+
+    def check_same(self, found: torch.Tensor, expected: torch.Tensor, where: str) -> None:
+        """Refuse the model if its numbers from embeddings (``found``) are not those from ids."""
+        apart = relative_difference(found, expected)
+        most = ROUNDING_16_BITS if self.options.dtype.endswith("float16") else ROUNDING
+        if bool(expected.isfinite().all()) and not apart <= most:
+            raise WordswayError(
+                f"{self.files.name} computes other numbers from embeddings (inputs_embeds) than "
+                f"from token ids, {100 * apart:,.2f} % apart {where} on this text: it uses the ids "
+                "themselves (or the text spells a padding or mask token), so its words cannot be "
+                "moved; pairs, audit and attention read token ids"
+            )
+
+
+def _check_case(folder: Path, reader: Reader) -> None:
+    """Refuse a pipeline that lower-cases texts where the tokenizer itself does not."""
+    if lower_cases(folder) and reader.ids(["Film The I"]) != reader.ids(["film the i"]):
+        raise InputError(
+            "a tokenizer that lower-cases texts as sentence_bert_config.json demands",
+            f"one that distinguishes capitals in {folder}",
+            "do_lower_case is not applied: set it to false in a copy of the folder, and lower-case "
+            "your texts",
+        )
+
+
+def relative_difference(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """‖found − expected‖/‖expected‖; infinite where the shapes differ.
+
+    >>> relative_difference(torch.tensor([3.0, 5.0]), torch.tensor([3.0, 4.0]))
+    0.2
+    """
+    if found.shape != expected.shape:
+        return float("inf")
+    expected = expected.double()
+    return float((found.double() - expected).norm() / expected.norm().clamp_min(1e-300))

@@ -15,7 +15,8 @@ from wordsway.errors import InputError
 from wordsway.models.probe import Prepared, Probe
 from wordsway.page.commands import attention_command, attention_python
 from wordsway.page.desk import Desk, key_of
-from wordsway.probing.attract import Attracted, attract, head_numbers, layer_number
+from wordsway.probing.attention import layer_among
+from wordsway.probing.attract import Attracted, attract, head_numbers
 
 #: Positions of the slider: lengths of Δ, relative to the word's own.
 REACHES = tuple(0.25 * step for step in range(1, 13))
@@ -33,11 +34,13 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
         raise InputError(f"a text of at most {TOKENS} tokens", prepared.n, "shorten it")
     index = _last_word(prepared) if ask["word"] is None else ask["word"]
     word = prepared.word(index)
-    layers, heads = _sizes(probe, prepared)
-    layer = layer_number(ask["layer"], layers)
-    head = head_numbers("all" if ask["head"] == "mean" else ask["head"], heads)
+    layers = probe.layers.count
     with torch.no_grad():
-        before = _matrix(probe, prepared.embeds, layer, head)
+        every = probe.layers.attentions(prepared.embeds[None], "input")
+    layer = layer_among(ask["layer"], every, layers)
+    heads = every[layer].shape[1]
+    head = head_numbers("all" if ask["head"] == "mean" else ask["head"], heads)
+    before = every[layer][0].double()[head].mean(0)
     full = ask | {"word": index}
     yield {
         "kind": "before",
@@ -120,15 +123,9 @@ def _last_word(prepared: Prepared) -> int:
     return (words or list(prepared.words))[-1].index
 
 
-def _sizes(probe: Probe, prepared: Prepared) -> tuple[int, int]:
-    with torch.no_grad():
-        every = probe.layers.attentions(prepared.embeds[None], "input")
-    return len(every), int(every[0].shape[1])
-
-
 def _matrix(probe: Probe, embeds: torch.Tensor, layer: int, heads: list[int]) -> torch.Tensor:
     """Attention (n, n) of one layer, the mean over these heads."""
-    rows: torch.Tensor = probe.layers.attentions(embeds[None], "input")[layer - 1][0].double()
+    rows: torch.Tensor = probe.layers.attentions(embeds[None], "input")[layer][0].double()
     return rows[heads].mean(0)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from wordsway.errors import InputError, MemoryBudgetError, WordswayError
+from wordsway.errors import InputError, MemoryBudgetError
 from wordsway.format import format_bytes
 from wordsway.models.layers import Layers
 from wordsway.models.probe import Probe
@@ -193,15 +193,15 @@ def attention(
     for tokens in probe.reader(texts):
         say("running the model", 0, 0)
         every = _run(probe.layers, tokens)
-        number = _counted("layer", layer, 1, len(every))
-        one = every[number - 1][0].double().cpu()
+        number = layer_among(layer, every, probe.layers.count)
+        one = every[number][0].double().cpu()
         which = None if str(head) == "mean" else _counted("head", head, 0, len(one) - 1)
         rows = one.mean(dim=0) if which is None else one[which]
         found.append(_map(tokens, rows.numpy(), special))
     return Attention(
         texts=tuple(found),
         layer=number,
-        layers=len(every),
+        layers=probe.layers.count,
         head="mean" if which is None else str(which),
         heads=len(one),
         special=special,
@@ -219,6 +219,17 @@ def check_request(layer: int | str, head: int | str) -> None:
             raise InputError(f"a {what}, its number or {name}", repr(value), _REMEDIES[what])
 
 
+def layer_among(layer: int | str, every: Mapping[int, object], count: int) -> int:
+    """The number of a layer with attention, among 1 … ``count``; "last" is the last one."""
+    number = max(every) if layer == "last" else _counted("layer", layer, 1, count)
+    if number not in every:
+        listed = ", ".join(map(str, sorted(every)))
+        raise InputError(
+            f"a layer with attention, {listed} or last", number, "other layers have none"
+        )
+    return number
+
+
 def _counted(what: str, value: int | str, first: int, last: int) -> int:
     """A layer or a head as its number, ``first`` to ``last``."""
     other = "last" if what == "layer" else "mean"
@@ -233,11 +244,11 @@ def _counted(what: str, value: int | str, first: int, last: int) -> int:
 
 
 @torch.no_grad()
-def _run(layers: Layers, tokens: Tokens) -> list[torch.Tensor]:
-    """Attention (1, heads, n, n) of every layer for one text, alone and without padding."""
+def _run(layers: Layers, tokens: Tokens) -> dict[int, torch.Tensor]:
+    """Attention (1, heads, n, n) by layer for one text, alone and without padding."""
     config = layers.model.config
-    n, limit = len(tokens.ids), getattr(config, "max_position_embeddings", None)
-    if limit and n > limit:
+    n, limit = len(tokens.ids), layers.limit
+    if limit is not None and n > limit:
         raise InputError(
             f"a text of at most {limit} tokens, the positions of this model",
             f"{n} tokens",
@@ -263,31 +274,7 @@ def _run(layers: Layers, tokens: Tokens) -> list[torch.Tensor]:
         )
     # Ids, not embeddings: RoBERTa and MPNet count positions by them, and a text may spell the
     # padding token.
-    ids = torch.tensor([tokens.ids], device=layers.device)
-    try:
-        found = layers.model(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            output_attentions=True,
-            use_cache=False,
-        ).attentions
-    except (IndexError, RuntimeError) as error:  # some models keep a few positions for themselves
-        if "out of" not in str(error):
-            raise
-        raise InputError(
-            "a text that fits the positions of this model", f"{n} tokens", "shorten the text"
-        ) from None
-    if not found or any(one is None for one in found):
-        raise WordswayError(
-            "this model shows no attention, even where it is computed step by step: "
-            "take another one, such as minilm"
-        )
-    if any(one.shape[-2:] != (n, n) for one in found):
-        raise WordswayError(
-            "this model's attention is not a matrix from every token to every other, "
-            "so it cannot be shown"
-        )
-    return list(found)
+    return layers.attentions_of(torch.tensor([tokens.ids]))
 
 
 def _map(tokens: Tokens, matrix: np.ndarray, special: bool) -> AttentionMap:

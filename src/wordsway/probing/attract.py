@@ -25,9 +25,11 @@ import torch
 
 from wordsway.errors import InputError, WordswayError, positive, renamed
 from wordsway.models.probe import Prepared, Probe
+from wordsway.probing.attention import layer_among
 from wordsway.probing.inputs import check_reach, check_text
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.profiles import profiles
+from wordsway.probing.target import check_differentiable
 from wordsway.reading import Word
 from wordsway.result import Result, versions
 from wordsway.seeds import generator
@@ -152,10 +154,16 @@ def attract(
         )
     with torch.no_grad():
         every = probe.layers.attentions(prepared.embeds[None], "input")
-    layer = layer_number(show_layer, len(every))
+    if 1 not in every:
+        raise InputError(
+            "a model with attention in its first layer",
+            f"{probe.files.name}, whose first is in layer {min(every)}",
+            "take another model, such as minilm",
+        )
+    layer = layer_among(show_layer, every, probe.layers.count)
     shown = head if show_head is None else show_head
-    heads = head_numbers(head, every[0].shape[1])
-    seen = head_numbers(shown, every[layer - 1].shape[1])
+    heads = head_numbers(head, every[1].shape[1])
+    seen = head_numbers(shown, every[layer].shape[1])
     moving = Word(0, "", 0, 0, rows)
     delta = torch.stack([pull(probe, prepared, one, heads, rows) for one in rows])
     delta *= reach * prepared.radius(moving) / delta.norm()
@@ -168,7 +176,7 @@ def attract(
         moved = prepared.embeds.clone()
         moved[list(rows)] += delta
         before, after = (
-            _rows(layers[layer - 1][0][seen].mean(0))
+            _rows(layers[layer][0][seen].mean(0))
             for layers in (every, probe.layers.attentions(moved[None], "input"))
         )
     return Attracted(
@@ -210,13 +218,14 @@ def pull(
     with torch.enable_grad():
         x = prepared.embeds[row].clone().requires_grad_(True)
         embeds = prepared.embeds.index_put((torch.tensor([row]),), x[None])
-        p = probe.layers.attentions(embeds[None], "input")[0][0][heads][:, :, row]
+        p = probe.layers.attentions(embeds[None], "input")[1][0][heads][:, :, row]
         seen = p > 0  # a causal model's earlier tokens cannot look at later ones
         seen[:, [row, *word]] = False
         if not bool(seen.any()):
             raise WordswayError(
                 "no other token can look at this one: it is the last of a causal model's text"
             )
+        check_differentiable(p)
         (g,) = torch.autograd.grad(
             (p[seen].log() / (1 - p[seen]).detach().clamp_min(1e-6)).sum(), x
         )
@@ -225,15 +234,6 @@ def pull(
 
 def _rows(matrix: torch.Tensor) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(line) for line in matrix.tolist())
-
-
-def layer_number(layer: int | str, count: int) -> int:
-    """A layer by its number, as `wordsway attention` counts: from 1, for 0 is the input."""
-    if layer == "last":
-        return count
-    if not re.fullmatch("[0-9]{1,3}", str(layer)) or not 1 <= int(layer) <= count:
-        raise InputError(f"a layer, 1 to {count} or last", repr(layer), "choose one of these")
-    return int(layer)
 
 
 def head_numbers(head: int | str, count: int) -> list[int]:

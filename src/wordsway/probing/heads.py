@@ -12,6 +12,7 @@ from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.library import quiet
 from wordsway.models.load import Kind, Loading, load
+from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Probe
 
 
@@ -37,6 +38,12 @@ def next_token_model(probe: Probe) -> Any:
             probe.files.name,
             "take smollm2, or judge by a layer",
         )
+    if not is_causal(probe):
+        raise InputError(
+            "a model whose tokens do not attend to later ones",
+            f"{probe.files.name}, an encoder with a language head",
+            "take smollm2, or judge by a layer",
+        )
     return _loaded(probe, "causal")
 
 
@@ -47,6 +54,7 @@ def masked_model(probe: Probe) -> Any:
 
 def logits_of(model: Any, **inputs: torch.Tensor) -> torch.Tensor:
     """Logits of texts given as ``input_ids`` (B, n) or ``inputs_embeds`` (B, n, d)."""
+    inputs = {name: value.clone() for name, value in inputs.items()}  # CTRL changes them in place
     (given,) = inputs.values()
     mask = torch.ones(given.shape[:2], dtype=torch.long, device=given.device)
     try:

@@ -7,6 +7,7 @@ own norm and √n, so that the change is the root mean square over rows of the r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import torch
@@ -60,7 +61,7 @@ class LayerTarget(Target):
             wide(state) * weight.to(wide(state))[:, None]
             for state, weight in zip(states, self.weights, strict=True)
         ]
-        return scaled[0] if len(scaled) == 1 else torch.stack(scaled, 1)
+        return scaled[0] if len(scaled) == 1 else torch.stack(same_width(scaled), 1)
 
     def features(self, embeds: torch.Tensor) -> torch.Tensor:
         return self._stacked(self._states(embeds))
@@ -74,7 +75,7 @@ class LayerTarget(Target):
     def _hidden(self, ids: torch.Tensor) -> list[torch.Tensor]:
         if len(self.layers) == 1:
             return [self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids))]
-        every = self.probe.layers.every(self.probe.layers.model.get_input_embeddings()(ids))
+        every = self.probe.layers.every_hidden(ids)
         return [every[layer] for layer in self.layers]
 
     @torch.no_grad()
@@ -108,6 +109,15 @@ class LayerTarget(Target):
         moved = new >= start
         difference = states[:, new[moved] - start] - base[old[moved]]
         return (w2[moved] * difference.square().sum(2)).sum(1) / share
+
+
+def same_width(states: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """States (…, d) of several layers, filled up with zeros to the widest: no norm changes.
+
+    OPT with projected embeddings has a narrower last layer.
+    """
+    width = max(state.shape[-1] for state in states)
+    return [torch.nn.functional.pad(state, (0, width - state.shape[-1])) for state in states]
 
 
 def shared_rows(n: int, changed: int, word: Word) -> tuple[torch.Tensor, torch.Tensor]:

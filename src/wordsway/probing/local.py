@@ -27,7 +27,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from wordsway.models.probe import Prepared
 from wordsway.probing.blocks import Blocks
-from wordsway.probing.target import Target
+from wordsway.probing.target import Target, check_gradient
 from wordsway.progress import Progress, silent
 from wordsway.reading import Word
 from wordsway.seeds import generator
@@ -83,6 +83,7 @@ def sketch_of(
     embeds = prepared.embeds.repeat(copies, 1, 1).requires_grad_(True)
     with torch.enable_grad():
         features = target.features(embeds)
+    check_gradient(target, prepared.embeds[None], features)
     parts = []
     for start in range(0, passes, copies):
         draws = [

@@ -30,7 +30,8 @@ def row_bytes(probe: Probe, n: int, layer: int) -> int:
     """
     config = probe.layers.model.config
     d = int(getattr(config, "hidden_size", None) or getattr(config, "d_model", None) or 768)
-    wide = int(getattr(config, "intermediate_size", None) or getattr(config, "d_ff", None) or 4 * d)
+    wide = getattr(config, "intermediate_size", None) or getattr(config, "d_ff", None) or 4 * d
+    wide = max(wide) if isinstance(wide, list | tuple) else int(wide)  # Gemma 3n: one per layer
     heads = int(getattr(config, "num_attention_heads", None) or 8)
     size = next(probe.layers.model.parameters()).element_size()
     return int(

@@ -20,7 +20,7 @@ from wordsway.models.probe import Probe
 from wordsway.optimize import Objective, Plan, maximise
 from wordsway.optimize.driver import Starts
 from wordsway.probing.blocks import Blocks
-from wordsway.probing.target import Target
+from wordsway.probing.target import Target, check_differentiable
 from wordsway.progress import Progress, silent
 from wordsway.seeds import generator
 from wordsway.vectors import unit
@@ -96,6 +96,7 @@ class BlockChange(Objective):
         with torch.enable_grad():
             x = x.detach().requires_grad_(True)
             value = self.target.change2(self.blocks.moved(block, self.blocks.inside(block, x)))
+            check_differentiable(value)
             (gradient,) = torch.autograd.grad(value.sum(), x)
         return value.detach(), gradient
 

@@ -81,6 +81,7 @@ class LogitsTarget(Target):
         self.scale = 1.0 / float(self.logits.norm())
         with torch.no_grad():
             self.base = self.features(prepared.embeds[None])[0]
+        probe.check_same(self.base, self.logits * self.scale, "in its logits")
 
     @property
     def label(self) -> int | None:
@@ -123,6 +124,7 @@ class NextTokenTarget(Target):
         self.ids = prepared.ids
         with torch.no_grad():
             self.base = self.features(prepared.embeds[None])[0]
+            probe.check_same(self.base, self._from_ids[0], "for the next token")
 
     @cached_property
     def _from_ids(self) -> torch.Tensor:
