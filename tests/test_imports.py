@@ -134,3 +134,12 @@ def test_heavy_libraries_live_in_one_room_each():
             for name in names:
                 library = name.split(".")[0]
                 assert homes.get(library, room) == room, f"{path} imports {library}"
+
+
+def test_no_module_of_the_package_is_named_like_a_public_name():
+    """Importing ``wordsway.x`` binds x on the package: a verb of that name would be gone."""
+    import wordsway
+
+    assert {name.split(".")[1] for name in modules() if "." in name} & set(
+        wordsway.__all__
+    ) == set()

@@ -2,13 +2,13 @@
 `lazy_loader`, which imports a module when one of its names is first used.
 """
 
-from .audit.audit import audit as audit
-from .audit.pairs import pairs as pairs
-from .audit.pairs_result import (
+from .auditing.audit import audit as audit
+from .auditing.pairs import pairs as pairs
+from .auditing.pairs_result import (
     Pair as Pair,
     Pairs as Pairs,
 )
-from .audit.result import (
+from .auditing.result import (
     Audit as Audit,
     ModelAudit as ModelAudit,
 )
@@ -115,7 +115,7 @@ from .reading import (
 from .render.widget import clickable as clickable
 from .result import Result as Result
 from .sample import Sample as Sample
-from .sensitivity import (
+from .intervals import (
     Sensitivity as Sensitivity,
     WordSensitivity as WordSensitivity,
     sensitivity as sensitivity,

@@ -13,12 +13,12 @@ import pytest
 import tiny
 import wordsway as ws
 from jobs import Here
-from wordsway.audit.audit import forecast_audit
-from wordsway.audit.cases import collect
-from wordsway.audit.edits.kinds import RULES
-from wordsway.audit.job import CHUNK, jobs_of, measured_of
-from wordsway.audit.local import LocalJob, changed_words
-from wordsway.audit.models import ModelName
+from wordsway.auditing.audit import forecast_audit
+from wordsway.auditing.cases import collect
+from wordsway.auditing.edits.kinds import RULES
+from wordsway.auditing.job import CHUNK, jobs_of, measured_of
+from wordsway.auditing.local import LocalJob, changed_words
+from wordsway.auditing.models import ModelName
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.experiments.workers import LocalWorkers

@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks import league
 from examples import audit
-from wordsway.audit.explained import EXPLAINED
-from wordsway.audit.result import ModelAudit
-from wordsway.audit.retrieval import Retrieval
-from wordsway.audit.scores import KindScore
-from wordsway.audit.table import LONGEST, read_table
+from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.result import ModelAudit
+from wordsway.auditing.retrieval import Retrieval
+from wordsway.auditing.scores import KindScore
+from wordsway.auditing.table import LONGEST, read_table
 from wordsway.errors import InputError
 from wordsway.render.wording.audit import few_texts, verdict
 

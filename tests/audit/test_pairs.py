@@ -11,10 +11,10 @@ import torch
 
 import tiny
 import wordsway as ws
-from wordsway.audit.background import USES, RandomWords, background, known_words, place_of
-from wordsway.audit.changes import changes
-from wordsway.audit.encoder import Encoder, cosine_distance
-from wordsway.audit.table import LONGEST, read_table
+from wordsway.auditing.background import USES, RandomWords, background, known_words, place_of
+from wordsway.auditing.changes import changes
+from wordsway.auditing.encoder import Encoder, cosine_distance
+from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.errors import InputError
 from wordsway.models.probe import Probe

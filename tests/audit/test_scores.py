@@ -17,16 +17,16 @@ from safetensors.torch import load_file, save_file
 
 import tiny
 from wordsway import data
-from wordsway.audit.background import Place, background, place_of
-from wordsway.audit.cases import Case, Cases, collect
-from wordsway.audit.changes import Change, changes
-from wordsway.audit.edits.edit import Edit
-from wordsway.audit.edits.kinds import KEEPING, TURNING
-from wordsway.audit.encoder import Encoder, relative
-from wordsway.audit.gate import below, parse_gate
-from wordsway.audit.models import ModelName
-from wordsway.audit.result import ModelAudit, keeping_scores
-from wordsway.audit.retrieval import (
+from wordsway.auditing.background import Place, background, place_of
+from wordsway.auditing.cases import Case, Cases, collect
+from wordsway.auditing.changes import Change, changes
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.edits.kinds import KEEPING, TURNING
+from wordsway.auditing.encoder import Encoder, relative
+from wordsway.auditing.gate import below, parse_gate
+from wordsway.auditing.models import ModelName
+from wordsway.auditing.result import ModelAudit, keeping_scores
+from wordsway.auditing.retrieval import (
     TOP,
     documents_of,
     embedded,
@@ -34,8 +34,8 @@ from wordsway.audit.retrieval import (
     retrieval,
     same_answers,
 )
-from wordsway.audit.scores import Measured, blind_spots, bootstrap, heard_and_lost, kind_score
-from wordsway.audit.sentences import packaged
+from wordsway.auditing.scores import Measured, blind_spots, bootstrap, heard_and_lost, kind_score
+from wordsway.auditing.sentences import packaged
 from wordsway.errors import InputError
 from wordsway.models.probe import Probe
 

@@ -157,7 +157,7 @@ def test_hovering_and_walking_tell_numbers(tab, small_model):
 @pytest.mark.slow
 def test_a_click_tells_everything_about_a_word(tab, small_model):
     """Curve with ceiling, profile beside noise, real words; one of them beside."""
-    from wordsway.audit.pairs import pairs
+    from wordsway.auditing.pairs import pairs
     from wordsway.probing.swap import swap
     from wordsway.probing.words import words
 

@@ -22,15 +22,15 @@ from experiment_examples import (
     sweep_forecast,
 )
 from probed import words_of
-from wordsway.audit.background import place_of
-from wordsway.audit.changes import Change
-from wordsway.audit.edits.edit import Edit
-from wordsway.audit.local import LocalScore
-from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
-from wordsway.audit.result import Audit, KeepingScore, ModelAudit
-from wordsway.audit.retrieval import RankMove, Retrieval
-from wordsway.audit.scores import BlindSpot, KindScore, Measured, Score
-from wordsway.audit.table import Refused
+from wordsway.auditing.background import place_of
+from wordsway.auditing.changes import Change
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.local import LocalScore
+from wordsway.auditing.pairs_result import Pair, PairInModel, Pairs
+from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
+from wordsway.auditing.retrieval import RankMove, Retrieval
+from wordsway.auditing.scores import BlindSpot, KindScore, Measured, Score
+from wordsway.auditing.table import Refused
 from wordsway.chart import Chart, Curve, Panel, Points, Reference, Tiles
 from wordsway.data.listing import Catalogue
 from wordsway.experiments.corpus_words import CorpusWords
@@ -38,6 +38,7 @@ from wordsway.experiments.forecast import Forecast, SweepForecast
 from wordsway.experiments.lessons import Lessons
 from wordsway.experiments.measure import Measurement
 from wordsway.experiments.sweep import Sweep
+from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.learning.results import Learned, Learning
 from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import Attention, AttentionMap
@@ -48,7 +49,6 @@ from wordsway.probing.layer_changes import LayerChange
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.reading import Token, word_spans
 from wordsway.result import Result
-from wordsway.sensitivity import Sensitivity, WordSensitivity
 
 PLAIN = "The film was not bad, but the end of the film was."
 MODEL = {

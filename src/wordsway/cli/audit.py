@@ -74,7 +74,7 @@ def audit_command(
 
     Example: wordsway audit --quick --model minilm --fail-under negation=0.7
     """
-    from wordsway.audit.audit import audit, forecast_audit
+    from wordsway.auditing.audit import audit, forecast_audit
 
     names = model or ["minilm"]
     asked: dict[str, Any] = {

@@ -51,7 +51,7 @@ def pairs_command(
             "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
         )
     with progress_line("loading the model") as line:
-        from wordsway.audit.pairs import pairs
+        from wordsway.auditing.pairs import pairs
 
         result = pairs(
             first,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from wordsway.errors import MemoryBudgetError
 from wordsway.experiments.request import Request
 from wordsway.format import format_bytes
+from wordsway.intervals import MEMORY
 from wordsway.maps.registry import Cost
 from wordsway.runtime import available_memory
-from wordsway.sensitivity import MEMORY
 
 
 def trial_cost(request: Request) -> Cost:

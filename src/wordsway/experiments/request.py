@@ -9,11 +9,11 @@ from typing import Any
 
 from wordsway.errors import InputError, positive
 from wordsway.experiments.texts import TextOptions
+from wordsway.intervals import MEMORY
 from wordsway.learning.loss import LOSSES
 from wordsway.learning.problem import UPDATES
 from wordsway.maps import FeatureMap
 from wordsway.maps.registry import MapKind, check_options, kind_of
-from wordsway.sensitivity import MEMORY
 
 #: Rows that may change: "all", "words", or row numbers and words ("word:3").
 Rows = str | tuple[int | str, ...]

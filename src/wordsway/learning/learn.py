@@ -18,6 +18,7 @@ from typing import NamedTuple
 import torch
 
 from wordsway.errors import WordswayError
+from wordsway.intervals import MEMORY
 from wordsway.learning.loss import POLISH, Loss, NegativeLosses, starts_at_zero
 from wordsway.learning.problem import Problem, update_interpolator
 from wordsway.learning.results import Learned, Learning
@@ -28,7 +29,6 @@ from wordsway.result import versions
 from wordsway.runtime import single_thread
 from wordsway.sample import Positions, Sample, rows_of
 from wordsway.seeds import check_seed, generator
-from wordsway.sensitivity import MEMORY
 from wordsway.vectors import ball_radius, exactly_inside
 
 __all__ = [

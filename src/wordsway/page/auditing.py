@@ -16,9 +16,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from wordsway.audit.audit import audit
-from wordsway.audit.edits.kinds import RULES, TURNING
-from wordsway.audit.models import ModelName
+from wordsway.auditing.audit import audit
+from wordsway.auditing.edits.kinds import RULES, TURNING
+from wordsway.auditing.models import ModelName
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import labels_of
 from wordsway.page.commands import audit_command, audit_python

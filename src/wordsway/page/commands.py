@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from wordsway.audit.audit import DRAWS
+from wordsway.auditing.audit import DRAWS
 from wordsway.probing.results import headline_tier
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from wordsway.audit.pairs import pairs
+from wordsway.auditing.pairs import pairs
 from wordsway.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.page.commands import pairs_command, words_command, words_python

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from wordsway.audit.edits.edit import Edit
-from wordsway.audit.edits.kinds import RULES
-from wordsway.audit.result import Audit, ModelAudit
-from wordsway.audit.retrieval import same_answers
-from wordsway.audit.scores import BlindSpot
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.edits.kinds import RULES
+from wordsway.auditing.result import Audit, ModelAudit
+from wordsway.auditing.retrieval import same_answers
+from wordsway.auditing.scores import BlindSpot
 from wordsway.escape import html_line, html_name, shortened
 from wordsway.format import format_seconds
 from wordsway.render.html import elements, fragments, pages

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordsway.audit.local import LocalScore
-from wordsway.audit.scores import Score
+from wordsway.auditing.local import LocalScore
+from wordsway.auditing.scores import Score
 
 WIDTH, HEIGHT = 300, 170
 LEFT, RIGHT, TOP, BOTTOM = 34, 10, 8, 30

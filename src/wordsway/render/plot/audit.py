@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from wordsway.audit.result import Audit
+from wordsway.auditing.result import Audit
 from wordsway.escape import shortened
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from wordsway.audit.pairs_result import Pair, Pairs
+from wordsway.auditing.pairs_result import Pair, Pairs
 from wordsway.escape import shortened
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wordsway.audit.explained import EXPLAINED
-from wordsway.audit.result import Audit, ModelAudit
+from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.result import Audit, ModelAudit
 from wordsway.escape import one_line, shortened
 from wordsway.format import format_seconds
 from wordsway.render.numbers import small

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordsway.audit.explained import EXPLAINED
-from wordsway.audit.pairs_result import Pair, Pairs
+from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.pairs_result import Pair, Pairs
 from wordsway.format import format_seconds
 from wordsway.render.blocks import (
     Bar,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wordsway.format import format_seconds
+from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.render.blocks import Bar, Bars, Block, Column, Span, Table, View, plain, source
 from wordsway.render.numbers import largest, number
 from wordsway.render.views.provenance import provenance
-from wordsway.sensitivity import Sensitivity, WordSensitivity
 
 #: Rows in a picture: the most sensitive ones, in the order of the text.
 DRAWN = 40

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wordsway.audit.explained import EXPLAINED
-from wordsway.audit.result import Audit, ModelAudit
-from wordsway.audit.scores import BlindSpot, KindScore
+from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.result import Audit, ModelAudit
+from wordsway.auditing.scores import BlindSpot, KindScore
 from wordsway.render.numbers import small
 
 AUC = f"AUC: {EXPLAINED['auc']} In brackets: the 95 % interval over texts."

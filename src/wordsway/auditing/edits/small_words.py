@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import SUBJECTS, words
+from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.lexicon import SUBJECTS, words
 from wordsway.text.wordnet import wordnet
 
 #: In a text about it, "this film" and "the film" are one.

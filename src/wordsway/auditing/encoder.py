@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from wordsway.audit.background import RandomWords
+from wordsway.auditing.background import RandomWords
 from wordsway.errors import InputError
 from wordsway.models.library import quiet
 from wordsway.models.load import Loading, load

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import words
+from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.lexicon import words
 
 _CITIES = "London Paris Berlin Tokyo Chicago Boston Madrid Vienna Rome Moscow Toronto Dublin"
 _COUNTRIES = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from wordsway.audit.edits.lexicon import AUXILIARIES, PREPOSITIONS
+from wordsway.auditing.edits.lexicon import AUXILIARIES, PREPOSITIONS
 from wordsway.reading import word_spans
 from wordsway.text.forms import takes_an
 

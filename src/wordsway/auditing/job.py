@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from wordsway.audit.background import Place
-from wordsway.audit.cases import Case
-from wordsway.audit.changes import Change, changes_of
-from wordsway.audit.encoder import Encoder
-from wordsway.audit.models import ModelName
-from wordsway.audit.scores import Measured
+from wordsway.auditing.background import Place
+from wordsway.auditing.cases import Case
+from wordsway.auditing.changes import Change, changes_of
+from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.models import ModelName
+from wordsway.auditing.scores import Measured
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
 from wordsway.experiments.text_cells import parameters_of

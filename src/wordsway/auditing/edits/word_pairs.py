@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from wordsway.audit.edits.lexicon import words
+from wordsway.auditing.edits.lexicon import words
 
 
 def _pairs(table: str) -> dict[str, str]:

@@ -9,17 +9,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from wordsway.audit.cases import QUICK, TEXTS, Cases, collect
-from wordsway.audit.encoder import Encoder
-from wordsway.audit.gate import below, parse_gate
-from wordsway.audit.job import CHUNK, AuditJob, jobs_of, measured_of
-from wordsway.audit.local import TEXTS as LOCAL_TEXTS
-from wordsway.audit.local import LocalPlan
-from wordsway.audit.models import ModelName
-from wordsway.audit.result import Audit, ModelAudit, keeping_scores
-from wordsway.audit.retrieval import RankMove, documents_of, rank_moves, retrieval
-from wordsway.audit.scores import Measured, blind_spots, kind_score
-from wordsway.audit.table import Refused
+from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
+from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.gate import below, parse_gate
+from wordsway.auditing.job import CHUNK, AuditJob, jobs_of, measured_of
+from wordsway.auditing.local import TEXTS as LOCAL_TEXTS
+from wordsway.auditing.local import LocalPlan
+from wordsway.auditing.models import ModelName
+from wordsway.auditing.result import Audit, ModelAudit, keeping_scores
+from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
+from wordsway.auditing.scores import Measured, blind_spots, kind_score
+from wordsway.auditing.table import Refused
 from wordsway.errors import InputError, WordswayError
 from wordsway.escape import csv_frame
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs

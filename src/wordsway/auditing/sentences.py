@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
 
-from wordsway.audit.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
+from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
 from wordsway.reading import word_spans
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
@@ -116,6 +116,6 @@ def packaged(topic: str | None = None) -> list[tuple[str, str]]:
     >>> len(packaged("medical")) >= 40, {topic for topic, _ in packaged()} == set(PACKAGED)
     (True, True)
     """
-    table = files("wordsway.audit").joinpath("sentences.csv").read_text("utf-8")
+    table = files("wordsway.auditing").joinpath("sentences.csv").read_text("utf-8")
     rows = list(csv.reader(table.splitlines()))[1:]
     return [(name, text) for name, text in rows if topic in (None, name)]

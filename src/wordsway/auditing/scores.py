@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordsway.audit.changes import Change
-from wordsway.audit.edits.edit import Edit
+from wordsway.auditing.changes import Change
+from wordsway.auditing.edits.edit import Edit
 from wordsway.seeds import derive
 
 #: Draws of the bootstrap.

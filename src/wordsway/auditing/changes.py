@@ -9,8 +9,8 @@ from statistics import median
 
 import torch
 
-from wordsway.audit.background import Place, background
-from wordsway.audit.encoder import Encoder, cosine_distance, relative
+from wordsway.auditing.background import Place, background
+from wordsway.auditing.encoder import Encoder, cosine_distance, relative
 from wordsway.errors import InputError
 
 

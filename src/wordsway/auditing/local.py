@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from wordsway.audit.cases import Case
-from wordsway.audit.edits.edit import Edit
-from wordsway.audit.job import STATES, encoder_of
-from wordsway.audit.models import ModelName
-from wordsway.audit.scores import bootstrap
+from wordsway.auditing.cases import Case
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.job import STATES, encoder_of
+from wordsway.auditing.models import ModelName
+from wordsway.auditing.scores import bootstrap
 from wordsway.errors import InputError, first_line
 from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
 from wordsway.experiments.text_cells import parameters_of

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wordsway.audit.background import place_of
-from wordsway.audit.edits.edit import Edit, Role, Sentence
-from wordsway.audit.edits.kinds import KEEPING, RULES, TURNING
-from wordsway.audit.sentences import PACKAGED, packaged, plain, readable, sentences
-from wordsway.audit.table import PairRow, Refused, read_table
+from wordsway.auditing.background import place_of
+from wordsway.auditing.edits.edit import Edit, Role, Sentence
+from wordsway.auditing.edits.kinds import KEEPING, RULES, TURNING
+from wordsway.auditing.sentences import PACKAGED, packaged, plain, readable, sentences
+from wordsway.auditing.table import PairRow, Refused, read_table
 from wordsway.errors import InputError, positive
 from wordsway.progress import Progress, silent
 from wordsway.seeds import derive

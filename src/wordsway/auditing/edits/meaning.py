@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import FUNCTION
-from wordsway.audit.edits.word_pairs import (
+from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.lexicon import FUNCTION
+from wordsway.auditing.edits.word_pairs import (
     ACCEPTED,
     COMMON,
     IDIOMS,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wordsway.audit.explained import EXPLAINED
-from wordsway.audit.local import LocalScore
-from wordsway.audit.retrieval import RankMove, Retrieval, same_answers
-from wordsway.audit.scores import BlindSpot, KindScore, Measured
-from wordsway.audit.table import Refused
+from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.local import LocalScore
+from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
+from wordsway.auditing.scores import BlindSpot, KindScore, Measured
+from wordsway.auditing.table import Refused
 from wordsway.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:

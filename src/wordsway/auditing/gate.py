@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wordsway.audit.result import ModelAudit
+from wordsway.auditing.result import ModelAudit
 from wordsway.errors import InputError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wordsway.audit.edits.edit import Change, Rule, Sentence
-from wordsway.audit.edits.lexicon import (
+from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.lexicon import (
     AUXILIARIES,
     DETERMINERS,
     SUBJECTS,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wordsway.audit.background import place_of
-from wordsway.audit.changes import changes
-from wordsway.audit.encoder import Encoder
-from wordsway.audit.pairs_result import Pair, PairInModel, Pairs
-from wordsway.audit.table import PairRow, Refused, read_table, unusable
+from wordsway.auditing.background import place_of
+from wordsway.auditing.changes import changes
+from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.pairs_result import Pair, PairInModel, Pairs
+from wordsway.auditing.table import PairRow, Refused, read_table, unusable
 from wordsway.errors import InputError, first_line, positive
 from wordsway.models.files import labels_of
 from wordsway.models.probe import Probe

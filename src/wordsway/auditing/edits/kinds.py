@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from wordsway.audit.edits.edit import Rule
-from wordsway.audit.edits.meaning import ANTONYMS, SYNONYMS
-from wordsway.audit.edits.modality import COMPARATIVES, MODALS
-from wordsway.audit.edits.names import NAMES
-from wordsway.audit.edits.negation import NEGATION
-from wordsway.audit.edits.quantities import NUMBERS, QUANTIFIERS, UNITS
-from wordsway.audit.edits.small_words import ARTICLES, POLITENESS
-from wordsway.audit.edits.spelling import CONTRACTIONS, SPELLING
+from wordsway.auditing.edits.edit import Rule
+from wordsway.auditing.edits.meaning import ANTONYMS, SYNONYMS
+from wordsway.auditing.edits.modality import COMPARATIVES, MODALS
+from wordsway.auditing.edits.names import NAMES
+from wordsway.auditing.edits.negation import NEGATION
+from wordsway.auditing.edits.quantities import NUMBERS, QUANTIFIERS, UNITS
+from wordsway.auditing.edits.small_words import ARTICLES, POLITENESS
+from wordsway.auditing.edits.spelling import CONTRACTIONS, SPELLING
 
 RULES: dict[str, Rule] = {
     rule.name: rule

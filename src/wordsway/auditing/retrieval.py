@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordsway.audit.edits.edit import Edit
-from wordsway.audit.edits.kinds import RULES
-from wordsway.audit.encoder import Encoder
-from wordsway.audit.scores import Measured, bootstrap
-from wordsway.audit.table import LONGEST, read_table
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.edits.kinds import RULES
+from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.scores import Measured, bootstrap
+from wordsway.auditing.table import LONGEST, read_table
 from wordsway.errors import InputError
 from wordsway.models.cache import Cache
 from wordsway.progress import Progress, silent

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from wordsway.audit.background import Place
-from wordsway.audit.table import Refused
+from wordsway.auditing.background import Place
+from wordsway.auditing.table import Refused
 from wordsway.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
