@@ -154,7 +154,7 @@ def report(records: list[dict[str, Any]]) -> str:
         "digits | above 1 in 50 digits | largest in 50 digits |",
         "|---|---|---|---|---|---|---|",
         f"| {len(records):,} | {len(kinds)} | {near:,} | {len(above)} | {len(close)} "
-        f"| {len(broken)} | {largest:.12f} |",
+        f"| {len(broken)} | 1 − {1 - largest:.1g} |",
     ]
     return "\n".join(lines)
 

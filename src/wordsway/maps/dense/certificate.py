@@ -38,7 +38,7 @@ from wordsway.maps.activation import Activation
 from wordsway.maps.certificate import FAILURE, Certificate, relative
 from wordsway.maps.dense.layers import Trace
 from wordsway.maps.dense.neurons import Neurons
-from wordsway.maps.rigorous import SAFE, opnorm_upper_bound
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 from wordsway.progress import Progress, silent
 
 #: Cells of the grids over the component of a change along the direction already looked at: angles
@@ -84,7 +84,7 @@ def _exact(trace: Trace, rows: Sequence[int], radius: float) -> torch.Tensor:
         rho = radius * _weighted_norm(V.to(torch.float64), z[0], errors[0], radius, act)
         for W, pre, error, norm in zip(later, z[1:], errors[1:], plain, strict=True):
             rho *= norm if norm is not None else _weighted_norm(W, pre, error, rho, act)
-        upper.append(relative(rho * SAFE, trace.norm_below))
+        upper.append(relative(rho * (1 + 8 * phi.depth * U), trace.norm_below))
     return torch.tensor(upper, dtype=torch.float64)
 
 
@@ -92,7 +92,8 @@ def _weighted_norm(
     V: torch.Tensor, z: torch.Tensor, error: torch.Tensor, rho: float, act: Activation
 ) -> float:
     reach = rho * V.norm(dim=1) * SAFE
-    return opnorm_upper_bound(act.gain(z, reach, error)[:, None] * V) * SAFE
+    weighted = act.gain(z, reach, error)[:, None] * V
+    return opnorm_upper_bound(weighted, 2 * U * float(weighted.norm()))
 
 
 def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progress) -> torch.Tensor:
