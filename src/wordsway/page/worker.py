@@ -1,8 +1,11 @@
-"""A lane's process: tasks are generators, and take turns step by step.
+"""A lane's process: tasks are generators, and are done step by step, the oldest task first.
 
-A new task is served before the next step of an older one. While a step is long, others take turns
-inside it, whenever it says how far it is: new tasks whose first step is short at once, one step of
-the others now and then. A task whose page is gone stops there.
+New tasks whose first step is short come before it. While a step is long, others take turns inside
+it, whenever it says how far it is: those new tasks at once, one step of the oldest other task now
+and then. A task whose page is gone stops there.
+
+Steps of all tasks in turn would be fair and useless: a worker that got an eighth of a processor
+spent it on two dozen tasks at once, and none of them was done within its time.
 """
 
 from __future__ import annotations
@@ -80,7 +83,7 @@ class Worker:
                 self._step(self.waiting.popleft())
 
     def _take(self, *, wait: bool) -> None:
-        """New tasks come before old ones, in the order in which they came."""
+        """New tasks with a short first step come first, then all others as they came."""
         new: list[_Task] = []
         with contextlib.suppress(queue.Empty):
             while True:
@@ -93,11 +96,10 @@ class Worker:
                 elif message[0] == "ask":
                     _, number, name, ask = message
                     new.append(_Task(number, self.tasks[name](ask, self.desk), name in QUICK))
-        fresh = [*(task for task in self.waiting if task.fresh), *new]
-        quick = [task for task in fresh if task.quick]
-        slow = [task for task in fresh if not task.quick]
-        later = [task for task in self.waiting if not task.fresh]
-        self.waiting = deque([*quick, *slow, *later])
+        tasks = [*self.waiting, *new]
+        self.waiting = deque(
+            sorted(tasks, key=lambda task: (not (task.fresh and task.quick), task.number))
+        )
 
     def _drop(self, number: int) -> None:
         """A task that was not begun, or is between two steps, ends at once."""
