@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.errors import MemoryBudgetError
 from wordsway.optimize import scatter
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
@@ -98,9 +98,6 @@ def maximise(
     evaluate the same numbers, to the last bit. With ``points`` that another search of these
     problems ended with, the first group is that search, continued for the plan's steps.
     """
-    if plan.solver not in SOLVERS:
-        known = f"a solver among {', '.join(SOLVERS)}"
-        raise InputError(known, repr(plan.solver), "leave the plan at its default")
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
     together = max(1, memory // (size * max(plan.starts, plan.children)))
