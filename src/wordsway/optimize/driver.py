@@ -44,9 +44,9 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 @dataclass(frozen=True)
 class Found:
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
-    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half of the
-    groups, and two, found that value. ``points`` are the solver's when the first group's search
-    ended, equally many of each problem, one problem after the other.
+    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half
+    of the groups, and two, found that value. ``points`` are the solver's when the first group's
+    search ended, equally many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor

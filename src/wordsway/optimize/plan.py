@@ -23,7 +23,8 @@ class Plan:
     ones and climb in their turn; the best of all are refined for at most ``steps``. The problem's
     maximum is the best of the groups, and has converged where they agree. ``solver`` is "ascent"
     where an evaluation is cheap, "conjugate" where every new direction has its price, "lbfgs" where
-    the function is smooth. A point that gains less than ``tolerance`` of its value over a few steps has stalled; at 0 the solver alone says so.
+    the function is smooth. A point that gains less than ``tolerance`` of its value over a few steps
+    has stalled; at 0 the solver alone says so.
     ``scatter`` adds random samples in low dimensions. ``widths`` are those over which kinks are
     rounded, the largest first: the first function is explored and bred with, the maxima are then
     followed through the others, ``explore`` steps each, to the function itself.
@@ -62,8 +63,9 @@ class Plan:
 
     def lighter(self) -> Plan:
         """Enough to rank problems: one group with a third of the starts and one generation.
-        Conjugate steps, whose first one is nearly a power step, rank as well with a sixteenth of them (random
-        features of 90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
+        Conjugate steps, whose first one is nearly a power step, rank as well with a sixteenth of
+        them (random features of 90×192 and 150×384, six draws each: the largest S is the same to
+        0.2 %).
         """
         if self.solver == "conjugate":
             return replace(self, groups=1, steps=max(1, self.steps // 16))
