@@ -82,6 +82,7 @@ ALLOWED: dict[str, set[str]] = {
     "TextOptions.layer": READ_LATER,
     "attention.layer": set(),
     "head": {"0"},
+    "show_head": {"0"},
     "swap.target": {"0"},
     "audit.target": {"0"},
     "read_out.which": {"0", "-1", "huge"},  # a row of a text that comes later
@@ -108,6 +109,7 @@ ALLOWED: dict[str, set[str]] = {
     "pairs.b": {"no", "null"},
     # Lists that may be empty.
     "critical": {"[]"},
+    "widths": {"[]"},
     "Request.options": {"{}"},
     "audit.fail_under": {"[]", "{}"},
     "reproduce.figures": {"[]"},
