@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import wordsway as ws
-from wordsway.audit.encoder import Encoder
+from wordsway.auditing.encoder import Encoder
 from wordsway.errors import WordswayError, first_line
 from wordsway.models.causal import Causal
 from wordsway.models.files import locate

@@ -25,19 +25,19 @@ def row(cells: Sequence[str]) -> str:
 
 
 def league(audit: Mapping[str, Any]) -> list[str]:
-    """AUC with its interval and the share of blind edits, a column per model."""
+    """The score with its interval and the share of blind edits, a column per model."""
     models = audit["models"]
     kinds = list(dict.fromkeys(one["kind"] for model in models for one in model["kinds"]))
     lines = [row(["kind", *(model["name"] for model in models)]), "|---" * (len(models) + 1) + "|"]
     for kind in kinds:
         found = [_of(model, kind) for model in models]
         lines.append(row([kind, *(_cell(one) for one in found)]))
-    return [*lines, row(["mean AUC", *(f"{model['mean_auc']:.2f}" for model in models)])]
+    return [*lines, row(["mean", *(f"{model['mean_auc']:.2f}" for model in models)])]
 
 
 def profiles(audit: Mapping[str, Any]) -> list[str]:
-    """AUC from the input to the last layer, and local sensitivity in the last, per model."""
-    told = f"AUC in {LAYERS} layers, evenly from the input to the last"
+    """The score from the input to the last layer, and local sensitivity in the last, per model."""
+    told = f"score in {LAYERS} layers, evenly from the input to the last"
     lines = [row(["kind", "model", told, "local, last layer"])]
     lines.append("|---|---|---|---|")
     for model in audit["models"]:
@@ -70,7 +70,8 @@ def text(audit: Mapping[str, Any]) -> str:
     number = str(most) if least == most else f"{least} to {most}"
     about = (
         f"`wordsway audit {names}`: {audit['texts']:,} sentences ({audit['data']}), "
-        f"{number} of a kind, seed {audit['seed']}. AUC with its 95 % interval, and the share of "
+        f"{number} of a kind, seed {audit['seed']}. Reacts more than to a "
+        "harmless edit, with its 95 % interval, and the share of "
         "blind edits."
     )
     return "\n".join([about, "", *league(audit), "", *profiles(audit)])

@@ -33,7 +33,7 @@ TOY = {
     "her": "film",
     "imdb": "labelled.csv",
     "examples/grid.toml": "grid.toml",
-    "negation=0.7": "negation=0",
+    "negation=0.85": "negation=0",
 }
 SIZES = {"--n": "4", "--d": "8", "--train": "4", "--trials": "2", "--limit": "2"}
 REVIEWS = "".join(

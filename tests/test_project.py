@@ -181,3 +181,9 @@ def test_benchmark_cases_are_what_they_say():
         assert float(plain["value"]) <= value * (1 + 1e-6)
         assert value <= float(ours["upper"])
         json.dumps([plain, ours])
+
+
+def test_the_gate_runs_style_types_and_all_tests():
+    """A type error in a test reached main while the gate ran tests alone."""
+    (line,) = re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+    assert {"lint", "types", "test"} <= set(line.split())

@@ -78,7 +78,7 @@ def test_repeated_words_stay_distinct():
         (torch.zeros(0, 3), None, r"n ≥ 1 and d ≥ 1.*\(0, 3\)"),
         (torch.zeros(3, 0), None, r"n ≥ 1 and d ≥ 1.*\(3, 0\)"),
         ([[1.0, 2.0]], ["two", "words"], r"1 words, one per row, got 2 words"),
-        ([[1.0, 2.0]], "word", r"list of words"),
+        ([[1.0, 2.0]], "word", r"a list of strings"),
         ("text", None, r"numbers, got str"),
         ([["a", "b"]], None, r"numbers, got list"),
     ],

@@ -12,7 +12,7 @@ Two halves, one question. *Random maps*, where the answer is an interval with a 
 
     ws.words("I love her much").show()                  # how far each word moves MiniLM
     ws.swap("I love her much", "much").show()           # which real word would do it
-    ws.audit(["minilm", "mpnet"], quick=True).show()    # does it notice the word that matters?
+    ws.audit(["minilm", "mpnet"], quick=True).show()    # does it react to the word that matters?
 
 | to | random maps | real models |
 |---|---|---|

@@ -27,8 +27,15 @@ class InputError(WordswayError, ValueError):
     """
 
     def __init__(self, expected: str, got: object, remedy: str) -> None:
-        self.expected, self.got, self.remedy = expected, str(got), remedy
-        super().__init__(f"expected {expected}, got {got}: {remedy}")
+        self.expected, self.got, self.remedy = expected, _one_line(str(got)), remedy
+        super().__init__(f"expected {expected}, got {self.got}: {remedy}")
+
+
+def _one_line(text: str, limit: int = 160) -> str:
+    """``text`` without line breaks, cut to ``limit``: an array's repr has many lines."""
+    text = " ".join(text.split()) if "\n" in text else text
+    text = text or "''"
+    return text if len(text) <= limit else f"{text[: limit - 2]} …"
 
 
 def positive(name: str, value: object) -> int:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, positive
+from wordsway.checks import Bytes, Effort, Radius, Seed, Within, validated
+from wordsway.errors import WordswayError
 from wordsway.maps.average import AverageChange, averages
-from wordsway.maps.base import FeatureMap, FeatureRangeError, View, search_view_of
+from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.change import Change
 from wordsway.maps.rigorous import U
@@ -29,8 +30,8 @@ from wordsway.vectors import ball_radius, exactly_inside
 if TYPE_CHECKING:
     import pandas
 
-#: Random Δ of an average, at most.
-MOST_DRAWS = 1_000_000
+#: The number of random Δ of an average.
+Draws = Annotated[int, Within(1, 1_000_000, "1,000 tell enough")]
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
 #: The status of a search whose groups of starts agree, and of one whose groups ended at different
@@ -132,19 +133,20 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
         )
 
 
+@validated
 def sensitivity(
-    phi: FeatureMap,
+    phi: Map,
     X: Any,
     *,
     positions: Positions = "all",
-    radius: float | None = None,
-    seed: int = 0,
+    radius: Radius | None = None,
+    seed: Seed = 0,
     plan: Plan | None = None,
-    effort: float = 1.0,
+    effort: Effort = 1.0,
     certificate: bool = True,
-    average: int | None = None,
+    average: Draws | None = None,
     vocabulary: Any = None,
-    memory: int = MEMORY,
+    memory: Bytes = MEMORY,
     progress: Progress = silent,
 ) -> Sensitivity:
     """How far can one word sway φ at X?
@@ -184,7 +186,6 @@ def sensitivity(
     """
     started = time.perf_counter()
     seed = check_seed(seed)
-    _check(phi, memory, average)
     sample = X if isinstance(X, Sample) else Sample(X)
     rows = rows_of(positions, sample)
     radius = ball_radius(radius, sample.d)
@@ -264,17 +265,6 @@ def sensitivity(
         versions=versions(),
         **means[0],
     )
-
-
-def _check(phi: object, memory: object, average: object) -> None:
-    """Refuse what would fail after the search, or not at all."""
-    if not isinstance(phi, FeatureMap):
-        remedy = "wrap a function or module: FeatureMap.of(function)"
-        raise InputError("a feature map", type(phi).__name__, remedy)
-    if not isinstance(memory, (int, float)) or not 1 <= memory <= 2**60:
-        raise InputError("a memory budget in bytes", repr(memory), f"leave it at {MEMORY:,}")
-    if average is not None and positive("average", average) > MOST_DRAWS:
-        raise InputError(f"at most {MOST_DRAWS:,} random Δ", average, "1,000 tell enough")
 
 
 def _search(

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordsway.errors import InputError, positive
+from wordsway.checks import Count, Seed, validated
+from wordsway.errors import InputError, first_line
 from wordsway.reading import Reading
 from wordsway.seeds import generator
 
@@ -20,8 +21,19 @@ from wordsway.seeds import generator
 Positions = str | int | Sequence[int | str]
 
 
-def float64(array: Any) -> torch.Tensor:
+def float64(array: Any, what: str = "an array") -> torch.Tensor:
     """Any array of real numbers as a float64 CPU tensor; Python numbers keep all their digits."""
+    try:
+        return _float64(array)
+    except InputError:
+        raise
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{what} of numbers", type(array).__name__, f"pass an array ({first_line(error, 80)})"
+        ) from None
+
+
+def _float64(array: Any) -> torch.Tensor:
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InputError("numbers that all count", "masked ones", "fill them, or drop their rows")
     if not isinstance(array, torch.Tensor):
@@ -39,14 +51,7 @@ def finite_matrix(array: Any, what: str) -> torch.Tensor:
     """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error that says what
     to do.
     """
-    try:
-        X = float64(array)
-    except InputError:
-        raise
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{what} of numbers", type(array).__name__, f"pass an n×d array ({error})"
-        ) from None
+    X = float64(array, what)
     if X.ndim != 2:
         raise InputError(
             f"{what} of rank 2 (n tokens × d dimensions)",
@@ -93,6 +98,7 @@ class Sample:
     words: tuple[str, ...] | None
     reading: Reading | None
 
+    @validated
     def __init__(
         self,
         array: Any,
@@ -131,13 +137,13 @@ class Sample:
         self.reading = reading
 
     @classmethod
-    def gaussian(cls, n: int, d: int, seed: int = 0) -> Sample:
+    @validated
+    def gaussian(cls, n: Count, d: Count, seed: Seed = 0) -> Sample:
         """Rows drawn uniformly on the sphere of radius √d (Gaussian rows, rescaled).
 
         >>> Sample.gaussian(n=3, d=4, seed=0).X.shape
         torch.Size([3, 4])
         """
-        n, d = positive("n", n), positive("d", d)
         return cls(
             torch.randn(n, d, dtype=torch.float64, generator=generator(seed, "sample", n, d))
         )
@@ -198,7 +204,7 @@ class Sample:
         True
         """
         i = self.position(i)
-        row = float64(delta)
+        row = float64(delta, "Δ")
         if row.shape != (self.d,):
             raise InputError(
                 f"Δ of shape ({self.d},)",

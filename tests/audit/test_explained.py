@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import league
 from examples import audit
-from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.explained import EXPLAINED, REWORDING
 from wordsway.auditing.result import ModelAudit
 from wordsway.auditing.retrieval import Retrieval
 from wordsway.auditing.scores import KindScore
@@ -41,9 +41,10 @@ def test_the_verdict_names_the_best_and_the_worst_kind() -> None:
     said = verdict(
         _with(("modals", 0.6, 0.45, 0.7), ("names", 0.98, 0.9, 1), ("units", 0.9, 0.8, 1))
     )
-    assert said.startswith("in 83 of 100 comparisons")
-    assert "Surest: names (0.98); least sure: modals (0.60, which may be chance)" in said
-    assert "Surest" not in verdict(_with(("modals", 0.9, 0.8, 1), ("names", 0.9, 0.8, 1)))
+    assert said.startswith("reacts more than to a harmless edit in 83 of 100 comparisons")
+    assert "Most often: names (0.98); least often: modals (0.60, which may be chance)" in said
+    assert said.endswith(REWORDING) and REWORDING in EXPLAINED["auc"]
+    assert "Most often" not in verdict(_with(("modals", 0.9, 0.8, 1), ("names", 0.9, 0.8, 1)))
     assert "less than by chance" in verdict(_with(("units", 0.2, 0.1, 0.3)))
     assert "chance" not in verdict(_with(("units", 0.9, 0.8, 0.97)))
 
@@ -54,7 +55,10 @@ def test_a_few_texts_are_no_proof() -> None:
     model = replace(
         found.models[0], kinds=(replace(found.models[0].kinds[0], kind="units", texts=2),)
     )
-    assert few_texts(replace(found, models=(model,))).endswith("intervals say little: units (2).")
+    assert few_texts(replace(found, models=(model,))).endswith("the sentence above: units (2).")
+    assert verdict(model) == "fewer than 20 texts of every kind, too few for a statement."
+    both = replace(model, kinds=(*found.models[0].kinds, replace(model.kinds[0], auc=0.0)))
+    assert "units" not in verdict(both)
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

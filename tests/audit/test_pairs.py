@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ import wordsway as ws
 from wordsway.auditing.background import USES, RandomWords, background, known_words, place_of
 from wordsway.auditing.changes import changes
 from wordsway.auditing.encoder import Encoder, cosine_distance
+from wordsway.auditing.job import AuditJob
+from wordsway.auditing.local import LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.errors import InputError
+from wordsway.experiments.text_cells import TextCell
 from wordsway.models.probe import Probe
 
 
@@ -165,6 +169,73 @@ def test_next_token_of_a_decoder(tmp_path: Path) -> None:
     assert found.value > 0
 
 
+@pytest.mark.parametrize("padding", [None, 0])
+def test_logits_of_a_decoder_with_and_without_a_padding_token(
+    tmp_path: Path, padding: int | None
+) -> None:
+    """Decoders without one classify no batch; the numbers are transformers' own, text by text."""
+    import transformers
+
+    config = transformers.GPT2Config(
+        vocab_size=40, n_embd=16, n_layer=2, n_head=2, n_positions=64, num_labels=3
+    )
+    config.pad_token_id = padding
+    torch.manual_seed(0)
+    own = transformers.GPT2ForSequenceClassification(config).eval()
+    own.save_pretrained(tmp_path)
+    tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
+    encoder = Encoder(Probe(tmp_path), "logits")
+    texts = ["the film was good", "the film was bad", "a very dull plot and cast"]
+    ids = encoder.tokens(texts)
+    with torch.no_grad():
+        alone = torch.cat([own(input_ids=torch.tensor([one])).logits for one in ids])
+    assert torch.allclose(encoder.heads(ids), alone.double(), atol=1e-6)
+    (found,) = changes(encoder, texts[0], [place_of(*texts[:2])], draws=3, seed=0)
+    assert found.value == pytest.approx(float((alone[1] - alone[0]).norm() / alone[0].norm()), 1e-4)
+
+
+def test_unknown_tokens_are_told(bert: Probe, capsys: Any, monkeypatch: Any) -> None:
+    """Two texts of unknown tokens are alike for the model, whatever they say."""
+    found = ws.pairs(
+        [("the film was good", "the film was bad"), ("安全 的 药", "危险 的 药")],
+        models=bert,
+        draws=0,
+    )
+    known, unknown = (pair.models[0] for pair in found)
+    assert (known.tokens, known.unknown, known.doubt) == (8, 0, "")
+    assert unknown.unknown == unknown.tokens > 5
+    said = f"does not know {unknown.unknown} of the {unknown.tokens} tokens"
+    assert said in unknown.doubt and found._repr_html_().count(said) == 1
+    monkeypatch.setenv("COLUMNS", "200")
+    found.show()
+    assert capsys.readouterr().out.count(said) == 1
+    told = json.loads(found.to_json())["pairs"][1]["models"][0]
+    assert (told["tokens"], told["unknown"]) == (unknown.tokens, unknown.unknown)
+
+
+def test_a_device_that_is_not_there_is_refused(bert: Probe, tmp_path: Path, capsys: Any) -> None:
+    """The option reaches the model, in this process and in jobs."""
+    folder = str(bert.files.folder)
+    texts = ["the film was good", "the film was not bad"]
+    data = table(tmp_path / "t.csv", "text\n" + "\n".join(texts))
+    audit = ["audit", "--data", str(data), "--out", str(tmp_path / "audit"), "--workers", "1"]
+    words = ["words", "--data", str(data), "--out", str(tmp_path / "words"), "--workers", "1"]
+    for command in (["pairs", *texts], audit, words):
+        assert run([*command, "--model", folder, "--device", "nowhere"]) == 2
+        assert "a device of this machine, got nowhere" in capsys.readouterr().err
+
+
+def test_jobs_on_the_processor_keep_their_names(bert: Probe) -> None:
+    """Stores of earlier versions stay valid; another device is another job with the same seed."""
+    cell = TextCell("the film", "1", "m", bert.files.digest, 1)
+    job = AuditJob((("the film", ()),), "m", bert.files.digest, "cosine", 0, 0)
+    local = LocalJob((("the film", ()),), "m", bert.files.digest, 2, 2, 0)
+    for one in (job, local):
+        assert "device" not in one.content
+        assert replace(one, device="cuda").content == one.content | {"device": "cuda"}
+    assert replace(cell, device="cuda").own_seed == cell.own_seed
+
+
 @pytest.mark.slow
 def test_pairs_side_by_side(bert: Probe, llama: Probe) -> None:
     given = [
@@ -227,6 +298,10 @@ def test_texts_that_a_model_cannot_read_are_told(bert: Probe) -> None:
         ("x,y\n1,2\n", "columns a,b"),
         ("text\nonly texts\n", "texts only"),
         ("a,b\nsame,same\n", "the two texts are the same"),
+        ("a,b,weight\nIt is.,It is not.,2\n", "also weight"),
+        ("a,b,text\nIt is.,It is not.,x\n", "also text"),
+        ("text,word,replacement,note\nIt is.,is,was,x\n", "also note"),
+        ("text,rewording,change\nIt is.,So it is.,It is not.\n", "also rewording, change"),
     ],
 )
 def test_tables_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:

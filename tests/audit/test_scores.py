@@ -34,7 +34,7 @@ from wordsway.auditing.retrieval import (
     retrieval,
     same_answers,
 )
-from wordsway.auditing.scores import Measured, blind_spots, bootstrap, heard_and_lost, kind_score
+from wordsway.auditing.scores import Measured, blind_spots, heard_and_lost, intervals, kind_score
 from wordsway.auditing.sentences import packaged
 from wordsway.errors import InputError
 from wordsway.models.probe import Probe
@@ -65,7 +65,7 @@ def test_auc_is_the_naive_one() -> None:
         (draw.choice([0.1, 0.2, 0.3]), [draw.choice([0.1, 0.2, 0.3]) for _ in range(at % 3 + 1)])
         for at in range(50)
     ]
-    score = kind_score(texts(values), "negation", seed=0)
+    score = kind_score(texts(values), "negation")
     assert score is not None and score.texts == 50
     naive = sum(
         sum((x > y) + 0.5 * (x == y) for y in keepings) / len(keepings) for x, keepings in values
@@ -78,20 +78,35 @@ def test_auc_is_the_naive_one() -> None:
     assert score.layers[0].auc == 0.5 and score.layers[1].auc == pytest.approx(score.auc)
 
 
-def test_the_interval_covers_what_it_should() -> None:
-    """Of many audits of a model whose AUC is 0.7, about 95 % have it in their interval."""
+@pytest.mark.parametrize(("count", "least"), [(2, 0.82), (5, 0.89), (20, 0.92), (200, 0.93)])
+def test_the_interval_covers_what_it_should(count: int, least: float) -> None:
+    """Over 4,000 audits at each of 25 true scores, of texts that say yes or no and of texts with
+    three harmless edits: 95 % in the mean, and at every score as many as docs/audit.md says.
+    """
     draws = np.random.default_rng(0)
-    inside = 0
-    for number in range(80):
-        (score,) = bootstrap((draws.random((60, 1)) < 0.7).astype(float), number, "negation")
-        inside += score.low <= 0.7 <= score.high
-    assert 0.85 * 80 <= inside <= 80
+    for edits in (1, 3):
+        inside = []
+        for p in np.linspace(0.02, 0.98, 25):
+            shares = draws.binomial(edits, p, (count, 4000)) / edits
+            inside.append(np.mean([one.low <= p <= one.high for one in intervals(shares)]))
+        assert min(inside) >= least and np.mean(inside) >= 0.945
 
 
-def test_scores_depend_on_the_seed_alone() -> None:
+@pytest.mark.parametrize("count", [1, 2, 3, 20, 1000])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_equal_texts_have_an_interval_of_some_width(count: int, share: float) -> None:
+    """Version 0.2.0 gave 1 (1–1) for two texts."""
+    (score,) = intervals(np.full((count, 1), share))
+    assert score.auc == share and score.low <= share <= score.high
+    assert score.high - score.low > 1 / (count + 4)
+    found = kind_score(texts([(0.3, [0.2])] * count), "negation")
+    assert found is not None and found.auc == 1 and found.low < 1
+
+
+def test_scores_are_the_same_again() -> None:
     some = texts([(0.1 * at, [0.2]) for at in range(9)])
-    assert kind_score(some, "negation", 1) == kind_score(some, "negation", 1)
-    assert kind_score(some, "units", 1) is None
+    assert kind_score(some, "negation") == kind_score(some, "negation")
+    assert kind_score(some, "units") is None
     assert heard_and_lost([]) == (None, None)
 
 
@@ -185,14 +200,12 @@ def audited(model: Probe, cases: Cases, draws: int = 0) -> list[Measured]:
 
 
 def test_the_gate() -> None:
-    score = kind_score(texts([(0.1, [0.2]), (0.3, [0.2])]), "negation", 0)
+    score = kind_score(texts([(0.1, [0.2]), (0.3, [0.2])]), "negation")
     assert score is not None
     model = ModelAudit("m", {}, (score,), (), (), (), ())
     assert list(below(parse_gate(["negation=0.5"]), [model])) == []
     (line,) = below(parse_gate({"all": 0.6}), [model])
-    assert line == "m: negation 0.500 (0.00 to 1.00) is below 0.6".replace("0.00", "0.000").replace(
-        "1.00)", "1.000)"
-    )
+    assert line == "m: negation 0.500 (0.095 to 0.905) is below 0.6"
     for wrong in (["negation"], ["negation=high"], ["=0.5"], ["negation=1.5"]):
         with pytest.raises(InputError, match="KIND=X"):
             parse_gate(wrong)
@@ -230,7 +243,7 @@ def test_a_model_that_cannot_tell_two_words_apart_is_blind(tmp_path: Path) -> No
     model = Probe(deaf(folder, ["good", "bad"], tmp_path / "deaf"))
     given = ["the cast was fine but the film isn't good", "it isn't a bad plot and she was good"]
     measured = audited(model, collect(given, kinds=["antonyms"]))
-    score = kind_score(measured, "antonyms", 0)
+    score = kind_score(measured, "antonyms")
     assert score is not None
     assert (score.auc, score.blind, score.median_turning) == (0.0, 1.0, 0.0)
     assert score.heard is None
@@ -243,7 +256,7 @@ def test_a_model_that_is_deaf_to_not_is_found_out(tmp_path: Path) -> None:
     model = Probe(deaf(folder, ["not"], tmp_path / "deaf"))
     cases = collect("packaged", kinds=["negation"], texts=60)
     hears, misses = (
-        kind_score(audited(one, cases), "negation", 0) for one in (Probe("minilm"), model)
+        kind_score(audited(one, cases), "negation") for one in (Probe("minilm"), model)
     )
     assert hears is not None and misses is not None
     assert hears.low > 0.75 and misses.auc < 0.7 and misses.high < hears.low
@@ -299,7 +312,7 @@ def test_the_random_twin_hears_no_meaning() -> None:
     *twins, trained = (
         score.auc
         for seed in (0, 1, 2, 3, 4, None)
-        if (score := kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms", 0))
+        if (score := kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms"))
     )
     assert len(twins) == 5
     assert abs(sum(twins) / 5 - 0.5) < (trained - 0.5) / 2
@@ -325,9 +338,9 @@ def test_ranks_of_documents(tmp_path: Path) -> None:
     )
     texts = [Measured("1", same, edits, (change(0), change(1)))]
     moves = rank_moves(model, texts, documents)
-    found = {row.kind: row for row in retrieval(moves, seed=0)}
+    found = {row.kind: row for row in retrieval(moves)}
     assert list(found) == ["all", "none"]
-    assert found["all"].stays_low == found["all"].stays == found["all"].stays_high
+    assert found["all"].stays_low <= found["all"].stays < found["all"].stays_high
     (shown,) = same_answers(moves)
     assert shown.edit.edited == other and shown.first in documents
     assert same_answers([moves[0]]) == ()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from wordsway.render.plot.sweep import sweep_figure
+from wordsway.render.terminal.sweep import sweep_panel
 
 from jobs import fake
 from wordsway.experiments.cells import Cell
@@ -18,8 +20,6 @@ from wordsway.experiments.store import Record, Store
 from wordsway.experiments.sweep import Sweep
 from wordsway.experiments.tables import cells_frame
 from wordsway.experiments.texts import TextOptions
-from wordsway.render.plot.sweep import sweep_figure
-from wordsway.render.terminal.sweep import sweep_panel
 
 BASE = Request("attention", 6, 8, options={"heads": 2}, seed=1)
 CORPUS = replace(BASE, data="reviews.csv")

@@ -235,7 +235,7 @@ def test_split_words_have_gaussian_entries():
     ("make", "message"),
     [
         (lambda: GaussianMatrix(0, 3), "rows ≥ 1"),
-        (lambda: GaussianMatrix(2, 3, scale=float("nan")), "finite scale"),
+        (lambda: GaussianMatrix(2, 3, scale=float("nan")), "scale ≥ 0, a finite number"),
         (lambda: GaussianMatrix(2, 3, dtype=torch.float16), "float32 or float64"),
         (lambda: GaussianMatrix(2, 3).apply(torch.zeros(2)), "vectors of length 3"),
         (lambda: GaussianMatrix(2, 3).apply_transposed(torch.zeros(3)), "vectors of length 2"),

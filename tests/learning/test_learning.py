@@ -476,13 +476,13 @@ def test_learning_is_a_result():
     assert done == sorted(done) and done[-1] == calls[-1][2] == 3
     alone = ws.learn(ws.RAF(d=6, seed=0), train, labels, X, 1, positions=1, seed=5)
     assert torch.equal(alone[0].delta, found[1].delta), "rows do not depend on each other"
-    with pytest.raises(InputError, match="a seed that is a whole number"):
+    with pytest.raises(InputError, match="seed to be a whole number"):
         ws.learn(ws.RAF(d=6, seed=0), train, labels, X, 1, seed=1.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("radius", [-1.0, 0.0, math.nan, math.inf])
 def test_a_radius_has_to_be_one(radius):
-    with pytest.raises(InputError, match="a radius between"):
+    with pytest.raises(InputError, match="radius between"):
         learn(
             ws.RAF(d=6, seed=0),
             texts(4),

@@ -185,7 +185,7 @@ def test_presets_are_maps_of_the_family() -> None:
         (lambda: ws.Attention(6, heads=2, positions="rope"), "even number"),
         (lambda: ws.Attention(4, scores="relu", positions="alibi"), "ALiBi with scores among"),
         (lambda: ws.Attention(4, mask="window"), "window ≥ 1"),
-        (lambda: ws.Attention(4, temperature="hot"), "a temperature > 0"),  # type: ignore[arg-type]
+        (lambda: ws.Attention(4, temperature="hot"), "temperature > 0"),  # type: ignore[arg-type]
         (lambda: ws.Request("raf", 5, 6, trials=1.5), "trials ≥ 1"),  # type: ignore[arg-type]
         (lambda: ws.Attention(4, window=3), "window ≥ 1"),
         (

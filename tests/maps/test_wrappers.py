@@ -213,7 +213,7 @@ def test_residual_of_the_identity_is_twice_the_identity() -> None:
         (lambda: ws.residual(torch.sin), "FeatureMap.of"),  # type: ignore[arg-type]
         (lambda: ws.read_out(ws.RAF(2), "first"), "all, mean, last"),
         (lambda: ws.read_out(ws.RAF(2), 9)(ws.Sample.gaussian(3, 2, 0)), "between 0 and 2"),
-        (lambda: ws.layer_norm(ws.RAF(2), epsilon=-1.0), "ε ≥ 0"),
+        (lambda: ws.layer_norm(ws.RAF(2), epsilon=-1.0), "epsilon ≥ 0"),
         (lambda: ws.transformer_block(ws.RAF(2), 2, order="mid"), "pre, post"),
         (lambda: ws.transformer_block(ws.RAF(2), 2, norm="batch"), "layer, rms"),
         (lambda: ws.transformer_block(ws.RAF(2), 2, hidden=0), "hidden ≥ 1"),

@@ -185,8 +185,8 @@ def test_what_evaluations_leave_behind_is_budgeted():
 
 
 def test_an_unknown_solver_is_refused():
-    with pytest.raises(InputError, match="a solver among ascent, conjugate, lbfgs"):
-        maximise(quadratics(1), torch.tensor([0]), Plan(solver="magic"), seed=0, memory=1)
+    with pytest.raises(InputError, match=r"solver .* among ascent, conjugate, lbfgs"):
+        Plan(solver="magic")
 
 
 def test_many_problems_are_ranked_and_the_largest_searched_in_full():
@@ -214,7 +214,7 @@ def test_many_problems_are_ranked_and_the_largest_searched_in_full():
 )
 @pytest.mark.parametrize("value", [-1, float("nan")])
 def test_bad_plans_are_refused(field: str, value: Any):
-    with pytest.raises(InputError, match=f"a plan with {field}"):
+    with pytest.raises(InputError, match=f"{field}"):
         Plan(**{field: value})
 
 

@@ -375,7 +375,7 @@ def test_hostile_prompts(models, text, capsys):
         ("", B, {}, "first prompt with words"),
         (A, " \n\t", {}, "second prompt with words"),
         ("\ud800 film", B, {}, "lone surrogates"),
-        (b"film", B, {}, "whole characters"),
+        (b"film", B, {}, "decode bytes first"),
         ("film " * 80, B, {}, "at most 64 tokens"),
         (A, B, {"tokens": 60}, "fewer --tokens"),
         (A, B, {"tokens": 0}, "tokens ≥ 1"),

@@ -77,10 +77,10 @@ def test_one_pass_ranks_no_words(tmp_path: Path) -> None:
     ("wrong", "message"),
     [
         ({"word": []}, "a word of the text, got none"),
-        ({"word": 1.5}, "by its number or spelling, got 1.5"),
-        ({"word": True}, "by its number or spelling, got True"),
-        ({"effort": "high"}, "an effort > 0, got 'high'"),
-        ({"reach": "far"}, "a reach ρ between 1e-6 and 1e6, got 'far'"),
+        ({"word": 1.5}, "word to be .*, got 1.5"),
+        ({"word": True}, "word to be .*, got True"),
+        ({"effort": "high"}, "effort between .*, got 'high'"),
+        ({"reach": "far"}, "reach between 1e-6 and 1e6, .*, got 'far'"),
     ],
 )
 def test_what_words_cannot_be_asked(tmp_path: Path, wrong: dict[str, Any], message: str) -> None:
@@ -90,7 +90,7 @@ def test_what_words_cannot_be_asked(tmp_path: Path, wrong: dict[str, Any], messa
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"top": 1.5}, "top ≥ 1"), ({"among": ["bad", 3]}, "a list of words, got 3")],
+    [({"top": 1.5}, "top ≥ 1"), ({"among": ["bad", 3]}, "a list of strings")],
 )
 def test_what_swap_cannot_be_asked(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):

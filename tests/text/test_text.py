@@ -169,7 +169,7 @@ def test_a_few_encoding_faults_are_mended_and_counted(tmp_path):
     wide = tmp_path / "wide.txt"
     wide.write_bytes("café noir\n".encode("utf-16"))
     assert next(iter(corpus(wide))).text == "café noir"
-    with pytest.raises(InputError, match="an encoding of texts that Python knows"):
+    with pytest.raises(InputError, match="that names an encoding of texts"):
         list(corpus(latin, encoding="nothing"))
 
 

@@ -1,1 +1,1 @@
-"""Does a model notice the word that matters? Minimal edits of texts, and how far they move it."""
+"""Does a model react to the word that matters? Minimal edits of texts, and how far they move it."""

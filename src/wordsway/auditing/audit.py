@@ -1,4 +1,4 @@
-"""The verb `audit`: does a model notice the word that matters?"""
+"""The verb `audit`: does a model react to the word that matters?"""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from wordsway.auditing.result import Audit, ModelAudit, keeping_scores
 from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
 from wordsway.auditing.scores import Measured, blind_spots, kind_score
 from wordsway.auditing.table import Refused
+from wordsway.checks import Count, FilePath, Natural, Seed, Several, validated
 from wordsway.errors import InputError, WordswayError
 from wordsway.escape import csv_frame
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
@@ -32,26 +33,30 @@ from wordsway.models.files import labels_of, locate
 from wordsway.models.probe import Probe
 from wordsway.progress import Progress, silent
 from wordsway.result import versions
+from wordsway.runtime import checked_device
+from wordsway.text.opening import Encoding
 
 #: Random real words that each edit is compared with.
 DRAWS = 2
 
 
+@validated
 def audit(
-    models: str | Sequence[str] = "minilm",
-    data: str | Path | Sequence[str] = "imdb",
+    models: str | Path | Several[str | Path] = "minilm",
+    data: str | Path | Several[str] = "imdb",
     *,
-    kinds: Sequence[str] | None = None,
-    texts: int | None = None,
+    kinds: Several[str] | None = None,
+    texts: Count | None = None,
     quick: bool = False,
     target: int | str = "cosine",
-    draws: int = DRAWS,
-    local: int = LOCAL_TEXTS,
+    draws: Natural = DRAWS,
+    local: Natural = LOCAL_TEXTS,
     documents: str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] = (),
-    out: Path | str | None = None,
-    seed: int = 0,
-    encoding: str | None = None,
+    out: FilePath | None = None,
+    seed: Seed = 0,
+    encoding: Encoding | None = None,
+    device: str = "cpu",
     workers: int | None = None,
     cluster: str | None = None,
     memory: int | None = None,
@@ -71,6 +76,7 @@ def audit(
     local : texts per kind whose edited word's local sensitivity is measured in every layer
     documents : a file of documents: how do their ranks move when a query is edited?
     fail_under : {"negation": 0.7} or ["negation=0.7"]; what falls short is in the result's gate
+    device : where the models run
     out : a folder for the store: the same call goes on where it was
     """
     started = time.perf_counter()
@@ -92,7 +98,7 @@ def audit(
         machines = Machines(workers, cluster, memory)
         league, interrupted = [], False
         labels = labels_of(name.model for name in names)
-        for name, (jobs, plan) in _jobs(names, chosen, target, draws, local, seed).items():
+        for name, (jobs, plan) in _jobs(names, chosen, target, draws, local, seed, device).items():
             # A model after the other: a worker holds one at a time.
             tally = run_jobs(
                 [*jobs, *plan.jobs],
@@ -104,13 +110,13 @@ def audit(
             )
             interrupted = interrupted or tally.interrupted
             measured, failed = _measured(name, chosen, jobs, store, tally)
-            encoder = Encoder(Probe(name.model, twin=name.twin), target)
+            encoder = Encoder(Probe(name.model, twin=name.twin, device=device), target)
             moved = () if archive is None else rank_moves(encoder, measured, archive, progress)
             label = str(name._replace(model=labels[name.model]))
-            found = _scored(label, encoder, chosen, measured, failed, moved, seed)
+            found = _scored(label, encoder, chosen, measured, failed, moved)
             done = [job.key for job in plan.jobs if job.key in store]
             heard = {key: record.outputs for key, record in store.records(done)}
-            league.append(replace(found, local=plan.scores(heard, seed)))
+            league.append(replace(found, local=plan.scores(heard)))
     league.sort(key=lambda model: (-model.mean_auc, model.name))
     short = tuple(below(floors, league))
     result = Audit(
@@ -142,19 +148,21 @@ def write(found: Audit, folder: Path) -> Audit:
     return full
 
 
+@validated
 def forecast_audit(
-    models: str | Sequence[str] = "minilm",
-    data: str | Path | Sequence[str] = "imdb",
+    models: str | Path | Several[str | Path] = "minilm",
+    data: str | Path | Several[str] = "imdb",
     *,
-    kinds: Sequence[str] | None = None,
-    texts: int | None = None,
+    kinds: Several[str] | None = None,
+    texts: Count | None = None,
     quick: bool = False,
     target: int | str = "cosine",
-    draws: int = DRAWS,
-    local: int = LOCAL_TEXTS,
+    draws: Natural = DRAWS,
+    local: Natural = LOCAL_TEXTS,
     out: Path | str | None = None,
-    seed: int = 0,
-    encoding: str | None = None,
+    seed: Seed = 0,
+    encoding: Encoding | None = None,
+    device: str = "cpu",
     workers: int | None = None,
     progress: Progress = silent,
 ) -> SweepForecast:
@@ -163,7 +171,7 @@ def forecast_audit(
     chosen = collect(
         data, kinds=kinds, texts=count, seed=seed, encoding=encoding, progress=progress
     )
-    every = _jobs(_names(models), chosen, target, draws, local, seed).values()
+    every = _jobs(_names(models), chosen, target, draws, local, seed, device).values()
     jobs: list[Job] = [job for own, plan in every for job in (*own, *plan.jobs)]
     machines = Machines(workers)
     left = jobs
@@ -173,8 +181,8 @@ def forecast_audit(
     return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(jobs))
 
 
-def _names(models: str | Sequence[str]) -> list[ModelName]:
-    asked = [models] if isinstance(models, str) else list(models)
+def _names(models: str | Path | Sequence[str | Path]) -> list[ModelName]:
+    asked = [models] if isinstance(models, (str, Path)) else list(models)
     names = list(dict.fromkeys(ModelName.of(str(one)) for one in asked))
     if not names:
         raise InputError("a model", "none", "name one: minilm")
@@ -188,15 +196,14 @@ def _jobs(
     draws: int,
     local: int,
     seed: int,
+    device: str,
 ) -> dict[ModelName, tuple[list[AuditJob], LocalPlan]]:
-    for what, count in (("draws", draws), ("local", local)):
-        if count < 0:
-            raise InputError(f"{what} ≥ 0", count, "leave it out")
+    checked_device(device)
     found = {}
     for name in names:
         sha256 = locate(name.model).digest
-        jobs = jobs_of(chosen.cases, name, sha256, str(target), draws, seed)
-        plan = LocalPlan(chosen.cases, chosen.kinds, name, sha256, local, seed)
+        jobs = jobs_of(chosen.cases, name, sha256, str(target), draws, seed, device)
+        plan = LocalPlan(chosen.cases, chosen.kinds, name, sha256, local, seed, device)
         found[name] = jobs, plan
     return found
 
@@ -231,17 +238,16 @@ def _scored(
     measured: Sequence[Measured],
     failed: Sequence[Refused],
     moved: tuple[RankMove, ...],
-    seed: int,
 ) -> ModelAudit:
     """What the finished texts say of a model."""
-    scores = [kind_score(measured, kind, seed) for kind in chosen.kinds]
+    scores = [kind_score(measured, kind) for kind in chosen.kinds]
     return ModelAudit(
         name,
         encoder.probe.describe() | {"pooling": encoder.probe.pooling},
         tuple(score for score in scores if score is not None),
         keeping_scores(measured),
         blind_spots(measured),
-        retrieval(moved, seed),
+        retrieval(moved),
         tuple(measured),
         tuple(failed),
         moves=moved,

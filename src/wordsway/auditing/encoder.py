@@ -62,6 +62,12 @@ class Encoder:
                 )
         return [one.ids[: one.count] for one in read]
 
+    def known(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Tokens of texts without special ones, and how many of them are unknown."""
+        read = [one.reading(one.count) for one in self.probe.reader(texts)]
+        tokens = [token for one in read for token in one.tokens if token.kind == "word"]
+        return len(tokens), sum(token.unknown for token in tokens)
+
     @cached_property
     def words(self) -> RandomWords:
         """Random real words, by the tokens that they have for this model."""
@@ -77,7 +83,10 @@ class Encoder:
     @torch.no_grad()
     def heads(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """The logits of a classifier, or log-probabilities of the next token, (B, ·)."""
-        return self._by_length(ids, self._logits)
+        # Without a padding token, decoders classify one text at a time: no batch says where its
+        # texts end.
+        padded = self.target != "logits" or self.head.config.pad_token_id is not None
+        return self._by_length(ids, self._logits, together=padded)
 
     def _layers(self, ids: torch.Tensor) -> torch.Tensor:
         states = self.probe.layers.every_hidden(ids)
@@ -90,14 +99,17 @@ class Encoder:
         return torch.log_softmax(out[:, -1], dim=-1) if self.target == "next-token" else out
 
     def _by_length(
-        self, ids: Sequence[tuple[int, ...]], run: Callable[[torch.Tensor], torch.Tensor]
+        self,
+        ids: Sequence[tuple[int, ...]],
+        run: Callable[[torch.Tensor], torch.Tensor],
+        together: bool = True,
     ) -> torch.Tensor:
         groups: dict[int, list[int]] = {}
         for number, one in enumerate(ids):
             groups.setdefault(len(one), []).append(number)
         found: dict[int, torch.Tensor] = {}
         for length, numbers in groups.items():
-            size = max(1, BATCH_TOKENS // length)
+            size = max(1, BATCH_TOKENS // length) if together else 1
             for start in range(0, len(numbers), size):
                 some = numbers[start : start + size]
                 batch = torch.tensor([ids[one] for one in some], device=self.probe.layers.device)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+#: What the score of an audit does not answer; shown wherever the score is.
+REWORDING = (
+    "Whether it also reacts more than to a rewording with the same meaning is another question."
+)
 #: By the name of the field.
 EXPLAINED = {
-    "auc": "Take an edit that turns the meaning of a text and one that keeps it: the share of such "
-    "comparisons in which the turning edit moves the model more (1: always; 0.5: the model cannot "
-    "tell them apart).",
+    "auc": "Reacts more than to a harmless edit: take an edit that turns the meaning of a text and "
+    "a small one that keeps it; the share of such comparisons in which the turning edit moves the "
+    "model more (1: always; 0.5: it cannot tell them apart). " + REWORDING,
     "low": "Where the 95 % interval of auc begins: other texts of this sort may give this little.",
     "high": "Where the 95 % interval of auc ends.",
-    "mean_auc": "The mean of auc over the kinds; the league is ordered by it.",
+    "mean_auc": "The mean of auc over the kinds; the table is ordered by it.",
     "texts": "How many texts had an edit of this kind.",
     "median_turning": "How far the middle turning edit moves the model (0: not at all).",
     "median_keeping": "How far the middle keeping edit of the same texts moves it: what a change "

@@ -9,7 +9,7 @@ from wordsway.errors import InputError
 
 
 class Floors(dict[str, float]):
-    """The least AUC per kind; "all" means every kind that has none of its own."""
+    """The least score per kind; "all" means every kind that has none of its own."""
 
     def check(self, kinds: Sequence[str]) -> None:
         """Refuse kinds that are not measured."""

@@ -49,18 +49,20 @@ class AuditJob(Job):
     target: str
     draws: int
     seed: int
+    device: str = "cpu"
 
     @cached_property
     def content(self) -> dict[str, Any]:
         texts = [[text, [list(place) for place in edits]] for text, edits in self.texts]
-        return fields_of(self) | {"texts": texts, "kind": KIND, "version": VERSION}
+        plain = named_device(fields_of(self))
+        return plain | {"texts": texts, "kind": KIND, "version": VERSION}
 
     def run(self) -> dict[str, Any]:
         """What each edit of each text changes, or why a text cannot be read. One thread, and always
         the same texts together, so that it is the same for any number of workers.
         """
         with _ONE_AT_A_TIME, single_thread(True):
-            encoder = encoder_of(self.model, self.model_sha256, self.target)
+            encoder = encoder_of(self.model, self.model_sha256, self.target, self.device)
             found = changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
         return {"texts": [_output(one) for one in found]}
 
@@ -90,6 +92,11 @@ class AuditJob(Job):
         return (time.perf_counter() - started) * self.passes / tried.passes
 
 
+def named_device(content: dict[str, Any]) -> dict[str, Any]:
+    """A job's content, in which the device is named where it is not the CPU."""
+    return {name: value for name, value in content.items() if (name, value) != ("device", "cpu")}
+
+
 def _output(found: list[Change] | InputError) -> dict[str, Any]:
     if isinstance(found, InputError):
         return {"error": first_line(found)}
@@ -100,7 +107,13 @@ def _output(found: list[Change] | InputError) -> dict[str, Any]:
 
 
 def jobs_of(
-    cases: Sequence[Case], name: ModelName, sha256: str, target: str, draws: int, seed: int
+    cases: Sequence[Case],
+    name: ModelName,
+    sha256: str,
+    target: str,
+    draws: int,
+    seed: int,
+    device: str = "cpu",
 ) -> list[AuditJob]:
     """The jobs of all cases in a model, `CHUNK` texts each, in their order."""
     texts = [
@@ -108,7 +121,9 @@ def jobs_of(
         for case in cases
     ]
     return [
-        AuditJob(tuple(texts[start : start + CHUNK]), str(name), sha256, target, draws, seed)
+        AuditJob(
+            tuple(texts[start : start + CHUNK]), str(name), sha256, target, draws, seed, device
+        )
         for start in range(0, len(texts), CHUNK)
     ]
 
@@ -123,10 +138,10 @@ def measured_of(case: Case, output: dict[str, Any]) -> Measured:
 
 
 @lru_cache(maxsize=1)
-def encoder_of(model: str, sha256: str, target: str) -> Encoder:
+def encoder_of(model: str, sha256: str, target: str, device: str = "cpu") -> Encoder:
     """The model, loaded once per process; its files have to be those that the job means."""
     name = ModelName.of(model)
-    probe = Probe(name.model, twin=name.twin)
+    probe = Probe(name.model, twin=name.twin, device=device)
     if probe.files.digest != sha256:
         raise InputError(
             f"{name.model} with the files {sha256[:12]}…",

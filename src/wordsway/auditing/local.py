@@ -19,9 +19,9 @@ import numpy as np
 
 from wordsway.auditing.cases import Case
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.job import STATES, encoder_of
+from wordsway.auditing.job import STATES, encoder_of, named_device
 from wordsway.auditing.models import ModelName
-from wordsway.auditing.scores import bootstrap
+from wordsway.auditing.scores import intervals
 from wordsway.errors import InputError, first_line
 from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
 from wordsway.experiments.text_cells import parameters_of
@@ -83,16 +83,18 @@ class LocalJob(Job):
     depths: int
     passes: int
     seed: int
+    device: str = "cpu"
 
     @cached_property
     def content(self) -> dict[str, Any]:
         texts = [[text, [list(map(list, spans)) for spans in edits]] for text, edits in self.texts]
-        return fields_of(self) | {"texts": texts, "kind": KIND, "version": VERSION}
+        plain = named_device(fields_of(self))
+        return plain | {"texts": texts, "kind": KIND, "version": VERSION}
 
     def run(self) -> dict[str, Any]:
         """For each text and edit the share in every layer, or why the text cannot be read."""
         with _ONE_AT_A_TIME, single_thread(True):
-            probe = encoder_of(self.model, self.model_sha256, "cosine").probe
+            probe = encoder_of(self.model, self.model_sha256, "cosine", self.device).probe
             layers = spaced(probe.layers.count, self.depths)
             found = [self._measure(probe, layers, *text) for text in self.texts]
         return {"layers": list(layers), "texts": found}
@@ -175,6 +177,7 @@ class LocalPlan:
         sha256: str,
         texts: int,
         seed: int,
+        device: str = "cpu",
     ) -> None:
         left = dict.fromkeys(kinds, texts)
         found: dict[str, dict[Spans, None]] = {}
@@ -188,13 +191,11 @@ class LocalPlan:
                     self.wanted.append((edit.kind, text, spans))
         items = [(text, tuple(spans)) for text, spans in found.items()]
         self.jobs = [
-            LocalJob(tuple(items[at : at + CHUNK]), str(name), sha256, DEPTHS, PASSES, seed)
+            LocalJob(tuple(items[at : at + CHUNK]), str(name), sha256, DEPTHS, PASSES, seed, device)
             for at in range(0, len(items), CHUNK)
         ]
 
-    def scores(
-        self, outputs: Mapping[str, Mapping[str, Any]], seed: int
-    ) -> dict[str, tuple[LocalScore, ...]]:
+    def scores(self, outputs: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[LocalScore, ...]]:
         """For every kind the mean share in each layer, from the outputs of the jobs by key."""
         shares: dict[tuple[str, Spans], list[float]] = {}
         layers: list[int] = []
@@ -212,13 +213,11 @@ class LocalPlan:
         for kind, text, spans in self.wanted:
             if (text, spans) in shares:
                 by_kind.setdefault(kind, []).append(shares[text, spans])
-        return {kind: _scores(layers, np.array(rows), seed, kind) for kind, rows in by_kind.items()}
+        return {kind: _scores(layers, np.array(rows)) for kind, rows in by_kind.items()}
 
 
-def _scores(
-    layers: Sequence[int], shares: np.ndarray, seed: int, kind: str
-) -> tuple[LocalScore, ...]:
-    found = bootstrap(shares, seed, f"local {kind}")
+def _scores(layers: Sequence[int], shares: np.ndarray) -> tuple[LocalScore, ...]:
+    found = intervals(shares)
     return tuple(
         LocalScore(layer, score.auc, score.low, score.high)
         for layer, score in zip(layers, found, strict=True)

@@ -12,24 +12,29 @@ from wordsway.auditing.changes import changes
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.pairs_result import Pair, PairInModel, Pairs
 from wordsway.auditing.table import PairRow, Refused, read_table, unusable
-from wordsway.errors import InputError, first_line, positive
+from wordsway.checks import Natural, Seed, validated
+from wordsway.errors import InputError, first_line
 from wordsway.models.files import labels_of
 from wordsway.models.probe import Probe
 from wordsway.progress import Progress, silent
 from wordsway.result import versions
+from wordsway.runtime import checked_device
+from wordsway.text.opening import Encoding
 
 #: Random real words that a pair is compared with.
 DRAWS = 100
 
 
+@validated
 def pairs(
     a: str | Path | Sequence[Sequence[str]],
     b: str | None = None,
-    models: str | Probe | Sequence[str | Probe] = "minilm",
+    models: str | Path | Probe | Sequence[str | Path | Probe] = "minilm",
     *,
-    draws: int = DRAWS,
-    seed: int = 0,
-    encoding: str | None = None,
+    draws: Natural = DRAWS,
+    seed: Seed = 0,
+    encoding: Encoding | None = None,
+    device: str = "cpu",
     progress: Progress = silent,
 ) -> Pairs:
     """Two texts in several models: cosine, change, percentile, and the layer in which they part.
@@ -41,10 +46,10 @@ def pairs(
     models : names, hub ids, folders or probes
     draws : random real words in the same place, of which ``percentile`` is the share that moves
         the model less; 0 for none
+    device : where models run that are not probes yet
     """
     started = time.perf_counter()
-    if draws:
-        positive("draws", draws)
+    checked_device(device)
     rows, refused = _rows(a, b, encoding)
     if not rows:
         raise InputError("a pair to measure", str(refused[0]) if refused else "none", "mend it")
@@ -55,7 +60,7 @@ def pairs(
     described: list[dict[str, Any]] = []
     labels = labels_of(str(one) for one in asked if not isinstance(one, Probe))
     for number, model in enumerate(asked):
-        probe = model if isinstance(model, Probe) else Probe(model)
+        probe = model if isinstance(model, Probe) else Probe(model, device=device)
         described.append(probe.describe() | {"pooling": probe.pooling})
         encoder, name = Encoder(probe), str(described[-1]["name"])
         if labels.get(str(model), name).endswith(f"/{name}"):  # two folders of one name
@@ -86,7 +91,7 @@ def _measured(encoder: Encoder, name: str, row: PairRow, draws: int, seed: int) 
     typical = None if change.typical is None else 1.0 - change.typical
     layers = change.layers
     about = (change.cosine, layers[-1], change.percentile, typical, layers, change.parts)
-    return PairInModel(name, *about)
+    return PairInModel(name, *about, *encoder.known([row.a, row.b]))
 
 
 def _rows(

@@ -21,7 +21,8 @@ class PairInModel:
     ``cosine`` of the pooled embeddings, ``change`` their relative distance ‖v − u‖/‖u‖,
     ``percentile`` the share of random real words in that place that move the embedding less (in
     percent), ``typical`` the median cosine of those; ``layers`` the relative change of every
-    layer's pooled states, ``parts`` the layer in which it grows most.
+    layer's pooled states, ``parts`` the layer in which it grows most; ``tokens`` of both texts
+    without special ones, ``unknown`` those of them that the model does not know ([UNK]).
     """
 
     name: str
@@ -31,6 +32,18 @@ class PairInModel:
     typical: float | None
     layers: tuple[float, ...]
     parts: int
+    tokens: int = 0
+    unknown: int = 0
+
+    @property
+    def doubt(self) -> str:
+        """What limits these numbers, in a sentence; "" if nothing does."""
+        if not self.unknown:
+            return ""
+        return (
+            f"{self.name} does not know {self.unknown} of the {self.tokens} tokens of these texts "
+            "([UNK]): it cannot tell unknown words apart, and its numbers say little"
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.edits.kinds import RULES
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.scores import Measured, bootstrap
+from wordsway.auditing.scores import Measured, intervals
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.errors import InputError
 from wordsway.models.cache import Cache
@@ -102,7 +102,7 @@ def rank_moves(
     return tuple(moves)
 
 
-def retrieval(moves: Sequence[RankMove], seed: int) -> tuple[Retrieval, ...]:
+def retrieval(moves: Sequence[RankMove]) -> tuple[Retrieval, ...]:
     """What the moves say of each kind: those that turn the meaning first."""
     rows: dict[tuple[str, str], list[RankMove]] = {}
     for move in moves:
@@ -116,7 +116,7 @@ def retrieval(moves: Sequence[RankMove], seed: int) -> tuple[Retrieval, ...]:
             order.index(item[0][1]) if item[0][1] in order else len(order),
         ),
     ):
-        (score,) = bootstrap(np.array([[one.stays] for one in some]), seed, f"ranks {role} {kind}")
+        (score,) = intervals(np.array([[one.stays] for one in some]))
         found.append(
             Retrieval(
                 kind,

@@ -21,6 +21,8 @@ TEXT = ("text", "sentence", "review", "content")
 WORD = ("word", "old")
 REPLACEMENT = ("replacement", "new")
 KIND = ("kind", "type")
+#: Columns that may stand in any table and are not used.
+UNUSED = ("", "id", "row", "label", "source")
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -88,17 +90,31 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
     text, word, new = _find(header, TEXT), _find(header, WORD), _find(header, REPLACEMENT)
     kind = _find(header, KIND)
     if first is not None and second is not None:
+        _refuse_others(file.name, header, first, second, kind)
         return _pairs(body, len(header), (first, second), kind)
     if text is not None and word is not None and new is not None:
+        _refuse_others(file.name, header, text, word, new, kind)
         return _replacements(body, len(header), (text, word, new), kind)
     if text is not None or len(header) == 1:
         at = text or 0
+        _refuse_others(file.name, header, at)
         return _checked_texts([(row, cells[at] if at < len(cells) else "") for row, cells in body])
     raise InputError(
         f"columns a,b or text,word,replacement or text in {file.name}",
         ", ".join(header)[:80],
         "name them in the first line",
     )
+
+
+def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
+    """Refuse a table that has columns beside those that are used."""
+    others = [column for at, column in enumerate(header) if at not in used and column not in UNUSED]
+    if others:
+        raise InputError(
+            f"columns a,b,kind or text,word,replacement,kind or text in {name}",
+            f"also {', '.join(others)[:80]}",
+            "rename or remove them: they would not be used",
+        )
 
 
 def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""`wordsway audit`: does a model notice the word that matters?"""
+"""`wordsway audit`: does a model react to the word that matters?"""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from wordsway.cli import options as opt
 from wordsway.cli.pairs import Models
+from wordsway.cli.probing import Device
 from wordsway.cli.progress import echo_json, progress_line
 
 OUT = Path("out/audit")
@@ -54,13 +55,14 @@ def audit_command(
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option("--fail-under", help="KIND=X: exit 1 if an AUC falls short of X; all=X, too."),
+        typer.Option("--fail-under", help="KIND=X: exit 1 if a score is below X; all=X, too."),
     ] = None,
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder for the page, the tables and the store.")
     ] = OUT,
+    device: Device = "cpu",
     workers: opt.Workers = None,
     cluster: opt.Cluster = None,
     memory: opt.WorkersMemory = None,
@@ -68,11 +70,13 @@ def audit_command(
     forecast: opt.Foretell = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """A league of models: how well does each notice a word that turns the meaning?
+    """How often does a model react more to a word that turns the meaning than to a harmless edit?
+
+    A rewording with the same meaning is another question, which these scores do not answer.
 
     Kill it at any time: the same command goes on where it was.
 
-    Example: wordsway audit --quick --model minilm --fail-under negation=0.7
+    Example: wordsway audit --quick --model minilm --model mpnet
     """
     from wordsway.auditing.audit import audit, forecast_audit
 
@@ -88,6 +92,7 @@ def audit_command(
         "seed": seed,
         "encoding": encoding,
         "workers": workers,
+        "device": device,
     }
     with progress_line() as progress:
         if forecast:

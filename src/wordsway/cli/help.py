@@ -31,7 +31,7 @@ _PANEL = {name: panel for panel, names in PANELS.items() for name in names.split
 COMMANDS = {
     "Random maps": "measure learn sweep reproduce",
     "Real models": "words swap attention attract compare",
-    "Does it notice the word that matters?": "pairs audit",
+    "Does it react to the word that matters?": "pairs audit",
     "Pages": "serve playground",
     "Corpora and models": "data",
 }

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import AsJson, Html, Out, deliver, files_of
+from wordsway.cli.probing import AsJson, Device, Html, Out, deliver, files_of
 from wordsway.cli.progress import progress_line
 from wordsway.errors import InputError
 
@@ -35,6 +35,7 @@ def pairs_command(
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="Of the table, if it is not UTF-8.")
     ] = None,
+    device: Device = "cpu",
     html: Html = None,
     out: Out = None,
     as_json: AsJson = False,
@@ -60,6 +61,7 @@ def pairs_command(
             draws=draws,
             seed=seed,
             encoding=encoding,
+            device=device,
             progress=lambda stage, done, total, note="": line(stage, int(done), int(total)),
         )
     deliver(result, files, result.to_dict() if as_json else None)

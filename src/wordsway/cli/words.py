@@ -197,10 +197,7 @@ def words_command(
             "--html": html,
             "--deltas": deltas,
         }
-        one |= {
-            "--device": device if device != "cpu" else None,
-            "--dtype": dtype if dtype != "float32" else None,
-        }
+        one |= {"--dtype": dtype if dtype != "float32" else None}
         one |= {"--trust-remote-code": remote_code}
         refuse(one, "many texts, by --data", "leave it out, or ask about one text")
         from wordsway.experiments.texts import TextOptions
@@ -211,7 +208,7 @@ def words_command(
         run_batch(
             data,
             model,
-            search | {"seed": seed},
+            search | {"seed": seed, "device": device},
             limit=limit,
             options=TextOptions(
                 text_column=text_column, label_column=label_column, encoding=encoding

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from wordsway import data
+from wordsway.checks import Count, Seed, validated
 from wordsway.errors import InputError
 from wordsway.experiments.texts import Drawn, TextOptions, split
 from wordsway.models import Embedder
@@ -278,12 +279,13 @@ def draw_texts(
     )
 
 
+@validated
 def paper_samples(
-    n: int,
-    d: int,
-    count: int,
+    n: Count,
+    d: Count,
+    count: Count,
     *,
-    seed: int = 0,
+    seed: Seed = 0,
     corpus: Any = "imdb",
     model: str | Path = DEFAULT_MODEL,
 ) -> list[tuple[Sample, int]]:

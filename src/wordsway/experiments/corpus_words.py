@@ -121,12 +121,12 @@ def corpus_jobs(
     texts: list[Text], model: str, *, progress: Progress = silent, **how: Any
 ) -> list[TextCell]:
     """The jobs of these texts; ``how`` is layer, target, tiers, scaling, passes, draws, reach, at,
-    effort, tokens, seed. The model is
+    effort, tokens, seed, device. The model is
     loaded here, so that a wrong request is refused before any work, and put away again.
     """
     progress("loading the model", 0, 0)
     files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
-    jobs = text_cells(texts, probe_of(model, files.digest), model, **how)
+    jobs = text_cells(texts, probe_of(model, files.digest, how.get("device", "cpu")), model, **how)
     probe_of.cache_clear()  # the workers load it for themselves
     return jobs
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from wordsway.checks import validated
 from wordsway.errors import InputError
 from wordsway.experiments.cost import trial_cost, what_does_not_fit
 from wordsway.experiments.job import Job
@@ -46,6 +47,7 @@ class Forecast(Result):
         return pandas.DataFrame([self.to_dict()])
 
 
+@validated
 def forecast(request: Request) -> Forecast:
     """Time and memory of all trials of a request on this machine; takes about a second."""
     if not isinstance(request, Request):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from wordsway.checks import Seed, validated
 from wordsway.errors import InputError
 from wordsway.experiments.corpus_texts import CorpusTexts
 from wordsway.experiments.cost import check_memory
@@ -113,6 +114,7 @@ def learning_of(request: Request) -> LearningOptions:
     return request.learning
 
 
+@validated
 def learning_trials(
     map: str,
     n: int,
@@ -125,7 +127,7 @@ def learning_trials(
     real_words: bool = False,
     positions: str | int | Sequence[int | str] = 0,
     trials: int = 1,
-    seed: int = 0,
+    seed: Seed = 0,
     data: str = "gaussian",
     texts: TextOptions | None = None,
     certificate: bool = True,

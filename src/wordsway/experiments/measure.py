@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from wordsway.checks import Seed, validated
 from wordsway.experiments.corpus_texts import CorpusTexts
 from wordsway.experiments.cost import check_memory
 from wordsway.experiments.request import Request, as_rows, first_row
@@ -153,6 +154,7 @@ class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"
         return pandas.DataFrame(rows)
 
 
+@validated
 def measure(
     map: str,
     n: int,
@@ -161,7 +163,7 @@ def measure(
     positions: str | int | Sequence[int | str] | None = None,
     radius: float | None = None,
     trials: int = 1,
-    seed: int = 0,
+    seed: Seed = 0,
     data: str = "gaussian",
     texts: TextOptions | None = None,
     certificate: bool = True,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from wordsway.errors import InputError, positive
+from wordsway.checks import Bytes, Count, Effort, NonNegative, OneOf, Radius, check_fields
+from wordsway.errors import InputError
 from wordsway.experiments.texts import TextOptions
-from wordsway.intervals import MEMORY
-from wordsway.learning.loss import LOSSES
+from wordsway.intervals import MEMORY, Draws
+from wordsway.learning.loss import LOSSES, check_loss
 from wordsway.learning.problem import UPDATES
 from wordsway.maps import FeatureMap
 from wordsway.maps.registry import MapKind, check_options, kind_of
@@ -27,32 +28,22 @@ class LearningOptions:
     remembers the difference.
     """
 
-    train: int
-    update: str | None = None
-    loss: str | None = None
-    penalty: float | None = None
+    train: Count
+    update: Annotated[str, OneOf(UPDATES)] | None = None
+    loss: Annotated[str, OneOf(tuple(LOSSES))] | None = None
+    penalty: NonNegative | None = None
     real_words: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.train < 2:
             raise InputError(
                 "at least two training texts",
                 self.train,
                 "pass --train 2 or more: both labels have to be there",
             )
-        update, loss, penalty = self.settings
-        if update not in UPDATES:
-            raise InputError(
-                f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
-            )
-        if loss not in LOSSES:
-            raise InputError(f"a loss among {', '.join(LOSSES)}", repr(loss), "choose one of them")
-        if penalty < 0 or (penalty > 0) != (loss == "penalised"):
-            raise InputError(
-                "a penalty > 0 with the penalised loss, and only there",
-                penalty,
-                "the paper uses 1, 0.1 and 0.01",
-            )
+        _, loss, penalty = self.settings
+        check_loss(loss, penalty)
 
     @property
     def settings(self) -> tuple[str, str, float]:
@@ -90,36 +81,27 @@ class Request:
     """
 
     map: str
-    n: int
-    d: int
+    n: Count
+    d: Count
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     positions: Rows = (0,)
-    radius: float | None = None
-    trials: int = 1
+    radius: Radius | None = None
+    trials: Count = 1
     seed: int = 0
     data: str = "gaussian"
     texts: TextOptions = field(default_factory=TextOptions)
     certificate: bool = True
-    effort: float = 1.0
-    memory: int = MEMORY
+    effort: Effort = 1.0
+    memory: Bytes = MEMORY
     learning: LearningOptions | None = None
-    average: int | None = None
+    average: Draws | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         given = {name: value for name, value in self.options.items() if value is not None}
         object.__setattr__(self, "options", given)
-        for name in ("n", "d", "trials"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
         check_options(self.map, given)
         self.kind.check(self.n, self.d, **given)
-        if self.radius is not None and not 1e-9 <= self.radius <= 1e9:
-            raise InputError(
-                "a radius between 1e-9 and 1e9", self.radius, "leave it out for the paper's √d"
-            )
-        if self.average is not None and not 1 <= self.average <= 10**6:
-            raise InputError(
-                "between 1 and 1,000,000 random Δ for an average", self.average, "pass average=100"
-            )
         if self.data == "gaussian":
             self._check_gaussian()
         self._check_positions()

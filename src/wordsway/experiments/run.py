@@ -7,7 +7,8 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from wordsway.errors import InputError, needs
+from wordsway.checks import Bytes, Workers, check_fields
+from wordsway.errors import needs
 from wordsway.experiments.agreement import Agreement, Disagreement, agree, compare_versions
 from wordsway.experiments.dask_cluster import DaskCluster
 from wordsway.experiments.job import Job
@@ -60,15 +61,12 @@ class Machines:
     ``memory`` limits all workers together, in bytes.
     """
 
-    workers: int | None = None
+    workers: Workers | None = None
     cluster: str | None = None
-    memory: int | None = None
+    memory: Bytes | None = None
 
     def __post_init__(self) -> None:
-        if self.workers is not None and not 1 <= self.workers <= 1024:
-            raise InputError(
-                "workers between 1 and 1024", self.workers, "leave it out for one per core"
-            )
+        check_fields(self)
         if self.cluster is not None:
             needs("cluster", "distributed", "pyarrow")
 

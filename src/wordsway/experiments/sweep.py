@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordsway.checks import FilePath, validated
 from wordsway.errors import InputError
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.run import Machines, Tally, run_jobs
@@ -83,9 +84,10 @@ def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
 
 
+@validated
 def sweep(
-    study: Study | Path | str,
-    out: Path | str,
+    study: Study | FilePath,
+    out: FilePath,
     *,
     workers: int | None = None,
     cluster: str | None = None,

@@ -44,6 +44,8 @@ MEMORY = 512 * 2**20
 TOKENS, EFFORT = 64, 0.2
 #: Processor seconds that a process takes to start and to import torch and transformers.
 STARTING = 3.0
+#: Names in a content that do not decide its seed.
+UNSEEDED = ("id", "model", "device")
 #: Hooks on a model's layers are the process's own: one search at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -69,6 +71,7 @@ class TextCell(Job):
     scaling: str = "auto"
     passes: int | None = None
     draws: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         positive("tokens", self.tokens)
@@ -112,7 +115,7 @@ class TextCell(Job):
         return derive(
             self.seed,
             canonical(
-                {name: value for name, value in self.content.items() if name not in ("id", "model")}
+                {name: value for name, value in self.content.items() if name not in UNSEEDED}
             ),
         )
 
@@ -162,7 +165,7 @@ class TextCell(Job):
         typical one.
         """
         asked = {name: value for name, value in self._asked.items() if name != "scaling"}
-        probe = probe_of(self.model, self.model_sha256)
+        probe = probe_of(self.model, self.model_sha256, self.device)
         try:
             with single_thread(True):
                 text = probe.cut(self.text, self.tokens)
@@ -192,7 +195,7 @@ class TextCell(Job):
         number of workers.
         """
         with _ONE_AT_A_TIME, single_thread(True):
-            probe = probe_of(self.model, self.model_sha256)
+            probe = probe_of(self.model, self.model_sha256, self.device)
             text = probe.cut(self.text, self.tokens)
             found = words(text, probe, **self._asked, seed=self.own_seed)
         kept = ["index", "word", "start", "end", "pieces", "sensitivity"]
@@ -236,7 +239,7 @@ def text_cells(
     **how: Any,
 ) -> list[TextCell]:
     """Cells of these texts, each text once (by its characters), in their order; ``how`` is reach,
-    at, effort, seed, target, tiers, scaling, passes, draws.
+    at, effort, seed, target, tiers, scaling, passes, draws, device.
 
     ``model`` is the name by which a worker finds the model that ``probe`` holds.
     """
@@ -259,9 +262,9 @@ def text_cells(
 
 
 @lru_cache(maxsize=2)
-def probe_of(model: str, sha256: str) -> Probe:
+def probe_of(model: str, sha256: str, device: str = "cpu") -> Probe:
     """The model, loaded once per process; its files have to be those that the cell means."""
-    probe = Probe(model)
+    probe = Probe(model, device=device)
     if not probe.files.known_as(sha256):
         raise InputError(
             f"{model} with the files {sha256[:12]}…",

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import torch
 
 from wordsway import data
+from wordsway.checks import check_fields
 from wordsway.errors import InputError
 from wordsway.sample import Sample
 from wordsway.seeds import derive, generator
-from wordsway.text.opening import there
+from wordsway.text.opening import Encoding, there
 
 #: What to do with short texts: leave them out, pad them, or the paper's recipe.
 PADDING = ("none", "pad", "paper")
@@ -31,9 +32,10 @@ class TextOptions:
     padding: str = "none"
     text_column: str | None = None
     label_column: str | None = None
-    encoding: str | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.padding not in PADDING:
             raise InputError(
                 f"padding among {', '.join(PADDING)}",
@@ -42,7 +44,7 @@ class TextOptions:
             )
 
     @property
-    def columns(self) -> dict[str, str | None]:
+    def columns(self) -> dict[str, Any]:
         """How a file is read."""
         return {
             "text_column": self.text_column,

@@ -23,10 +23,12 @@ from typing import final
 
 import torch
 
+from wordsway.checks import Count, NonNegative, Seed, validated
 from wordsway.errors import InputError
 from wordsway.gaussian.basis import Basis, Rows
 from wordsway.gaussian.normals import fill_normal
 from wordsway.gaussian.operator import Operator
+from wordsway.runtime import checked_device
 from wordsway.seeds import generator
 
 
@@ -63,24 +65,17 @@ class GaussianMatrix(Operator):
     (True, True)
     """
 
+    @validated
     def __init__(
         self,
-        rows: int,
-        cols: int,
+        rows: Count,
+        cols: Count,
         *,
-        scale: float = 1.0,
-        seed: int = 0,
+        scale: NonNegative = 1.0,
+        seed: Seed = 0,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
-        if min(rows, cols) < 1:
-            raise InputError(
-                "a matrix with rows ≥ 1 and cols ≥ 1", f"{rows}×{cols}", "pass positive sizes"
-            )
-        if not (scale >= 0 and scale < float("inf")):
-            raise InputError(
-                "a finite scale ≥ 0", scale, "pass the standard deviation of one entry"
-            )
         if dtype not in (torch.float32, torch.float64):
             raise InputError(
                 "dtype float32 or float64", dtype, "orthogonality needs at least float32"
@@ -91,7 +86,7 @@ class GaussianMatrix(Operator):
         self.scale = float(scale)
         self.seed = seed
         self.dtype = dtype
-        self.device = torch.device(device)
+        self.device = torch.device(checked_device(device))
         self._right = _Side(cols, rows, dtype=dtype, device=self.device)
         self._left = _Side(rows, cols, dtype=dtype, device=self.device)
         self._noise = generator(seed, "gaussian", rows, cols, device=self.device)

@@ -19,10 +19,12 @@ from typing import final
 
 import torch
 
+from wordsway.checks import Count, NonNegative, Seed, validated
 from wordsway.errors import InputError
 from wordsway.gaussian.basis import ROUNDING_ERRORS, Basis
 from wordsway.gaussian.matrix import GaussianMatrix
 from wordsway.gaussian.operator import BlockOperator
+from wordsway.runtime import checked_device
 from wordsway.seeds import derive
 
 
@@ -39,14 +41,15 @@ class TokenMatrix(BlockOperator):
     True
     """
 
+    @validated
     def __init__(
         self,
-        k: int,
-        n: int,
-        d: int,
+        k: Count,
+        n: Count,
+        d: Count,
         *,
-        scale: float = 1.0,
-        seed: int = 0,
+        scale: NonNegative = 1.0,
+        seed: Seed = 0,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -56,7 +59,7 @@ class TokenMatrix(BlockOperator):
         self.scale = scale
         self.seed = seed
         self.dtype = dtype
-        self.device = torch.device(device)
+        self.device = torch.device(checked_device(device))
         self._blocks: dict[int, GaussianMatrix] = {}
         self._rest_rows = list(range(n))
         self._forward, self._backward = 0, 0

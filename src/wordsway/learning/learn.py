@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 import torch
 
+from wordsway.checks import Bytes, NonNegative, Radius, Seed, validated
 from wordsway.errors import WordswayError
 from wordsway.intervals import MEMORY
-from wordsway.learning.loss import POLISH, Loss, NegativeLosses, starts_at_zero
+from wordsway.learning.loss import POLISH, Loss, NegativeLosses, check_loss, starts_at_zero
 from wordsway.learning.problem import Problem, update_interpolator
 from wordsway.learning.results import Learned, Learning
-from wordsway.maps.base import FeatureMap
+from wordsway.maps.base import Map
 from wordsway.optimize import maximise
 from wordsway.progress import Progress, silent, stretch_of
 from wordsway.result import versions
@@ -52,8 +53,9 @@ class Question(NamedTuple):
     penalty: float = 0.0
 
 
+@validated
 def learn(
-    phi: FeatureMap,
+    phi: Map,
     train: Sequence[Sample],
     labels: Sequence[int],
     X: Sample,
@@ -61,12 +63,12 @@ def learn(
     *,
     update: str = "fine-tune",
     loss: str = "direct",
-    penalty: float = 0.0,
+    penalty: NonNegative = 0.0,
     positions: Positions = 0,
-    radius: float | None = None,
-    seed: int = 0,
+    radius: Radius | None = None,
+    seed: Seed = 0,
     certificate: bool = True,
-    memory: int = MEMORY,
+    memory: Bytes = MEMORY,
     progress: Progress = silent,
 ) -> Learning:
     """Update the interpolator of (train, labels) with (X, y), then search the Δ that gets −y; one
@@ -91,6 +93,7 @@ def learn(
     """
     started = time.perf_counter()
     seed = check_seed(seed)
+    check_loss(loss, penalty)
     rows = rows_of(positions, X)
     steps = len(rows) + 1
     progress("interpolating", 0, steps)

@@ -48,6 +48,18 @@ POLISH = replace(DRAWN, tolerance=1e-9)
 NEAR = 0.01
 
 
+def check_loss(loss: str, penalty: float) -> None:
+    """Refuse an unknown loss, and a penalty that it does not use."""
+    if loss not in LOSSES:
+        raise InputError(f"a loss among {', '.join(LOSSES)}", repr(loss), "choose one of them")
+    if (penalty > 0) != (loss == "penalised"):
+        raise InputError(
+            "a penalty > 0 with the penalised loss, and only there",
+            penalty,
+            "the paper uses 1, 0.1 and 0.01",
+        )
+
+
 @dataclass(frozen=True)
 class Loss:
     """A loss of (u, a), a being readout number ``column``: e² + penalty·(u − u₀)² with

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
+from wordsway.checks import Positive, check_fields, validated
 from wordsway.errors import InputError
 from wordsway.maps.rigorous import ELEMENTARY, U
 
@@ -36,11 +37,14 @@ class Activation:
     name: str
     function: Elementwise
     derivative: Elementwise
-    lipschitz: float | None
+    lipschitz: Positive | None
     critical: tuple[float, ...] | None = None
     kink: bool = False
     #: The sum of the sizes of the terms of ϕ′, where they may cancel.
     terms: Elementwise | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __call__(self, z: torch.Tensor) -> torch.Tensor:
         return self.function(z)
@@ -180,7 +184,10 @@ _KNOWN = {
 }
 
 
-def activation(which: str | Activation | Elementwise, lipschitz: float | None = None) -> Activation:
+@validated
+def activation(
+    which: str | Activation | Elementwise, lipschitz: Positive | None = None
+) -> Activation:
     """An activation by name, or one made of any elementwise torch callable (derivative by
     autograd).
 

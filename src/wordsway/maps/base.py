@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import torch
 
+from wordsway.checks import Advice
 from wordsway.errors import InputError
 from wordsway.gaussian.joint import Chain
 from wordsway.maps.certificate import Certificate
@@ -228,6 +229,10 @@ class FeatureMap(ABC):
         return f"{type(self).__name__}({told})"
 
 
+#: A map as an argument.
+Map = Annotated[FeatureMap, Advice("wrap a function or module: FeatureMap.of(function)")]
+
+
 def as_batch(X: Any) -> torch.Tensor:
     """Texts as a float64 tensor (…, n, d)."""
     if isinstance(X, Sample):
@@ -240,14 +245,9 @@ def as_batch(X: Any) -> torch.Tensor:
                 "pass texts of one n and d, or call the map on each",
             )
         return torch.stack([x.X for x in X])
-    try:
-        batch = X if isinstance(X, torch.Tensor) else float64(X)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(
-            "a Sample, an array (…, n, d) or a list of samples",
-            type(X).__name__,
-            "wrap it in ws.Sample(...)",
-        ) from None
+    batch = X if isinstance(X, torch.Tensor) else float64(X, "a text")
+    if not bool(batch.isfinite().all()):
+        raise InputError("finite texts", "NaN or infinite entries", "clean the text first")
     if batch.ndim < 2:
         raise InputError(
             "texts of shape (…, n, d)",

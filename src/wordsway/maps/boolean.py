@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
-from wordsway.errors import InputError, positive
+from wordsway.checks import Count, validated
+from wordsway.errors import InputError
 
 MOST_BITS = 16
 
@@ -32,7 +33,8 @@ class BooleanSensitivity:
     profile: torch.Tensor
 
 
-def boolean_sensitivity(f: Callable[[torch.Tensor], torch.Tensor], n: int) -> BooleanSensitivity:
+@validated
+def boolean_sensitivity(f: Callable[[torch.Tensor], torch.Tensor], n: Count) -> BooleanSensitivity:
     """The sensitivity of f, a function of inputs (2ⁿ, n) with entries ±1 to 2ⁿ numbers.
 
     Parity notices every bit, the majority of three has sensitivity 2 where the bits disagree:
@@ -42,7 +44,6 @@ def boolean_sensitivity(f: Callable[[torch.Tensor], torch.Tensor], n: int) -> Bo
     >>> boolean_sensitivity(lambda x: x.sum(1).sign(), 3).profile.tolist()
     [0.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.0]
     """
-    n = positive("n", n)
     if n > MOST_BITS:
         raise InputError(f"between 1 and {MOST_BITS} bits", n, "sample inputs for longer ones")
     numbers = torch.arange(2**n)

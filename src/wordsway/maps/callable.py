@@ -7,6 +7,7 @@ from typing import Any, final
 
 import torch
 
+from wordsway.checks import validated
 from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.maps.rows import DenseRows, Moving, RowView
@@ -43,7 +44,7 @@ class CallableMap(FeatureMap):
         self.function = function
         self.dtype = dtype or (torch.float64 if weight is None else weight.dtype)
         own = "cpu" if weight is None else weight.device
-        self.device = torch.device(checked_device(device or own))
+        self.device = torch.device(checked_device(own if device is None else device))
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         out = self._call(X)
@@ -173,6 +174,7 @@ class CallableReadout(Readout):
         ).detach()
 
 
+@validated
 def callable_map(
     function: Callable[[torch.Tensor], torch.Tensor],
     *,

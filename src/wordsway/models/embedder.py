@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from wordsway.checks import Count, validated
 from wordsway.data.hub import Progress
 from wordsway.errors import InputError, positive
 from wordsway.models.cache import VERSION, Cache
@@ -19,6 +20,7 @@ from wordsway.models.layers import Layers
 from wordsway.models.load import Loading
 from wordsway.models.tokens import Reader, Tokens
 from wordsway.reading import Reading
+from wordsway.runtime import checked_device
 from wordsway.sample import Sample
 from wordsway.text.clean import checked
 
@@ -43,20 +45,21 @@ class Embedder:
     cache : keep embeddings on disk
     """
 
+    @validated
     def __init__(
         self,
         model: str | Path = "minilm",
         layer: int | str = "input",
         *,
-        context: int = CONTEXT,
+        context: Count = CONTEXT,
         cache: bool = True,
         device: torch.device | str = "cpu",
         progress: Progress | None = None,
     ) -> None:
         self.files = locate(model, progress)
-        self.context = positive("context", context)
+        self.context = context
         self.layer = "input" if str(layer) == "0" else str(layer)
-        self.device = device
+        self.device = checked_device(device)
         self.reader = Reader(self.files, self.context)
         self.cached = cache
         self._layers: Layers | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from wordsway.checks import validated
 from wordsway.data.hub import Progress
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import locate
@@ -102,6 +103,7 @@ class Probe:
     trust_remote_code : run Python that comes with the model
     """
 
+    @validated
     def __init__(
         self,
         model: str | Path = "minilm",

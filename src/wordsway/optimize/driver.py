@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.errors import MemoryBudgetError
 from wordsway.optimize import scatter
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
@@ -44,9 +44,9 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 @dataclass(frozen=True)
 class Found:
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
-    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half of the
-    groups, and two, found that value. ``points`` are the solver's when the first group's search
-    ended, equally many of each problem, one problem after the other.
+    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half
+    of the groups, and two, found that value. ``points`` are the solver's when the first group's
+    search ended, equally many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor
@@ -98,9 +98,6 @@ def maximise(
     evaluate the same numbers, to the last bit. With ``points`` that another search of these
     problems ended with, the first group is that search, continued for the plan's steps.
     """
-    if plan.solver not in SOLVERS:
-        known = f"a solver among {', '.join(SOLVERS)}"
-        raise InputError(known, repr(plan.solver), "leave the plan at its default")
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
     together = max(1, memory // (size * max(plan.starts, plan.children)))

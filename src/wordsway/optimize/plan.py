@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+from wordsway.checks import Count, Natural, NonNegative, OneOf, check_fields
 from wordsway.errors import InputError
 
 #: Between generations, points go on for this many steps.
 HALFWAY = 8
-#: The least that each field of a plan may be.
-_LEAST = {
-    "groups": 1,
-    "starts": 1,
-    "explore": 0,
-    "keep": 1,
-    "steps": 0,
-    "rounds": 0,
-    "children": 1,
-    "tolerance": 0,
-}
+#: Names of the solvers; `wordsway.optimize.driver` has their classes.
+SOLVERS = ("ascent", "conjugate", "lbfgs")
 
 
 @dataclass(frozen=True)
@@ -28,9 +21,10 @@ class Plan:
     Each of ``groups`` independent searches is the following. ``starts`` points take ``explore``
     steps, the best ``keep`` go on; then ``rounds`` times ``children`` are bred between the best
     ones and climb in their turn; the best of all are refined for at most ``steps``. The problem's
-    maximum is the best of the groups, and has converged where they agree. ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where
-    every new direction has its price, "lbfgs" where the function is smooth. A point that gains less
-    than ``tolerance`` of its value over a few steps has stalled; at 0 the solver alone says so.
+    maximum is the best of the groups, and has converged where they agree. ``solver`` is "ascent"
+    where an evaluation is cheap, "conjugate" where every new direction has its price, "lbfgs" where
+    the function is smooth. A point that gains less than ``tolerance`` of its value over a few steps
+    has stalled; at 0 the solver alone says so.
     ``scatter`` adds random samples in low dimensions. ``widths`` are those over which kinks are
     rounded, the largest first: the first function is explored and bred with, the maxima are then
     followed through the others, ``explore`` steps each, to the function itself.
@@ -40,23 +34,20 @@ class Plan:
     [(0.25, 1, 20), (0.5, 1, 40), (1, 2, 40), (4, 8, 40)]
     """
 
-    solver: str = "ascent"
-    starts: int = 32
-    explore: int = 8
-    keep: int = 12
-    steps: int = 60
-    rounds: int = 2
-    children: int = 32
-    tolerance: float = 1e-5
+    solver: Annotated[str, OneOf(SOLVERS)] = "ascent"
+    starts: Count = 32
+    explore: Natural = 8
+    keep: Count = 12
+    steps: Natural = 60
+    rounds: Natural = 2
+    children: Count = 32
+    tolerance: NonNegative = 1e-5
     scatter: bool = True
-    groups: int = 1
+    groups: Count = 1
     widths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not value >= least:
-                raise InputError(f"a plan with {name} ≥ {least}", value, "leave it at its default")
+        check_fields(self)
 
     def scaled(self, effort: float) -> Plan:
         """The plan with ``effort`` times the groups; less than one group is one of fewer steps.
@@ -71,9 +62,10 @@ class Plan:
         return replace(self, groups=max(1, round(groups)), steps=max(1, round(self.steps * share)))
 
     def lighter(self) -> Plan:
-        """Enough to rank problems: one group with a third of the starts and one generation. Conjugate
-        steps, whose first one is nearly a power step, rank as well with a sixteenth of them (random
-        features of 90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
+        """Enough to rank problems: one group with a third of the starts and one generation.
+        Conjugate steps, whose first one is nearly a power step, rank as well with a sixteenth of
+        them (random features of 90×192 and 150×384, six draws each: the largest S is the same to
+        0.2 %).
         """
         if self.solver == "conjugate":
             return replace(self, groups=1, steps=max(1, self.steps // 16))

@@ -18,7 +18,9 @@ from pydantic import ValidationError
 
 from wordsway.auditing.audit import audit
 from wordsway.auditing.edits.kinds import RULES, TURNING
+from wordsway.auditing.explained import REWORDING
 from wordsway.auditing.models import ModelName
+from wordsway.auditing.scores import FEW
 from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import labels_of
 from wordsway.page.commands import audit_command, audit_python
@@ -38,7 +40,8 @@ def audits_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
         "kind": "audits",
         "audits": folders(root_of(desk)),
         "kinds": [{"name": name, "about": rule.about} for name, rule in RULES.items()],
-        "wording": {"auc": AUC, "blind": BLIND},
+        "wording": {"auc": AUC, "blind": BLIND, "rewording": REWORDING},
+        "few": FEW,
     }
 
 

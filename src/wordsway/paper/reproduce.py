@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordsway.checks import FilePath, Seed, validated
 from wordsway.errors import needs
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.job import Job
@@ -87,12 +88,13 @@ class Reproduction(SequenceResult[Finding], items="findings", brief="folder quic
         return [found for found in self.findings if found.source == source]
 
 
+@validated
 def reproduce(
     figures: Sequence[str] = (),
     *,
     quick: bool = False,
-    out: Path | str = OUT,
-    seed: int = 0,
+    out: FilePath = OUT,
+    seed: Seed = 0,
     workers: int | None = None,
     cluster: str | None = None,
     memory: int | None = None,

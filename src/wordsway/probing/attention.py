@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from wordsway.checks import OneText, validated
 from wordsway.errors import InputError, MemoryBudgetError
 from wordsway.format import format_bytes
 from wordsway.models.layers import Layers
@@ -144,9 +145,10 @@ class Attention(SequenceResult[AttentionMap], items="texts", brief="name model")
 AttentionMaps = Attention
 
 
+@validated
 def attention(
-    text_a: str,
-    text_b: str | None = None,
+    text_a: OneText,
+    text_b: OneText | None = None,
     model: str | Path | Probe = "minilm",
     layer: int | str = 1,
     head: int | str = "mean",

@@ -19,14 +19,16 @@ import math
 import re
 import time
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, positive, renamed
+from wordsway.checks import Count, OneText, Reach, Seed, validated
+from wordsway.errors import InputError, WordswayError, renamed
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.attention import layer_among
-from wordsway.probing.inputs import check_reach, check_text
+from wordsway.probing.inputs import check_text
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.profiles import profiles
 from wordsway.probing.target import check_differentiable
@@ -117,18 +119,19 @@ class Attracted(Result, brief="rows head reach drawn model"):
 
 
 @renamed(row="token")
+@validated
 def attract(
-    text: str,
+    text: OneText,
     word: int | str | None = None,
-    model: str | Probe = "minilm",
+    model: str | Path | Probe = "minilm",
     *,
     token: int | str | None = None,
     head: int | str = "all",
     show_layer: int | str = 1,
     show_head: int | str | None = None,
-    reach: float = 1.0,
-    seed: int = 0,
-    draws: int = DRAWS,
+    reach: Reach = 1.0,
+    seed: Seed = 0,
+    draws: Count = DRAWS,
 ) -> Attracted:
     """Move a word, by its number (from 0) or spelling, so that the first layer looks at it.
 
@@ -200,12 +203,11 @@ def attract(
     )
 
 
+@validated
 def check_request(
-    head: int | str, reach: float, draws: int = DRAWS, show_head: int | str | None = None
+    head: int | str, reach: Reach, draws: Count = DRAWS, show_head: int | str | None = None
 ) -> None:
     """What can be refused before a model is loaded."""
-    check_reach(reach)
-    positive("draws", draws)
     for one in (head, "all" if show_head is None else show_head):
         if one != "all" and not re.fullmatch("[0-9]{1,9}", str(one)):
             raise InputError("a head, its number or all", repr(one), "heads count from 0")

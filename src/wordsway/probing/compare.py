@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.errors import InputError, positive
+from wordsway.checks import Count, OneText, validated
+from wordsway.errors import InputError
 from wordsway.models.causal import Causal, Prompt, States, predicts_next
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
@@ -114,13 +115,14 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
         ).astype(numbers)
 
 
+@validated
 def compare(
-    a: str,
-    b: str,
+    a: OneText,
+    b: OneText,
     model: str | Path | Probe = "smollm2",
     *,
-    tokens: int = 48,
-    top: int = 10,
+    tokens: Count = 48,
+    top: Count = 10,
     chat: bool = True,
     device: str = "cpu",
     dtype: str = "float32",
@@ -141,7 +143,6 @@ def compare(
     trust_remote_code : run Python that comes with the model
     """
     began = time.perf_counter()
-    tokens, top = positive("tokens", tokens), positive("top", top)
     for name, text in (("first", a), ("second", b)):
         _check(name, text)
     if a == b:

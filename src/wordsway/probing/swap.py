@@ -15,9 +15,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 
+from wordsway.checks import Bytes, Count, OneText, Seed, validated
 from wordsway.errors import InputError, positive
 from wordsway.models.prefix import Prefix, prefix_of
 from wordsway.models.probe import Prepared, Probe
@@ -48,14 +50,15 @@ TRIED = FIRST + ROUND * ROUNDS
 SCALE, NUGGET = 0.5, 0.05
 
 
+@validated
 def swap(
-    text: str,
+    text: OneText,
     word: int | str | None = None,
-    model: str | Probe = "minilm",
+    model: str | Path | Probe = "minilm",
     *,
     layer: int | str = "last",
     target: int | str = "layer",
-    top: int = 10,
+    top: Count = 10,
     kind: str = "words",
     keep_case: bool = True,
     among: Iterable[str] | None = None,
@@ -66,8 +69,8 @@ def swap(
     worst_case: bool = True,
     scaling: str = "auto",
     cut: bool = False,
-    seed: int = 0,
-    memory: int = MEMORY,
+    seed: Seed = 0,
+    memory: Bytes = MEMORY,
     progress: Progress = silent,
 ) -> Swaps:
     """The vocabulary's words in the place of ``word``, ranked by the relative change that they

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from wordsway.errors import InputError, positive, renamed
+from wordsway.checks import Bytes, Count, Effort, OneText, Reach, Seed, Several, validated
+from wordsway.errors import InputError, renamed
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.heads import labels_of
 from wordsway.probing.inputs import check, check_text
@@ -32,25 +34,26 @@ SMALL = 8
 
 
 @renamed(only="word")
+@validated
 def words(
-    text: str,
-    model: str | Probe = "minilm",
+    text: OneText,
+    model: str | Path | Probe = "minilm",
     *,
     layer: int | str = "last",
     target: str = "layer",
-    tiers: Sequence[str] | None = None,
+    tiers: str | Several[str] | None = None,
     colour: str | None = None,
     word: int | str | Sequence[int | str] | None = None,
-    reach: float | None = None,
+    reach: Reach | None = None,
     at: str = "words",
     scaling: str = "auto",
-    passes: int = PASSES,
-    draws: int = DRAWS,
+    passes: Count = PASSES,
+    draws: Count = DRAWS,
     twin: bool = False,
     cut: bool = False,
-    seed: int = 0,
-    effort: float = 1.0,
-    memory: int = MEMORY,
+    seed: Seed = 0,
+    effort: Effort = 1.0,
+    memory: Bytes = MEMORY,
     progress: Progress = silent,
 ) -> Words:
     """How far changing each word of a text moves a pretrained model.
@@ -84,8 +87,6 @@ def words(
     check_text(text)
     check(1.0 if reach is None else reach, effort, memory)
     wanted = chosen_tiers(tiers, colour, reach)
-    positive("passes", passes)
-    positive("draws", draws)
     probe = model if isinstance(model, Probe) else Probe(model)
     whole = len(text)
     if cut:
@@ -137,7 +138,7 @@ def chosen_tiers(
     the text, with that of ``colour``.
     """
     asked = [tiers] if isinstance(tiers, str) else list(tiers or ())
-    for tier in [*asked, *([colour] if colour else [])]:
+    for tier in [*asked, *([] if colour is None else [colour])]:
         if tier not in TIERS:
             raise InputError(
                 f"a tier among {', '.join(TIERS)}", repr(tier), "leave it out for the default"

@@ -4,19 +4,19 @@ a static view, with the same numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wordsway.checks import validated
 from wordsway.errors import needs
+from wordsway.probing.results import Words
 from wordsway.render.html.page import asset
 from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import headline, shades
 
-if TYPE_CHECKING:
-    from wordsway.probing.results import Words
-
 __all__ = ["clickable"]
 
 
+@validated
 def clickable(words: Words) -> Any:
     """The words of a text as a widget: click a word to see its numbers and its layers.
 

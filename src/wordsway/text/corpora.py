@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from wordsway import data
+from wordsway.checks import validated
+from wordsway.data.hub import Progress
 from wordsway.errors import InputError
 from wordsway.text.clean import STRAY, Faults, clean
 from wordsway.text.columns import Columns, Row, records
 from wordsway.text.labels import signs, spelled
-from wordsway.text.opening import expanded, there
+from wordsway.text.opening import Encoding, expanded, there
 from wordsway.text.readers import rows
 
 #: At most this share of a corpus's texts may hold bytes that are not text in its encoding.
@@ -109,13 +111,14 @@ class Corpus:
         }
 
 
+@validated
 def corpus(
     source: Any,
     *,
     text_column: str | None = None,
     label_column: str | None = None,
-    encoding: str | None = None,
-    progress: Any = None,
+    encoding: Encoding | None = None,
+    progress: Progress | None = None,
 ) -> Corpus:
     """A corpus of the catalogue ("imdb"), a file or folder, a Hugging Face `datasets` split, or any
     list of texts.

@@ -12,7 +12,8 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wordsway.errors import InputError, positive
+from wordsway.checks import Count, Seed, validated
+from wordsway.errors import InputError
 from wordsway.seeds import check_seed
 from wordsway.text.corpora import Corpus, Text
 from wordsway.text.corpora import corpus as opened
@@ -21,10 +22,11 @@ from wordsway.text.corpora import corpus as opened
 POOL = 256
 
 
+@validated
 def draw(
     corpus: Any,
-    count: int,
-    seed: int,
+    count: Count,
+    seed: Seed,
     *,
     accept: Callable[[list[Text]], list[bool]] = lambda texts: [True] * len(texts),
     promising: Callable[[str], bool] = lambda text: True,
@@ -43,7 +45,6 @@ def draw(
     True
     """
     corpus = corpus if isinstance(corpus, Corpus) else opened(corpus)
-    count = positive("count", count)
     shares = {-1: (count + 1) // 2, 1: count // 2} if balanced else {0: count}
     found: dict[int, list[Text]] = {side: [] for side in shares}
     pool, after, taken = max(POOL, 4 * count), dict.fromkeys(shares, -1), set[str]()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import gzip
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Annotated, Any, cast
 
+from wordsway.checks import validated
 from wordsway.errors import InputError
 from wordsway.text.columns import LONGEST
 
@@ -53,17 +55,30 @@ def opened(path: Path, encoding: str | None) -> IO[str]:
     return open_as(path, "rt", encoding=chosen, errors="surrogateescape", newline="")
 
 
-def _encoding(name: str) -> str:
+@dataclass(frozen=True)
+class OfTexts:
+    """An encoding from bytes to text that Python has."""
+
+    remedy: str = "utf-8, latin-1 or cp1252, for example"
+
+    def allows(self, name: Any) -> bool:
+        try:
+            "".encode(name)
+        except (LookupError, ValueError):
+            return False
+        return name != ""
+
+    def __str__(self) -> str:
+        return "that names an encoding of texts"
+
+
+Encoding = Annotated[str, OfTexts()]
+
+
+@validated
+def _encoding(encoding: Encoding) -> str:
     """The encoding's own name; UTF-8 also reads files that begin with a mark."""
-    try:
-        found = codecs.lookup(name)
-        "".encode(name)
-    except (LookupError, UnicodeError, TypeError):
-        raise InputError(
-            "an encoding of texts that Python knows",
-            repr(name),
-            "utf-8, latin-1 or cp1252, for example",
-        ) from None
+    found = codecs.lookup(encoding)
     return "utf-8-sig" if found.name == "utf-8" else found.name
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from wordsway.checks import Count, Seed, validated
 from wordsway.errors import InputError, positive
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.cost import attention_cost
@@ -40,10 +41,11 @@ class RandomAttention(FeatureMap):
     scores: ClassVar[Scores]
     bounds: ClassVar[RowBounds]
 
+    @validated
     def __init__(
         self,
-        d: int | None = None,
-        seed: int = 0,
+        d: Count | None = None,
+        seed: Seed = 0,
         *,
         weight: Any = None,
         dtype: torch.dtype = torch.float64,

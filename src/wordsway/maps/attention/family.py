@@ -14,6 +14,7 @@ from typing import Any, final
 
 import torch
 
+from wordsway.checks import AnyCount, Count, Number, Positive, Seed, validated
 from wordsway.errors import InputError, positive
 from wordsway.maps.attention.choices import SCORES, Choice
 from wordsway.maps.attention.definition import LARGE_SCORE
@@ -74,19 +75,20 @@ class Attention(FeatureMap):
     name = "attention"
     has_rows = True
 
+    @validated
     def __init__(
         self,
-        d: int | None = None,
-        seed: int = 0,
+        d: Count | None = None,
+        seed: Seed = 0,
         *,
         scores: str = "softmax",
-        heads: int | None = None,
+        heads: Count | None = None,
         mask: str = "none",
         positions: str = "none",
-        temperature: float = 1.0,
-        window: int | None = None,
-        visible: int | None = None,
-        strength: float = 0.5,
+        temperature: Positive = 1.0,
+        window: AnyCount | None = None,
+        visible: AnyCount | None = None,
+        strength: Number = 0.5,
         weight: Any = None,
         weights: Mapping[str, Any] | None = None,
         name: str = "attention",

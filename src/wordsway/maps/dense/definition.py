@@ -20,6 +20,7 @@ from typing import Any, final
 
 import torch
 
+from wordsway.checks import Count, Positive, Seed, validated
 from wordsway.errors import InputError, positive
 from wordsway.gaussian.dense import (
     DENSE_BYTES,
@@ -155,12 +156,13 @@ class RF(FullyConnected):
 
     name = "rf"
 
+    @validated
     def __init__(
         self,
-        n: int | None = None,
-        d: int | None = None,
-        k: int | None = None,
-        seed: int = 0,
+        n: Count | None = None,
+        d: Count | None = None,
+        k: Count | None = None,
+        seed: Seed = 0,
         *,
         weight: Any = None,
         activation: str | Activation | Elementwise = "relu",
@@ -227,17 +229,18 @@ class DRF(FullyConnected):
 
     name = "drf"
 
+    @validated
     def __init__(
         self,
-        n: int | None = None,
-        d: int | None = None,
-        depth: int = 2,
-        k: int | None = None,
-        seed: int = 0,
+        n: Count | None = None,
+        d: Count | None = None,
+        depth: Count = 2,
+        k: Count | None = None,
+        seed: Seed = 0,
         *,
         weights: Sequence[Any] | None = None,
         activation: str | Activation | Elementwise = "relu",
-        beta: float | None = None,
+        beta: Positive | None = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
         draw: str = "auto",

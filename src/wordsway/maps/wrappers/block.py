@@ -15,8 +15,9 @@ from typing import Any, final
 
 import torch
 
-from wordsway.errors import InputError, positive
-from wordsway.maps.base import FeatureMap, View
+from wordsway.checks import Count, NonNegative, Seed, validated
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap, Map, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
 from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView
@@ -196,15 +197,16 @@ class BlockView(WrappedView):
         return super().bytes_per_point + 4 * n * (3 * width + self._hidden) * self.X.itemsize
 
 
+@validated
 def transformer_block(
-    attention: FeatureMap,
-    d: int,
+    attention: Map,
+    d: Count,
     *,
     order: str = "pre",
     norm: str = "layer",
-    hidden: int | None = None,
-    seed: int = 0,
-    epsilon: float = EPSILON,
+    hidden: Count | None = None,
+    seed: Seed = 0,
+    epsilon: NonNegative = EPSILON,
 ) -> FeatureMap:
     """A block around ``attention``: "pre"-norm (GPT) or "post"-norm (BERT); ``hidden`` is 4d.
 
@@ -216,7 +218,7 @@ def transformer_block(
     if order not in ("pre", "post"):
         raise InputError("an order among pre, post", repr(order), "choose one of them")
     by = Norm(norm, epsilon)
-    hidden = positive("hidden", 4 * d if hidden is None else hidden)
+    hidden = 4 * d if hidden is None else hidden
     forward = FeedForward(d, hidden, seed, by, order, attention)
     if order == "pre":
         return PreNormBlock(Residual(NormedText(attention, by)), forward)

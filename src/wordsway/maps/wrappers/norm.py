@@ -16,9 +16,10 @@ from typing import Any, final
 
 import torch
 
+from wordsway.checks import NonNegative, validated
 from wordsway.errors import InputError
 from wordsway.maps.attention.certificate import Around
-from wordsway.maps.base import FeatureMap
+from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
 from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView, at_rows
@@ -183,7 +184,8 @@ class NormedRows(MovedRows):
         return self._root * (moved - self._g[..., None] * self._view.centred)
 
 
-def layer_norm(phi: FeatureMap, epsilon: float = EPSILON) -> NormedMap:
+@validated
+def layer_norm(phi: Map, epsilon: NonNegative = EPSILON) -> NormedMap:
     """Each row of φ centred and rescaled to √D, u ↦ √D·Cu/√(‖Cu‖² + Dε).
 
     >>> import wordsway as ws
@@ -194,7 +196,8 @@ def layer_norm(phi: FeatureMap, epsilon: float = EPSILON) -> NormedMap:
     return NormedMap(phi, Norm("layer", epsilon))
 
 
-def rms_norm(phi: FeatureMap, epsilon: float = EPSILON) -> NormedMap:
+@validated
+def rms_norm(phi: Map, epsilon: NonNegative = EPSILON) -> NormedMap:
     """Each row of φ rescaled to √D, u ↦ √D·u/√(‖u‖² + Dε).
 
     >>> import wordsway as ws

@@ -8,8 +8,9 @@ from typing import Any, final
 
 import torch
 
+from wordsway.checks import validated
 from wordsway.errors import InputError
-from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.maps.base import FeatureMap, Map, Readout, View, nonzero_norm
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U, norm_lower_bound
 from wordsway.maps.rows import Moving, RowView
@@ -157,7 +158,8 @@ class VectorReadout(Readout):
         return value.detach(), torch.stack(slopes, 1)
 
 
-def read_out(phi: FeatureMap, which: str | int = "all") -> FeatureMap:
+@validated
+def read_out(phi: Map, which: str | int = "all") -> FeatureMap:
     """What is read off φ: "all" rows (φ itself), their "mean", the "last" one, or row ``which``.
 
     >>> import wordsway as ws

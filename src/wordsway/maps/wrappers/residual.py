@@ -10,9 +10,10 @@ from typing import final
 
 import torch
 
+from wordsway.checks import validated
 from wordsway.errors import InputError
 from wordsway.maps.attention.view import AttentionView
-from wordsway.maps.base import FeatureMap
+from wordsway.maps.base import Map
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
 from wordsway.maps.rows import MovedRows, Moving, RowView, at_rows
@@ -96,7 +97,8 @@ class ResidualRows(MovedRows):
         return self._inner.dense() + self._mine[..., None] * self._delta[:, None]
 
 
-def residual(phi: FeatureMap) -> Residual:
+@validated
+def residual(phi: Map) -> Residual:
     """X + φ(X), for any map φ from d to d dimensions that keeps the rows.
 
     >>> import wordsway as ws

@@ -1,4 +1,4 @@
-// Audit: does a model notice the word that matters? A league, its blind spots, or a new audit.
+// Audit: does a model react to the word that matters? A league, its blind spots, or a new audit.
 import { asked, field, h, number, option, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { Status } from "./status.js";
@@ -24,7 +24,7 @@ class Place {
   constructor(main, given) {
     this.state = given;
     this.status = new Status(() => { if (this.asked) this.listen(...this.asked); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "Does the model notice the word that matters?"),
+    main.replaceChildren(h("h1", {}, "Does the model react to the word that matters?"),
       h("p", { class: "lead" }, "Sentences are edited where it is known what that does to their meaning: does a “not” move the model more than a synonym?"), this.status.element);
   }
 
@@ -106,19 +106,19 @@ class Place {
     };
     this.league.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "kind of edit"), result.models.map((model) => h("th", { class: "num" }, h("bdi", {}, model.name.split("/").at(-1)))))),
       h("tbody", {}, kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind, h("span", { class: "soft why" }, this.known.kinds.find((one) => one.name === kind)?.about ?? "")), result.models.map((model) => cell(model.kinds.find((one) => one.kind === kind))))),
-        h("tr", {}, h("th", { scope: "row" }, "mean AUC"), result.models.map((model) => h("td", { class: "num" }, h("b", {}, number(model.mean_auc))))))));
+        h("tr", {}, h("th", { scope: "row" }, "mean"), result.models.map((model) => h("td", { class: "num" }, h("b", {}, number(model.mean_auc))))))));
     this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, model.name.split("/").at(-1)), `: ${(model.blind_spots ?? []).length} worst`),
       h("ol", { class: "blind" }, (model.blind_spots ?? []).map((one) => this.spot(one))))));
     this.result.hidden = false;
   }
 
-  // What a model hears best and worst, in one sentence.
+  // What a model reacts to most and least often, in one sentence; kinds of few texts are left out.
   best(model) {
-    const order = [...model.kinds].sort((a, b) => b.auc - a.auc);
+    const order = model.kinds.filter((one) => one.texts >= this.known.few).sort((a, b) => b.auc - a.auc);
     if (!order.length) return null;
     const said = (one) => `${one.kind} (${Math.round(100 * one.auc)} of 100 comparisons)`;
-    const rest = order.length > 1 ? `, and worst for ${said(order.at(-1))}` : "";
-    return h("p", {}, h("b", {}, h("bdi", {}, model.name.split("/").at(-1))), ` tells an edit that turns the meaning from a harmless one best for ${said(order[0])}${rest}.`);
+    const rest = order.length > 1 ? `, and least often for ${said(order.at(-1))}` : "";
+    return h("p", {}, h("b", {}, h("bdi", {}, model.name.split("/").at(-1))), ` reacts more than to a harmless edit most often for ${said(order[0])}${rest}. ${this.known.wording.rewording}`);
   }
 
   spot(one) {

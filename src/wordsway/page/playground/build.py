@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.atomic import atomic
+from wordsway.checks import FilePath, validated
 from wordsway.errors import InputError, WordswayError
 from wordsway.maps.attention import curves, dual, silence
 from wordsway.maps.attention.bounds import RowBounds
@@ -62,7 +63,8 @@ class Playground:
         return f"Playground({self.bytes:,} bytes)"
 
 
-def playground(out: str | Path | None = None) -> Playground:
+@validated
+def playground(out: FilePath | None = None) -> Playground:
     """One self-contained page that computes random attention in the browser; ``out`` saves it.
 
     >>> playground().bytes < 500_000

@@ -19,6 +19,7 @@ from wordsway.render.views.provenance import provenance
 from wordsway.render.wording.audit import (
     COLUMNS,
     RANKS,
+    REACTS,
     WHAT,
     above,
     few_texts,
@@ -32,7 +33,9 @@ from wordsway.render.wording.audit import (
 
 #: Edits of each kind that are shown as examples, refused rows, and characters of a document.
 EXAMPLES, REFUSED, DOCUMENT = 5, 50, 160
-LINE = "Line: AUC by what each layer says, from the input to the last layer, with its 95 % band."
+LINE = (
+    "Line: the score by what each layer says, from the input to the last layer, with its 95 % band."
+)
 DOTTED = f"{LINE} Dotted: how much the layer listens to the word at all (local, below)."
 
 
@@ -44,7 +47,7 @@ def audit_fragment(audit: Audit) -> str:
     parts += [
         elements.heading("<b>League</b>"),
         _league(audit),
-        elements.explained({"AUC": COLUMNS["AUC"]}),
+        elements.explained({REACTS: COLUMNS[REACTS]}),
     ]
     if few := few_texts(audit):
         parts.append(elements.soft(few))
@@ -52,7 +55,7 @@ def audit_fragment(audit: Audit) -> str:
     heard = any(model.local for model in audit.models)
     parts += [elements.soft(DOTTED if heard else LINE), _pictures(audit)]
     parts += [elements.heading("<b>In numbers</b>"), _details(audit)]
-    others = {name: said for name, said in COLUMNS.items() if name != "AUC"}
+    others = {name: said for name, said in COLUMNS.items() if name != REACTS}
     parts.append(elements.explained(others))
     for model in audit.models:
         if model.blind_spots:
@@ -69,7 +72,7 @@ def audit_fragment(audit: Audit) -> str:
 def audit_page(audit: Audit) -> str:
     more = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
     facts = provenance(audit, more | models_facts([model.about for model in audit.models]))
-    title = "Does the model notice the word that matters?"
+    title = "Does the model react to the word that matters?"
     return page_around(title, audit_fragment(audit), facts, audit.to_dict())
 
 
@@ -93,7 +96,7 @@ def _league(audit: Audit) -> str:
         for kind in audit.kinds
     ]
     means = (f"<b>{model.mean_auc:.3f}</b>" for model in audit.models)
-    rows.append(("<b>mean AUC</b>", *means))
+    rows.append(("<b>mean</b>", *means))
     return elements.table(heads, rows)
 
 
@@ -110,7 +113,7 @@ def _named(audit: Audit, kind: str) -> str:
 
 
 def _cell(model: ModelAudit, kind: str) -> str:
-    """AUC on a ground that is orange above one half and blue below."""
+    """The score on a ground that is orange above one half and blue below."""
     score = model.kind(kind)
     if score is None:
         return "–"
@@ -129,7 +132,7 @@ def _key(audit: Audit) -> str:
 
 
 def _pictures(audit: Audit) -> str:
-    """AUC over the layers, a picture per kind."""
+    """The score over the layers, a picture per kind."""
     pictures = []
     for kind in audit.kinds:
         found = [(at, model.kind(kind)) for at, model in enumerate(audit.models)]

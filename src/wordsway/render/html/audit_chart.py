@@ -1,5 +1,5 @@
-"""AUC against depth as SVG: one small chart per kind, a line per model, and dotted beside it how
-sensitive the layers are to the word.
+"""The score against depth as SVG: one small chart per kind, a line per model, and dotted beside it
+how sensitive the layers are to the word.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def colour(number: int) -> str:
 def profile_chart(
     profiles: Sequence[tuple[int, Sequence[Score], Sequence[LocalScore]]],
 ) -> str:
-    """AUC from the input (left) to the last layer (right) of each model, with its interval; dotted,
-    where the edited word stands among the words of its text by local sensitivity.
+    """The score from the input (left) to the last layer (right) of each model, with its interval;
+    dotted, where the edited word stands among the words of its text by local sensitivity.
     """
     parts = []
     for value in (0.0, 0.5, 1.0):

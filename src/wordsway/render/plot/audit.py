@@ -1,4 +1,4 @@
-"""An audit as a picture: the league with intervals, and AUC over the layers for every kind."""
+"""An audit as a picture: scores with intervals, and over the layers for every kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def audit_figure(audit: Audit, kind: str) -> Figure:
     for axes in list(grid.flat)[len(audit.kinds) :]:
         axes.set_visible(False)
     for row in grid:
-        row[0].set_ylabel("AUC")
+        row[0].set_ylabel("reacts more")
     if any(model.local for model in audit.models):
         note = "dotted: share of the text's words that the layer is locally less sensitive to"
         below.supxlabel(note, fontsize=9, color=GREY)
@@ -55,7 +55,9 @@ def _league(axes: Axes, audit: Audit, kind: str) -> None:
     axes.set_ylim(len(audit.kinds) - 0.5, -0.5)
     axes.set_xlim(0, 1.02)
     axes.grid(visible=True, axis="x")
-    axes.set_xlabel("AUC: a turning edit moves the model more than a keeping edit of the same text")
+    axes.set_xlabel(
+        "reacts more than to a harmless edit of the same text (a rewording is another question)"
+    )
     axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
     axes.tick_params(axis="y", length=0)
 

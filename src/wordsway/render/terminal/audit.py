@@ -16,6 +16,7 @@ from wordsway.render.terminal.tables import TerminalColumn as Column
 from wordsway.render.wording.audit import (
     COLUMNS,
     RANKS,
+    REACTS,
     WHAT,
     among,
     change,
@@ -31,7 +32,7 @@ from wordsway.render.wording.audit import (
 #: Blind spots that are shown per model, rows that were refused, and columns of a bar.
 SPOTS, REFUSED, BARS = 3, 5, 12
 #: Columns that are explained below the table.
-SHOWN = ("AUC", "turning", "keeping", "blind")
+SHOWN = (REACTS, "turning", "keeping", "blind")
 ABOVE = EXPLAINED["percentile"]
 LAYERS = "From the first to the last layer that tells turning from keeping edits (0: the input)."
 
@@ -70,7 +71,11 @@ def _audit(audit: Audit, width: int) -> RenderableType:
 
 
 def _league(audit: Audit) -> RenderableType:
-    columns = (Column("model", "left", width=30), "mean AUC", Column("", "left", least=BARS))
+    columns = (
+        Column("model", "left", width=30),
+        f"{REACTS} (mean)",
+        Column("", "left", least=BARS),
+    )
     rows = [
         (
             model.name,
@@ -86,7 +91,7 @@ def _kinds(audit: Audit) -> RenderableType:
     columns = (
         Column("kind", "left", width=12, least=12),
         Column("model", "left", width=14),
-        Column("AUC", least=17),
+        Column(REACTS, least=17),
         Column("turning", least=7),
         Column("keeping", least=7),
         Column("blind", least=5),

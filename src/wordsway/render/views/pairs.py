@@ -48,6 +48,7 @@ def view(pairs: Pairs) -> View:
     ]
     for pair in pairs.pairs[:SHOWN]:
         blocks += [_sentence(pair), _numbers(pair)]
+        blocks += [warning(one.doubt) for one in pair.models if one.doubt]
     if count > SHOWN:
         blocks.append(soft(f"… and {count - SHOWN:,} more, in the data"))
     if any(pair.kind for pair in pairs.pairs):

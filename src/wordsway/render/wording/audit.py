@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from wordsway.auditing.explained import EXPLAINED
+from wordsway.auditing.explained import EXPLAINED, REWORDING
 from wordsway.auditing.result import Audit, ModelAudit
-from wordsway.auditing.scores import BlindSpot, KindScore
+from wordsway.auditing.scores import FEW, BlindSpot, KindScore
 from wordsway.render.numbers import small
 
-AUC = f"AUC: {EXPLAINED['auc']} In brackets: the 95 % interval over texts."
+AUC = f"{EXPLAINED['auc']} In brackets: the 95 % interval over texts."
+#: The score's name at the head of a column.
+REACTS = "reacts more"
 BLIND = f"Blind: {EXPLAINED['blind']}"
 #: Every column of the tables, with the sentence that explains it.
 COLUMNS = {
-    "AUC": f"{EXPLAINED['auc']} In brackets: the 95 % interval over texts.",
+    REACTS: AUC,
     "turning": EXPLAINED["median_turning"],
     "keeping": EXPLAINED["median_keeping"],
     "blind": EXPLAINED["blind"],
@@ -24,12 +26,10 @@ RANKS = {
     "first stays": EXPLAINED["first_stays"],
     "its rank then": EXPLAINED["first_rank"],
 }
-#: With fewer texts the interval of a kind says little: drawing 1, 1, 1 again gives 1, 1, 1.
-FEW = 20
 WHAT = (
     "One word of a sentence is changed. Some edits turn its meaning (is → is not, 5 mg → 50 mg), "
-    "others keep it (film → movie, do not → don't). A model that notices the word that matters "
-    "moves further for the first than for the second."
+    "others are harmless (film → movie, do not → don't). The score is how often the model reacts "
+    "more to the first than to the second."
 )
 
 
@@ -54,23 +54,25 @@ def target(audit: Audit) -> str:
 
 
 def verdict(model: ModelAudit) -> str:
-    """What a model's scores say, in plain words."""
-    mean = round(100 * model.mean_auc)
-    said = (
-        f"in {mean} of 100 comparisons the edit that turns the meaning moves it more than one that "
-        "keeps it"
+    """What a model's scores say, in plain words; kinds of few texts are left out."""
+    ordered = sorted(
+        (score for score in model.kinds if score.texts >= FEW),
+        key=lambda score: (-score.auc, score.kind),
     )
-    if len(model.kinds) < 2:
-        return f"{said}{_doubt(model.kinds[0])}."
-    ordered = sorted(model.kinds, key=lambda score: (-score.auc, score.kind))
+    if not ordered:
+        return f"fewer than {FEW} texts of every kind, too few for a statement."
     best, worst = ordered[0], ordered[-1]
+    mean = round(100 * sum(score.auc for score in ordered) / len(ordered))
+    said = f"reacts more than to a harmless edit in {mean} of 100 comparisons"
+    if len(ordered) == 1:
+        return f"{said} ({best.kind}{_doubt(best)}). {REWORDING}"
     said = f"{said} (mean of {len(ordered)} kinds)."
-    if f"{best.auc:.2f}" == f"{worst.auc:.2f}":
-        return said
-    return (
-        f"{said} Surest: {best.kind} ({best.auc:.2f}); least sure: "
-        f"{worst.kind} ({worst.auc:.2f}{_doubt(worst)})."
-    )
+    if f"{best.auc:.2f}" != f"{worst.auc:.2f}":
+        said += (
+            f" Most often: {best.kind} ({best.auc:.2f}); least often: "
+            f"{worst.kind} ({worst.auc:.2f}{_doubt(worst)})."
+        )
+    return f"{said} {REWORDING}"
 
 
 def few_texts(audit: Audit) -> str:
@@ -79,7 +81,7 @@ def few_texts(audit: Audit) -> str:
     few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
     if not few:
         return ""
-    return f"Fewer than {FEW} texts, so that intervals say little: {', '.join(few)}."
+    return f"Fewer than {FEW} texts, left out of the sentence above: {', '.join(few)}."
 
 
 def _doubt(score: KindScore) -> str:
@@ -89,7 +91,7 @@ def _doubt(score: KindScore) -> str:
 
 
 def interval(score: KindScore | None) -> str:
-    """AUC and its interval."""
+    """The score and its interval."""
     if score is None:
         return "–"
     return f"{score.auc:.3f} ({score.low:.2f}–{score.high:.2f})"

@@ -1,0 +1,309 @@
+"""Arguments are checked where a verb is called, against the verb's own annotations.
+
+`validated` decorates a verb or a constructor, `check_fields` stands in the ``__post_init__`` of a
+dataclass. An annotation states the kind of value (``int``, ``bool``, ``Sequence[str]``,
+``Sample | None``), and ``Annotated`` its range: `Count`, `Effort`, `Several`, `Within`, `OneOf`.
+
+>>> @validated
+... def draw(count: Count, balanced: bool = False) -> int: return count
+>>> draw(3)
+3
+>>> draw(True)
+Traceback (most recent call last):
+wordsway.errors.InputError: expected count ≥ 1, a whole number, got True: pass one
+>>> draw(3, balanced="no")
+Traceback (most recent call last):
+wordsway.errors.InputError: expected balanced to be True or False, got 'no': leave it out for False
+
+True and False are no numbers, and numbers are finite. NumPy's scalars count as Python's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, wraps
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from wordsway.errors import InputError
+
+Options = ParamSpec("Options")
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+#: The largest number where no other is stated: more of anything is a mistake.
+MOST = 10**12
+
+
+@dataclass(frozen=True)
+class Within:
+    """The range of a number, ends included; with ``above``, without the lower one."""
+
+    low: float
+    high: float | None = None
+    remedy: str = ""
+    above: bool = False
+
+    def allows(self, value: Any) -> bool:
+        high = MOST if self.high is None else self.high
+        return bool(self.low <= value <= high) and not (self.above and value == self.low)
+
+    def __str__(self) -> str:
+        if self.high in (None, math.inf):
+            return f"{'>' if self.above else '≥'} {_plain(self.low)}"
+        return f"between {_plain(self.low)} and {_plain(self.high)}"
+
+
+def _plain(number: float) -> str:
+    """
+    >>> _plain(1e-09), _plain(1000)
+    ('1e-9', '1000')
+    """
+    return f"{number:g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The names to choose from."""
+
+    names: tuple[str, ...]
+    remedy: str = "choose one of them"
+
+    def allows(self, value: Any) -> bool:
+        return value in self.names
+
+    def __str__(self) -> str:
+        return f"among {', '.join(self.names)}"
+
+
+@dataclass(frozen=True)
+class NotEmpty:
+    """At least one entry."""
+
+    remedy: str = ""
+
+    def allows(self, value: Any) -> bool:
+        return len(value) > 0
+
+    def __str__(self) -> str:
+        return "that is not empty"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A remedy; every value of the kind is allowed."""
+
+    remedy: str
+
+    def allows(self, value: Any) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class OfFiles:
+    """Names that a file or folder can have."""
+
+    remedy: str = "name a file or a folder"
+
+    def allows(self, value: Any) -> bool:
+        return str(value) != "" and "\0" not in str(value)
+
+    def __str__(self) -> str:
+        return "that a file can have"
+
+
+Count = Annotated[int, Within(1)]
+Natural = Annotated[int, Within(0)]
+AnyCount = Annotated[int, Within(1, math.inf)]
+Number = Annotated[float, Within(-MOST, MOST)]
+NonNegative = Annotated[float, Within(0)]
+Positive = Annotated[float, Within(0, above=True)]
+#: A memory budget, a factor of the search's starts and steps, the radius of the ball for Δ.
+Bytes = Annotated[int, Within(1, 10**18, "leave it out for the default")]
+Effort = Annotated[float, Within(0.01, 1000, "1 is the default")]
+Radius = Annotated[float, Within(1e-9, 1e9, "leave it out for the paper's √d")]
+Workers = Annotated[int, Within(1, 1024, "leave it out for one per core")]
+#: Δ relative to the word's own embedding.
+Reach = Annotated[float, Within(1e-6, 1e6, "1 lets Δ be as long as the word's own embedding")]
+FilePath = Annotated[str | Path, OfFiles()]
+OneText = Annotated[
+    str, Advice("ask about each: for text in texts, with one ws.Probe for all; decode bytes first")
+]
+Seed = Annotated[int, Advice("pass 0, 1, 2, …")]
+Several = Annotated[Sequence[Item], NotEmpty()]
+
+
+def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
+    """``verb``, refusing arguments that its annotations do not allow."""
+    parameters = inspect.signature(verb).parameters
+    names = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
+
+    @wraps(verb)
+    def wrapper(*given: Any, **named: Any) -> Answer:
+        hints = _hints(verb)
+
+        def check(name: str, value: Any) -> Any:
+            known = name in hints and name in parameters
+            return _checked(name, value, hints[name], parameters[name].default) if known else value
+
+        first = [check(name, value) for name, value in zip(names, given, strict=False)]
+        rest = {name: check(name, value) for name, value in named.items()}
+        return verb(*first, *given[len(first) :], **rest)
+
+    return wrapper
+
+
+def check_fields(record: Any) -> None:
+    """Refuse fields of a dataclass that its annotations do not allow."""
+    kind: Any = type(record)
+    hints = _hints(kind)
+    for field in fields(record):
+        value = getattr(record, field.name)
+        found = _checked(field.name, value, hints[field.name], field.default)
+        if found is not value:
+            object.__setattr__(record, field.name, found)
+
+
+@cache
+def _hints(what: Any) -> dict[str, Any]:
+    return get_type_hints(what, include_extras=True)
+
+
+def _checked(name: str, value: Any, hint: Any, default: Any) -> Any:
+    """``value``, NumPy's scalars as Python's, or an error that names it."""
+    if value is default:
+        return value
+    if not fits(value, hint):
+        remedy = next((rule.remedy for rule in _rules(hint) if rule.remedy), "")
+        raise InputError(_expected(name, hint), repr(value), remedy or _remedy(default))
+    return value.item() if type(value).__module__ == "numpy" and not _is_list(value) else value
+
+
+def _remedy(default: Any) -> str:
+    if default is inspect.Parameter.empty or default is MISSING:
+        return "pass one"
+    stated = isinstance(default, (bool, int, float, str))
+    return f"leave it out for {default!r}" if stated else "leave it out"
+
+
+def _expected(name: str, hint: Any) -> str:
+    """What an argument has to be: "n ≥ 1, a whole number", "cut to be True or False"."""
+    kinds = [one for one in get_args(hint) if one is not NoneType]
+    only = kinds[0] if get_origin(hint) in (Union, UnionType) and len(kinds) == 1 else hint
+    ranges = [rule for rule in _rules(only) if isinstance(rule, Within)]
+    if get_origin(only) is Annotated and ranges:
+        return f"{name} {ranges[0]}, {described(get_args(only)[0])}"
+    return f"{name} to be {described(hint)}"
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether an annotation allows a value.
+
+    >>> fits(3, int), fits(True, int), fits(float("nan"), float), fits([1, "a"], Sequence[int])
+    (True, False, False, False)
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return fits(value, inner[0]) and all(rule.allows(value) for rule in inner[1:])
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin in (Sequence, Iterable, tuple, list):
+        return _fits_all(value, inner[0], lazily=origin is Iterable)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(fits(key, inner[0]) for key in value)
+    return _fits_kind(value, origin or hint)
+
+
+def _fits_kind(value: Any, kind: Any) -> bool:
+    boolean = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # NumPy
+    if kind is Any:
+        return True
+    if kind is bool:
+        return boolean
+    if kind is int:
+        return isinstance(value, Integral) and not boolean
+    if kind is float:
+        if not isinstance(value, Real) or boolean:
+            return False
+        number: Any = value if isinstance(value, Integral) else float(value)
+        return bool(-sys.float_info.max <= number <= sys.float_info.max)
+    if kind is Path:
+        return isinstance(value, os.PathLike)
+    if kind is Callable or Protocol in kind.__mro__:
+        return callable(value)
+    return isinstance(value, kind)
+
+
+def _fits_all(value: Any, kind: Any, *, lazily: bool) -> bool:
+    if isinstance(value, (str, bytes, Mapping)):
+        return False
+    if _is_list(value):
+        entries = value.tolist() if hasattr(value, "tolist") else value
+        return isinstance(entries, Iterable) and all(fits(one, kind) for one in entries)
+    return lazily and isinstance(value, Iterable)
+
+
+def _is_list(value: Any) -> bool:
+    """Lists, tuples, sets, arrays, tensors, columns of a table."""
+    return hasattr(value, "__len__") and hasattr(value, "__iter__") and not isinstance(value, type)
+
+
+def _rules(hint: Any) -> list[Any]:
+    inner = get_args(hint)
+    if get_origin(hint) is Annotated:
+        return list(inner[1:])
+    return [rule for one in inner for rule in _rules(one)]
+
+
+_NAMES: dict[Any, str] = {
+    Any: "anything",
+    NoneType: "None",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a finite number",
+    str: "a string",
+    Path: "a path",
+    Callable: "a function",
+    Mapping: "a mapping",
+}
+
+
+def described(hint: Any) -> str:
+    """An annotation in words.
+
+    >>> described(Several[str] | None), described(Effort)
+    ('a list of strings that is not empty or None', 'a finite number between 0.01 and 1000')
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return " ".join(filter(None, [described(inner[0]), *map(str, inner[1:])]))
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(described, inner)))
+    if origin in (Sequence, Iterable, tuple, list):
+        entry = described(inner[0])
+        return f"a list of {entry.removeprefix('a ')}s" if " or " not in entry else "a list"
+    kind = origin or hint
+    if kind in _NAMES:
+        return _NAMES[kind]
+    called = Protocol in kind.__mro__
+    return "a function" if called else f"a {kind.__module__.split('.')[0]} {kind.__name__}"
