@@ -90,7 +90,7 @@ def page(draws: int = 10) -> str:
     lines.append(_row("all", everything))
     text = (
         f"{draws} draws of text and weights per map, Gaussian texts, first row, efforts "
-        f"{', '.join(map(str, EFFORTS))}. \"Converged\" is the status at effort 1; \"raised\" "
+        f'{", ".join(map(str, EFFORTS))}. "Converged" is the status at effort 1; "raised" '
         f"means by more than {RAISED:.1%} at effort {EFFORTS[-1]}. The best known value is the "
         f"largest of these searches and of {len(OTHER_SEEDS)} more with effort {EFFORTS[-1]} and "
         "other seeds; the last two columns are how far effort 1 is below it."
