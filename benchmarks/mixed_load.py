@@ -2,8 +2,9 @@
 
 Eleven client threads on the loopback interface ask for words, swaps, attention, pairs, audits and
 theory, leave requests unfinished, hold slow connections open and send bursts. Every ten seconds
-the memory of each process is written to a CSV file. The summary counts the answers by client and
-status, and lists every worker process that ended, with the reason that the server printed.
+the memory of each process is written to a CSV file, and the summary so far to a text file of the
+same name: answers by client and status, what the server printed (a line for every worker process
+that ended, with the reason), and the memory in each ten minutes.
 Bounded: at most 120 minutes, 640 sockets at once, loopback only.
 """
 
@@ -262,7 +263,8 @@ class Watch:
     rows: list[tuple[float, int, float]] = field(default_factory=list)
     seen: dict[int, tuple[float, float]] = field(default_factory=dict)
 
-    def run(self, over: threading.Event) -> None:
+    def run(self, over: threading.Event, keep: Callable[[], None]) -> None:
+        """Sample until it is over; ``keep`` is called after each sample."""
         started = time.monotonic()
         with self.path.open("w", newline="") as file:
             table = csv.writer(file)
@@ -279,6 +281,7 @@ class Watch:
                         self.rows.append((now, one.pid, held))
                         self.seen[one.pid] = (self.seen.get(one.pid, (now, now))[0], now)
                 file.flush()
+                keep()
                 over.wait(SAMPLE)
 
     def summary(self, window: float = 600.0) -> list[str]:
@@ -351,7 +354,12 @@ def run(
                 load.pause(chance.uniform(0, 4) + time.monotonic() - started)
 
         threads = [threading.Thread(target=client, args=(at,)) for at in range(len(CLIENTS))]
-        threads.append(threading.Thread(target=watch.run, args=(over,)))
+
+        def keep() -> None:
+            text = report(load, watch, errors)
+            path.with_suffix(".txt").write_text(text, "utf-8")
+
+        threads.append(threading.Thread(target=watch.run, args=(over, keep)))
         for thread in threads:
             thread.start()
         for thread in threads[:-1]:
@@ -362,9 +370,9 @@ def run(
 
 
 def report(load: Load, watch: Watch, printed: list[str]) -> str:
-    answers = [f"{who}: {what} {n}" for (who, what), n in sorted(load.counts.items())]
-    errors = [f"{n} x {what}" for what, n in load.errors.most_common(40)]
-    late = sorted(load.latencies) or [0.0]
+    answers = [f"{who}: {what} {n}" for (who, what), n in sorted(load.counts.copy().items())]
+    errors = [f"{n} x {what}" for what, n in load.errors.copy().most_common(40)]
+    late = sorted(load.latencies[:]) or [0.0]
     page = f"page: median {statistics.median(late):.2f} s, 99 % {late[int(0.99 * len(late))]:.2f} s"
     printed = [line.rstrip() for line in printed]
     parts = ["ANSWERS", *answers, "ERRORS", *errors, page, "PRINTED", *printed]
