@@ -32,6 +32,8 @@ WINDOW = 6
 #: A point that gained less than so many times the tolerance over as many steps has settled, as far
 #: as groups can agree.
 NEARLY = 10
+#: Units in the last place by which two values of the same arithmetic may be rounded.
+ROUNDING = 256
 #: Groups whose values differ by less than this share have found the same maximum.
 AGREEMENT = 2e-3
 #: Between generations, points go on until they gain less than this.
@@ -63,9 +65,17 @@ class Found:
 
     @staticmethod
     def best_of(groups: Sequence[Found]) -> Found:
-        """The best of several groups that searched the same problems."""
+        """The best of several groups that searched the same problems.
+
+        A later group replaces an earlier one only where it is better by more than rounding, so that
+        the exact value never falls with the number of groups.
+        """
         values = torch.stack([group.value for group in groups])  # (G, P)
-        value, best = values.max(0)
+        value, best = values[0], torch.zeros_like(values[0], dtype=torch.long)
+        for number, other in enumerate(values):
+            better = exceeds(other, value)
+            value = torch.where(better, other, value)
+            best = torch.where(better, number, best)
         each = torch.arange(len(value), device=value.device)
         same = (values >= value - AGREEMENT * value.abs()).sum(0)
         return Found(
@@ -76,6 +86,11 @@ class Found:
             (same >= 2) & (2 * same >= len(groups)),
             groups[0].points,
         )
+
+
+def exceeds(value: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Where a value exceeds another one by more than both may be rounded."""
+    return value > other + ROUNDING * torch.finfo(value.dtype).eps * other.abs()
 
 
 def maximise(
