@@ -8,6 +8,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
     python -m benchmarks studies FOLDER  the same for docs/explanation/ingredients.md
     python -m benchmarks bounds          the table of docs/bounds.md
+    python -m benchmarks effort [10]     what more effort finds, by draws of each map
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
@@ -31,6 +32,7 @@ from benchmarks import (
     comparison,
     cost,
     effect,
+    effort,
     embedding,
     forecasts,
     layer_alone,

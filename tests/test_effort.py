@@ -15,7 +15,7 @@ MAPS: dict[str, Callable[[int], ws.FeatureMap]] = {
     "drf": lambda seed: ws.DRF(10, 20, 2, seed=seed),
     "raf": lambda seed: ws.RAF(20, seed),
     "relu-raf": lambda seed: ws.ReluRAF(20, seed),
-    "heads": lambda seed: ws.Attention(12, seed, heads=4),
+    "heads": lambda seed: ws.Attention(20, seed, heads=4),
     "residual": lambda seed: ws.residual(ws.ReluRAF(20, seed)),
     "read-out": lambda seed: ws.read_out(ws.ReluRAF(20, seed), "mean"),
 }
