@@ -8,7 +8,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
     python -m benchmarks studies FOLDER  the same for docs/explanation/ingredients.md
     python -m benchmarks bounds          the table of docs/bounds.md
-    python -m benchmarks effort [10]     what more effort finds, by draws of each map
+    python -m benchmarks effort [10]     the table of docs/maps.md: what more effort finds
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
@@ -141,6 +141,11 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["effort"]:
+        command = " ".join(["python -m benchmarks", *sys.argv[1:]])
+        table = f"`{command}`\n\n{effort.page(*map(int, sys.argv[2:]))}"
+        renew(DOCS / "maps.md", effort.HEADING, table)
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import wordsway as ws
 
+HEADING = "How far the attained end is below the best known"
 EFFORTS = (1, 2, 4, 8, 10)
 #: Seeds of further searches with the last effort.
 OTHER_SEEDS = (1,)
@@ -90,10 +91,10 @@ def page(draws: int = 10) -> str:
     lines.append(_row("all", everything))
     text = (
         f"{draws} draws of text and weights per map, Gaussian texts, first row, efforts "
-        f"{', '.join(map(str, EFFORTS))}. \"Converged\" is the status at effort 1; \"raised\" "
+        f'{", ".join(map(str, EFFORTS))}. "Converged" is the status at effort 1; "raised" '
         f"means by more than {RAISED:.1%} at effort {EFFORTS[-1]}. The best known value is the "
-        f"largest of these searches and of {len(OTHER_SEEDS)} with effort {EFFORTS[-1]} and another "
-        "seed; the last two columns are how far effort 1 is below it."
+        f"largest of these searches and of {len(OTHER_SEEDS)} with effort {EFFORTS[-1]} and "
+        "another seed; the last two columns are how far effort 1 is below it."
     )
     return "\n".join([text, "", *lines]) + "\n"
 

@@ -46,9 +46,9 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 @dataclass(frozen=True)
 class Found:
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
-    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half of the
-    groups, and two, found that value. ``points`` are the solver's when the first group's search
-    ended, equally many of each problem, one problem after the other.
+    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half
+    of the groups found that value: three of them, or both of two. ``points`` are the solver's when
+    the first group's search ended, equally many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor
@@ -83,7 +83,7 @@ class Found:
             torch.stack([group.x for group in groups])[best, each],
             value,
             torch.stack([group.settled for group in groups])[best, each],
-            (same >= 2) & (2 * same >= len(groups)),
+            (same >= max(2, min(3, len(groups)))) & (2 * same >= len(groups)),
             groups[0].points,
         )
 

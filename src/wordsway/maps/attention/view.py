@@ -53,8 +53,9 @@ def plan_for(n: int, d: int, *, kinks: bool = False) -> Plan:
     if kinks:
         plan = Plan("lbfgs", groups=2, explore=20, keep=6, steps=40, rounds=0, widths=WIDTHS)
         return plan if n <= d else replace(plan, starts=48, keep=12, widths=WIDTHS[2:])
-    starts = 24 if is_small(n, d) else 16
-    return Plan(groups=2, starts=starts, keep=8, children=starts)
+    if is_small(n, d):
+        return Plan("lbfgs", groups=3, starts=24, explore=20, keep=5, rounds=0)
+    return Plan(groups=2, starts=16, keep=8, children=16)
 
 
 def bytes_per_point(n: int, d: int, itemsize: int) -> int:
