@@ -73,7 +73,7 @@ class Plan:
         return replace(self, groups=max(1, round(groups)), steps=max(1, round(self.steps * share)))
 
     def lighter(self) -> Plan:
-        """Enough to rank problems: one group with a third of the starts and one generation. Conjugate
+        """Enough to rank problems: one group with a third of the starts, one generation. Conjugate
         steps, whose first one is nearly a power step, rank as well with a sixteenth of them (random
         features of 90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
         """
