@@ -10,6 +10,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks bounds          the table of docs/bounds.md
     python -m benchmarks architectures [NAME …]  models of many architectures against transformers,
                                          for docs/pretrained.md; with names printed only
+    python -m benchmarks effort [10]     the table of docs/maps.md: what more effort finds
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
@@ -34,6 +35,7 @@ from benchmarks import (
     comparison,
     cost,
     effect,
+    effort,
     embedding,
     forecasts,
     layer_alone,
@@ -151,6 +153,11 @@ def main() -> None:
             renew(DOCS / "pretrained.md", "Architectures", f"{architectures.ABOUT}\n\n{table}")
         if faults:
             sys.exit("\n".join(faults))
+        return
+    if sys.argv[1:2] == ["effort"]:
+        command = " ".join(["python -m benchmarks", *sys.argv[1:]])
+        table = f"`{command}`\n\n{effort.page(*map(int, sys.argv[2:]))}"
+        renew(DOCS / "maps.md", effort.HEADING, table)
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -75,9 +75,9 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
 
     ``lower`` is attained at row ``position`` by ``delta``; check it with
     ``phi(X.replaced(position, delta))``. ``status`` is "converged" where at least half of the
-    search's independent groups of starts, and two, found that value to 0.1 %; that is evidence, no
-    proof, that no larger one exists. ``certificate`` says what ``upper`` rests on: "exact" (the
-    actual weights) or "1 − 1e-9" (probability over their draw).
+    search's independent groups of starts (three, or both of two) found that value to 0.1 %; that is
+    evidence, no proof, that no larger one exists. ``certificate`` says what ``upper`` rests on:
+    "exact" (the actual weights) or "1 − 1e-9" (probability over their draw).
     """
 
     lower: float

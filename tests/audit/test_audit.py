@@ -53,7 +53,10 @@ def test_a_league(model: str, tmp_path: Path) -> None:
     models = [model, f"{model}:random=1"]
     found = ws.audit(models, TEXTS, draws=3, local=2, out=tmp_path, workers=1)
     document = json.loads(found.to_json())
-    assert {one["name"] for one in document["models"]} == {Path(model).name, f"{Path(model).name}:random=1"}
+    assert {one["name"] for one in document["models"]} == {
+        Path(model).name,
+        f"{Path(model).name}:random=1",
+    }
     first = document["models"][0]["kinds"][0]
     fields = "kind texts auc low high median_turning median_keeping blind"
     assert set(fields.split()) <= set(first)

@@ -85,12 +85,12 @@ WRITTEN = [
         cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
     ),
     (
-        "8f33fc5f7be3bbe8a99b32a1fbc27ab90120998589a542c314888153e3161170",
+        "3f1db65bdbebb20614d116d2b2b382cd5996ddee87959cd52a5b0e8a1b88e11b",
         4265786470272923027,
         cell("raf", 40, 384, learning=LearningOptions(100, "retrain", "penalised", 0.1)),
     ),
     (
-        "53fdd2aa23aab172f46e2d64ef19f201cdc10232bf9421ca6495e6728f1ced58",
+        "41ae2e7376e75c6820eec57d126bd498871392dbba5724a72ef04b7a8d4d8543",
         4265786470272923027,
         cell("raf", 40, 384, learning=LearningOptions(100)),
     ),

@@ -36,7 +36,7 @@ from wordsway.seeds import derive
 
 #: What a stored cell means, and one that learns; raise it when the same content would give other
 #: numbers.
-VERSION, LEARNING_VERSION = 2, 5
+VERSION, LEARNING_VERSION = 2, 6
 #: The versions that their seeds are drawn with: texts and weights have been the same ones since.
 SEEDS, LEARNING_SEEDS = 1, 2
 #: What learning cells of the same weights may differ in.

@@ -123,7 +123,8 @@ class NegativeLosses(Objective):
         """How hard to search."""
         if self.bytes_kept:
             return DRAWN
-        return replace(CHEAP, starts=min(CHEAP.starts, self.view.plan.starts))
+        plan = self.view.plan
+        return replace(CHEAP, starts=min(CHEAP.starts, plan.groups * plan.starts))
 
     @property
     def shares(self) -> bool:

@@ -32,6 +32,8 @@ WINDOW = 6
 #: A point that gained less than so many times the tolerance over as many steps has settled, as far
 #: as groups can agree.
 NEARLY = 10
+#: Units in the last place by which two values of the same arithmetic may be rounded.
+ROUNDING = 256
 #: Groups whose values differ by less than this share have found the same maximum.
 AGREEMENT = 2e-3
 #: Between generations, points go on until they gain less than this.
@@ -45,8 +47,8 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 class Found:
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
     gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half
-    of the groups, and two, found that value. ``points`` are the solver's when the first group's
-    search ended, equally many of each problem, one problem after the other.
+    of the groups found that value: three of them, or both of two. ``points`` are the solver's when
+    the first group's search ended, equally many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor
@@ -63,9 +65,17 @@ class Found:
 
     @staticmethod
     def best_of(groups: Sequence[Found]) -> Found:
-        """The best of several groups that searched the same problems."""
+        """The best of several groups that searched the same problems.
+
+        A later group replaces an earlier one only where it is better by more than rounding, so that
+        the exact value never falls with the number of groups.
+        """
         values = torch.stack([group.value for group in groups])  # (G, P)
-        value, best = values.max(0)
+        value, best = values[0], torch.zeros_like(values[0], dtype=torch.long)
+        for number, other in enumerate(values):
+            better = exceeds(other, value)
+            value = torch.where(better, other, value)
+            best = torch.where(better, number, best)
         each = torch.arange(len(value), device=value.device)
         same = (values >= value - AGREEMENT * value.abs()).sum(0)
         return Found(
@@ -73,9 +83,14 @@ class Found:
             torch.stack([group.x for group in groups])[best, each],
             value,
             torch.stack([group.settled for group in groups])[best, each],
-            (same >= 2) & (2 * same >= len(groups)),
+            (same >= max(2, min(3, len(groups)))) & (2 * same >= len(groups)),
             groups[0].points,
         )
+
+
+def exceeds(value: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Where a value exceeds another one by more than both may be rounded."""
+    return value > other + ROUNDING * torch.finfo(value.dtype).eps * other.abs()
 
 
 def maximise(

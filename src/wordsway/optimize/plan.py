@@ -21,13 +21,14 @@ class Plan:
     Each of ``groups`` independent searches is the following. ``starts`` points take ``explore``
     steps, the best ``keep`` go on; then ``rounds`` times ``children`` are bred between the best
     ones and climb in their turn; the best of all are refined for at most ``steps``. The problem's
-    maximum is the best of the groups, and has converged where they agree. ``solver`` is "ascent"
-    where an evaluation is cheap, "conjugate" where every new direction has its price, "lbfgs" where
-    the function is smooth. A point that gains less than ``tolerance`` of its value over a few steps
-    has stalled; at 0 the solver alone says so.
-    ``scatter`` adds random samples in low dimensions. ``widths`` are those over which kinks are
-    rounded, the largest first: the first function is explored and bred with, the maxima are then
-    followed through the others, ``explore`` steps each, to the function itself.
+    maximum is the best of the groups, and has converged where they agree.
+
+    ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where every new direction has
+    its price, "lbfgs" where the function is smooth. A point that gains less than ``tolerance`` of
+    its value over a few steps has stalled; at 0 the solver alone decides. ``scatter`` adds random
+    samples in low dimensions. ``widths`` are those over which kinks are rounded, the largest first:
+    the first function is explored and bred with, the maxima are then followed through the others,
+    ``explore`` steps each, to the function itself.
 
     >>> plan = Plan(groups=2, steps=40)
     >>> [(e, plan.scaled(e).groups, plan.scaled(e).steps) for e in (0.25, 0.5, 1, 4)]
@@ -62,10 +63,9 @@ class Plan:
         return replace(self, groups=max(1, round(groups)), steps=max(1, round(self.steps * share)))
 
     def lighter(self) -> Plan:
-        """Enough to rank problems: one group with a third of the starts and one generation.
-        Conjugate steps, whose first one is nearly a power step, rank as well with a sixteenth of
-        them (random features of 90×192 and 150×384, six draws each: the largest S is the same to
-        0.2 %).
+        """Enough to rank problems: one group with a third of the starts, one generation. Conjugate
+        steps, whose first one is nearly a power step, rank as well with a sixteenth of them (random
+        features of 90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
         """
         if self.solver == "conjugate":
             return replace(self, groups=1, steps=max(1, self.steps // 16))

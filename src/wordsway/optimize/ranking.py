@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import torch
 
-from wordsway.optimize.driver import Found, maximise, points_of
+from wordsway.optimize.driver import Found, exceeds, maximise, points_of
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import Plan
 from wordsway.progress import Progress, silent, stretch_of
@@ -77,7 +77,7 @@ def maximise_ranked(
         points=points_of(first.points, top, len(problems)) if go_on else None,
         progress=stretch_of(progress, before, total, total),
     )
-    better = second.value > first.value[top]
+    better = exceeds(second.value, first.value[top])
     x = first.x.clone()
     value = first.value.clone()
     x[top[better]] = second.x[better]

@@ -51,10 +51,11 @@ def plan_for(n: int, d: int, *, kinks: bool = False) -> Plan:
     order; beyond, rounding that much prefers wrong places, and more points are kept.
     """
     if kinks:
-        plan = Plan("lbfgs", groups=2, explore=20, keep=6, steps=40, rounds=0, widths=WIDTHS)
-        return plan if n <= d else replace(plan, starts=48, keep=12, widths=WIDTHS[2:])
-    starts = 24 if is_small(n, d) else 16
-    return Plan(groups=2, starts=starts, keep=8, children=starts)
+        plan = Plan("lbfgs", 24, 20, keep=5, steps=40, rounds=0, groups=3, widths=WIDTHS)
+        return plan if n <= d else replace(plan, groups=4, starts=40, keep=8, widths=WIDTHS[2:])
+    if is_small(n, d):
+        return Plan("lbfgs", groups=3, starts=24, explore=20, keep=5, rounds=0)
+    return Plan(groups=2, starts=16, keep=8, children=16)
 
 
 def bytes_per_point(n: int, d: int, itemsize: int) -> int:

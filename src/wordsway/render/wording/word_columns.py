@@ -21,8 +21,8 @@ TITLES = {
 _SENTENCES = {
     "mean-local": "Response to small random moves of the word, on average over directions: change "
     "per change of the word, both relative.",
-    "local": "Response to the worst small move of the word: change per change of the word, both "
-    "relative.",
+    "local": "Response to the worst small move of the word, to 1e-4: change per change of the "
+    "word, both relative.",
     "real-words": "Change when another real word of as many pieces stands there, on average.",
     "curve": "The largest change found at the reach asked for.",
 }
