@@ -130,7 +130,9 @@ class Module:
     def _assignment(
         self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete
     ) -> Iterator[str]:
-        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
+        targets: list[ast.expr] = (
+            node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
+        )
         value = None if isinstance(node, ast.Delete) else node.value
         for target in flattened(targets):
             if isinstance(target, ast.Subscript) and is_modules(target.value):

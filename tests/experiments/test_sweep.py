@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from wordsway.render.plot.sweep import sweep_figure
-from wordsway.render.terminal.sweep import sweep_panel
 
 from jobs import fake
 from wordsway.experiments.cells import Cell
@@ -20,6 +18,9 @@ from wordsway.experiments.store import Record, Store
 from wordsway.experiments.sweep import Sweep
 from wordsway.experiments.tables import cells_frame
 from wordsway.experiments.texts import TextOptions
+from wordsway.render.plot.pictures import view_figure
+from wordsway.render.terminal import panel
+from wordsway.render.views import view_of
 
 BASE = Request("attention", 6, 8, options={"heads": 2}, seed=1)
 CORPUS = replace(BASE, data="reviews.csv")
@@ -110,7 +111,7 @@ def test_a_grid_over_heads_and_temperature(tmp_path: Path) -> None:
     assert {"heads", "temperature"} <= set(means.columns)
     console = Console(width=120)
     with console.capture() as shown:
-        console.print(sweep_panel(result))
+        console.print(panel(result))
     assert "temperature" in shown.get() and len(shown.get().splitlines()) > 25
 
 
@@ -126,12 +127,12 @@ def test_cells_that_learn_beside_cells_that_measure(tmp_path: Path) -> None:
     means = result.means().set_index("measured")
     assert means["trials"].to_dict() == {"S": 3, "error": 2}
     assert means["mean"]["error"] == 0.25
-    axes = sweep_figure(result, "png").axes
+    axes = view_figure(view_of(result), "png").axes
     assert {part.get_ylabel() for part in axes} == {"word sensitivity S", "error after the change"}
 
 
 def test_curves_of_a_picture_are_named_by_their_settings(tmp_path: Path) -> None:
     requests = [replace(BASE, n=n, options={"heads": heads}) for heads in (2, 4) for n in (6, 12)]
     result = swept(tmp_path, [record(each, trial) for each in requests for trial in range(2)])
-    labels = sweep_figure(result, "png").axes[0].get_legend_handles_labels()[1]
+    labels = view_figure(view_of(result), "png").axes[0].get_legend_handles_labels()[1]
     assert labels == ["attention, heads 2", "attention, heads 4"]
