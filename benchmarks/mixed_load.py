@@ -34,7 +34,7 @@ from typing import Any
 import psutil
 
 #: Upper limits: minutes of a run, connections of one wave of slow ones, requests of a burst.
-MINUTES, SLOW, BURST = 120.0, 540, 30
+MINUTES, SLOW, BURST = 120.0, 540, 26
 #: Seconds between two samples of memory, and that an answer may take.
 SAMPLE, PATIENCE = 10.0, 400
 SUBJECTS = ("The film", "This drug", "My neighbour", "The new contract", "Her first novel")
@@ -105,8 +105,8 @@ def sentence(chance: random.Random, parts: int = 1) -> str:
 
 
 def words(load: Load, chance: random.Random) -> None:
-    text = sentence(chance, chance.choice((1, 1, 2, 4)))
-    tiers = chance.choice((None, None, ["mean-local"], ["curve"]))
+    text = sentence(chance, chance.choice((1, 1, 2)))
+    tiers = chance.choice((None, ["mean-local"], ["real-words"]))
     load.ask("words", "/api/words", text=text, model=chance.choice(load.models), tiers=tiers)
 
 
@@ -160,11 +160,12 @@ def leave(load: Load, chance: random.Random) -> None:
     )
     try:
         with post(load.port, path, ask) as raw:
-            load.pause(chance.choice((0.0, 0.3, 3.0, 15.0)))
+            load.pause(chance.choice((0.0, 0.3, 3.0, 15.0, 40.0)))
             raw.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 raw.recv(4096)
         load.note("left", "left")
+        load.pause(chance.uniform(5, 20))
     except OSError as error:
         load.note("left", "no connection", str(error))
 
@@ -220,7 +221,7 @@ def burst(load: Load, chance: random.Random) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    load.pause(chance.uniform(60, 240))
+    load.pause(chance.uniform(240, 480))
 
 
 def health(load: Load, chance: random.Random) -> None:

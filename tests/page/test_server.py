@@ -20,6 +20,13 @@ def test_ready(client):
     assert found.status == 200 and found.json["status"] == "ready"
 
 
+def test_threads_of_workers_do_not_spin(served):
+    """Where other programs run, too, spinning costs ten times the time of the work itself."""
+    workers = [one for one in served.processes[1:] if "spawn_main" in " ".join(one.cmdline())]
+    assert workers
+    assert {one.environ()["OMP_WAIT_POLICY"] for one in workers} == {"PASSIVE"}
+
+
 def test_every_answer_carries_the_policy(client):
     for path in ("/words", "/assets/app.js", "/api/models", "/nothing", "/healthz"):
         assert client.get(path).headers["content-security-policy"] == POLICY, path

@@ -26,7 +26,7 @@ class Limits:
     body: int = 64 * 1024
     queue: int = 24
     seconds: float = 180.0
-    grace: float = 30.0
+    grace: float = 120.0
     hang: float = 600.0
     models: int = 3
 
