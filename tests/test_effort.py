@@ -78,7 +78,7 @@ def test_many_more_rows_than_dimensions_are_searched_as_they_are(
 def test_converged_takes_two_groups_that_agree():
     X, phi = ws.Sample.gaussian(24, 64, 0), ws.RAF(64, 100)
     both = ws.sensitivity(phi, X, positions=0, certificate=False)
-    alone = ws.sensitivity(phi, X, positions=0, certificate=False, effort=0.5)
+    alone = ws.sensitivity(phi, X, positions=0, certificate=False, effort=0.3)
     assert both.status == "converged"
     assert alone.lower == pytest.approx(both.lower, rel=1e-4)
     assert alone.status.startswith("not converged: a larger effort=")
