@@ -230,7 +230,7 @@ def test_jobs_on_the_processor_keep_their_names(bert: Probe) -> None:
     cell = TextCell("the film", "1", "m", bert.files.digest, 1)
     job = AuditJob((("the film", ()),), "m", bert.files.digest, "cosine", 0, 0)
     local = LocalJob((("the film", ()),), "m", bert.files.digest, 2, 2, 0)
-    for one in (job, local):
+    for one in (cell, job, local):
         assert "device" not in one.content
         assert replace(one, device="cuda").content == one.content | {"device": "cuda"}
     assert replace(cell, device="cuda").own_seed == cell.own_seed

@@ -79,7 +79,7 @@ def test_one_pass_ranks_no_words(tmp_path: Path) -> None:
         ({"word": []}, "a word of the text, got none"),
         ({"word": 1.5}, "word to be .*, got 1.5"),
         ({"word": True}, "word to be .*, got True"),
-        ({"effort": "high"}, "effort between .*, got 'high'"),
+        ({"effort": "high"}, "effort > 0, .*, got 'high'"),
         ({"reach": "far"}, "reach between 1e-6 and 1e6, .*, got 'far'"),
     ],
 )

@@ -217,7 +217,7 @@ def test_forecasts_of_long_texts(bert):
         ({"only": ["²"]}, "one word of the text"),
         ({"reach": 0.0}, "reach between"),
         ({"reach": math.nan}, "reach between"),
-        ({"effort": -1.0}, "effort between"),
+        ({"effort": -1.0}, "effort > 0"),
         ({"at": "middle"}, "a place among"),
         ({"memory": 0}, "memory (between|budget)"),
     ],

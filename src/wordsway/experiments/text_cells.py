@@ -105,7 +105,9 @@ class TextCell(Job):
         reach = None if self.reach is None else float(self.reach)
         numbers = {"reach": reach, "effort": float(self.effort), "tiers": list(self.tiers)}
         about = {"kind": KIND, "sha256": self.sha256, "version": VERSION}
-        return fields_of(self) | numbers | about
+        plain = fields_of(self) | numbers | about
+        # The processor is not named: stores keep their names.
+        return {name: plain[name] for name in plain if (name, plain[name]) != ("device", "cpu")}
 
     @cached_property
     def own_seed(self) -> int:

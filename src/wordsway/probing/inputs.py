@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.checks import Bytes, Effort, Reach, validated
+from wordsway.checks import Bytes, Positive, Reach, validated
 from wordsway.errors import InputError
 from wordsway.format import format_bytes
 from wordsway.probing.memory import MEMORY
@@ -15,7 +15,7 @@ def check_text(text: object) -> str:
 
 
 @validated
-def check(reach: Reach, effort: Effort = 1.0, memory: Bytes = MEMORY) -> None:
+def check(reach: Reach, effort: Positive = 1.0, memory: Bytes = MEMORY) -> None:
     """Refuse what no search can do."""
     if memory < 2**20:
         raise InputError(

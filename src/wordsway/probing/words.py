@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from wordsway.checks import Bytes, Count, Effort, OneText, Reach, Seed, Several, validated
+from wordsway.checks import Bytes, Count, OneText, Positive, Reach, Seed, Several, validated
 from wordsway.errors import InputError, renamed
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.heads import labels_of
@@ -52,7 +52,7 @@ def words(
     twin: bool = False,
     cut: bool = False,
     seed: Seed = 0,
-    effort: Effort = 1.0,
+    effort: Positive = 1.0,
     memory: Bytes = MEMORY,
     progress: Progress = silent,
 ) -> Words:
