@@ -120,7 +120,7 @@ def test_a_text_that_is_too_long_for_a_swap_is_cut(bert: Probe, capsys: Any) -> 
 def test_swaps_of_words_are_printed(bert: Probe, capsys: Any) -> None:
     text = "the film was good"
     assert run(["words", text, "--model", str(bert.source), "--swaps", "1"]) == 0
-    assert "real words for" in capsys.readouterr().out
+    assert "Real words for" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

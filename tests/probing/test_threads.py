@@ -61,4 +61,4 @@ def test_switches_of_attention_are_restored_whichever_thread_ends_first(probe: P
     for thread in threads:
         thread.join()
     assert torch.backends.cuda.flash_sdp_enabled() is fused
-    assert len(found) == 3 and len(set(found)) == 1
+    assert found == pytest.approx([found[0]] * 3, rel=1e-6), "the same but for rounding"

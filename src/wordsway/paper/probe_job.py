@@ -97,7 +97,7 @@ def restored(kind: Any, plain: Any) -> Any:
 
     >>> from wordsway.reading import Word
     >>> restored(tuple[Word, ...], [{"index": 0, "text": "a", "start": 0, "end": 1, "rows": [1]}])
-    (Word(index=0, text='a', start=0, end=1, rows=(1,)),)
+    (Word(index=0, text='a', start=0, end=1, rows=(1,), joined=1),)
     """
     if hasattr(kind, "from_dict"):
         return kind.from_dict(plain)
