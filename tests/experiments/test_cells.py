@@ -226,7 +226,7 @@ def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
     request = Request("raf", 6, 5, average=40)
     assert request_of(request.content) == request
     assert {"average_mean", "average_q99"} <= set(Cell(request).run())
-    with pytest.raises(InputError, match="random Δ"):
+    with pytest.raises(InputError, match="average between 1 and 1e6"):
         Request("raf", 6, 5, average=0)
 
 

@@ -21,7 +21,7 @@ def view(result: Attention) -> View:
     matrices = [Matrix(text.text, text.labels, text.matrix, top, differ) for text in result.texts]
     if change is not None:
         reach = float(abs(change).max()) or 1.0
-        names = [a if a == b else f"{a} → {b}" for a, b in pairs]
+        names = [a if a == b else f"{a}→{b}" for a, b in pairs]
         title = f"second − first (full colour: {reach:.2g})"
         matrices.append(Matrix(title, names, change, reach, differ, "change of attention"))
     cut = "" if result.special else "; special tokens cut, rows not rescaled"
