@@ -56,7 +56,7 @@ def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.slow
 def test_a_forecast_of_more_trials_takes_longer() -> None:
-    with pytest.raises(InputError, match="a request"):
+    with pytest.raises(InputError, match="a wordsway Request"):
         forecast(None)
     few = forecast(Request("raf", 20, 32, trials=2))
     many = forecast(Request("raf", 20, 32, trials=200))

@@ -145,7 +145,7 @@ def test_lessons_on_gaussian_texts_and_reviews(capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--train", "0"], "at least two training texts"),
+        (["--train", "1"], "at least two training texts"),
         (["--train", "10", "--update", "forget"], "fine-tune, retrain"),
         (["--train", "10", "--loss", "hinge"], "align, direct, penalised"),
         (["--train", "10", "--loss", "penalised"], "a penalty > 0"),
