@@ -217,7 +217,7 @@ def test_show_prints_the_interval_and_no_control_characters(capsys):
     assert f"{s.upper:.4g}" in printed
     assert "exact" in printed
     assert "\x1b[31mred" not in printed
-    assert "10 more rows" in printed
+    assert "10 more" in printed
 
 
 @pytest.mark.slow

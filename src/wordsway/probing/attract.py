@@ -133,8 +133,10 @@ def attract(
     seed: Seed = 0,
     draws: Count = DRAWS,
 ) -> Attracted:
-    """Move a word, by its number (from 0) or spelling, so that the first layer looks at it.
+    """Move a word, by its number (from 0) or spelling, so that the first layer attends to it.
 
+    Parameters
+    ----------
     token : instead of a word one row of the input, counted from 0 with special tokens
     head : one head of the first layer, counted from 0, or "all" of them: whose attention is drawn
     show_layer, show_head : whose attention is reported: a layer, 1 … L or "last", and one of its

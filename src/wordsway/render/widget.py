@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordsway.checks import validated
-from wordsway.errors import needs
+from wordsway.errors import InputError, needs
 from wordsway.probing.results import Words
 from wordsway.render.html.page import asset
 from wordsway.render.wording.word_columns import TITLES
@@ -16,13 +15,14 @@ from wordsway.render.wording.words import headline, shades
 __all__ = ["clickable"]
 
 
-@validated
 def clickable(words: Words) -> Any:
     """The words of a text as a widget: click a word to see its numbers and its layers.
 
     ``widget.chosen`` is the index of the word that was clicked, for the next cell to use.
     """
     needs("notebook", "anywidget")
+    if not isinstance(words, Words):
+        raise InputError("words to be a wordsway Words", repr(words), "pass ws.words(text)")
     import anywidget
     import traitlets
 
