@@ -117,7 +117,8 @@ def _matrices(picture: Matrices, kind: str) -> Figure:
     high = cells + space + 0.2 * max(title.count("\n") + 1 for title in titles) + 1.1
     wide = max(4.8, sum(widths) + 0.95 * len({one.scale for one in picture.matrices}) + 0.4)
     figure = Figure(figsize=(wide, high), layout="constrained")
-    axes = list(figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0])
+    ratios = widths if picture.curves else None
+    axes = list(figure.subplots(1, len(widths), squeeze=False, width_ratios=ratios)[0])
     images: dict[str, Any] = {}
     for panel, matrix, labels, title in zip(axes, picture.matrices, names, titles, strict=False):
         signed = bool((matrix.values < 0).any())
