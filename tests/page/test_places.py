@@ -116,6 +116,8 @@ def test_theory_refuses_what_takes_too_long(client, monkeypatch):
 def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     tab.goto("/audit")
     tab.wait_for_selector("html[data-ready=audit]")
+    # An audit that another test left is shown first, and the form is folded away.
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     while tab.locator("[data-model]:checked").count():
         tab.locator("[data-model]:checked").first.uncheck()
     tab.check(f"[data-model='{small_model}']")
