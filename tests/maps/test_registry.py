@@ -171,5 +171,6 @@ def test_counted_bytes_are_those_of_a_measurement(
         [sys.executable, "-c", MEASURE, asked], capture_output=True, text=True, check=True
     )
     counted = kind_of(name).cost(n, d, rows, effort=0.2, **options).bytes
-    # Counted bytes may be three times too many, which is safe; not too few.
-    assert 0.3 * counted - 1e7 <= float(ran.stdout) <= 1.6 * counted + 1e7
+    # Of a block up to three times too many are counted, which is safe.
+    least = 0.3 if name == "gpt-block" else 0.5
+    assert least * counted - 1e7 <= float(ran.stdout) <= 1.6 * counted + 1e7

@@ -6,25 +6,15 @@ bases. A result without a file is shown as a plain table.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
 from wordsway.render.blocks import View
+from wordsway.render.registry import module_name
 from wordsway.render.views.plain import plain_view
 from wordsway.result import Result
-
-
-def module_name(kind: type) -> str:
-    """Return the name of the file that shows a class.
-
-    >>> class CorpusWords: ...
-    >>> module_name(CorpusWords)
-    'corpus_words'
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 @cache
