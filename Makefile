@@ -8,7 +8,7 @@ TOOLS := $(VENV)/.tools
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test lint types fast bench bench-quick picture browser docs dist data clean
+.PHONY: help run check test lint types fast bench bench-quick browser docs dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -38,9 +38,6 @@ bench: data $(TOOLS)  ## every figure of docs/performance.md in one run (under h
 
 bench-quick: data $(TOOLS)  ## a small share of it in five minutes, into out/bench/quick.md
 	$(BIN)/python -m benchmarks --quick
-
-picture: $(TOOLS)  ## docs/architecture.svg, drawn from the imports
-	$(BIN)/python -m tools.architecture
 
 browser: $(TOOLS)  ## a Chromium for the tests of the page: found, or installed where that is allowed
 	$(BIN)/python -m tools.browser

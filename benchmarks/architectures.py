@@ -21,7 +21,7 @@ import torch
 
 import wordsway as ws
 from wordsway.auditing.encoder import Encoder
-from wordsway.errors import WordswayError, first_line
+from wordsway.core.errors import WordswayError, first_line
 from wordsway.models.causal import Causal
 from wordsway.models.files import locate
 from wordsway.models.library import quiet

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import wordsway as ws
 from benchmarks import naive
-from wordsway.runtime import peak_bytes
+from wordsway.core.runtime import peak_bytes
 
 SAMPLE_SEED, MAP_SEED = 11, 12
 

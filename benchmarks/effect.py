@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from wordsway.chart import Chart, Curve, Panel, Reference
+from wordsway.core.chart import Chart, Curve, Panel, Reference
 from wordsway.experiments.measure import Measurement, measure
 from wordsway.experiments.slopes import fit_slope
 from wordsway.experiments.texts import TextOptions

@@ -19,9 +19,9 @@ import torch
 
 import wordsway as ws
 from benchmarks.fresh import fresh
+from wordsway.core.runtime import peak_bytes
 from wordsway.experiments.lessons import learning_trials
 from wordsway.experiments.texts import LabelledGaussianTexts
-from wordsway.runtime import peak_bytes
 
 N, LENGTH = 100, 40
 #: Map, width, the naive step.

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import torch
 
-from wordsway.atomic import atomic
-from wordsway.format import format_seconds
+from wordsway.core.atomic import atomic
+from wordsway.core.format import format_seconds
 from wordsway.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from wordsway import atomic as module
-from wordsway.atomic import atomic, remove_stale
+from wordsway.core import atomic as module
+from wordsway.core.atomic import atomic, remove_stale
 
 
 def leftover(folder: Path, age: float, name: str | None = None) -> Path:

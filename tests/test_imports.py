@@ -62,7 +62,7 @@ def test_every_import_leads_to_a_module(found: list[Import]):
 
 
 SOURCE = """
-import wordsway.seeds
+import wordsway.core.seeds
 from wordsway.maps import base
 from . import neighbour
 from .neighbour import name
@@ -71,35 +71,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wordsway.cli.app import run
 else:
-    from wordsway import errors
+    from wordsway.core import errors
 class Late:
     def method(self):
         if True:
             from wordsway.paper import figures
         return lambda: __import__("importlib").import_module("wordsway.theory")
 try:
-    import wordsway.result
+    import wordsway.core.result
 except ImportError:
     pass
 """
 
 
 def test_imports_are_found_wherever_they_hide():
-    known = ["wordsway.maps.base", "wordsway.text.neighbour", "wordsway.errors", "wordsway.render"]
+    known = [
+        "wordsway.maps.base",
+        "wordsway.text.neighbour",
+        "wordsway.core.errors",
+        "wordsway.render",
+    ]
     seen = [
         (edge.target, edge.kind) for edge in imports_of_source(SOURCE, "wordsway.text.here", known)
     ]
     assert seen == [
-        ("wordsway.seeds", "module"),
+        ("wordsway.core.seeds", "module"),
         ("wordsway.maps.base", "module"),
         ("wordsway.text.neighbour", "module"),
         ("wordsway.text.neighbour", "module"),
         ("wordsway.render", "module"),
         ("wordsway.cli.app", "types"),
-        ("wordsway.errors", "module"),
+        ("wordsway.core.errors", "module"),
         ("wordsway.paper", "function"),
         ("wordsway.theory", "function"),
-        ("wordsway.result", "module"),
+        ("wordsway.core.result", "module"),
     ]
 
 

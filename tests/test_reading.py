@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import tiny
+from wordsway.core.reading import Reading, word_spans
 from wordsway.models.probe import Probe
-from wordsway.reading import Reading, word_spans
 
 
 def split(text: str) -> list[str]:

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import wordsway as ws
+from wordsway.core.runtime import checked_device, survives_products
 from wordsway.models.load import Loading
-from wordsway.runtime import checked_device, survives_products
 
 MAPS: list[Callable[[str], object]] = [
     lambda device: ws.RAF(d=4, seed=0, device=device),

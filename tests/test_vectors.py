@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.errors import InputError
-from wordsway.seeds import check_seed
-from wordsway.vectors import ball_radius, exactly_inside, gram, into_ball, unit
+from wordsway.core.errors import InputError
+from wordsway.core.seeds import check_seed
+from wordsway.core.vectors import ball_radius, exactly_inside, gram, into_ball, unit
 
 F64 = torch.float64
 

@@ -26,20 +26,8 @@ PACKAGE = ROOT / "src" / "wordsway"
 
 #: From the ground up: each room imports only from itself and from rooms named before it.
 ROOMS = (
-    "errors",
-    "checks",
-    "escape",
     "version",
-    "format",
-    "seeds",
-    "vectors",
-    "runtime",
-    "atomic",
-    "progress",
-    "reading",
-    "sample",
-    "result",
-    "chart",
+    "core",
     "data",
     "text",
     "models",

@@ -117,8 +117,8 @@ def _mere(line: str) -> bool:
 def _extracted(arguments: list[str]) -> int:
     import sys
 
+    from wordsway.core.errors import WordswayError
     from wordsway.data.archives import Budget, extract
-    from wordsway.errors import WordswayError
 
     archive = Path(arguments[1])
     try:

@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.attack.definitions import features_of
 from wordsway.cli.app import run
+from wordsway.core.sample import Sample
 from wordsway.maps.registry import kind_of
-from wordsway.sample import Sample
 
 MAPS = ("raf", "relu-raf", "sigmoid", "rf", "drf", "attention", "attention", "attention")
 #: Choices of the attention family; ALiBi only where subtracting means something.

@@ -21,8 +21,8 @@ import torch
 
 from benchmarks.certified.exact_maps import relative_change
 from benchmarks.certified.instances import Instance, changed, draw
+from wordsway.core.vectors import exactly_inside
 from wordsway.maps.base import FeatureRangeError
-from wordsway.vectors import exactly_inside
 
 FRESH, CHANGED = 4, 6
 #: Attained ÷ certified from which 50 digits decide.

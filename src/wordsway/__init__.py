@@ -30,7 +30,7 @@ from importlib import import_module
 
 import lazy_loader
 
-from wordsway.result import use_renderer
+from wordsway.core.result import use_renderer
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -12,9 +12,9 @@ from .auditing.result import (
     Audit as Audit,
     ModelAudit as ModelAudit,
 )
-from .chart import Chart as Chart
+from .core.chart import Chart as Chart
 from .data.listing import Catalogue as Catalogue
-from .errors import (
+from .core.errors import (
     InputError as InputError,
     MemoryBudgetError as MemoryBudgetError,
     MissingExtraError as MissingExtraError,
@@ -107,14 +107,14 @@ from .probing.results import (
 )
 from .probing.swap import swap as swap
 from .probing.words import words as words
-from .reading import (
+from .core.reading import (
     Reading as Reading,
     Token as Token,
     Word as Word,
 )
 from .render.widget import clickable as clickable
-from .result import Result as Result
-from .sample import Sample as Sample
+from .core.result import Result as Result
+from .core.sample import Sample as Sample
 from .intervals import (
     Sensitivity as Sensitivity,
     WordSensitivity as WordSensitivity,

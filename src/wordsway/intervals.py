@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 
-from wordsway.checks import Bytes, Effort, Radius, Seed, Within, validated
-from wordsway.errors import WordswayError
+from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
+from wordsway.core.errors import WordswayError
+from wordsway.core.progress import Progress, silent, stretch_of
+from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.runtime import single_thread
+from wordsway.core.sample import Positions, Sample, rows_of
+from wordsway.core.seeds import check_seed
+from wordsway.core.vectors import ball_radius, exactly_inside
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
 from wordsway.maps.certificate import Certificate
@@ -20,12 +26,6 @@ from wordsway.maps.change import Change
 from wordsway.maps.rigorous import U
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.ranking import MANY
-from wordsway.progress import Progress, silent, stretch_of
-from wordsway.result import SequenceResult, fields_of, versions
-from wordsway.runtime import single_thread
-from wordsway.sample import Positions, Sample, rows_of
-from wordsway.seeds import check_seed
-from wordsway.vectors import ball_radius, exactly_inside
 
 if TYPE_CHECKING:
     import pandas

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 Kernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 

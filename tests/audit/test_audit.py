@@ -20,7 +20,7 @@ from wordsway.auditing.job import CHUNK, jobs_of, measured_of
 from wordsway.auditing.local import LocalJob, changed_words
 from wordsway.auditing.models import ModelName
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.workers import LocalWorkers
 from wordsway.models.files import locate
 from wordsway.models.probe import Probe

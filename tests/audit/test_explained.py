@@ -15,7 +15,7 @@ from wordsway.auditing.result import ModelAudit
 from wordsway.auditing.retrieval import Retrieval
 from wordsway.auditing.scores import KindScore
 from wordsway.auditing.table import LONGEST, read_table
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.render.wording.audit import few_texts, verdict
 
 

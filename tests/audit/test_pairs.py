@@ -19,7 +19,7 @@ from wordsway.auditing.job import AuditJob
 from wordsway.auditing.local import LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.text_cells import TextCell
 from wordsway.models.probe import Probe
 

@@ -36,7 +36,7 @@ from wordsway.auditing.retrieval import (
 )
 from wordsway.auditing.scores import Measured, blind_spots, heard_and_lost, intervals, kind_score
 from wordsway.auditing.sentences import packaged
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 
 

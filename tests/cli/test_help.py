@@ -16,8 +16,8 @@ import wordsway as ws
 from wordsway.cli import help as helping
 from wordsway.cli.app import run
 from wordsway.cli.commands import app
-from wordsway.errors import renamed
-from wordsway.result import Result, SequenceResult
+from wordsway.core.errors import renamed
+from wordsway.core.result import Result, SequenceResult
 
 
 def commands(group: Any = None, path: str = "wordsway") -> list[tuple[str, Any, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from wordsway.chart import Chart, Curve, Panel
 from wordsway.cli.progress import ProgressLine
 from wordsway.cli.running import report_failures
-from wordsway.errors import InputError
+from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.core.errors import InputError
 from wordsway.experiments.run import Tally
 
 

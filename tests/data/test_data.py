@@ -16,11 +16,11 @@ import pytest
 
 import shelf
 from wordsway import data
+from wordsway.core.errors import InputError
 from wordsway.data import DataError, fetch
 from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile, Registry
 from wordsway.data.home import writing
-from wordsway.errors import InputError
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import shelf
+from wordsway.core.errors import InputError
 from wordsway.data import registries
 from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import Registry
 from wordsway.data.hub import Unreachable
-from wordsway.errors import InputError
 from wordsway.experiments.corpus_texts import stamp
 from wordsway.experiments.texts import TextOptions
 from wordsway.text import corpus

@@ -17,10 +17,10 @@ import pytest
 import shelf
 from fake_hub import FakeHub, serve
 from wordsway import data
+from wordsway.core.errors import WordswayError
 from wordsway.data import DataError, hub
 from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile
 from wordsway.data.hub import Unreachable, hub_folder, run_with_timeout
-from wordsway.errors import WordswayError
 
 constants = pytest.importorskip("huggingface_hub.constants")
 FILES = {

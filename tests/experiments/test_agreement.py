@@ -11,6 +11,7 @@ import pytest
 
 import tiny
 from jobs import Here, OnThese, cell, fake, small_cells
+from wordsway.core.result import versions
 from wordsway.experiments import agreement as agreements
 from wordsway.experiments.agreement import (
     Agreement,
@@ -26,7 +27,6 @@ from wordsway.experiments.run import run_jobs
 from wordsway.experiments.store import Record, Store
 from wordsway.experiments.texts import TextOptions
 from wordsway.experiments.workers import Outcome, work
-from wordsway.result import versions
 
 LINES = [f"the film number {number} was good and the plot fine" for number in range(8)]
 

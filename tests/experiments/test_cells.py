@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from jobs import cell
-from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.experiments import cells as cells_module
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.job import canonical

@@ -22,7 +22,10 @@ import tiny
 from jobs import Here, stored, wait_for_cells
 from jobs import cell as grid_cell
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.reading import word_spans
+from wordsway.core.result import versions
+from wordsway.core.runtime import single_thread
 from wordsway.experiments.agreement import Terms
 from wordsway.experiments.batches import aggregates, words_frame
 from wordsway.experiments.corpus_words import corpus_texts
@@ -33,9 +36,6 @@ from wordsway.experiments.text_cells import MEMORY, TextCell, parameters_of, tex
 from wordsway.experiments.workers import LocalWorkers, work
 from wordsway.models.probe import Probe
 from wordsway.probing.words import words
-from wordsway.reading import word_spans
-from wordsway.result import versions
-from wordsway.runtime import single_thread
 from wordsway.text import corpus, draw
 
 TOKENS = 9

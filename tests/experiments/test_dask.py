@@ -19,11 +19,11 @@ import pytest
 
 from jobs import table, wait_for_cells
 from wordsway.cli.app import run
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
+from wordsway.core.progress import silent
+from wordsway.core.result import versions
 from wordsway.experiments import dask_cluster
 from wordsway.experiments.agreement import Agreement, Disagreement
-from wordsway.progress import silent
-from wordsway.result import versions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = "trials = 2\n[[grid]]\nmap = ['raf', 'rf']\nn = [4, 5]\nd = 6\n"
@@ -192,7 +192,7 @@ def test_a_worker_without_wordsway_is_named() -> None:
 
 QUIET = """
 import logging
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
 from wordsway.experiments import dask_cluster
 dask_cluster.PATIENCE = 0.2
 try:

@@ -13,7 +13,7 @@ import pytest
 
 from jobs import cell
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.cost import search_cost
 from wordsway.experiments.forecast import forecast, forecast_jobs
 from wordsway.experiments.request import Request

@@ -10,7 +10,8 @@ import torch
 
 from jobs import Here, OnThese
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.seeds import derive
 from wordsway.experiments import corpus_texts
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.corpus_texts import CorpusTexts
@@ -22,7 +23,6 @@ from wordsway.experiments.spec import parse_study
 from wordsway.experiments.store import Store
 from wordsway.experiments.tables import cells_frame
 from wordsway.experiments.texts import LabelledGaussianTexts, TextOptions
-from wordsway.seeds import derive
 
 F64 = torch.float64
 

@@ -20,7 +20,7 @@ import pytest
 import jobs
 from jobs import CELLS, GRID, Here, OnThese, cell, fake, small_cells, table
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.agreement import Agreement
 from wordsway.experiments.job import Job
 from wordsway.experiments.request import LearningOptions

@@ -8,7 +8,7 @@ import pytest
 
 from jobs import CELLS, GRID
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.spec import parse_study
 
 

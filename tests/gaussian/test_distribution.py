@@ -16,7 +16,7 @@ import torch
 from scipy import stats
 
 import wordsway as ws
-from wordsway.vectors import unit
+from wordsway.core.vectors import unit
 
 DRAWS, ALPHA, STEPS = 1200, 1e-3, 4
 N, D, K = 4, 3, 40

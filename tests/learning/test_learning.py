@@ -13,7 +13,8 @@ import torch
 import wordsway as ws
 from lessons import MAPS, texts
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.vectors import into_ball
 from wordsway.experiments.request import Request
 from wordsway.experiments.texts import LabelledGaussianTexts
 from wordsway.gaussian.joint import CHUNK, Answers, Chain, JointMatrix
@@ -25,7 +26,6 @@ from wordsway.learning.loss import CHEAP, Loss, NegativeLosses, starts_at_zero
 from wordsway.learning.problem import update_interpolator
 from wordsway.learning.stack import Features, Listed, Stack
 from wordsway.optimize import maximise
-from wordsway.vectors import into_ball
 
 F64 = torch.float64
 

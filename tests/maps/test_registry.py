@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import wordsway as ws
+from wordsway.core.runtime import peak_bytes
 from wordsway.maps.registry import MAPS, all_options, check_options, kind_of
-from wordsway.runtime import peak_bytes
 
 ONE_POINT = ws.Plan(starts=1, explore=0, keep=1, rounds=0, steps=2)
 SIZES = [(10, 40, 1), (60, 192, 60), (250, 768, 1), (8_000, 768, 8_000)]
@@ -138,7 +138,7 @@ def test_asking_for_a_cost_allocates_nothing(name: str) -> None:
 MEASURE = """
 import json, sys, torch, wordsway as ws
 from wordsway.maps.registry import kind_of
-from wordsway.runtime import peak_bytes
+from wordsway.core.runtime import peak_bytes
 name, n, d, rows, options = json.loads(sys.argv[1])
 torch.set_num_threads(1)
 ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), positions=0)

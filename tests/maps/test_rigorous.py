@@ -14,7 +14,7 @@ import wordsway as ws
 from benchmarks.certified.attack import attempt, family
 from benchmarks.certified.exact_maps import features, flat, matrix, relative_change
 from benchmarks.certified.instances import draw
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
 from wordsway.maps.attention.heads_certificate import _steps
 from wordsway.maps.attention.heads_table import Row
 from wordsway.maps.attention.quartic import quartic_price

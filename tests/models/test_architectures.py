@@ -13,7 +13,7 @@ import torch
 import tiny
 import wordsway as ws
 from benchmarks.architectures import ARCHITECTURES, CHECKS, Architecture, faults, judge, save
-from wordsway.errors import InputError, WordswayError
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.attention_layer import LayerReader
 from wordsway.models.layers import Layers
 from wordsway.models.prefix import Prefix, can_reuse

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
 from wordsway.models import gguf
 
 

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import tiny
-from wordsway.errors import InputError, WordswayError
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.library import quiet
@@ -288,8 +288,8 @@ def test_an_adapter_is_no_model(tmp_path: Path) -> None:
 
 SLOW_TOKENIZER = """
 import sys, time
-from wordsway import runtime
-from wordsway.errors import WordswayError
+from wordsway.core import runtime
+from wordsway.core.errors import WordswayError
 from wordsway.models import guard
 from wordsway.models.files import locate
 from wordsway.models.tokens import Reader

@@ -16,8 +16,8 @@ import torch
 import tiny
 import wordsway as ws
 from wordsway import data
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.data import home
-from wordsway.errors import InputError, WordswayError
 from wordsway.models import Embedder
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tiny
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.norms import Call, Norm, norms_of

@@ -13,9 +13,9 @@ import torch
 
 import tiny
 import wordsway as ws
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.data import hub
 from wordsway.data.hub import Unreachable
-from wordsway.errors import InputError, WordswayError
 from wordsway.models.files import locate
 from wordsway.models.pooling import pooling_of
 from wordsway.models.probe import Probe

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from quadratics import F64, Quadratics, Recorder, random_symmetric, sphere_points
-from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.core.errors import InputError, MemoryBudgetError
+from wordsway.core.vectors import unit
 from wordsway.optimize import Found, Objective, Plan, maximise, maximise_ranked, scatter
 from wordsway.optimize.driver import Starts, affordable, exceeds
-from wordsway.vectors import unit
 
 P = 6
 PLAN = Plan(starts=6, explore=4, keep=3, steps=40, rounds=1, children=4, scatter=False)

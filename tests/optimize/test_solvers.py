@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from quadratics import F64, Quadratics, random_symmetric, sphere_points
+from wordsway.core.vectors import into_ball
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS, lift, lower, pull_back
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.solver import AnySolver
-from wordsway.vectors import into_ball
 
 SOLVERS = [Ascent(), Conjugate(), LBFGS()]
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: type(one).__name__)

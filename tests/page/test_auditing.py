@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wordsway.errors import InputError, WordswayError
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.page.auditing import (
     audit_steps,
     audits_steps,

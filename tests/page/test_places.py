@@ -101,7 +101,7 @@ def test_theory_draws_itself_and_is_kept(tab):
 
 @pytest.mark.slow
 def test_theory_refuses_what_takes_too_long(client, monkeypatch):
-    from wordsway.errors import InputError
+    from wordsway.core.errors import InputError
     from wordsway.page import theory
 
     monkeypatch.setattr(theory, "MOST_WORK", 1.0)

@@ -16,7 +16,7 @@ import torch
 
 import wordsway as ws
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.page.playground import Instance, instance, playground
 from wordsway.page.playground.draws import TEXT, normals, threefry
 from wordsway.page.playground.instance import SCORES

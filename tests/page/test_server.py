@@ -250,7 +250,7 @@ def test_others_need_the_token_and_ctrl_c_ends_a_stream(tmp_path):
 
 
 def test_a_port_that_is_taken():
-    from wordsway.errors import InputError
+    from wordsway.core.errors import InputError
 
     with listening("127.0.0.1", 0) as taken, pytest.raises(InputError, match="another --port"):
         listening("127.0.0.1", taken.getsockname()[1])

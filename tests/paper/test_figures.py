@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 import pytest
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.cells import Cell
 from wordsway.paper.figures import FIGURES, choose
 from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients

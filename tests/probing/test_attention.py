@@ -20,7 +20,7 @@ import pages
 import tiny
 from wordsway import data
 from wordsway.cli.app import run
-from wordsway.errors import InputError, MemoryBudgetError
+from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.probing import attention as module
 from wordsway.probing.attention import attention
 

@@ -21,7 +21,7 @@ import tiny
 from pages import printed
 from wordsway import data
 from wordsway.cli.app import run
-from wordsway.errors import InputError, WordswayError
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.causal import Causal, States
 from wordsway.models.files import locate
 from wordsway.models.load import Loading

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tiny
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.probing.swap import swap
 from wordsway.probing.words import words

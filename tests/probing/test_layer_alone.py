@@ -10,7 +10,7 @@ import torch
 
 import wordsway as ws
 from tiny import save
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 
 TEXT = "the film was not very good and she was fine"

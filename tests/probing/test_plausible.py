@@ -12,7 +12,7 @@ import torch
 
 import tiny
 from wordsway import data
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.models.tokens import Reader
 from wordsway.probing import plausible as module

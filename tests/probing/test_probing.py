@@ -14,7 +14,7 @@ import torch
 
 import tiny
 from wordsway.cli.app import run
-from wordsway.errors import InputError, MemoryBudgetError, WordswayError
+from wordsway.core.errors import InputError, MemoryBudgetError, WordswayError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import Loading

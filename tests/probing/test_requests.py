@@ -11,7 +11,7 @@ import torch
 
 import tiny
 from wordsway.cli.app import run
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.probing.swap import swap
 from wordsway.probing.words import words

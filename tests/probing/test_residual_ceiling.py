@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import tiny
+from wordsway.core.vectors import unit
 from wordsway.models.probe import Probe
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.residual_ceiling import _largest_sum, residual_ceilings
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
-from wordsway.vectors import unit
 
 TEXT = "the film was good , films and the plot"
 PRE_NORM = ("gpt2", "llama", "t5", "modernbert")

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import tiny
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.vectors import unit
 from wordsway.models.norms import Norm
 from wordsway.models.prefix import can_reuse, is_causal, prefix_of
 from wordsway.models.probe import Probe
@@ -31,7 +32,6 @@ from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
 from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import headline, notes
-from wordsway.vectors import unit
 
 TEXT = "the film was good , films and the plot"
 CAUSAL = {"gpt2", "llama"}

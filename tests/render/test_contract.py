@@ -27,15 +27,15 @@ import wordsway
 from examples import EXAMPLES, PLAIN, WORDS, Example
 from numbers_in import numbers_in_data, numbers_in_figure, numbers_in_text, says
 from pages import HARMFUL, HOSTILE, Page, printed
-from wordsway.errors import InputError
-from wordsway.escape import csv_cell
+from wordsway.core.errors import InputError
+from wordsway.core.escape import csv_cell
+from wordsway.core.result import Result, SequenceResult
 from wordsway.probing.results import Words
 from wordsway.render import files, tables
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import page
 from wordsway.render.plot import figures
 from wordsway.render.plot.style import house_style
-from wordsway.result import Result, SequenceResult
 
 TEXTS = {
     "plain": PLAIN,
@@ -333,7 +333,7 @@ before, filters = dict(matplotlib.rcParams), list(warnings.filters)
 import wordsway, wordsway.render
 for module in pkgutil.walk_packages(wordsway.render.__path__, "wordsway.render."):
     importlib.import_module(module.name)
-from wordsway.chart import Chart, Curve, Panel
+from wordsway.core.chart import Chart, Curve, Panel
 for ending in ("png", "svg", "pdf"):
     Chart([Panel("x", [Curve("y", [1, 2], [3, 4])])]).save({str(tmp_path)!r} + "/a." + ending)
 assert matplotlib.get_backend() == "svg"

@@ -9,7 +9,7 @@ import pytest
 
 from examples import PLAIN, attention, comparison, swaps
 from pages import Page
-from wordsway.escape import readable
+from wordsway.core.escape import readable
 from wordsway.render.html.elements import STRONGEST
 
 

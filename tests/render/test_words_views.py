@@ -19,8 +19,8 @@ from rich.console import Console
 from experiment_examples import corpus_words
 from pages import HARMFUL, HOSTILE, Page, printed
 from probed import words_of
-from wordsway.errors import InputError
-from wordsway.escape import readable
+from wordsway.core.errors import InputError
+from wordsway.core.escape import readable
 from wordsway.experiments.batches import aggregates
 from wordsway.experiments.corpus_words import lead_of
 from wordsway.probing.results import Swap, Swaps, Words

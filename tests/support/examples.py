@@ -31,7 +31,9 @@ from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
 from wordsway.auditing.scores import BlindSpot, KindScore, Measured, Score
 from wordsway.auditing.table import Refused
-from wordsway.chart import Chart, Curve, Panel, Points, Reference, Tiles
+from wordsway.core.chart import Chart, Curve, Panel, Points, Reference, Tiles
+from wordsway.core.reading import Token, word_spans
+from wordsway.core.result import Result
 from wordsway.data.listing import Catalogue
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.experiments.forecast import Forecast, SweepForecast
@@ -47,8 +49,6 @@ from wordsway.probing.compare import Comparison, NextToken, Side
 from wordsway.probing.differences import word_edits
 from wordsway.probing.layer_changes import LayerChange
 from wordsway.probing.results import Swap, Swaps, Words
-from wordsway.reading import Token, word_spans
-from wordsway.result import Result
 
 PLAIN = "The film was not bad, but the end of the film was."
 MODEL = {

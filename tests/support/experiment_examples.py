@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 import torch
 
-from wordsway.chart import Chart, Curve, Panel
+from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.experiments.batches import aggregates
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.corpus_words import CorpusWords

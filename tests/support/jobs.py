@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from wordsway.core.progress import Progress, silent
 from wordsway.experiments.agreement import Agreement
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.job import Job
@@ -15,7 +16,6 @@ from wordsway.experiments.request import Request
 from wordsway.experiments.run import Machines
 from wordsway.experiments.store import Record, Store
 from wordsway.experiments.workers import Executor, Outcome, work
-from wordsway.progress import Progress, silent
 from wordsway.version import __version__
 
 GRID = """

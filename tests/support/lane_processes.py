@@ -7,7 +7,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 
-from wordsway.runtime import end_with_parent
+from wordsway.core.runtime import end_with_parent
 
 
 def obey(pipe: Connection, name: str) -> None:

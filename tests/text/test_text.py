@@ -14,8 +14,8 @@ import sys
 import pytest
 
 import wordsway as ws
-from wordsway.errors import InputError
-from wordsway.reading import Kind, Reading, word_spans
+from wordsway.core.errors import InputError
+from wordsway.core.reading import Kind, Reading, word_spans
 from wordsway.text import corpus, draw
 from wordsway.text.drawing import POOL
 
@@ -175,7 +175,7 @@ def test_a_few_encoding_faults_are_mended_and_counted(tmp_path):
 
 STREAM = """
 import sys
-from wordsway.runtime import peak_bytes
+from wordsway.core.runtime import peak_bytes
 from wordsway.text import corpus, draw
 from wordsway.text.drawing import POOL
 path = sys.argv[1]

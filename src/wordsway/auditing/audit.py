@@ -20,9 +20,12 @@ from wordsway.auditing.result import Audit, ModelAudit, keeping_scores
 from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
 from wordsway.auditing.scores import Measured, blind_spots, kind_score
 from wordsway.auditing.table import Refused
-from wordsway.checks import Count, FilePath, Natural, Seed, Several, validated
-from wordsway.errors import InputError, WordswayError
-from wordsway.escape import csv_frame
+from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, validated
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.escape import csv_frame
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import versions
+from wordsway.core.runtime import checked_device
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.job import Job
 from wordsway.experiments.run import Machines, Tally, run_jobs
@@ -31,9 +34,6 @@ from wordsway.experiments.sweep import writable
 from wordsway.experiments.tables import save_table
 from wordsway.models.files import labels_of, locate
 from wordsway.models.probe import Probe
-from wordsway.progress import Progress, silent
-from wordsway.result import versions
-from wordsway.runtime import checked_device
 from wordsway.text.opening import Encoding
 
 #: Random real words that each edit is compared with.

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import torch
 
+from wordsway.core.reading import word_spans
+from wordsway.core.seeds import generator
 from wordsway.probing.differences import common, common_end
-from wordsway.reading import word_spans
-from wordsway.seeds import generator
 from wordsway.text.forms import takes_an
 from wordsway.text.wordnet import wordnet
 

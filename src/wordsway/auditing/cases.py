@@ -11,9 +11,9 @@ from wordsway.auditing.edits.edit import Edit, Role, Sentence
 from wordsway.auditing.edits.kinds import KEEPING, RULES, TURNING
 from wordsway.auditing.sentences import PACKAGED, packaged, plain, readable, sentences
 from wordsway.auditing.table import PairRow, Refused, read_table
-from wordsway.errors import InputError, positive
-from wordsway.progress import Progress, silent
-from wordsway.seeds import derive
+from wordsway.core.errors import InputError, positive
+from wordsway.core.progress import Progress, silent
+from wordsway.core.seeds import derive
 from wordsway.text import corpus, draw
 
 #: Texts per kind, and of a quick audit.

@@ -11,7 +11,7 @@ import torch
 
 from wordsway.auditing.background import Place, background
 from wordsway.auditing.encoder import Encoder, cosine_distance, relative
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 
 @dataclass(frozen=True)

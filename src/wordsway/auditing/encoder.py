@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from wordsway.auditing.background import RandomWords
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.library import quiet
 from wordsway.models.load import Loading, load
 from wordsway.models.pooling import pool

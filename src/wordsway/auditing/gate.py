@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from wordsway.auditing.result import ModelAudit
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 
 class Floors(dict[str, float]):

@@ -12,13 +12,13 @@ from wordsway.auditing.changes import changes
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.pairs_result import Pair, PairInModel, Pairs
 from wordsway.auditing.table import PairRow, Refused, read_table, unusable
-from wordsway.checks import Natural, Seed, validated
-from wordsway.errors import InputError, first_line
+from wordsway.core.checks import Natural, Seed, validated
+from wordsway.core.errors import InputError, first_line
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import versions
+from wordsway.core.runtime import checked_device
 from wordsway.models.files import labels_of
 from wordsway.models.probe import Probe
-from wordsway.progress import Progress, silent
-from wordsway.result import versions
-from wordsway.runtime import checked_device
 from wordsway.text.opening import Encoding
 
 #: Random real words that a pair is compared with.

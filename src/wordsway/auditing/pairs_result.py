@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.table import Refused
-from wordsway.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas

@@ -14,7 +14,7 @@ from wordsway.auditing.local import LocalScore
 from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
 from wordsway.auditing.scores import BlindSpot, KindScore, Measured
 from wordsway.auditing.table import Refused
-from wordsway.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas

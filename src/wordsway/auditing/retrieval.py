@@ -15,9 +15,9 @@ from wordsway.auditing.edits.kinds import RULES
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.scores import Measured, intervals
 from wordsway.auditing.table import LONGEST, read_table
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
 from wordsway.models.cache import Cache
-from wordsway.progress import Progress, silent
 
 #: Documents at the top of a ranking.
 TOP = 10

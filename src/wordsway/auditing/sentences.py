@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
-from wordsway.reading import word_spans
+from wordsway.core.reading import word_spans
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.text import corpus
 from wordsway.text.opening import expanded, opened, there
 

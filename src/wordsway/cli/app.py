@@ -10,9 +10,9 @@ import logging
 import sys
 import traceback
 
-from wordsway.errors import InputError, WordswayError
-from wordsway.escape import one_line
-from wordsway.runtime import hide_panics
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.escape import one_line
+from wordsway.core.runtime import hide_panics
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -20,10 +20,10 @@ from wordsway.cli.probing import (
     text_of,
 )
 from wordsway.cli.progress import progress_line
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
-    from wordsway.result import Result
+    from wordsway.core.result import Result
 
 
 def attention_command(

@@ -21,7 +21,7 @@ from wordsway.cli.probing import (
     word_of,
 )
 from wordsway.cli.progress import progress_line
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 
 def attract_command(

@@ -11,7 +11,7 @@ import typer
 import typer.main
 
 from wordsway.cli.help import Command, grouped, kind_of
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
     from wordsway.experiments.run import Machines

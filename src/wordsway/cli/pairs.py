@@ -9,7 +9,7 @@ import typer
 
 from wordsway.cli.probing import AsJson, Device, Html, Out, deliver, files_of
 from wordsway.cli.progress import progress_line
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 Models = Annotated[
     list[str] | None,

@@ -14,7 +14,7 @@ def playground_command(
     ),
 ) -> None:
     """Write the playground: one file that any browser opens, without a server or a network."""
-    from wordsway.format import format_bytes
+    from wordsway.core.format import format_bytes
     from wordsway.page.playground import playground
 
     page = playground(out)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordsway.cli.progress import echo_json
-from wordsway.errors import InputError
-from wordsway.progress import Progress
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
+    from wordsway.core.result import Result
     from wordsway.models.probe import Probe
-    from wordsway.result import Result
 
 Text = Annotated[
     str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")

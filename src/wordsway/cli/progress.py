@@ -1,5 +1,5 @@
 """What commands say while they work: one line on standard error (redrawn in a terminal, a plain one
-now and then elsewhere), speaking `wordsway.progress`; and JSON on standard output.
+now and then elsewhere), speaking `wordsway.core.progress`; and JSON on standard output.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from wordsway.escape import one_line
-from wordsway.format import format_bytes, format_seconds
-from wordsway.progress import Progress
+from wordsway.core.escape import one_line
+from wordsway.core.format import format_bytes, format_seconds
+from wordsway.core.progress import Progress
 
 #: Nothing is shown before this many seconds, and plain lines come no more often than the second
 #: number; how often the line is renewed, in a terminal.

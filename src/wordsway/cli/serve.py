@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.lane import start_lane
-from wordsway.errors import needs
+from wordsway.core.errors import needs
 
 
 def serve_command(

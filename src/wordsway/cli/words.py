@@ -25,7 +25,7 @@ from wordsway.cli.probing import (
 from wordsway.cli.progress import echo_json, progress_line
 from wordsway.cli.words_batch import refuse, run_batch
 from wordsway.cli.words_request import Request, with_swaps
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 
 def words_command(
@@ -221,7 +221,7 @@ def words_command(
         )
         return
     refuse(many, "one text", "name many texts with --data, or leave it out")
-    from wordsway.format import format_bytes, format_seconds
+    from wordsway.core.format import format_bytes, format_seconds
 
     files = files_of(html, out)
     sentence = text_of(text)

@@ -12,7 +12,7 @@ import typer
 
 from wordsway.cli.progress import echo_json, progress_line
 from wordsway.cli.running import report_failures
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
     from wordsway.experiments.run import Machines

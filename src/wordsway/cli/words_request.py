@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wordsway.errors import InputError, positive
-from wordsway.progress import Progress
+from wordsway.core.errors import InputError, positive
+from wordsway.core.progress import Progress
 
 if TYPE_CHECKING:
     from wordsway.models.probe import Probe

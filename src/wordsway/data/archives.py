@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from wordsway.errors import WordswayError, first_line
-from wordsway.format import format_bytes
+from wordsway.core.errors import WordswayError, first_line
+from wordsway.core.format import format_bytes
 
 PIECE = 1 << 20
 #: How much larger an archive may be than the members taken from it; skipping the rest takes time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from wordsway.core.errors import InputError
+from wordsway.core.format import format_bytes
 from wordsway.data.archives import ArchiveError, Budget, extract, join, looks_like
 from wordsway.data.catalogue import Entry, Hub, PinnedFile, Registry, entry
 from wordsway.data.home import DataError, home, log, one_at_a_time, sha256, write_json, writing
 from wordsway.data.hub import Progress, Unreachable, fetch_from_hub
 from wordsway.data.registries import fetch_packages
-from wordsway.errors import InputError
-from wordsway.format import format_bytes
 
 MANIFEST = "manifest.json"
 #: Version of the manifest; raise it when its meaning changes.

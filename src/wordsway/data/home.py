@@ -14,8 +14,8 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
-from wordsway.atomic import atomic
-from wordsway.errors import WordswayError, disk_refusal
+from wordsway.core.atomic import atomic
+from wordsway.core.errors import WordswayError, disk_refusal
 
 log = logging.getLogger("wordsway")
 

@@ -19,10 +19,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from wordsway.core.errors import MissingExtraError, WordswayError, first_line, needs
+from wordsway.core.format import format_bytes
 from wordsway.data.catalogue import Hub
 from wordsway.data.home import one_at_a_time, sha256, writing
-from wordsway.errors import MissingExtraError, WordswayError, first_line, needs
-from wordsway.format import format_bytes
 
 #: progress(bytes so far, bytes in all)
 Progress = Callable[[int, int], None]

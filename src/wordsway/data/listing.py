@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from wordsway.core.result import SequenceResult
 from wordsway.data.catalogue import CATALOGUE, Entry
 from wordsway.data.fetch import present
 from wordsway.data.home import home
-from wordsway.result import SequenceResult
 
 if TYPE_CHECKING:
     import pandas

@@ -16,9 +16,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from wordsway.core.format import format_bytes
 from wordsway.data.catalogue import Registry
 from wordsway.data.hub import Progress, Unreachable
-from wordsway.format import format_bytes
 
 #: A client stores a download twice for a while, next to files it needs itself: it is stopped at
 #: this multiple of the declared bytes, plus a constant.

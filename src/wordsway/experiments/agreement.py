@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
+from wordsway.core.result import versions
 from wordsway.experiments.job import Job
 from wordsway.experiments.store import Store
-from wordsway.result import versions
 
 #: Hashes by name ("corpus_sha256", "labels_sha256", "model_sha256").
 Hashes = Mapping[str, str]

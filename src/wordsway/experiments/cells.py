@@ -12,7 +12,10 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.runtime import single_thread
+from wordsway.core.seeds import derive
 from wordsway.experiments.corpus_texts import CorpusTexts, fingerprint, is_here, stamp
 from wordsway.experiments.cost import trial_cost
 from wordsway.experiments.job import PROCESS, PROCESS_WITH_MODEL, Job, canonical
@@ -30,9 +33,6 @@ from wordsway.experiments.texts import (
 from wordsway.learning.learn import Question
 from wordsway.learning.stack import Chains, Features
 from wordsway.maps.registry import Cost
-from wordsway.progress import Progress, silent
-from wordsway.runtime import single_thread
-from wordsway.seeds import derive
 
 #: What a stored cell means, and one that learns; raise it when the same content would give other
 #: numbers.

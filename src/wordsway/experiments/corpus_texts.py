@@ -12,14 +12,14 @@ from typing import Any
 import torch
 
 from wordsway import data
-from wordsway.checks import Count, Seed, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.sample import Sample, float64, rescaled
+from wordsway.core.seeds import generator
 from wordsway.experiments.texts import Drawn, TextOptions, split
 from wordsway.models import Embedder
 from wordsway.models.files import locate
-from wordsway.progress import Progress, silent
-from wordsway.sample import Sample, float64, rescaled
-from wordsway.seeds import generator
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
 from wordsway.text.opening import expanded, there

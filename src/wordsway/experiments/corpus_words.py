@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.errors import positive
+from wordsway.core.errors import positive
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import Result
 from wordsway.experiments.batches import aggregates, words_frame, write_batch
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.run import Machines, Tally, run_jobs
@@ -18,8 +20,6 @@ from wordsway.experiments.sweep import writable
 from wordsway.experiments.text_cells import TextCell, probe_of, text_cells
 from wordsway.experiments.texts import TextOptions
 from wordsway.models.files import labels_of, locate
-from wordsway.progress import Progress, silent
-from wordsway.result import Result
 from wordsway.text import Text, corpus, draw
 
 if TYPE_CHECKING:

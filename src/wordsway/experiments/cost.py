@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wordsway.errors import MemoryBudgetError
+from wordsway.core.errors import MemoryBudgetError
+from wordsway.core.format import format_bytes
+from wordsway.core.runtime import available_memory
 from wordsway.experiments.request import Request
-from wordsway.format import format_bytes
 from wordsway.intervals import MEMORY
 from wordsway.maps.registry import Cost
-from wordsway.runtime import available_memory
 
 
 def trial_cost(request: Request) -> Cost:

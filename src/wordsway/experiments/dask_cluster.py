@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import versions
 from wordsway.experiments.agreement import Agreement, compare_versions
 from wordsway.experiments.job import Job
 from wordsway.experiments.workers import DEATHS, Outcome, work_together
-from wordsway.progress import Progress, silent
-from wordsway.result import versions
 
 log = logging.getLogger("wordsway")
 #: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.

@@ -11,14 +11,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordsway.checks import validated
-from wordsway.errors import InputError
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError
+from wordsway.core.result import Result
+from wordsway.core.runtime import peak_bytes
 from wordsway.experiments.cost import trial_cost, what_does_not_fit
 from wordsway.experiments.job import Job
 from wordsway.experiments.request import Request
 from wordsway.experiments.speed import trial_seconds
-from wordsway.result import Result
-from wordsway.runtime import peak_bytes
 
 if TYPE_CHECKING:
     import pandas

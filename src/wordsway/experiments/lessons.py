@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.checks import Seed, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, part_of, silent
+from wordsway.core.result import SequenceResult, versions
+from wordsway.core.runtime import peak_bytes
+from wordsway.core.sample import rows_of
+from wordsway.core.seeds import derive
 from wordsway.experiments.corpus_texts import CorpusTexts
 from wordsway.experiments.cost import check_memory
 from wordsway.experiments.request import LearningOptions, Request, as_rows
@@ -26,11 +31,6 @@ from wordsway.experiments.texts import (
 from wordsway.learning.learn import Learned, Question, evaluate_words, search_changes
 from wordsway.learning.problem import Lesson, Problem
 from wordsway.learning.stack import Chains, Features
-from wordsway.progress import Progress, part_of, silent
-from wordsway.result import SequenceResult, versions
-from wordsway.runtime import peak_bytes
-from wordsway.sample import rows_of
-from wordsway.seeds import derive
 
 if TYPE_CHECKING:
     import pandas

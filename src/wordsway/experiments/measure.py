@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordsway.checks import Seed, validated
+from wordsway.core.checks import Seed, validated
+from wordsway.core.progress import Progress, part_of, silent
+from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.runtime import peak_bytes
+from wordsway.core.seeds import derive
 from wordsway.experiments.corpus_texts import CorpusTexts
 from wordsway.experiments.cost import check_memory
 from wordsway.experiments.request import Request, as_rows, first_row
 from wordsway.experiments.texts import Drawn, GaussianTexts, Source, TextOptions
 from wordsway.intervals import MEMORY, Sensitivity, sensitivity
 from wordsway.maps.average import AverageChange
-from wordsway.progress import Progress, part_of, silent
-from wordsway.result import SequenceResult, fields_of, versions
-from wordsway.runtime import peak_bytes
-from wordsway.seeds import derive
 
 if TYPE_CHECKING:
     import pandas

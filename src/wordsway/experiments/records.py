@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import WordswayError, disk_refusal, first_line
+from wordsway.core.errors import WordswayError, disk_refusal, first_line
 from wordsway.experiments.job import key_of
 
 #: No record, and no packed file of records, is larger than this.

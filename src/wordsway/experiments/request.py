@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
 
-from wordsway.checks import Bytes, Count, Effort, NonNegative, OneOf, Radius, check_fields
-from wordsway.errors import InputError
+from wordsway.core.checks import Bytes, Count, Effort, NonNegative, OneOf, Radius, check_fields
+from wordsway.core.errors import InputError
 from wordsway.experiments.texts import TextOptions
 from wordsway.intervals import MEMORY, Draws
 from wordsway.learning.loss import LOSSES, check_loss

@@ -7,16 +7,16 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from wordsway.checks import Bytes, Workers, check_fields
-from wordsway.errors import needs
+from wordsway.core.checks import Bytes, Workers, check_fields
+from wordsway.core.errors import needs
+from wordsway.core.progress import Progress, silent
+from wordsway.core.runtime import available_memory
 from wordsway.experiments.agreement import Agreement, Disagreement, agree, compare_versions
 from wordsway.experiments.dask_cluster import DaskCluster
 from wordsway.experiments.job import Job
 from wordsway.experiments.speed import TYPICAL
 from wordsway.experiments.store import LOOSE, Record, Store
 from wordsway.experiments.workers import Executor, LocalWorkers, Outcome, cores
-from wordsway.progress import Progress, silent
-from wordsway.runtime import available_memory
 
 log = logging.getLogger("wordsway")
 #: Seconds that a job takes besides its work: its share of progress is never nothing.

@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import LearningOptions, Request, as_rows
 from wordsway.experiments.texts import PADDING, TextOptions

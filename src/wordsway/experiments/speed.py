@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import torch
 
+from wordsway.core.runtime import single_thread
 from wordsway.experiments.cost import search_cost, trial_cost
 from wordsway.experiments.lessons import begin_trial, features_of, learning_of
 from wordsway.experiments.measure import run_trial
@@ -23,7 +24,6 @@ from wordsway.learning.learn import Question, evaluate_words, search_changes
 from wordsway.learning.problem import UPDATES, Lesson
 from wordsway.learning.stack import BLOCK
 from wordsway.optimize.ranking import MANY
-from wordsway.runtime import single_thread
 
 #: A run of so many seconds tells enough; a tried request takes at most so many bytes.
 MOMENT, MOST_BYTES = 0.5, 2e8

@@ -23,8 +23,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from wordsway.atomic import atomic
-from wordsway.errors import needs
+from wordsway.core.atomic import atomic
+from wordsway.core.errors import needs
 from wordsway.experiments.job import key_of
 from wordsway.experiments.records import (
     Broken,

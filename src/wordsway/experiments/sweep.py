@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.checks import FilePath, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import FilePath, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import Result, versions
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.run import Machines, Tally, run_jobs
 from wordsway.experiments.spec import Study, load_study
 from wordsway.experiments.store import Store
 from wordsway.experiments.tables import cells_frame, export, setting_columns, without_facts
-from wordsway.progress import Progress, silent
-from wordsway.result import Result, versions
 
 if TYPE_CHECKING:
     import pandas

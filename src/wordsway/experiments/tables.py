@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.atomic import atomic
-from wordsway.escape import csv_frame
+from wordsway.core.atomic import atomic
+from wordsway.core.escape import csv_frame
 from wordsway.experiments.records import Record, refusal
 from wordsway.experiments.store import Store
 from wordsway.experiments.texts import TextOptions

@@ -13,7 +13,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from wordsway import data
-from wordsway.errors import InputError, WordswayError, positive
+from wordsway.core.errors import InputError, WordswayError, positive
+from wordsway.core.reading import word_spans
+from wordsway.core.result import fields_of
+from wordsway.core.runtime import single_thread
+from wordsway.core.seeds import derive
 from wordsway.experiments.job import PROCESS_WITH_MODEL, Job, canonical
 from wordsway.experiments.speed import TYPICAL
 from wordsway.maps.registry import Cost
@@ -26,10 +30,6 @@ from wordsway.probing.real_words import DRAWS
 from wordsway.probing.results import WordSway
 from wordsway.probing.targets import check_target, target_of
 from wordsway.probing.words import chosen_tiers, words
-from wordsway.reading import word_spans
-from wordsway.result import fields_of
-from wordsway.runtime import single_thread
-from wordsway.seeds import derive
 from wordsway.text import Text
 from wordsway.text.clean import checked
 

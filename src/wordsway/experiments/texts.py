@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import torch
 
 from wordsway import data
-from wordsway.checks import check_fields
-from wordsway.errors import InputError
-from wordsway.sample import Sample
-from wordsway.seeds import derive, generator
+from wordsway.core.checks import check_fields
+from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
+from wordsway.core.seeds import derive, generator
 from wordsway.text.opening import Encoding, there
 
 #: What to do with short texts: leave them out, pad them, or the paper's recipe.

@@ -24,11 +24,11 @@ from typing import Any, Protocol
 
 import torch
 
-from wordsway.errors import exit_reason, first_line
+from wordsway.core.errors import exit_reason, first_line
+from wordsway.core.result import versions
+from wordsway.core.runtime import end_with_input, peak_bytes, python_process, release_memory
 from wordsway.experiments.agreement import Agreement, Disagreement, Terms
 from wordsway.experiments.job import Job
-from wordsway.result import versions
-from wordsway.runtime import end_with_input, peak_bytes, python_process, release_memory
 
 #: A job whose worker died this often is given up.
 DEATHS = 3

@@ -6,10 +6,10 @@ from typing import final
 
 import torch
 
+from wordsway.core.seeds import generator
 from wordsway.gaussian.matrix import GaussianMatrix
 from wordsway.gaussian.operator import BlockOperator, Operator
 from wordsway.gaussian.tokens import TokenMatrix
-from wordsway.seeds import generator
 
 #: A matrix up to this size is drawn whole: it costs less than the bookkeeping, and its certificate
 #: is exact.

@@ -22,10 +22,10 @@ from typing import final
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.seeds import generator
 from wordsway.gaussian.dense import DenseMatrix
 from wordsway.gaussian.operator import BlockOperator
-from wordsway.seeds import generator
 
 #: Texts that are taken at once; always so many, so that the same products are made.
 CHUNK = 256

@@ -23,13 +23,13 @@ from typing import final
 
 import torch
 
-from wordsway.checks import Count, NonNegative, Seed, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, NonNegative, Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.runtime import checked_device
+from wordsway.core.seeds import generator
 from wordsway.gaussian.basis import Basis, Rows
 from wordsway.gaussian.normals import fill_normal
 from wordsway.gaussian.operator import Operator
-from wordsway.runtime import checked_device
-from wordsway.seeds import generator
 
 
 class _Side:

@@ -19,13 +19,13 @@ from typing import final
 
 import torch
 
-from wordsway.checks import Count, NonNegative, Seed, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, NonNegative, Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.runtime import checked_device
+from wordsway.core.seeds import derive
 from wordsway.gaussian.basis import ROUNDING_ERRORS, Basis
 from wordsway.gaussian.matrix import GaussianMatrix
 from wordsway.gaussian.operator import BlockOperator
-from wordsway.runtime import checked_device
-from wordsway.seeds import derive
 
 
 @final

@@ -17,20 +17,20 @@ from typing import NamedTuple
 
 import torch
 
-from wordsway.checks import Bytes, NonNegative, Radius, Seed, validated
-from wordsway.errors import WordswayError
+from wordsway.core.checks import Bytes, NonNegative, Radius, Seed, validated
+from wordsway.core.errors import WordswayError
+from wordsway.core.progress import Progress, silent, stretch_of
+from wordsway.core.result import versions
+from wordsway.core.runtime import single_thread
+from wordsway.core.sample import Positions, Sample, rows_of
+from wordsway.core.seeds import check_seed, generator
+from wordsway.core.vectors import ball_radius, exactly_inside
 from wordsway.intervals import MEMORY
 from wordsway.learning.loss import POLISH, Loss, NegativeLosses, check_loss, starts_at_zero
 from wordsway.learning.problem import Problem, update_interpolator
 from wordsway.learning.results import Learned, Learning
 from wordsway.maps.base import Map
 from wordsway.optimize import maximise
-from wordsway.progress import Progress, silent, stretch_of
-from wordsway.result import versions
-from wordsway.runtime import single_thread
-from wordsway.sample import Positions, Sample, rows_of
-from wordsway.seeds import check_seed, generator
-from wordsway.vectors import ball_radius, exactly_inside
 
 __all__ = [
     "Learned",

@@ -17,10 +17,10 @@ from typing import final
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.vectors import unit
 from wordsway.maps.base import Readout, View
 from wordsway.optimize import Objective, Plan
-from wordsway.vectors import unit
 
 LOSSES = ("align", "direct", "penalised")
 #: A loss below this is zero, and nothing is better.

@@ -9,12 +9,12 @@ from functools import cached_property
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
 from wordsway.learning.interpolate import Updates, interpolate
 from wordsway.learning.loss import Loss
 from wordsway.learning.stack import Features, Listed, Stack, Texts
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm, search_view_of
-from wordsway.sample import Sample
 
 UPDATES = ("fine-tune", "retrain")
 

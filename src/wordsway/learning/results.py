@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas

@@ -18,10 +18,10 @@ from typing import Protocol
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
 from wordsway.gaussian.joint import CHUNK, Chain
 from wordsway.maps.base import FeatureMap, JointFeatures
-from wordsway.sample import Sample
 
 #: Texts whose features are computed at once; `CHUNK` of them are kept together.
 BLOCK = 16

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import torch
 
-from wordsway.checks import Positive, check_fields, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Positive, check_fields, validated
+from wordsway.core.errors import InputError
 from wordsway.maps.rigorous import ELEMENTARY, U
 
 Elementwise = Callable[[torch.Tensor], torch.Tensor]

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.sample import finite_matrix
+from wordsway.core.seeds import generator
+from wordsway.core.vectors import unit
 from wordsway.maps.base import View
-from wordsway.sample import finite_matrix
-from wordsway.seeds import generator
-from wordsway.vectors import unit
 
 QUANTILES = (0.5, 0.9, 0.99)
 

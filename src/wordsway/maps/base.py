@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 import torch
 
-from wordsway.checks import Advice
-from wordsway.errors import InputError
+from wordsway.core.checks import Advice
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.sample import Sample, float64
 from wordsway.gaussian.joint import Chain
 from wordsway.maps.certificate import Certificate
 from wordsway.optimize.objective import Plane
 from wordsway.optimize.plan import Plan
-from wordsway.progress import Progress, silent
-from wordsway.sample import Sample, float64
 
 #: The gradients (B, d) with respect to Δ of Σ_t c_t·(readout t), for coefficients c (B, T).
 Pull = Callable[[torch.Tensor], torch.Tensor]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
-from wordsway.checks import Count, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, validated
+from wordsway.core.errors import InputError
 
 MOST_BITS = 16
 

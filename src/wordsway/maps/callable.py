@@ -7,15 +7,15 @@ from typing import Any, final
 
 import torch
 
-from wordsway.checks import validated
-from wordsway.errors import InputError
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError
+from wordsway.core.runtime import checked_device
+from wordsway.core.sample import Sample
+from wordsway.core.seeds import generator
+from wordsway.core.vectors import unit
 from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
 from wordsway.maps.rows import DenseRows, Moving, RowView
 from wordsway.optimize.plan import Plan
-from wordsway.runtime import checked_device
-from wordsway.sample import Sample
-from wordsway.seeds import generator
-from wordsway.vectors import unit
 
 
 @final

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.maps.base import FeatureMap
 from wordsway.optimize.plan import Plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.maps.attention.kinds import ATTENTION_KIND, PRESETS
 from wordsway.maps.attention.relu import RELU_RAF_KIND
 from wordsway.maps.attention.sigmoid import SIGMOID_KIND
@@ -89,7 +89,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
 
     >>> check_options("raf", {"k": 5})
     Traceback (most recent call last):
-    wordsway.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k out
+    wordsway.core.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k out
     """
     kind = kind_of(name)
     own = {option.name: option for option in kind.options}

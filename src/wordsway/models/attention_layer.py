@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 
 #: What the parts are called, in the models that transformers has.

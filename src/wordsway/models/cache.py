@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from wordsway.atomic import atomic
+from wordsway.core.atomic import atomic
+from wordsway.core.errors import needs
 from wordsway.data import home
-from wordsway.errors import needs
 
 log = logging.getLogger("wordsway")
 #: Of the numbers and of the files; results record it.

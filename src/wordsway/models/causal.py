@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
 from wordsway.models.layers import check_rows, positions_of

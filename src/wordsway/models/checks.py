@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError, first_line
+from wordsway.core.errors import InputError, first_line
 
 #: Files beside the weights that can change tokens or numbers.
 SPELLING = {".json", ".txt", ".model", ".jinja"}

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordsway.checks import Count, validated
+from wordsway.core.checks import Count, validated
+from wordsway.core.errors import InputError, positive
+from wordsway.core.reading import Reading
+from wordsway.core.runtime import checked_device
+from wordsway.core.sample import Sample
 from wordsway.data.hub import Progress
-from wordsway.errors import InputError, positive
 from wordsway.models.cache import VERSION, Cache
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import Loading
 from wordsway.models.tokens import Reader, Tokens
-from wordsway.reading import Reading
-from wordsway.runtime import checked_device
-from wordsway.sample import Sample
 from wordsway.text.clean import checked
 
 #: What to do with a text of fewer than n tokens.

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from wordsway import data
+from wordsway.core.errors import InputError
 from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
 from wordsway.data.hub import Progress, check_no_pipeline, hub_folder, is_hub_id
-from wordsway.errors import InputError
 from wordsway.models import gguf
 from wordsway.models.checks import SPELLING, check_config, check_folder, read_json
 from wordsway.models.pooling import Pooling, pooling_file, pooling_of, transformer_folder

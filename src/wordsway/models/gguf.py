@@ -16,11 +16,11 @@ import tempfile
 import threading
 from pathlib import Path
 
+from wordsway.core.errors import WordswayError, exit_reason, needs
+from wordsway.core.runtime import end_with_input, python_process
 from wordsway.data import Installed, home
 from wordsway.data.home import one_at_a_time, sha256, write_json, writing
-from wordsway.errors import WordswayError, exit_reason, needs
 from wordsway.models.library import quiet
-from wordsway.runtime import end_with_input, python_process
 
 log = logging.getLogger("wordsway")
 RECORD = "unpacked.json"

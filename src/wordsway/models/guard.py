@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from wordsway.errors import WordswayError, first_line
-from wordsway.runtime import panics_are_hidden
+from wordsway.core.errors import WordswayError, first_line
+from wordsway.core.runtime import panics_are_hidden
 
 #: Seconds that any text gets, and characters that add one more. Tokenizers read a million
 #: characters a second; ten thousand is far below that.

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
 from wordsway.models.norms import Call, EntryPoint, Norm, norms_of

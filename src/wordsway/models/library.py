@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from wordsway.errors import needs
+from wordsway.core.errors import needs
 
 
 def import_transformers() -> Any:

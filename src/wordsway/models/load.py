@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, first_line
-from wordsway.format import format_bytes
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.format import format_bytes
+from wordsway.core.runtime import available_memory, checked_device, survives_products
 from wordsway.models.files import ModelFiles
 from wordsway.models.library import import_transformers, quiet
 from wordsway.models.weights import refuse_missing
-from wordsway.runtime import available_memory, checked_device, survives_products
 
 #: "base": hidden states only; "causal": with a head that predicts the next token; "masked": a
 #: hidden one; "classifier": with the head it was saved with.

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
-from wordsway.errors import InputError, first_line
+from wordsway.core.errors import InputError, first_line
 from wordsway.models.checks import read_json, read_json_list
 
 #: "mean" over all rows, special tokens included; the first row ("cls"); the last one ("last").

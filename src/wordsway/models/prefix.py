@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from wordsway.core.reading import Word
 from wordsway.models.probe import Prepared, Probe
-from wordsway.reading import Word
 
 #: Keys and values of every layer, (1, heads, length, ·) each.
 Kept = Sequence[tuple[torch.Tensor, torch.Tensor]]

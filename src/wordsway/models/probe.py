@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 
-from wordsway.checks import validated
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.reading import Reading, Word, word_spans
 from wordsway.data.hub import Progress
-from wordsway.errors import InputError, WordswayError, first_line
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
 from wordsway.models.load import Loading
 from wordsway.models.pooling import Pooling, check_prompt, longest_text, lower_cases
 from wordsway.models.tokens import Reader
-from wordsway.reading import Reading, Word, word_spans
 from wordsway.text.clean import STRAY, checked
 
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.errors import InputError, WordswayError, first_line, needs
+from wordsway.core.errors import InputError, WordswayError, first_line, needs
+from wordsway.core.reading import Kind, Reading
 from wordsway.models.files import ModelFiles
 from wordsway.models.guard import in_time
 from wordsway.models.library import import_transformers
-from wordsway.reading import Kind, Reading
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

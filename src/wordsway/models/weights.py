@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
 
 
 class MissingWeightsError(WordswayError):

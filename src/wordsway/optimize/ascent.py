@@ -7,9 +7,9 @@ from typing import final
 
 import torch
 
+from wordsway.core.vectors import into_ball, unit
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.solver import Points, Solver
-from wordsway.vectors import into_ball, unit
 
 #: The first step, as a share of the radius, and the longest.
 FIRST, LONGEST = 0.5, 1e3

@@ -7,9 +7,9 @@ from typing import final
 
 import torch
 
+from wordsway.core.vectors import into_ball, unit
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.solver import Points, Solver
-from wordsway.vectors import into_ball, unit
 
 #: The first trial angle; the shortest and the longest.
 FIRST, LEAST, MOST = 0.3, 1e-6, 1.0

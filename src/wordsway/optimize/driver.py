@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import MemoryBudgetError
+from wordsway.core.errors import MemoryBudgetError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.seeds import generator
 from wordsway.optimize import scatter
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
@@ -19,8 +21,6 @@ from wordsway.optimize.objective import Bounded, Objective
 from wordsway.optimize.plan import HALFWAY, Plan
 from wordsway.optimize.solver import AnySolver, Points
 from wordsway.optimize.starts import children, default_starts
-from wordsway.progress import Progress, silent
-from wordsway.seeds import generator
 
 SOLVERS: dict[str, Callable[[], AnySolver]] = {
     "ascent": Ascent,

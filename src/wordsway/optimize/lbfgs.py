@@ -12,9 +12,9 @@ from typing import final
 
 import torch
 
+from wordsway.core.vectors import into_ball
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.solver import Points, Solver
-from wordsway.vectors import into_ball
 
 #: Steps in w: the first one, the longest one, and the share of a step below which a point rests.
 FIRST, LONGEST, SHORTEST = 0.2, 1.0, 1e-6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from wordsway.checks import Count, Natural, NonNegative, OneOf, check_fields
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, Natural, NonNegative, OneOf, check_fields
+from wordsway.core.errors import InputError
 
 #: Between generations, points go on for this many steps.
 HALFWAY = 8

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import torch
 
+from wordsway.core.progress import Progress, silent, stretch_of
+from wordsway.core.vectors import into_ball
 from wordsway.optimize.driver import Found, exceeds, maximise, points_of
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import Plan
-from wordsway.progress import Progress, silent, stretch_of
-from wordsway.vectors import into_ball
 
 #: Up to this many problems, all get the full search.
 MANY = 8

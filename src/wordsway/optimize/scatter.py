@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from wordsway.core.vectors import into_ball, unit
 from wordsway.optimize.objective import Objective
-from wordsway.vectors import into_ball, unit
 
 #: Sampling is worth its time up to this many dimensions.
 DIMENSIONS = 16

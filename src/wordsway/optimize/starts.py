@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from wordsway.core.vectors import into_ball, unit
 from wordsway.optimize.objective import Objective
-from wordsway.vectors import into_ball, unit
 
 #: Share of the radius at which f is as good as quadratic, so that gradients are power steps.
 NEAR_ZERO = 1e-3

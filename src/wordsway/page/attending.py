@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Prepared, Probe
 from wordsway.page.commands import attention_command, attention_python
 from wordsway.page.desk import Desk, key_of

@@ -21,7 +21,7 @@ from wordsway.auditing.edits.kinds import RULES, TURNING
 from wordsway.auditing.explained import REWORDING
 from wordsway.auditing.models import ModelName
 from wordsway.auditing.scores import FEW
-from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import labels_of
 from wordsway.page.commands import audit_command, audit_python
 from wordsway.page.desk import Desk

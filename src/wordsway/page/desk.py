@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
 from wordsway.data.catalogue import CATALOGUE
-from wordsway.errors import InputError
 from wordsway.models.probe import Probe
-from wordsway.progress import Progress, silent
 
 Value = TypeVar("Value")
 #: Answers that a second visit gets at once.

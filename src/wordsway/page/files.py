@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from wordsway.core.result import Result
 from wordsway.page.attending import asked_for
 from wordsway.page.auditing import file_of
 from wordsway.page.desk import Desk
 from wordsway.page.theory import chart_of
 from wordsway.page.words import answer, words_steps
 from wordsway.render.files import save
-from wordsway.result import Result
 
 
 def model_file_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from wordsway.errors import exit_reason
+from wordsway.core.errors import exit_reason
 from wordsway.page.settings import Limits
 
 log = logging.getLogger("wordsway")

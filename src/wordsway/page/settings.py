@@ -8,8 +8,8 @@ import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wordsway.core.errors import InputError
 from wordsway.data.home import home
-from wordsway.errors import InputError
 
 #: The port that is tried first, and how many behind it where nobody chose one.
 PORT, TRIES = 8421, 20

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wordsway.chart import Chart, Curve, Panel, Reference
-from wordsway.errors import InputError, WordswayError
+from wordsway.core.chart import Chart, Curve, Panel, Reference
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.progress import Progress, silent
 from wordsway.experiments.agreement import Agreement
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.job import Job
@@ -24,7 +25,6 @@ from wordsway.experiments.workers import Executor, Outcome, work
 from wordsway.maps.registry import MAPS
 from wordsway.page.commands import theory_command, theory_python
 from wordsway.page.desk import Desk
-from wordsway.progress import Progress, silent
 
 #: Work of one cell, in floating-point operations, and its bytes: more is for the command line.
 MOST_WORK, MOST_BYTES = 2e13, 3 * 2**30

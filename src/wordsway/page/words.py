@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from wordsway.auditing.pairs import pairs
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.page.commands import pairs_command, words_command, words_python
 from wordsway.page.desk import Desk, key_of

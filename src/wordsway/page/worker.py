@@ -24,10 +24,10 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, first_line
-from wordsway.escape import one_line
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.escape import one_line
+from wordsway.core.runtime import end_with_parent, hide_panics, release_memory
 from wordsway.page.desk import Desk
-from wordsway.runtime import end_with_parent, hide_panics, release_memory
 
 Event = dict[str, Any]
 Steps = Iterator[Event]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from wordsway.core.format import format_seconds
+from wordsway.core.result import Result
 from wordsway.experiments.job import Job
 from wordsway.experiments.store import Record, Store
 from wordsway.experiments.tables import cells_frame, export, without_facts
-from wordsway.format import format_seconds
 from wordsway.paper.finding import Finding
 from wordsway.paper.sources import Sources
-from wordsway.result import Result
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.paper.figure import Figure
 from wordsway.paper.ingredients import ingredients, read_outs
 from wordsway.paper.learned_flips import flips

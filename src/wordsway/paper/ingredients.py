@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from wordsway.chart import Chart, Curve, Panel
+from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import Request
 from wordsway.experiments.slopes import Slope

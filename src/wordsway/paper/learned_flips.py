@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wordsway.chart import Chart, Panel, Points, Reference
+from wordsway.core.chart import Chart, Panel, Points, Reference
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import LearningOptions, Request
 from wordsway.experiments.slopes import Interval, mean_interval

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from wordsway.chart import Chart, Panel, Reference, Tiles
+from wordsway.core.chart import Chart, Panel, Reference, Tiles
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import Request
 from wordsway.paper.figure import GridFigure

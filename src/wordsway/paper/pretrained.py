@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordsway.chart import Chart, Curve, Panel
+from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.core.result import Result
 from wordsway.experiments.job import Job
 from wordsway.experiments.store import Record, Store
 from wordsway.paper.figure import Data, Figure
@@ -23,7 +24,6 @@ from wordsway.paper.sources import Sources
 from wordsway.probing.attention import Attention
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison
-from wordsway.result import Result
 
 #: How many times more than noise the first layers have to move by a Δ that attracts attention.
 BEATS = 3.0

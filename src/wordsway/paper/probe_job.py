@@ -12,7 +12,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from wordsway import data
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.result import Result
 from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
 from wordsway.experiments.speed import TYPICAL
 from wordsway.experiments.text_cells import parameters_of
@@ -20,7 +21,6 @@ from wordsway.maps.registry import Cost
 from wordsway.probing.attention import Attention, attention
 from wordsway.probing.attract import Attracted, attract
 from wordsway.probing.compare import Comparison, compare
-from wordsway.result import Result
 
 #: What tells these jobs from others; what stored outputs mean (raise it when they change).
 KIND, VERSION = "probe", 1
@@ -95,7 +95,7 @@ class ProbeJob(Job):
 def restored(kind: Any, plain: Any) -> Any:
     """An object of a type annotation from what JSON keeps of it.
 
-    >>> from wordsway.reading import Word
+    >>> from wordsway.core.reading import Word
     >>> restored(tuple[Word, ...], [{"index": 0, "text": "a", "start": 0, "end": 1, "rows": [1]}])
     (Word(index=0, text='a', start=0, end=1, rows=(1,), joined=1),)
     """

@@ -7,20 +7,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.checks import FilePath, Seed, validated
-from wordsway.errors import needs
+from wordsway.core.checks import FilePath, Seed, validated
+from wordsway.core.errors import needs
+from wordsway.core.format import format_seconds
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.experiments.forecast import SweepForecast, forecast_jobs
 from wordsway.experiments.job import Job
 from wordsway.experiments.run import Machines, Tally, run_jobs
 from wordsway.experiments.store import Store
 from wordsway.experiments.sweep import writable
-from wordsway.format import format_seconds
 from wordsway.paper.figure import Figure
 from wordsway.paper.figures import choose
 from wordsway.paper.finding import OPEN, Finding
 from wordsway.paper.sources import Sources, find_sources
-from wordsway.progress import Progress, silent
-from wordsway.result import SequenceResult, fields_of, versions
 
 if TYPE_CHECKING:
     import pandas

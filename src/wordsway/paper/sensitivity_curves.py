@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordsway.chart import Chart, Curve, Panel, Reference
+from wordsway.core.chart import Chart, Curve, Panel, Reference
 from wordsway.experiments.cells import Cell
 from wordsway.experiments.request import Request
 from wordsway.experiments.slopes import Slope, fit_slope

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from wordsway import data
+from wordsway.core.progress import Progress, silent
 from wordsway.experiments.texts import TextOptions
-from wordsway.progress import Progress, silent
 
 WIDTHS = (192, 384, 768)
 #: The paper's reviews through each model.

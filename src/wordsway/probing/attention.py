@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from wordsway.checks import OneText, validated
-from wordsway.errors import InputError, MemoryBudgetError
-from wordsway.format import format_bytes
+from wordsway.core.checks import OneText, validated
+from wordsway.core.errors import InputError, MemoryBudgetError
+from wordsway.core.format import format_bytes
+from wordsway.core.reading import Token
+from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.runtime import peak_bytes
 from wordsway.models.layers import Layers
 from wordsway.models.probe import Probe
 from wordsway.models.tokens import Tokens
-from wordsway.reading import Token
-from wordsway.result import SequenceResult, fields_of, versions
-from wordsway.runtime import peak_bytes
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:

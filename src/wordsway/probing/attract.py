@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.checks import Count, OneText, Reach, Seed, validated
-from wordsway.errors import InputError, WordswayError, renamed
+from wordsway.core.checks import Count, OneText, Reach, Seed, validated
+from wordsway.core.errors import InputError, WordswayError, renamed
+from wordsway.core.reading import Word
+from wordsway.core.result import Result, versions
+from wordsway.core.seeds import generator
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.attention import layer_among
 from wordsway.probing.inputs import check_text
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.profiles import profiles
 from wordsway.probing.target import check_differentiable
-from wordsway.reading import Word
-from wordsway.result import Result, versions
-from wordsway.seeds import generator
 
 if TYPE_CHECKING:
     import pandas

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
+from wordsway.core.reading import Word
+from wordsway.core.vectors import exactly_inside
 from wordsway.models.probe import Prepared
-from wordsway.reading import Word
-from wordsway.vectors import exactly_inside
 
 
 class Blocks:

@@ -6,9 +6,9 @@ import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.reading import Word, word_spans
 from wordsway.models.probe import Prepared, Probe
-from wordsway.reading import Word, word_spans
 
 #: Pieces that begin a word carry one of these marks in vocabularies that mark beginnings, and
 #: pieces inside one these in the others.

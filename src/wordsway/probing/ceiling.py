@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import torch
 
+from wordsway.core.reading import Word
 from wordsway.models.norms import Norm
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.layer_target import LayerTarget
 from wordsway.probing.target import Target
 from wordsway.probing.vector_targets import NextTokenTarget, PooledTarget
-from wordsway.reading import Word
 
 #: Steps of the search for λ, on a logarithmic scale.
 STEPS = 80

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.checks import Count, OneText, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, OneText, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.runtime import peak_bytes
 from wordsway.models.causal import Causal, Prompt, States, predicts_next
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
@@ -20,9 +23,6 @@ from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
 from wordsway.probing.layer_changes import LayerChange, layer_changes
-from wordsway.progress import Progress, silent
-from wordsway.result import SequenceResult, fields_of, versions
-from wordsway.runtime import peak_bytes
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 import torch
 
-from wordsway.reading import word_spans
+from wordsway.core.reading import word_spans
 
 #: Words of the differing part that are still compared one by one; beyond, it is one change.
 MATCHED = 2000
@@ -29,7 +29,7 @@ class Edit:
 
 
 def word_edits(a: str, b: str) -> tuple[Edit, ...]:
-    """The words that differ, in the order of the texts; words are those of ``wordsway.reading``.
+    """The words that differ, in the order of the texts; words as in ``core.reading``.
 
     >>> [(edit.a, edit.b, edit.a_words) for edit in word_edits("I love her", "I love him")]
     [('her', 'him', (2,))]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from wordsway.core.reading import Word
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.curve import passes as curve_passes
@@ -20,7 +21,6 @@ from wordsway.probing.swap import TRIED
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import chosen_tiers, chosen_words, words
-from wordsway.reading import Word
 
 #: A pass forwards alone, as a share of one forwards and backwards; products with JᵀJ per word.
 FORWARD, PRODUCTS = 0.4, 10

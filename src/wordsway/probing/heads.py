@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.library import quiet
 from wordsway.models.load import Kind, Loading, load

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wordsway.checks import Bytes, Positive, Reach, validated
-from wordsway.errors import InputError
-from wordsway.format import format_bytes
+from wordsway.core.checks import Bytes, Positive, Reach, validated
+from wordsway.core.errors import InputError
+from wordsway.core.format import format_bytes
 from wordsway.probing.memory import MEMORY
 from wordsway.text.clean import checked
 

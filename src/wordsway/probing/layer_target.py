@@ -13,10 +13,10 @@ from functools import cached_property
 import torch
 from torch.linalg import vector_norm
 
+from wordsway.core.reading import Word
 from wordsway.models.prefix import Prefix
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.target import Target, wide
-from wordsway.reading import Word
 
 #: How rows count; "auto" takes "rows" where a few rows hold most of the norm.
 SCALINGS = ("auto", "frobenius", "rows")

@@ -25,13 +25,13 @@ from dataclasses import dataclass
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Word
+from wordsway.core.seeds import generator
+from wordsway.core.vectors import unit
 from wordsway.models.probe import Prepared
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.target import Target, check_gradient
-from wordsway.progress import Progress, silent
-from wordsway.reading import Word
-from wordsway.seeds import generator
-from wordsway.vectors import unit
 
 #: Backward passes of mean local; tokens of a batch that they share.
 PASSES, BATCH_TOKENS = 32, 512

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
+from wordsway.core.progress import Progress
+from wordsway.core.reading import Word
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.attained import attained
 from wordsway.probing.blocks import Blocks
@@ -23,8 +25,6 @@ from wordsway.probing.residual_ceiling import residual_ceilings
 from wordsway.probing.results import WordSway, in_order
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
-from wordsway.progress import Progress
-from wordsway.reading import Word
 
 #: Words × tokens, in units of MiniLM's cost per token, up to which a text is short: all words get
 #: the first three tiers.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wordsway.errors import MemoryBudgetError
-from wordsway.format import format_bytes
+from wordsway.core.errors import MemoryBudgetError
+from wordsway.core.format import format_bytes
 from wordsway.models.probe import Probe
 from wordsway.probing.search import Room
 

@@ -23,7 +23,9 @@ from typing import Any
 import torch
 
 from wordsway import data
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Word, word_spans
 from wordsway.models.files import locate
 from wordsway.models.load import Kind, Loading, load
 from wordsway.models.probe import Prepared, Probe
@@ -32,8 +34,6 @@ from wordsway.models.weights import MissingWeightsError
 from wordsway.probing.candidates import Candidates, near
 from wordsway.probing.differences import common
 from wordsway.probing.heads import logits_of, masked_model, next_token_model, saved_with
-from wordsway.progress import Progress, silent
-from wordsway.reading import Word, word_spans
 from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
+from wordsway.core.reading import Word
+from wordsway.core.seeds import generator
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.layer_target import LayerTarget, chosen_scaling, row_weights
 from wordsway.probing.memory import at_once
 from wordsway.probing.target import Target
-from wordsway.reading import Word
-from wordsway.seeds import generator
 
 #: Draws of noise that a profile is compared with.
 NOISE_DRAWS = 4

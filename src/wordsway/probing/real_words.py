@@ -21,15 +21,15 @@ from functools import cached_property, partial
 import torch
 
 from wordsway import data
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Word
+from wordsway.core.seeds import generator
 from wordsway.models.prefix import Prefix, can_reuse, prefix_of
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.candidates import Candidates, Place, cased, signs, vocabulary
 from wordsway.probing.target import Target
 from wordsway.probing.vector_targets import LogitsTarget
-from wordsway.progress import Progress, silent
-from wordsway.reading import Word
-from wordsway.seeds import generator
 from wordsway.text.wordnet import wordnet
 
 #: Words put in each place.

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from wordsway.core.reading import Word
 from wordsway.maps.rigorous import opnorm_upper_bound
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Prepared, Probe
@@ -29,7 +30,6 @@ from wordsway.models.residual import LEAST, SLOPE, Sublayer
 from wordsway.probing.ceiling import largest_moves, slack_of
 from wordsway.probing.layer_target import LayerTarget
 from wordsway.probing.target import Target
-from wordsway.reading import Word
 
 #: Relative error of the check that the input layer adds to a word's embedding and does no more.
 TOLERANCE = 1e-4

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from wordsway.core.result import SequenceResult, fields_of
 from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
-from wordsway.result import SequenceResult, fields_of
 from wordsway.text.clean import STRAY
 
 if TYPE_CHECKING:

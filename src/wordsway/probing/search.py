@@ -16,14 +16,14 @@ from typing import final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
+from wordsway.core.seeds import generator
+from wordsway.core.vectors import unit
 from wordsway.models.probe import Probe
 from wordsway.optimize import Objective, Plan, maximise
 from wordsway.optimize.driver import Starts
 from wordsway.probing.blocks import Blocks
 from wordsway.probing.target import Target, check_differentiable
-from wordsway.progress import Progress, silent
-from wordsway.seeds import generator
-from wordsway.vectors import unit
 
 
 @dataclass(frozen=True)

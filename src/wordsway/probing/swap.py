@@ -19,8 +19,13 @@ from pathlib import Path
 
 import torch
 
-from wordsway.checks import Bytes, Count, OneText, Seed, validated
-from wordsway.errors import InputError, positive
+from wordsway.core.checks import Bytes, Count, OneText, Seed, validated
+from wordsway.core.errors import InputError, positive
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Word
+from wordsway.core.result import versions
+from wordsway.core.seeds import generator
+from wordsway.core.vectors import unit
 from wordsway.models.prefix import Prefix, prefix_of
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.blocks import Blocks
@@ -35,11 +40,6 @@ from wordsway.probing.search import Effort, worst
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
 from wordsway.probing.vector_targets import LogitsTarget
-from wordsway.progress import Progress, silent
-from wordsway.reading import Word
-from wordsway.result import versions
-from wordsway.seeds import generator
-from wordsway.vectors import unit
 
 #: Candidates of the first round (drawn at random) and of each later one, and how many rounds
 #: follow.

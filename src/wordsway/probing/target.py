@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import WordswayError
+from wordsway.core.errors import WordswayError
+from wordsway.core.reading import Word
+from wordsway.core.seeds import generator
 from wordsway.models.prefix import Prefix
-from wordsway.reading import Word
-from wordsway.seeds import generator
 
 #: A model's own backward pass is checked by `MOVES` moves of relative length `STEP`, and may differ
 #: by `DERIVATIVE`.

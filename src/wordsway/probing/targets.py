@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.layer_target import SCALINGS, LayerTarget
 from wordsway.probing.target import Target

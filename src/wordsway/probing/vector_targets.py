@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch.linalg import vector_norm
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.reading import Word
+from wordsway.core.vectors import unit
 from wordsway.models.pooling import pool
 from wordsway.models.prefix import Prefix
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.heads import classifier_of, logits_of, next_token_model
 from wordsway.probing.target import Target, wide
-from wordsway.reading import Word
-from wordsway.vectors import unit
 
 
 class PooledTarget(Target):

@@ -11,8 +11,12 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from wordsway.checks import Bytes, Count, OneText, Positive, Reach, Seed, Several, validated
-from wordsway.errors import InputError, renamed
+from wordsway.core.checks import Bytes, Count, OneText, Positive, Reach, Seed, Several, validated
+from wordsway.core.errors import InputError, renamed
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Word
+from wordsway.core.result import versions
+from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.heads import labels_of
 from wordsway.probing.inputs import check, check_text
@@ -24,10 +28,6 @@ from wordsway.probing.results import TIERS, Words, WordSway, headline_tier, in_o
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
 from wordsway.probing.vector_targets import LogitsTarget
-from wordsway.progress import Progress, silent
-from wordsway.reading import Word
-from wordsway.result import versions
-from wordsway.runtime import peak_bytes, single_thread
 
 #: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
 SMALL = 8

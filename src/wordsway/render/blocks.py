@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from wordsway.chart import Chart
+from wordsway.core.chart import Chart
 
 Style = Literal["", "bold", "soft", "first", "second", "marked", "italic", "good", "bad"]
 

@@ -10,9 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from wordsway.atomic import atomic
-from wordsway.errors import InputError, disk_refusal, needs
-from wordsway.result import Result
+from wordsway.core.atomic import atomic
+from wordsway.core.errors import InputError, disk_refusal, needs
+from wordsway.core.result import Result
 
 #: The medium that writes an ending: a module of this room with ``save(result, path, kind)``.
 WRITERS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wordsway.core.result import Result
 from wordsway.render.files import medium, save
-from wordsway.result import Result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

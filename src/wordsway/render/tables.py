@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wordsway.escape import csv_frame
-from wordsway.result import Result
+from wordsway.core.escape import csv_frame
+from wordsway.core.result import Result
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordsway.errors import InputError, needs
+from wordsway.core.errors import InputError, needs
 from wordsway.probing.results import Words
 from wordsway.render.html.page import asset
 from wordsway.render.wording.word_columns import TITLES

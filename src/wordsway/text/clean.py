@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 _BREAK = re.compile(r"<\s{0,8}/?\s{0,8}br\s{0,8}/?\s{0,8}>", re.IGNORECASE)
 STRAY = re.compile("[\ud800-\udfff]")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 #: The longest text, in characters: beyond it, a file is not what it seems to be.
 LONGEST = 1_000_000

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from wordsway import data
-from wordsway.checks import validated
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError
 from wordsway.data.hub import Progress
-from wordsway.errors import InputError
 from wordsway.text.clean import STRAY, Faults, clean
 from wordsway.text.columns import Columns, Row, records
 from wordsway.text.labels import signs, spelled

@@ -12,9 +12,9 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wordsway.checks import Count, Seed, validated
-from wordsway.errors import InputError
-from wordsway.seeds import check_seed
+from wordsway.core.checks import Count, Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.seeds import check_seed
 from wordsway.text.corpora import Corpus, Text
 from wordsway.text.corpora import corpus as opened
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 #: Names whose sign is not a matter of taste.
 KNOWN = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
-from wordsway.checks import validated
-from wordsway.errors import InputError
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError
 from wordsway.text.columns import LONGEST
 
 

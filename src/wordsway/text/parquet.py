@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError, first_line, needs
+from wordsway.core.errors import InputError, first_line, needs
 from wordsway.text.columns import Columns, Row, checked_text
 
 #: Bytes that the texts of one row group may unpack to.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from wordsway.errors import InputError, first_line
+from wordsway.core.errors import InputError, first_line
 from wordsway.text.columns import LONGEST, Columns, Row, records
 from wordsway.text.labels import KNOWN
 from wordsway.text.opening import lines, opened, there

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from wordsway.auditing.edits.lexicon import AUXILIARIES, PREPOSITIONS
-from wordsway.reading import word_spans
+from wordsway.core.reading import word_spans
 from wordsway.text.forms import takes_an
 
 Role = Literal["turning", "keeping", "random"]

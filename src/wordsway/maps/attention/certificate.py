@@ -40,6 +40,7 @@ from itertools import product
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.curves import Tail, neighbour
 from wordsway.maps.attention.dual import Multipliers, lower_with_fourth_powers, minimise_duals
@@ -48,7 +49,6 @@ from wordsway.maps.attention.problem import Problem, across_error
 from wordsway.maps.attention.quartic import quartic_price
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound, opnorm_upper_bound_fast
-from wordsway.progress import Progress, silent
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
 QUARTIC_FROM = 0.5

@@ -13,8 +13,11 @@ from typing import Any, ClassVar
 
 import torch
 
-from wordsway.checks import Count, Seed, validated
-from wordsway.errors import InputError, positive
+from wordsway.core.checks import Count, Seed, validated
+from wordsway.core.errors import InputError, positive
+from wordsway.core.runtime import checked_device
+from wordsway.core.sample import Sample, finite_matrix
+from wordsway.core.seeds import check_seed, generator
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.cost import attention_cost
 from wordsway.maps.attention.layer import Layer
@@ -22,9 +25,6 @@ from wordsway.maps.attention.scores import Scores
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.kind import MapKind, Reference, Style
-from wordsway.runtime import checked_device
-from wordsway.sample import Sample, finite_matrix
-from wordsway.seeds import check_seed, generator
 
 #: Scores beyond this are searched in double precision: single precision knows a score of 1,000 to
 #: 1e-4 only, and e^−88 is zero to it. Rows of norm √d under W_ab ~ N(0, 1/d) have scores N(0, 1).

@@ -11,8 +11,8 @@ import math
 
 import torch
 
-from wordsway.errors import InputError
-from wordsway.seeds import generator
+from wordsway.core.errors import InputError
+from wordsway.core.seeds import generator
 
 MASKS = ("none", "causal", "window", "padding")
 POSITIONS = ("none", "sinusoidal", "learned", "rope", "alibi")

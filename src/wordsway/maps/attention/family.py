@@ -14,8 +14,11 @@ from typing import Any, final
 
 import torch
 
-from wordsway.checks import AnyCount, Count, Number, Positive, Seed, validated
-from wordsway.errors import InputError, positive
+from wordsway.core.checks import AnyCount, Count, Number, Positive, Seed, validated
+from wordsway.core.errors import InputError, positive
+from wordsway.core.runtime import checked_device
+from wordsway.core.sample import Sample
+from wordsway.core.seeds import check_seed
 from wordsway.maps.attention.choices import SCORES, Choice
 from wordsway.maps.attention.definition import LARGE_SCORE
 from wordsway.maps.attention.encodings import (
@@ -41,9 +44,6 @@ from wordsway.maps.attention.weights import draw_projections, given_projections
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.rigorous import ELEMENTARY, U
 from wordsway.models.probe import Probe
-from wordsway.runtime import checked_device
-from wordsway.sample import Sample
-from wordsway.seeds import check_seed
 
 AnyView = AttentionView | HeadsView | SparseView
 

@@ -46,6 +46,7 @@ from typing import NamedTuple, final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.gain import head_gain_upper_bound, parts_of
 from wordsway.maps.attention.heads import HeadsLayer
 from wordsway.maps.attention.heads_table import FINE, Row, Table
@@ -54,7 +55,6 @@ from wordsway.maps.attention.heads_weights import tuned
 from wordsway.maps.attention.projections import Projections
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U, eigenvalue_upper_bound, gamma, opnorm_upper_bound
-from wordsway.progress import Progress, silent
 
 #: Corners of a box are tried one by one up to this many heads.
 CORNERS = 12

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
+from wordsway.core.vectors import unit
 from wordsway.maps.attention.heads import FromRow, HeadsLayer, Moved
 from wordsway.maps.attention.heads_rows import HeadsMoving, by_row
 from wordsway.maps.attention.view import is_small, plan_for
 from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving, RowView
-from wordsway.progress import Progress, silent
-from wordsway.vectors import unit
 
 Certify = Callable[[HeadsLayer, Sequence[int], float, Progress], Certificate]
 

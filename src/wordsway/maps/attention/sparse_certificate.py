@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.sparsemax import SparseLayer, SparseRow
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
-from wordsway.progress import Progress, silent
 
 #: Cells of the grid over a, and multipliers tried.
 CELLS, MULTIPLIERS = 400, 60

@@ -7,6 +7,7 @@ from typing import final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.heads_rows import HeadsMoving
 from wordsway.maps.attention.heads_view import HeadsView
 from wordsway.maps.attention.sparse_certificate import certify_sparse
@@ -14,7 +15,6 @@ from wordsway.maps.attention.sparsemax import SparseGroup, SparseLayer
 from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving, RowReadout
-from wordsway.progress import Progress, silent
 
 
 def sparse_keys_bytes(n: int, heads: int, keys: int, itemsize: int) -> int:

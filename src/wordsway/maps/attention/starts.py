@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
+from wordsway.core.vectors import unit
 from wordsway.maps.attention.layer import Layer
-from wordsway.vectors import unit
 
 
 def attracting(

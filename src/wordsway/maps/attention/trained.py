@@ -15,7 +15,8 @@ from typing import Any, final
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
 from wordsway.maps.attention.definition import LARGE_SCORE
 from wordsway.maps.attention.encodings import Rotation, hidden_pairs
 from wordsway.maps.attention.heads import HeadsLayer, Setting
@@ -27,7 +28,6 @@ from wordsway.maps.attention.softmax import SoftmaxScores
 from wordsway.maps.base import FeatureMap
 from wordsway.models.attention_layer import LayerReader, Passed
 from wordsway.models.probe import Probe
-from wordsway.sample import Sample
 
 #: Largest difference to the model's own output, relative to it, that counts as the same.
 SAME = 1e-4

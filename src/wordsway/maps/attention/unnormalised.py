@@ -26,13 +26,13 @@ from typing import final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.layer import Layer
 from wordsway.maps.attention.problem import across_error
 from wordsway.maps.attention.rounding import PREPARED
 from wordsway.maps.attention.scores import Pairs, Scores, Shares
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
-from wordsway.progress import Progress, silent
 
 #: Cells of the grid over β.
 CELLS = 64

@@ -15,6 +15,7 @@ from typing import final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.certificate import Around, certify
 from wordsway.maps.attention.certified_reading import certify_mean, certify_row
@@ -25,7 +26,6 @@ from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving, RowView
 from wordsway.optimize.plan import Plan
-from wordsway.progress import Progress, silent
 
 #: Below this many multiplications in one product of a search, a second thread does not pay.
 SMALL = 4_000_000

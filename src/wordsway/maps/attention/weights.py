@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
-from wordsway.sample import finite_matrix
-from wordsway.seeds import generator
+from wordsway.core.errors import InputError
+from wordsway.core.sample import finite_matrix
+from wordsway.core.seeds import generator
 
 #: Which matrices a layer has: with one matrix, and with heads. "tied": keys are queries (L2);
 #: "twice": a second pair of queries and keys (differential).

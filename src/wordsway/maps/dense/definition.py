@@ -20,8 +20,11 @@ from typing import Any, final
 
 import torch
 
-from wordsway.checks import Count, Positive, Seed, validated
-from wordsway.errors import InputError, positive
+from wordsway.core.checks import Count, Positive, Seed, validated
+from wordsway.core.errors import InputError, positive
+from wordsway.core.runtime import checked_device
+from wordsway.core.sample import Sample, finite_matrix
+from wordsway.core.seeds import check_seed, derive
 from wordsway.gaussian.dense import (
     DENSE_BYTES,
     DenseBlocks,
@@ -35,9 +38,6 @@ from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.dense.layers import Layers
 from wordsway.maps.dense.view import FullyConnectedView
-from wordsway.runtime import checked_device
-from wordsway.sample import Sample, finite_matrix
-from wordsway.seeds import check_seed, derive
 
 DRAWS = ("auto", "dense", "on-demand")
 

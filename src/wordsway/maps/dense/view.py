@@ -7,13 +7,13 @@ from typing import final
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.base import Readout, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.dense.certificate import certify
 from wordsway.maps.dense.layers import Layers, Trace
 from wordsway.maps.dense.readout import FullyConnectedReadout
 from wordsway.optimize.plan import Plan
-from wordsway.progress import Progress, silent
 
 #: Above this many weights of one row the landscape is nearly that of a quadratic: few starts,
 #: conjugate steps.

@@ -15,8 +15,11 @@ from typing import Any, final
 
 import torch
 
-from wordsway.checks import Count, NonNegative, Seed, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import Count, NonNegative, Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.sample import Sample
+from wordsway.core.seeds import generator
 from wordsway.maps.base import FeatureMap, Map, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
@@ -25,9 +28,6 @@ from wordsway.maps.wrappers.certificate import longest_move
 from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
 from wordsway.maps.wrappers.residual import Residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper, rows_of_view
-from wordsway.progress import Progress, silent
-from wordsway.sample import Sample
-from wordsway.seeds import generator
 
 
 @final

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 
 import torch
 
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificate import Around
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U
 from wordsway.maps.rows import RowView
-from wordsway.progress import Progress, silent
 
 
 def certify_residual(

@@ -16,8 +16,9 @@ from typing import Any, final
 
 import torch
 
-from wordsway.checks import NonNegative, validated
-from wordsway.errors import InputError
+from wordsway.core.checks import NonNegative, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificate import Around
 from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.certificate import Certificate
@@ -26,7 +27,6 @@ from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView, at_rows
 from wordsway.maps.wrappers.certificate import certify_normed
 from wordsway.maps.wrappers.residual import stream_of
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
-from wordsway.progress import Progress, silent
 
 NORMS = ("layer", "rms")
 EPSILON = 1e-5

@@ -8,8 +8,10 @@ from typing import Any, final
 
 import torch
 
-from wordsway.checks import validated
-from wordsway.errors import InputError
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.sample import Sample
 from wordsway.maps.base import FeatureMap, Map, Readout, View, nonzero_norm
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U, norm_lower_bound
@@ -17,8 +19,6 @@ from wordsway.maps.rows import Moving, RowView
 from wordsway.maps.wrappers.certificate import certify_read_out
 from wordsway.maps.wrappers.residual import stream_of
 from wordsway.maps.wrappers.wrapper import HELD, Wrapper, around_smoothed
-from wordsway.progress import Progress, silent
-from wordsway.sample import Sample
 
 
 @final

@@ -10,8 +10,9 @@ from typing import final
 
 import torch
 
-from wordsway.checks import validated
-from wordsway.errors import InputError
+from wordsway.core.checks import validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import Map
 from wordsway.maps.certificate import Certificate
@@ -19,7 +20,6 @@ from wordsway.maps.rigorous import U
 from wordsway.maps.rows import MovedRows, Moving, RowView, at_rows
 from wordsway.maps.wrappers.certificate import certify_residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
-from wordsway.progress import Progress, silent
 
 
 @final

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
 from wordsway.maps.base import FeatureMap, View, nonzero_norm
 from wordsway.maps.rows import RowView, TracedView
-from wordsway.sample import Sample
 
 #: Tensors of one row's size that a wrapper holds for each point of a batch.
 HELD = 6

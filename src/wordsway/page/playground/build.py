@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from wordsway.atomic import atomic
-from wordsway.checks import FilePath, validated
-from wordsway.errors import InputError, WordswayError
+from wordsway.core.atomic import atomic
+from wordsway.core.checks import FilePath, validated
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.maps.attention import curves, dual, silence
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.relu import ReluBounds

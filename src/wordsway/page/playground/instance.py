@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
 from wordsway.maps import RAF, RF, ReluRAF
 from wordsway.maps.attention.bounds import RowBounds
 from wordsway.maps.attention.family import Attention
@@ -28,7 +29,6 @@ from wordsway.maps.attention.view import AttentionView
 from wordsway.maps.base import FeatureMap
 from wordsway.page.playground.ceiling import ceiling
 from wordsway.page.playground.draws import FEATURES, TEXT, WEIGHT, normals
-from wordsway.sample import Sample
 
 #: The largest n and d, and the number of fully connected features.
 LARGEST, COUNT = 64, 512

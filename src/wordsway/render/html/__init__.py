@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from wordsway.core.result import Result
 from wordsway.render.html.blocks import render
 from wordsway.render.html.page import page_around
 from wordsway.render.registry import Registry
 from wordsway.render.views import view_of
-from wordsway.result import Result
 
 fragments: Registry[Callable[[Any], str]] = Registry(
     __name__, lambda result: render(view_of(result).blocks)

@@ -7,8 +7,8 @@ from wordsway.auditing.edits.kinds import RULES
 from wordsway.auditing.result import Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
 from wordsway.auditing.scores import BlindSpot
-from wordsway.escape import html_line, html_name, shortened
-from wordsway.format import format_seconds
+from wordsway.core.escape import html_line, html_name, shortened
+from wordsway.core.format import format_seconds
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.audit_chart import colour, profile_chart
 from wordsway.render.html.blocks import inline_html

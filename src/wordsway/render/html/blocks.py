@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from wordsway.chart import Chart
-from wordsway.escape import html_line, html_name, html_text
+from wordsway.core.chart import Chart
+from wordsway.core.escape import html_line, html_name, html_text
 from wordsway.render.blocks import (
     Bar,
     Block,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.escape import html_line, html_name
+from wordsway.core.escape import html_line, html_name
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.html import elements, fragments
 from wordsway.render.html.blocks import block_html

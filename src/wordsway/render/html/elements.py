@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from wordsway.escape import html_line, html_name, same_length
+from wordsway.core.escape import html_line, html_name, same_length
 from wordsway.render.numbers import share
 
 #: A translucent orange reads under dark letters on white and under light letters on black; blue is

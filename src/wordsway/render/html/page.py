@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from wordsway.escape import html_json, html_line
+from wordsway.core.escape import html_json, html_line
 
 
 @cache

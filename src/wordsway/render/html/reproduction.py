@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from wordsway.escape import html_line
+from wordsway.core.escape import html_line
 from wordsway.paper.finding import FAILS, HOLDS, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
 from wordsway.render.html import elements, fragments, pages

@@ -7,8 +7,8 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 
-from wordsway.escape import html_line, html_name, html_text
-from wordsway.format import format_bytes, format_seconds
+from wordsway.core.escape import html_line, html_name, html_text
+from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Swaps, Words, WordSway
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.blocks import render

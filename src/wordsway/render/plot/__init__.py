@@ -12,11 +12,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from wordsway.core.result import Result
 from wordsway.render.plot.pictures import view_figure
 from wordsway.render.plot.style import house_style, write
 from wordsway.render.registry import Registry
 from wordsway.render.views import view_of
-from wordsway.result import Result
 
 figures: Registry[Callable[[Any, str], Figure]] = Registry(
     __name__, lambda result, kind: view_figure(view_of(result), kind)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from wordsway.auditing.result import Audit
-from wordsway.escape import shortened
+from wordsway.core.escape import shortened
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import GREY, PALETTE

@@ -11,7 +11,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from wordsway.chart import Chart, Curve, Panel, Points
+from wordsway.core.chart import Chart, Curve, Panel, Points
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import GREY, PALETTE
 from wordsway.render.plot.tiles import draw_tiles

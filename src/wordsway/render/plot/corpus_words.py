@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from wordsway.escape import shortened
+from wordsway.core.escape import shortened
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures

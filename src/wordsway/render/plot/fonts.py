@@ -9,7 +9,7 @@ from functools import cache
 
 from matplotlib import font_manager
 
-from wordsway.escape import one_line
+from wordsway.core.escape import one_line
 
 #: matplotlib's own font, then those that draw more scripts where they are installed.
 FONTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from wordsway.auditing.pairs_result import Pair, Pairs
-from wordsway.escape import shortened
+from wordsway.core.escape import shortened
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import PALETTE

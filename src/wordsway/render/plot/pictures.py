@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from wordsway.chart import Chart
-from wordsway.escape import runs_right_to_left, shortened
+from wordsway.core.chart import Chart
+from wordsway.core.escape import runs_right_to_left, shortened
 from wordsway.render.blocks import (
     Bar,
     Bars,

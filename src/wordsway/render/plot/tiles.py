@@ -14,7 +14,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex, to_rgb
 from matplotlib.patches import Polygon
 
-from wordsway.chart import Panel
+from wordsway.core.chart import Panel
 from wordsway.render.plot.style import INK
 
 #: Shades; a finer scale would be drawn as a bitmap.

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from wordsway.escape import runs_right_to_left
+from wordsway.core.escape import runs_right_to_left
 from wordsway.probing.results import Words, WordSway
 from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures

@@ -11,10 +11,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from wordsway.core.result import Result
 from wordsway.render.registry import Registry
 from wordsway.render.terminal.blocks import render
 from wordsway.render.views import view_of
-from wordsway.result import Result
 
 panels: Registry[Callable[[Any], RenderableType]] = Registry(
     __name__, lambda result: render(view_of(result).blocks)

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from wordsway.auditing.explained import EXPLAINED
 from wordsway.auditing.result import Audit, ModelAudit
-from wordsway.escape import one_line, shortened
-from wordsway.format import format_seconds
+from wordsway.core.escape import one_line, shortened
+from wordsway.core.format import format_seconds
 from wordsway.render.numbers import small
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.tables import Fitted, bar, explained, table

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from wordsway.chart import Chart
-from wordsway.escape import one_line, readable, shortened
+from wordsway.core.chart import Chart
+from wordsway.core.escape import one_line, readable, shortened
 from wordsway.render.blocks import (
     Bar,
     Block,

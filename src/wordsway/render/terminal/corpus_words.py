@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wordsway.escape import one_line
+from wordsway.core.escape import one_line
 from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import count, largest, number, times
 from wordsway.render.terminal import panels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wordsway.escape import one_line
+from wordsway.core.escape import one_line
 from wordsway.paper.reproduce import Reproduction
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.findings import findings_table

@@ -14,7 +14,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.escape import one_line, runs_right_to_left
+from wordsway.core.escape import one_line, runs_right_to_left
 from wordsway.render.numbers import share
 
 EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wordsway.escape import one_line, readable
-from wordsway.format import format_bytes, format_seconds
+from wordsway.core.escape import one_line, readable
+from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
 from wordsway.render.numbers import digits, number
 from wordsway.render.terminal import panels

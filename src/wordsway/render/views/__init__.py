@@ -11,10 +11,10 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+from wordsway.core.result import Result
 from wordsway.render.blocks import View
 from wordsway.render.registry import module_name
 from wordsway.render.views.plain import plain_view
-from wordsway.result import Result
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.format import format_seconds
+from wordsway.core.format import format_seconds
 from wordsway.probing.attention import Attention
 from wordsway.render.blocks import Matrices, Matrix, View, headline, source
 from wordsway.render.views.provenance import model_name, provenance

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from wordsway.chart import Chart, Curve, Panel
-from wordsway.format import format_seconds
+from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.core.format import format_seconds
+from wordsway.core.reading import word_spans
 from wordsway.probing.attract import Attracted
-from wordsway.reading import word_spans
 from wordsway.render.blocks import (
     Bar,
     Column,

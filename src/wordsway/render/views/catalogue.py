@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from wordsway.core.format import format_bytes
 from wordsway.data.listing import Catalogue
-from wordsway.format import format_bytes
 from wordsway.render.blocks import Block, Span, View, plain, soft, source
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.chart import Chart
+from wordsway.core.chart import Chart
 from wordsway.render.blocks import View
 
 

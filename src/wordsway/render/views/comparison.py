@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordsway.escape import one_line, same_length, shortened
-from wordsway.format import format_seconds
+from wordsway.core.escape import one_line, same_length, shortened
+from wordsway.core.format import format_seconds
 from wordsway.probing.compare import Comparison, NextToken, Side
 from wordsway.probing.differences import Edit
 from wordsway.probing.layer_changes import LayerChange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordsway.chart import Chart, Panel, Points, Reference
+from wordsway.core.chart import Chart, Panel, Points, Reference
 from wordsway.render.blocks import Column
 
 #: f before the update on X and on X^i(Δ), then after it.

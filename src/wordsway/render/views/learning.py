@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.format import format_seconds
+from wordsway.core.format import format_seconds
 from wordsway.learning.results import Learning
 from wordsway.render.blocks import Table, View, headline, soft, source
 from wordsway.render.numbers import number

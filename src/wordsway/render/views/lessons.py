@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from wordsway.core.format import format_bytes, format_seconds
 from wordsway.experiments.lessons import Lessons, learning_of
-from wordsway.format import format_bytes, format_seconds
 from wordsway.learning.results import FLIPPED, difficulty
 from wordsway.render.blocks import Column, Table, View, headline, plain, soft, source
 from wordsway.render.numbers import number

@@ -7,7 +7,7 @@ from typing import Any
 
 from wordsway.auditing.explained import EXPLAINED
 from wordsway.auditing.pairs_result import Pair, Pairs
-from wordsway.format import format_seconds
+from wordsway.core.format import format_seconds
 from wordsway.render.blocks import (
     Bar,
     Block,

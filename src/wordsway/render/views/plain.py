@@ -6,11 +6,11 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from wordsway.escape import shortened
+from wordsway.core.escape import shortened
+from wordsway.core.result import Result
 from wordsway.render.blocks import Column, Table, View, headline
 from wordsway.render.numbers import number
 from wordsway.render.views.provenance import provenance
-from wordsway.result import Result
 
 if TYPE_CHECKING:
     import pandas

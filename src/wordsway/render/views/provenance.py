@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from wordsway.format import format_bytes, format_seconds
-from wordsway.result import Result
+from wordsway.core.format import format_bytes, format_seconds
+from wordsway.core.result import Result
 
 
 def model_name(model: Mapping[str, Any]) -> str:

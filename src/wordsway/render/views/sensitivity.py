@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wordsway.format import format_seconds
+from wordsway.core.format import format_seconds
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.render.blocks import Bar, Bars, Block, Column, Span, Table, View, plain, source

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from wordsway.escape import shortened
-from wordsway.format import format_seconds
+from wordsway.core.escape import shortened
+from wordsway.core.format import format_seconds
+from wordsway.core.reading import word_spans
 from wordsway.probing.results import Swaps
-from wordsway.reading import word_spans
 from wordsway.render.blocks import (
     Bar,
     Bars,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from wordsway.chart import Chart, Curve, Panel
+from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.core.format import format_seconds
 from wordsway.experiments.run import Tally
 from wordsway.experiments.sweep import Sweep
 from wordsway.experiments.tables import setting_columns
-from wordsway.format import format_seconds
 from wordsway.render.blocks import View, headline, soft, source
 from wordsway.render.views.plain import frame_table
 from wordsway.render.views.provenance import provenance

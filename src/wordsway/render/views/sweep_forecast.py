@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wordsway.core.format import format_bytes, format_seconds
 from wordsway.experiments.forecast import SweepForecast
-from wordsway.format import format_bytes, format_seconds
 from wordsway.render.blocks import Span, View, plain
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from wordsway.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
     import pandas

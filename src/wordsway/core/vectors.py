@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 
 def ball_radius(radius: float | None, d: int) -> float:

@@ -5,15 +5,15 @@ dataclass. An annotation states the kind of value (``int``, ``bool``, ``Sequence
 ``Sample | None``), and ``Annotated`` its range: `Count`, `Effort`, `Several`, `Within`, `OneOf`.
 
 >>> @validated
-... def draw(count: Count, balanced: bool = False) -> int: return count
+... def draw(count: Count, even: bool = False) -> int: return count
 >>> draw(3)
 3
 >>> draw(True)
 Traceback (most recent call last):
-wordsway.errors.InputError: expected count ≥ 1, a whole number, got True: pass one
->>> draw(3, balanced="no")
+wordsway.core.errors.InputError: expected count ≥ 1, a whole number, got True: pass one
+>>> draw(3, even="no")
 Traceback (most recent call last):
-wordsway.errors.InputError: expected balanced to be True or False, got 'no': leave it out for False
+wordsway.core.errors.InputError: expected even to be True or False, got 'no': leave it out for False
 
 True and False are no numbers, and numbers are finite. NumPy's scalars count as Python's.
 """
@@ -42,7 +42,7 @@ from typing import (
     get_type_hints,
 )
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 Options = ParamSpec("Options")
 Answer = TypeVar("Answer")

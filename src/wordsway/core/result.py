@@ -17,8 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from wordsway.errors import WordswayError
-from wordsway.escape import shortened
+from wordsway.core.errors import WordswayError
+from wordsway.core.escape import shortened
 from wordsway.version import __version__
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordsway.checks import Count, Seed, validated
-from wordsway.errors import InputError, first_line
-from wordsway.reading import Reading
-from wordsway.seeds import generator
+from wordsway.core.checks import Count, Seed, validated
+from wordsway.core.errors import InputError, first_line
+from wordsway.core.reading import Reading
+from wordsway.core.seeds import generator
 
 #: Which rows may change; see `rows_of`.
 Positions = str | int | Sequence[int | str]

@@ -10,7 +10,7 @@ import hashlib
 import operator
 from typing import TYPE_CHECKING, Any
 
-from wordsway.errors import InputError
+from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
     import torch

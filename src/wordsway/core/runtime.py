@@ -19,7 +19,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.errors import InputError, first_line
+from wordsway.core.errors import InputError, first_line
 
 if TYPE_CHECKING:
     import torch

@@ -56,9 +56,9 @@ class MissingExtraError(WordswayError, ImportError):
 def needs(extra: str, *libraries: str) -> None:
     """At the door of what an extra is for: its libraries are here, or one line says what to do.
 
-    >>> needs("figures", "no_such_library")
+    >>> needs("figures", "no_library")
     Traceback (most recent call last):
-    wordsway.errors.MissingExtraError: no_such_library is missing: pip install 'wordsway[figures]'
+    wordsway.core.errors.MissingExtraError: no_library is missing: pip install 'wordsway[figures]'
     """
     for library in libraries:
         if find_spec(library) is None:

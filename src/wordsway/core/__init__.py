@@ -1,0 +1,1 @@
+"""Small modules that every package uses: samples, results, errors, seeds, files, progress."""
