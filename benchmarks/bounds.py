@@ -14,7 +14,7 @@ import torch
 
 import wordsway as ws
 from benchmarks import lirpa
-from wordsway.maps.attention.bounds import hull
+from wordsway.maps.attention.certificates.bounds import hull
 from wordsway.maps.rigorous import opnorm_upper_bound
 
 #: n, d and the radius over √d, first row, one draw each.

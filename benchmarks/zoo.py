@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.choices import SCORES
+from wordsway.maps.attention.scores.registry import SCORES
 
 N, D, POINTS = 250, 768, 32
 #: Beside every kind of scores with one matrix.

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.relu import ReluScores
+from wordsway.maps.attention.scores.relu import ReluScores
 
 MAPS: dict[str, Callable[[int], ws.FeatureMap]] = {
     "rf": lambda seed: ws.RF(10, 20, seed=seed),

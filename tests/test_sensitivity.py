@@ -290,7 +290,7 @@ def test_what_is_no_map_is_told_how_to_become_one(phi):
 
 
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
-    from wordsway.maps.attention.view import AttentionView
+    from wordsway.maps.attention.one_matrix.view import AttentionView
     from wordsway.maps.certificate import Certificate
 
     low = Certificate.exact(torch.tensor([0.01]))

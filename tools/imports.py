@@ -72,7 +72,7 @@ class Import:
 def room_of(module: str) -> str:
     """The room of a dotted name.
 
-    >>> room_of("wordsway.maps.attention.view"), room_of("wordsway")
+    >>> room_of("wordsway.maps.attention.one_matrix.view"), room_of("wordsway")
     ('maps', '__init__')
     """
     return [*module.split("."), "__init__"][1]

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.cells import Cells
-from wordsway.maps.attention.certificate import Around, problem_of
-from wordsway.maps.attention.problem import Problem
-from wordsway.maps.attention.view import AttentionView
+from wordsway.maps.attention.certificates.cells import Cells
+from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
+from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.one_matrix.view import AttentionView
 
 
 def problem_at(n: int, d: int, scale: float) -> tuple[Problem, float]:

@@ -10,8 +10,8 @@ import torch
 
 import naive_attention
 import wordsway as ws
-from wordsway.maps.attention.choices import SCORES
-from wordsway.maps.attention.encodings import MASKS, POSITIONS, learned
+from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS, learned
+from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.registry import kind_of
 
 MASKED: dict[str, dict[str, Any]] = {

@@ -15,9 +15,9 @@ import torch
 
 import wordsway as ws
 from violations import disc
-from wordsway.maps.attention.choices import SCORES
-from wordsway.maps.attention.gain import head_gain_upper_bound, parts_of
-from wordsway.maps.attention.projections import Projections
+from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_bound, parts_of
+from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.attention.scores.registry import SCORES
 
 DRAWS = int(os.environ.get("WORDSWAY_DRAWS", "24"))
 #: Kinds with one matrix, and masks and positions on top of them.

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.gain import parts_of
-from wordsway.maps.attention.heads import HeadsLayer
-from wordsway.maps.attention.heads_certificate import HeadsCertificate, row_of
-from wordsway.maps.attention.heads_together import Together, joins
-from wordsway.maps.attention.heads_weights import tuned
-from wordsway.maps.attention.projections import Projections
+from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate, row_of
+from wordsway.maps.attention.certificates.heads.gain import parts_of
+from wordsway.maps.attention.certificates.heads.together import Together, joins
+from wordsway.maps.attention.certificates.heads.weights import tuned
+from wordsway.maps.attention.heads.layer import HeadsLayer
+from wordsway.maps.attention.ingredients.projections import Projections
 
 
 def gaussian(*shape: int, seed: int) -> torch.Tensor:

@@ -9,11 +9,11 @@ import torch
 
 import wordsway as ws
 from violations import disc
-from wordsway.maps.attention.certificate import Around, problem_of
-from wordsway.maps.attention.dual import minimise_dual
-from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.problem import Joined
-from wordsway.maps.attention.sigmoid import SigmoidBounds, SigmoidRAF
+from wordsway.maps.attention.certificates.dual import minimise_dual
+from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
+from wordsway.maps.attention.certificates.problem import Joined
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.attention.scores.sigmoid import SigmoidBounds, SigmoidRAF
 
 BOUNDS = SigmoidBounds()
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention import certificate, dual
-from wordsway.maps.attention.quartic import quartic_price
+from wordsway.maps.attention.certificates import dual, one_matrix
+from wordsway.maps.attention.certificates.quartic import quartic_price
 
 
 def random(*shape: int, seed: int) -> torch.Tensor:
@@ -71,7 +71,7 @@ def test_fourth_powers_tighten_the_certificate_where_rows_are_many(
     X, phi = ws.Sample.gaussian(640, 64, 0), ws.RAF(64, 1)
     view, radius = phi.view(X), 8.0
     with_both = view.certify([0, 5], radius).upper
-    monkeypatch.setattr(certificate, "QUARTIC_FROM", math.inf)
+    monkeypatch.setattr(one_matrix, "QUARTIC_FROM", math.inf)
     squares = view.certify([0, 5], radius).upper
     assert (with_both <= squares).all()
     assert float((with_both / squares).min()) < 0.985

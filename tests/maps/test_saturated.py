@@ -10,7 +10,7 @@ import torch
 
 import wordsway as ws
 from wordsway.maps.attention.definition import LARGE_SCORE
-from wordsway.maps.attention.sigmoid import SigmoidRAF
+from wordsway.maps.attention.scores.sigmoid import SigmoidRAF
 
 RADIUS = math.sqrt(3)
 

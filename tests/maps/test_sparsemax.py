@@ -10,7 +10,7 @@ import torch
 import naive_attention
 import wordsway as ws
 from violations import violations
-from wordsway.maps.attention.sparsemax import threshold
+from wordsway.maps.attention.scores.sparsemax import threshold
 
 
 def test_weights_sum_to_one_and_are_the_nearest_point_of_the_simplex() -> None:

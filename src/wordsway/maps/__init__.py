@@ -2,8 +2,8 @@
 
 from wordsway.maps.activation import Activation, activation
 from wordsway.maps.attention.family import Attention
-from wordsway.maps.attention.relu import ReluRAF
-from wordsway.maps.attention.softmax import RAF
+from wordsway.maps.attention.scores.relu import ReluRAF
+from wordsway.maps.attention.scores.softmax import RAF
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.boolean import boolean_sensitivity
 from wordsway.maps.callable import CallableMap

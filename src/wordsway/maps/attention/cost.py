@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wordsway.maps.attention.curves import NODES
-from wordsway.maps.attention.dual import COARSE
-from wordsway.maps.attention.gain import STEPS
-from wordsway.maps.attention.heads import KEPT_BYTES
-from wordsway.maps.attention.heads_certificate import CELLS, HALVED, PRICES
-from wordsway.maps.attention.heads_table import FINE, INTERVALS, LAMBDAS
-from wordsway.maps.attention.heads_together import LANCZOS_STEPS, joins
-from wordsway.maps.attention.heads_view import heads_bytes_per_point
-from wordsway.maps.attention.heads_weights import FOLLOWED
-from wordsway.maps.attention.heads_weights import STEPS as WEIGHT_STEPS
-from wordsway.maps.attention.sparse_certificate import CELLS as SPARSE_CELLS
-from wordsway.maps.attention.sparse_view import sparse_keys_bytes
-from wordsway.maps.attention.view import bytes_per_point, plan_for
+from wordsway.maps.attention.certificates.curves import NODES
+from wordsway.maps.attention.certificates.dual import COARSE
+from wordsway.maps.attention.certificates.heads.certificate import CELLS, HALVED, PRICES
+from wordsway.maps.attention.certificates.heads.gain import STEPS
+from wordsway.maps.attention.certificates.heads.table import FINE, INTERVALS, LAMBDAS
+from wordsway.maps.attention.certificates.heads.together import LANCZOS_STEPS, joins
+from wordsway.maps.attention.certificates.heads.weights import FOLLOWED
+from wordsway.maps.attention.certificates.heads.weights import STEPS as WEIGHT_STEPS
+from wordsway.maps.attention.certificates.sparse import CELLS as SPARSE_CELLS
+from wordsway.maps.attention.heads.layer import KEPT_BYTES
+from wordsway.maps.attention.heads.sparse_view import sparse_keys_bytes
+from wordsway.maps.attention.heads.view import heads_bytes_per_point
+from wordsway.maps.attention.one_matrix.view import bytes_per_point, plan_for
 from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.kind import Cost
 from wordsway.optimize.plan import Plan

@@ -18,11 +18,11 @@ from wordsway.core.errors import InputError, positive
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample, finite_matrix
 from wordsway.core.seeds import check_seed, generator
-from wordsway.maps.attention.bounds import RowBounds
+from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.cost import attention_cost
-from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.scores import Scores
-from wordsway.maps.attention.view import AttentionView
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.attention.one_matrix.view import AttentionView
+from wordsway.maps.attention.scores.base import Scores
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.kind import MapKind, Reference, Style
 

@@ -19,9 +19,13 @@ from wordsway.core.errors import InputError, positive
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import check_seed
-from wordsway.maps.attention.choices import SCORES, Choice
+from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
 from wordsway.maps.attention.definition import LARGE_SCORE
-from wordsway.maps.attention.encodings import (
+from wordsway.maps.attention.heads.layer import HeadsLayer, Setting
+from wordsway.maps.attention.heads.sparse_view import SparseView
+from wordsway.maps.attention.heads.view import Certify as CertifyHeads
+from wordsway.maps.attention.heads.view import HeadsView
+from wordsway.maps.attention.ingredients.encodings import (
     MASKS,
     POSITIONS,
     Rotation,
@@ -31,16 +35,12 @@ from wordsway.maps.attention.encodings import (
     learned,
     sinusoidal,
 )
-from wordsway.maps.attention.heads import HeadsLayer, Setting
-from wordsway.maps.attention.heads_certificate import HeadsCertificate
-from wordsway.maps.attention.heads_view import Certify as CertifyHeads
-from wordsway.maps.attention.heads_view import HeadsView
-from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.sparse_view import SparseView
-from wordsway.maps.attention.sparsemax import SparseLayer, SparsemaxScores
+from wordsway.maps.attention.ingredients.weights import draw_projections, given_projections
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.attention.one_matrix.view import AttentionView
+from wordsway.maps.attention.scores.registry import SCORES, Choice
+from wordsway.maps.attention.scores.sparsemax import SparseLayer, SparsemaxScores
 from wordsway.maps.attention.trained import LayerAlone
-from wordsway.maps.attention.view import AttentionView
-from wordsway.maps.attention.weights import draw_projections, given_projections
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.rigorous import ELEMENTARY, U
 from wordsway.models.probe import Probe

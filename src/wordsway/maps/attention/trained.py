@@ -17,14 +17,14 @@ import torch
 
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
+from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
 from wordsway.maps.attention.definition import LARGE_SCORE
-from wordsway.maps.attention.encodings import Rotation, hidden_pairs
-from wordsway.maps.attention.heads import HeadsLayer, Setting
-from wordsway.maps.attention.heads_certificate import HeadsCertificate
-from wordsway.maps.attention.heads_view import HeadsView
-from wordsway.maps.attention.lifts import Plain
-from wordsway.maps.attention.projections import Projections
-from wordsway.maps.attention.softmax import SoftmaxScores
+from wordsway.maps.attention.heads.layer import HeadsLayer, Setting
+from wordsway.maps.attention.heads.view import HeadsView
+from wordsway.maps.attention.ingredients.encodings import Rotation, hidden_pairs
+from wordsway.maps.attention.ingredients.lifts import Plain
+from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.attention.scores.softmax import SoftmaxScores
 from wordsway.maps.base import FeatureMap
 from wordsway.models.attention_layer import LayerReader, Passed
 from wordsway.models.probe import Probe

@@ -8,7 +8,7 @@ With U the inner map's certificate, so that Σ_j ‖w_j‖² ≤ Q = (U‖φ(X)�
   smallest β_j take what they can of Q first;
 - one row: √Q; the mean: √(Q/n).
 
-Around attention itself the dual of `wordsway.maps.attention.certificate` knows more: the residual's
+Around attention itself the dual of `attention.certificates.one_matrix` knows more: the residual's
 Δ meets row i alone, and each row has its own scale and ceiling.
 """
 
@@ -20,8 +20,8 @@ from collections.abc import Sequence
 import torch
 
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.certificate import Around
-from wordsway.maps.attention.view import AttentionView
+from wordsway.maps.attention.certificates.one_matrix import Around
+from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U
 from wordsway.maps.rows import RowView

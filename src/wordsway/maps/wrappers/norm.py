@@ -19,7 +19,7 @@ import torch
 from wordsway.core.checks import NonNegative, validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.certificate import Around
+from wordsway.maps.attention.certificates.one_matrix import Around
 from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U

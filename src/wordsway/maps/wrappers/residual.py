@@ -13,7 +13,7 @@ import torch
 from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.view import AttentionView
+from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.base import Map
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U

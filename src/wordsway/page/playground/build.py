@@ -13,12 +13,12 @@ from typing import Any
 from wordsway.core.atomic import atomic
 from wordsway.core.checks import FilePath, validated
 from wordsway.core.errors import InputError, WordswayError
-from wordsway.maps.attention import curves, dual, silence
-from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.relu import ReluBounds
-from wordsway.maps.attention.sigmoid import SigmoidBounds
-from wordsway.maps.attention.sink import SinkBounds
-from wordsway.maps.attention.softmax import SoftmaxBounds
+from wordsway.maps.attention.certificates import curves, dual, silence
+from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.scores.relu import ReluBounds
+from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
+from wordsway.maps.attention.scores.sink import SinkBounds
+from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
 from wordsway.render.html.page import document
 

@@ -1,4 +1,4 @@
-"""The ceiling that the page computes: the certificate of `wordsway.maps.attention.certificate` for
+"""The ceiling that the page computes: the certificate of `attention.certificates.one_matrix` for
 the first word, moves priced by their squares alone, with multipliers tuned step for step as in
 ``assets/ceiling.js``, in double precision.
 
@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from wordsway.maps.attention.bounds import RowBounds
-from wordsway.maps.attention.certificate import Around, problem_of
-from wordsway.maps.attention.dual import (
+from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.certificates.dual import (
     Multipliers,
     cells,
     first_multipliers,
@@ -21,8 +20,9 @@ from wordsway.maps.attention.dual import (
     tune,
     tune_where_it_matters,
 )
-from wordsway.maps.attention.layer import Layer
-from wordsway.maps.attention.problem import Problem
+from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
+from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.rigorous import SAFE
 
 #: How far, and in how many steps, log λ and log κ are looked for in turn.

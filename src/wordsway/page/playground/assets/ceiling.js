@@ -1,6 +1,6 @@
 /* Certified ceilings: numbers that no Δ of the ball can exceed.
 
-   The twin of wordsway.maps.attention.certificate and .dual, which have the proof, for word 0; its
+   The twin of wordsway.maps.attention.certificates.one_matrix and .dual, which have the proof, for word 0; its
    numbers of grid points, cells and rounds come with the page, from the Python constants. */
 
 import { curveOf, emptyRow, keyRowsOf, ownRowOf } from "./bounds.js";

@@ -2,7 +2,7 @@
 
    Word 0 moves by Δ. Row j ≠ 0 gives it the share p instead of p⁰, hence
    φ_j(X(Δ)) − φ_j(X) = (p − p⁰) y_j + pΔ with y_j = x_0 − (what the row hears of the others);
-   only row 0 is computed anew. See wordsway.maps.attention.layer. */
+   only row 0 is computed anew. See wordsway.maps.attention.one_matrix.layer. */
 
 import { dot, norm, ofLength, product, productTransposed, transposed } from "./linear.js";
 import { SCORES, sigma } from "./scores.js";

@@ -1,0 +1,84 @@
+"""What a certificate needs to know of a kind of attention: its curve of shares, and its own row."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import torch
+
+from wordsway.maps.attention.certificates.curves import Curve, Tail
+from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.one_matrix.layer import Layer
+
+
+@dataclass(frozen=True)
+class OwnRow:
+    """How far row i can move: ‖row i‖² ≤ min(cap, max(hull, ‖far + Δ‖²)).
+
+    ``far`` is x_i − φ_i for rows in the hull of the text, which may end up at the moved row.
+    """
+
+    hull: float
+    far: torch.Tensor | None = None
+    cap: float = math.inf
+    #: How often ‖Δ‖² counts in ``hull`` where something is added to the row.
+    share: float = 1.0
+
+    def with_delta(self, radius: float) -> OwnRow:
+        """Where Δ itself is added to the row, ``far`` apart: hull and cap grow by its length."""
+        hull = (math.sqrt(self.hull) + math.sqrt(self.share) * radius) ** 2
+        return replace(self, hull=hull, cap=(math.sqrt(self.cap) + radius) ** 2)
+
+
+class RowBounds(ABC):
+    """The bounds of one kind of attention."""
+
+    #: How strongly rows that are hard to win over are discounted; every choice gives a valid bound.
+    tilts: tuple[float, ...] = (0.0,)
+    #: Ways to share the own row's bound with `own_keys`, 0 for one that shares nothing; every
+    #: choice gives a valid bound.
+    splits: tuple[float, ...] = (1.0,)
+
+    @abstractmethod
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        """The shares of the rows j ≠ i (``others``, a mask) on key i, whose moved logits are off by
+        ``blur`` (m, 1) at most.
+        """
+
+    @abstractmethod
+    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+        """What a row below its grid can move by."""
+
+    @abstractmethod
+    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+        """How far row i, whose query moved too, can move, `own_keys` apart."""
+
+    def own_keys(
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
+    ) -> Problem | None:
+        """What row i's shares of other keys add, as rows of the dual, where Δ counts ``times`` in
+        row i; None where `own_row` says it all.
+        """
+        return None
+
+    @abstractmethod
+    def at_most(self, layer: Layer, i: int, radius: float) -> float:
+        """A bound of ‖φ(X^i(Δ)) − φ(X)‖ that holds however large or small the numbers are."""
+
+
+def hull(layer: Layer, i: int, radius: float) -> float:
+    """Rows that are means of the text's rows, or zero, stay in the hull of the moved text."""
+    longest = max(float(layer.X.norm(dim=1).max()), float(layer.X[i].norm()) + radius)
+    return float((layer.phi.norm(dim=1) + longest).norm())
+
+
+def farthest_row(layer: Layer, i: int, *, or_zero: bool = False) -> float:
+    """max_l ‖x_l − φ_i‖² over the other rows of the text, and zero where a row may become zero."""
+    others = layer.X[layer.heard(i)]
+    if or_zero:
+        others = torch.cat([others, torch.zeros_like(layer.X[:1])])
+    return float((others - layer.phi[i]).norm(dim=1).max()) ** 2 if len(others) else 0.0

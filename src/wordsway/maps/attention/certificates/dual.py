@@ -1,0 +1,212 @@
+"""The dual of `attention.certificates.one_matrix`: a bound for all multipliers, and good ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+from wordsway.maps.attention.certificates.cells import Cells
+from wordsway.maps.attention.certificates.problem import Problem
+
+COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
+FINE_SPLITS = 5  # the same where fourth powers are priced
+GOLDEN = (math.sqrt(5) - 1) / 2
+AGAIN = (1.0, 5)  # how far, in how many steps, the best of several problems is tuned once more
+FEWER_ROWS = 80  # that they are roughly tuned on at first
+
+
+Multipliers = tuple[torch.Tensor, torch.Tensor]  # log λ and log κ of each coarse cell
+
+#: The price of fourth powers starts at λ/QUARTIC_START², for moves a of about that size.
+QUARTIC_START = 6.0
+#: At first λ is e^−TAKEN_OVER times that of the squares alone.
+TAKEN_OVER = 4.0
+#: With fourth powers the multipliers are tuned on about so many rows, that far, in so many steps.
+FOURTH = ((160, 5.0, 11), (160, TAKEN_OVER, 11), (160, 1.0, 6), (320, 1.0, 6))
+
+
+def minimise_dual(
+    problem: Problem, r: float, warm: Multipliers | None
+) -> tuple[float, Multipliers]:
+    """The largest bound over the cells of β ∈ [−r, r], the worst cells halved, with tuned
+    multipliers.
+
+    Multipliers of another row serve as a start; then only the cells that matter are tuned.
+    """
+    _, tuned = _tuned(problem, r, warm)
+    return largest(problem, r, tuned), tuned
+
+
+def minimise_duals(
+    problems: Sequence[Problem], r: float, warm: Multipliers | None
+) -> tuple[float, Multipliers, int]:
+    """`minimise_dual` of the most promising of several problems that bound the same, and which one
+    that is: they are compared where their multipliers are tuned.
+    """
+    found = []
+    for number, problem in enumerate(problems):
+        if number and (problem.joined is None) != (problems[number - 1].joined is None):
+            warm = None  # prices of another kind are no start
+        few, warm = _tuned(problem, r, warm)
+        # Their values tell problems apart, and nothing else.
+        value = largest(few, r, _cast(warm, few.p)) if len(problems) > 1 else 0.0
+        found.append((value if value == value else math.inf, warm))
+    best = min(range(len(found)), key=lambda number: found[number][0])
+    tuned = found[best][1]
+    if len(problems) > 1:
+        few = problems[best].coarse().single()
+        again = tune(few, r, *cells(r, few.p), _cast(tuned, few.p), (AGAIN,))
+        tuned = _cast(again, tuned[0])
+    return largest(problems[best], r, tuned), tuned, best
+
+
+def cells(r: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The ends of the coarse cells of β ∈ [−r, r]."""
+    edges = torch.linspace(-r, r, COARSE + 1, dtype=like.dtype, device=like.device)
+    return edges[:-1], edges[1:]
+
+
+def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[Problem, Multipliers]:
+    """Good multipliers of each coarse cell, and the problem that they were tuned on: single
+    precision and every third grid point are enough, since all multipliers are valid.
+    """
+    few = problem.coarse().single()
+    lo, hi = cells(r, few.p)
+    if warm is None:
+        start = _cast(first_multipliers(problem, r), few.p)
+        start = tune(problem.coarse(FEWER_ROWS).single(), r, lo, hi, start, ((4.5, 10),))
+        found = tune(few, r, lo, hi, start, ((1.5, 7),))
+    else:
+        found = tune_where_it_matters(few, few, r, lo, hi, _cast(warm, few.p))
+    return few, _cast(found, problem.p)
+
+
+def _cast(multipliers: Multipliers, like: torch.Tensor) -> Multipliers:
+    return multipliers[0].to(like.dtype), multipliers[1].to(like.dtype)
+
+
+def first_multipliers(problem: Problem, r: float) -> Multipliers:
+    """Where tuning starts: the sizes of λ and κ that typical rows ask for, in every cell."""
+    like = cells(r, problem.p)[0]
+    rows = max(1, len(problem.y2))
+    log_lambda = math.log((r * r + float(problem.y2.sum()) / rows) / 20 + 1e-30)
+    turn = len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30)
+    log_kappa = 0.5 * math.log(turn + 1e-30)
+    return torch.full_like(like, log_lambda), torch.full_like(like, log_kappa)
+
+
+def tune_where_it_matters(
+    problem: Problem,
+    judge: Problem,
+    r: float,
+    lo: torch.Tensor,
+    hi: torch.Tensor,
+    start: Multipliers,
+) -> Multipliers:
+    """λ once more, on ``problem``, in those cells whose bound by ``judge`` is near the largest."""
+    log_lambda, log_kappa = start
+    value = Cells(judge, r, lo, hi).bound(*start)
+    matter = value >= 0.8 * value.max()
+    few = Cells(problem, r, lo[matter], hi[matter])
+    tuned = golden(few.along_lambda(log_kappa[matter]), log_lambda[matter], 0.5, 3)
+    return log_lambda.masked_scatter(matter, tuned), log_kappa
+
+
+def largest(
+    problem: Problem,
+    r: float,
+    multipliers: Sequence[torch.Tensor],
+    splits: int = SPLITS,
+) -> float:
+    """The largest bound over the cells of β, the worst of which are halved a few times; log ν may
+    stand behind log λ and log κ.
+    """
+    lo, hi = cells(r, problem.p)
+    grid = (lo + hi) / 2
+    value = Cells(problem, r, lo, hi).bound(*multipliers)
+    for _ in range(splits):
+        worst = value >= value.max() * 0.95
+        middle = (lo[worst] + hi[worst]) / 2
+        new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
+        at = (new_lo + new_hi) / 2
+        tuned = [_interpolate(at, grid, part) for part in multipliers]
+        few = (part.split(2 * COARSE) for part in (new_lo, new_hi, *tuned))  # as memory allows
+        parts = zip(*few, strict=True)
+        fresh = torch.cat([Cells(problem, r, a, b).bound(*more) for a, b, *more in parts])
+        # A half of a cell inherits the cell's bound where its own is no better.
+        fresh = torch.minimum(fresh, value[worst].repeat(2))
+        lo, hi, value = (
+            torch.cat([lo[~worst], new_lo]),
+            torch.cat([hi[~worst], new_hi]),
+            torch.cat([value[~worst], fresh]),
+        )
+    return float(value.max())
+
+
+def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> float:
+    """The bound with λ, κ and ν tuned together; +∞ where the price of fourth powers is unknown."""
+    if problem.quartic_price == math.inf:
+        return math.inf
+    like = problem.coarse(FOURTH[0][0]).single().p
+    lo, hi = cells(r, like)
+    # One price at a time would stop at a kink: fourth powers first take over from the squares.
+    log_lambda, log_kappa = _cast((start[0] - TAKEN_OVER, start[1]), like)
+    log_nu = log_lambda + TAKEN_OVER - 2 * math.log(QUARTIC_START)
+    for rows, reach, steps in FOURTH:
+        few = Cells(problem.coarse(rows).single(), r, lo, hi)
+        log_nu = golden(few.along_nu(log_lambda, log_kappa), log_nu, reach, steps)
+        of_kappa = few.along_kappa(log_lambda, log_nu)
+        log_kappa = golden(of_kappa, log_kappa, min(reach, 3.0), steps)
+        log_lambda = golden(few.along_lambda(log_kappa, log_nu), log_lambda, reach, steps)
+    tuned = [part.to(problem.p.dtype) for part in (log_lambda, log_kappa, log_nu)]
+    return largest(problem, r, tuned, FINE_SPLITS)
+
+
+def tune(
+    problem: Problem,
+    r: float,
+    lo: torch.Tensor,
+    hi: torch.Tensor,
+    start: Multipliers,
+    schedule: tuple[tuple[float, int], ...],
+) -> Multipliers:
+    """Golden-section searches over log λ and log κ in turn, for every cell at once.
+
+    The bound is convex in λ and in κ; any pair is valid, so nothing here needs to be exact.
+    """
+    log_lambda, log_kappa = start
+    prepared = Cells(problem, r, lo, hi)
+    for reach, steps in schedule:
+        log_lambda = golden(prepared.along_lambda(log_kappa), log_lambda, reach, steps)
+        log_kappa = golden(prepared.along_kappa(log_lambda), log_kappa, reach, steps)
+    return log_lambda, log_kappa
+
+
+def golden(
+    function: Callable[[torch.Tensor], torch.Tensor], centre: torch.Tensor, reach: float, steps: int
+) -> torch.Tensor:
+    """Elementwise golden-section minimisation on [centre − reach, centre + reach]."""
+    left, right = centre - reach, centre + reach
+    a, b = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+    fa, fb = function(a), function(b)
+    for _ in range(steps):
+        lower = fa < fb
+        left, right = torch.where(lower, left, a), torch.where(lower, b, right)
+        probe = torch.where(lower, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
+        value = function(probe)
+        a, b, fa, fb = (
+            torch.where(lower, probe, b),
+            torch.where(lower, a, probe),
+            torch.where(lower, value, fb),
+            torch.where(lower, fa, value),
+        )
+    return torch.where(fa < fb, a, b)
+
+
+def _interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Piecewise linear interpolation; constant beyond the ends."""
+    right = torch.searchsorted(grid, at).clamp(1, len(grid) - 1)
+    share = ((at - grid[right - 1]) / (grid[right] - grid[right - 1])).clamp(0, 1)
+    return values[right - 1] * (1 - share) + values[right] * share

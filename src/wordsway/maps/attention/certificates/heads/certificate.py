@@ -1,0 +1,295 @@
+"""Certificates for attention with projections and heads.
+
+Fix row i. With m_jh the mean of head h of row j over the *other* keys, p_jh its share on key i,
+Y_jh = O_hᵀ(v_ih − m_jh) and C_h = V_hO_h, row j ≠ i moves by
+
+    w_j = Σ_h (p_jh − p⁰_jh)Y_jh + p_jh C_hᵀΔ,      p_jh = p_jh(a_jh),  a_jh = A_jh·Δ.
+
+**Boxes.** Whatever the price, p_jh lies where |a_jh| ≤ r‖A_jh‖ lets it: in a box within [0, 1]^H.
+So ‖w_j‖ ≤ η_j + rκ, with η_j the largest ‖Σ_h (p_h − p⁰_h)Y_jh‖ over the corners of the box, and κ
+that of `gain`, which knows how heads add up. Trained layers are so easily
+attracted that this is nearly all there is to say.
+
+**Prices.** Where rows are hard to win over (random weights), a joint price for all heads helps. Let
+τ be the largest eigenvalue of the Gram matrix of the C_hᵀΔ (in
+`together`), and η_j the operator norm of the matrix of rows Y_jh. Then ‖w_j‖ ≤ η_j‖p_j −
+p⁰_j‖ + √τ‖p_j‖, hence, with (a + b)² ≤ (1 + ε)a² + (1 + 1/ε)b² and ε = √τ/η_j,
+
+    ‖w_j‖² ≤ Σ_h f_jh(p_jh, τ),     f = (p − p⁰)²(η² + η√τ) + p²(τ + η√τ),
+
+which is separable in rows and heads. For positive weights c_jh and some pairs μ ≥ 0, L it is known
+that Σ_jh (c a)² + μτ ≤ r²L: those of `together`, and L = ‖AᵀA + μCCᵀ‖ with the rows c_jhA_jh
+of A and C = (C_1, …, C_H), since τ ≤ t = Σ_h ‖C_hᵀΔ‖² = ‖CᵀΔ‖². So τ ≥ τ₁ leaves E = min r²L − μτ₁
+for the moves of all scores, and for τ in a cell [τ₁, τ₂] and every λ
+
+    Σ_{j≠i} ‖w_j‖² ≤ λE + Σ_jh max_a [f_jh(p(a), τ₂) − λ(c a)²].
+
+The maximum over a is taken over intervals, with the largest share and the smallest |a| of each:
+nothing between grid points is left out. The worst cells are halved, on finer intervals.
+
+**Row i**, whose queries move, too, is Σ_h O_hᵀ(mean of values) before and after. With x_lh =
+O_hᵀ(v_lh − φ_ih) for the keys l that it hears, it moves by Σ_lh (r_lh − r⁰_lh)x_lh +
+Σ_h r_ih C_hᵀΔ. The shares of a head change by no more than tanh(B/2) in total variation if no score
+moves by more than B; so the first sum is at most √(Σ_hk θ_hθ_k max_ll′|x_lh·x_l′k|), θ_h = min(1,
+2tanh(B_h/2)), and the second at most rκ and √(Hτ).
+
+The smaller of both bounds is reported.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple, final
+
+import torch
+
+from wordsway.core.progress import Progress, silent
+from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_bound, parts_of
+from wordsway.maps.attention.certificates.heads.table import FINE, Row, Table
+from wordsway.maps.attention.certificates.heads.together import Together, joins
+from wordsway.maps.attention.certificates.heads.weights import tuned
+from wordsway.maps.attention.heads.layer import HeadsLayer
+from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, eigenvalue_upper_bound, gamma, opnorm_upper_bound
+
+#: Corners of a box are tried one by one up to this many heads.
+CORNERS = 12
+#: Cells of τ, how many of them are halved, and norms of AᵀA + μCCᵀ.
+CELLS, HALVED, PRICES = 16, 14, 13
+#: How strongly rows that are hard to win over are discounted before weights are tuned, and the τ
+#: for which they are, as a part of the largest.
+TILT, TUNED_AT = 0.8, 0.55
+#: Prices are left alone beyond this, where squares overflow.
+HUGE = 1e100
+#: μ for all heads together, in units of ‖AᵀA‖/‖B‖.
+TOGETHER = 0.9
+#: Numbers per block of a temporary table.
+BLOCK = 2**22
+
+
+@final
+class HeadsCertificate:
+    """certify(layer, rows, radius, progress) for one set of projections."""
+
+    def __init__(self, weights: Projections) -> None:
+        self.weights = weights
+
+    @cached_property
+    def gain(self) -> float:
+        """κ of the projections."""
+        return head_gain_upper_bound(self.weights)
+
+    @cached_property
+    def values(self) -> torch.Tensor:
+        """C Cᵀ = Σ_h C_hC_hᵀ (d, d)."""
+        V, O = parts_of(self.weights)
+        return torch.einsum("hdx,hxy,hey->de", V, O @ O.mT, V)
+
+    @cached_property
+    def values_error(self) -> float:
+        """The rounding of `values`: a sum over heads of three products."""
+        V, O = parts_of(self.weights)
+        inner = V.shape[0] * (2 * V.shape[2] + O.shape[2])
+        sizes = V.flatten(1).norm(dim=1) * O.flatten(1).norm(dim=1)
+        return 2 * gamma(inner) * float(sizes @ sizes)
+
+    def __call__(
+        self, layer: HeadsLayer, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate:
+        """An exact certificate for each row; the layer must be in float64."""
+        upper = []
+        for i in rows:
+            row, own = row_of(layer, i, radius), _own(layer, i, radius)
+            others = float(((_box(layer, row, radius) + radius * self.gain) ** 2).sum())
+            whole = others + (own + radius * self.gain) ** 2
+            if layer.setting.lift.plain and len(row.logit):
+                whole = min(whole, self._priced(row, radius, own, whole))
+            off = layer.errors.omega(layer.setting.scores, i, layer.row(i).rows)
+            upper.append(relative((math.sqrt(whole * SAFE) + off) * SAFE, layer.norm_below))
+            progress("certifying", len(upper), len(rows))
+        return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+    @cached_property
+    def together(self) -> Together | None:
+        """All heads at once, where they are few enough."""
+        heads, d = self.weights.heads, self.weights.Q.shape[0]
+        return Together(self.weights) if joins(d, heads) else None
+
+    def _priced(self, row: Row, r: float, own: float, known: float) -> float:
+        """The smallest bound of Σ_j ‖w_j‖² by prices, +∞ where it cannot beat ``known``. Row i
+        moves by at most ``own`` beside Σ_h r_ih C_hᵀΔ, which is at most √(Hτ) and rκ.
+        """
+        need = (3 - row.logit).clamp(1, 60)
+        weight = (need.mean() / need) ** TILT
+        whole = r * r * eigenvalue_upper_bound(self.values, self.values_error)
+        most = whole if self.together is None else min(whole, r * r * self.together.most)
+        most *= SAFE
+        alone = eigenvalue_upper_bound(*_steps(row, weight))
+        if not (0 < alone < HUGE and 0 < most < HUGE and bool(row.logit.isfinite().all())):
+            return math.inf
+        # Where half of all energy, at half the largest τ, is already too much, nothing is gained.
+        if Table(row, weight).least(most / 2, r * r * alone / 2)[0] > known:
+            return math.inf
+        table = Table(row, torch.ones_like(weight))
+        f = table.values(TUNED_AT * most)
+        weight = tuned(row.keys, f, table.price, self.values, r, TUNED_AT * whole, weight)
+        return self._weighted(row, weight, r, most, own)
+
+    def _weighted(self, row: Row, weight: torch.Tensor, r: float, most: float, own: float) -> float:
+        """The bound for given weights: τ ≤ ``most`` in cells."""
+        lines = self._lines(*_steps(row, weight), row.logit.numel())
+        heads = row.p0.shape[1]
+
+        def cell(shares: Table, low: float, high: float, lam: float | None) -> Cell:
+            energy = min(r * r * top * SAFE - mu * low for mu, top in lines)
+            if energy < 0:  # no Δ is here
+                return Cell(0.0, low, high, 1.0)
+            bound, lam = shares.least(high, energy, lam)
+            bound += (own + min(r * self.gain, math.sqrt(heads * high))) ** 2
+            return Cell(-bound, low, high, lam)
+
+        table, lam, cells = Table(row, weight), None, []
+        for k in range(CELLS):
+            cells.append(cell(table, most * k / CELLS, most * (k + 1) / CELLS, lam))
+            lam = cells[-1].lam
+        heapq.heapify(cells)
+        fine = Table(row, weight, FINE)
+        for _ in range(HALVED):
+            _, low, high, lam = heapq.heappop(cells)
+            middle = (low + high) / 2
+            heapq.heappush(cells, cell(fine, low, middle, lam))
+            heapq.heappush(cells, cell(fine, middle, high, lam))
+        return -cells[0].bound
+
+    def _lines(self, steps: torch.Tensor, error: float, inner: int) -> list[tuple[float, float]]:
+        """μ and L with Σ (c a)² + μτ ≤ r²L, given AᵀA, its rounding and its inner length."""
+        alone = eigenvalue_upper_bound(steps, error)
+        scale = float(steps.trace() / self.values.trace().clamp_min(1e-300))
+        prices = (scale * torch.logspace(-1.3, 2.2, PRICES, dtype=torch.float64)).tolist()
+        lines = [(0.0, alone)]
+        for mu in prices:
+            both = steps + mu * self.values
+            off = error + mu * self.values_error + 4 * U * float(both.norm())
+            lines.append((mu, eigenvalue_upper_bound(both, off)))
+        if self.together is not None and self.together.most > 0:
+            mu = TOGETHER * alone / self.together.most
+            lines.append((mu, self.together.above(steps, mu, inner)))
+        return lines
+
+
+class Cell(NamedTuple):
+    """τ from ``low`` to ``high``: the bound there, less than zero for the heap, and its λ."""
+
+    bound: float
+    low: float
+    high: float
+    lam: float
+
+
+def _steps(row: Row, weight: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """AᵀA of the rows c_jhA_jh (d, d), and its rounding: of as many products as there are rows."""
+    A = (weight[..., None] * row.keys).flatten(0, 1)
+    steps = A.T @ A
+    return steps, 2 * gamma(len(A) + 4) * float(steps.trace())
+
+
+def row_of(layer: HeadsLayer, i: int, radius: float) -> Row:
+    """Row i of a layer with normalised shares."""
+    seen, setting = layer.row(i), layer.setting
+    weights, rows = setting.weights, seen.rows
+    s = layer.s[:, rows].clone()
+    s[..., i] = -math.inf
+    # A row that sees no other key goes on giving all to this one: its mean does not matter.
+    means = setting.scores.attention(s).nan_to_num(0.0) @ layer.v.transpose(0, 1)  # (H, N, m′)
+    Y = weights.each_out((layer.v[i][:, None] - means).transpose(0, 1))  # (N, H, d or m′)
+    gram = Y @ Y.mT if weights.O is not None or weights.heads == 1 else _apart(Y)
+    logit = seen.pairs[0].T
+    f = layer.f[rows]  # (N, H, m)
+    if not setting.lift.plain:
+        return Row(logit, torch.sigmoid(logit), torch.zeros_like(logit), f[..., :0], gram)
+    f = f if setting.rotation is None else setting.rotation.turn_as(i, f, back=True)
+    if weights.K is None:
+        keys = f
+    else:
+        K = weights.K.unflatten(1, (weights.key_heads, -1))
+        K = K.repeat_interleave(weights.heads // weights.key_heads, 1)
+        keys = torch.einsum("nhm,dhm->nhd", f, K)
+    blur = layer.errors.blur(rows, logit, keys, radius)
+    return Row(logit, torch.sigmoid(logit), blur, keys, gram)
+
+
+def _apart(Y: torch.Tensor) -> torch.Tensor:
+    """The Gram matrices of heads that stay side by side."""
+    return torch.diag_embed((Y * Y).sum(-1))
+
+
+def _box(layer: HeadsLayer, row: Row, r: float) -> torch.Tensor:
+    """η_j for boxes of shares (N,)."""
+    if layer.setting.lift.plain:
+        reach = r * row.keys.norm(dim=-1) * SAFE + row.blur
+        low, high = torch.sigmoid(row.logit - reach), torch.sigmoid(row.logit + reach)
+    else:
+        low, high = torch.zeros_like(row.p0), torch.ones_like(row.p0)
+    down, up = low - row.p0, high - row.p0
+    N, H = row.p0.shape
+    if H > CORNERS:
+        most = torch.maximum(down.abs(), up.abs())
+        return torch.einsum("nh,nhk,nk->n", most, row.gram.abs(), most).sqrt() * SAFE
+    corner = torch.arange(2**H)[:, None] >> torch.arange(H) & 1  # (2^H, H)
+    found = []
+    each = max(1, BLOCK // (2**H * H))
+    for a in range(0, N, each):
+        some = slice(a, a + each)
+        p = torch.where(corner.bool(), up[some, None], down[some, None])  # (·, 2^H, H)
+        # The form may cancel: its rounding is relative to the lengths of the Y_jh.
+        size = (p.abs().amax(1) * row.gram[some].diagonal(dim1=1, dim2=2).clamp_min(0).sqrt()).sum(
+            1
+        )
+        rounding = 8 * (layer.X.shape[1] + H + 8) * U * size**2
+        found.append(((p @ row.gram[some]) * p).sum(-1).amax(-1) + rounding)
+    return torch.cat(found).clamp_min(0).sqrt() * SAFE if found else row.p0.new_zeros(0)
+
+
+def _own(layer: HeadsLayer, i: int, r: float) -> float:
+    """What row i moves by at most, the move of its own value apart."""
+    setting, weights = layer.setting, layer.setting.weights
+    heard = (layer.s[:, i] > -math.inf).any(0)
+    v = layer.v[heard]
+    if setting.scores.sink:
+        v = torch.cat([v, torch.zeros_like(v[:1])])
+    x = weights.each_out(v - layer.heads[i]).transpose(0, 1)  # (H, keys, ·)
+    H = len(x)
+    theta = x.new_ones(H)
+    if setting.lift.plain:
+        theta = torch.minimum(theta, 2 * torch.tanh(_most_moved(layer, i, heard, r) / 2))
+    square = 0.0
+    for h in range(H):
+        for k in range(H if weights.O is not None else 0):
+            if k != h:
+                square += float(theta[h] * theta[k] * (x[h] @ x[k].T).abs().max())
+        square += float(theta[h] ** 2 * (x[h] * x[h]).sum(1).max())
+    return math.sqrt(square * SAFE)
+
+
+def _most_moved(layer: HeadsLayer, i: int, heard: torch.Tensor, r: float) -> torch.Tensor:
+    """How far a score of row i moves at most, head by head (H,)."""
+    weights, c = layer.setting.weights, layer.setting.factor
+    Q = weights.Q.unflatten(1, (weights.heads, -1)).transpose(0, 1)  # (H, d, m)
+    times = weights.heads // weights.key_heads
+    K = weights.K
+    if K is None:
+        K = torch.eye(len(weights.Q), dtype=Q.dtype, device=Q.device)
+    K = K.unflatten(1, (weights.key_heads, -1)).transpose(0, 1).repeat_interleave(times, 0)
+    found = []
+    for h in range(weights.heads):
+        q, k = opnorm_upper_bound(Q[h]), opnorm_upper_bound(K[h])
+        longest = float((layer.k[heard, h].norm(dim=-1) + layer.errors.keys[heard, h]).max())
+        own = float(layer.q[i, h].norm() + layer.errors.queries[i, h])
+        by_query = r * q * longest
+        by_both = by_query + r * k * own + r * r * q * k
+        found.append(abs(c) * max(by_query, by_both) * SAFE)
+    return torch.tensor(found, dtype=torch.float64)

@@ -1,0 +1,254 @@
+"""Certificates for attention: rows can only be attracted at a price.
+
+Fix row i of the text. With m_j the mean of φ_j over the *other* keys, p_j its share on key i and
+y_j = x_i − m_j,
+
+    φ_j(X^i(Δ)) − φ_j(X) = (p_j − p⁰_j) y_j + p_jΔ,        p_j = p_j(a_j),  a = AΔ,  A_j = Wᵀx_j/√d.
+
+Split Δ = βe + Δ⊥ along e = (x_i − m̄)/‖·‖, and write A, Y (rows y_j) without their e-component as
+A⊥, Y⊥. With ‖Δ‖ = r,
+
+    ‖row j‖² = (p−p⁰)²‖y‖² + 2p(p−p⁰)(β y·e + η_j) + p²r²,     a_j = βA_j·e + (A⊥Δ⊥)_j,     η_j =
+    (Y⊥Δ⊥)_j.
+
+For any λ, κ > 0, Σ_j λ(A⊥Δ⊥)_j² + κη_j² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²) is the price, so Lagrangian
+duality makes the rows separate: with 2p(p−p⁰)η − κη² ≤ p²(p−p⁰)²/κ,
+
+    Σ_{j≠i} ‖row j‖² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²)
+                       + Σ_{j≠i} max_a [(p−p⁰)²‖y‖² + 2p(p−p⁰)β y·e + p²r² + p²(p−p⁰)²/κ − λ(a −
+                       βA_j·e)²].
+
+Every λ and κ give a valid bound; they are tuned for each cell of a grid over β. So does every
+positive weight of the rows, with A_j and a_j multiplied by it: softmax rows that need a longer move
+to be won over get a smaller one, which where rows are many compared with d is worth a tenth of the
+bound, and nearly a fifth where fourth powers are priced (`attention.certificates.quartic`).
+Between grid points nothing is left out: β enters linearly or through distances to an interval, and
+in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
+Row i lies in the hull of the text: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
+attention `attention.certificates.silence` says how far row i can turn to itself.
+
+All of this is said of the computed layer; `attention.certificates.rounding` bounds what separates
+it from exact arithmetic, which is added to the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import torch
+
+from wordsway.core.progress import Progress, silent
+from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.certificates.curves import Tail, neighbour
+from wordsway.maps.attention.certificates.dual import (
+    Multipliers,
+    lower_with_fourth_powers,
+    minimise_duals,
+)
+from wordsway.maps.attention.certificates.problem import Problem, across_error
+from wordsway.maps.attention.certificates.quartic import quartic_price
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound, opnorm_upper_bound_fast
+
+#: Fourth powers are priced where the text has more than this many rows for each dimension.
+QUARTIC_FROM = 0.5
+#: How strongly rows that are hard to win over are discounted there, and beyond STEEP_FROM·d² of
+#: them.
+QUARTIC_TILT, STEEP_TILT, STEEP_FROM = 1.0, 1.2, 1 / 16
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a wrapper makes of the rows, over norm²; ``residual`` says that w_i has Δ added to it.
+    ``norm`` is a lower bound of the norm in exact arithmetic.
+
+    Where rows v_j (``before``, n×D) are normalised, row j counts at most min(4, 4‖w_j‖²/β_j²)·D
+    with the β_j of ``sizes`` (n,), from below; ``before`` is off by ``errors`` (n,). A row
+    that does not turn by more than a right angle counts half of either, and few rows can:
+    (v_j + w_j)·v_j < 0 takes v_j·Δ ≤ −g_j, g_j = ‖v_j‖² − |v_j·y_j|, and
+    Σ_j (v_j·Δ/g_j)² ≤ r²‖V_g‖² with the rows v_j/g_j of V_g.
+    """
+
+    norm: float
+    residual: bool = False
+    before: torch.Tensor | None = None
+    sizes: torch.Tensor | None = None
+    errors: torch.Tensor | None = None
+
+    def normed(
+        self, problem: Problem, y: torch.Tensor, rows: torch.Tensor, i: int, omega: torch.Tensor
+    ) -> Problem:
+        """The problem of normalised rows; ``y`` (n−1, D) are those of ``rows``, a mask, and
+        ``omega`` (n−1,) how far their changes may be off.
+        """
+        if self.before is None or self.sizes is None or self.errors is None:
+            return problem
+        width, v, error = self.before.shape[1], self.before[rows], self.errors[rows]
+        lengths, far = v.norm(dim=1), y.norm(dim=1)
+        g = (v * v).sum(1) - (v * y).sum(1).abs()
+        g = g - (lengths + error) * (4 * (width + 8) * U * (lengths + far) + 2 * error + omega)
+        g = g - error * far
+        able = g > 0
+        steep = v[able] / g[able][:, None]
+        off = float((error[able] / g[able]).norm()) + 4 * U * float(steep.norm())
+        turned = (problem.radius * opnorm_upper_bound(steep, off)) ** 2 * SAFE
+        count = min(int(turned), int(able.sum())) + int((~able).sum())
+        half = count <= len(v) // 4
+        most = (2.0 if half else 4.0) * width * SAFE
+        scale = most / self.sizes[rows][:, None] ** 2
+        own = 4.0 * width * SAFE
+        extra = most * count if half else 0.0
+        return problem.scaled(scale, most, own / float(self.sizes[i]) ** 2, own, extra)
+
+
+def certify(
+    layer: Layer,
+    bounds: RowBounds,
+    rows: Sequence[int],
+    radius: float,
+    progress: Progress = silent,
+    around: Around | None = None,
+) -> Certificate:
+    """An exact certificate for each row; the layer must be in float64."""
+    around = around or Around(layer.norm_below)
+    tuned: Multipliers | None = None
+    choices = list(product(bounds.splits, bounds.tilts))
+    upper: list[float] = []
+    for i in rows:
+        # The first row tries every way to weight the others; later ones follow the best of them.
+        splits = {split for split, _ in choices}
+        problems = {split: problem_of(layer, bounds, i, radius, split, around) for split in splits}
+        tilted = [
+            problems[split].tilted(tilt) if tilt else problems[split] for split, tilt in choices
+        ]
+        total, tuned, best = minimise_duals(tilted, radius, tuned)
+        chosen = choices[best]
+        choices = [chosen]
+        if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
+            weighted = problems[chosen[0]]
+            if len(bounds.tilts) > 1:
+                n, d = layer.X.shape
+                steep = n > STEEP_FROM * d * d
+                weighted = weighted.tilted(STEEP_TILT if steep else QUARTIC_TILT)
+            price = quartic_price(weighted.across, weighted.across_error)
+            priced = replace(weighted, quartic_price=price)
+            total = min(total, lower_with_fourth_powers(priced, radius, tuned))
+        last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
+        if around.before is not None and around.sizes is not None:
+            each = 2 * math.sqrt(around.before.shape[1]) * SAFE
+            steepest = each / float(around.sizes.min())
+            last_resort = min(last_resort * steepest, each * math.sqrt(len(layer.X)))
+        found = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
+        off = rounding(layer, i, radius, around)
+        upper.append(relative((min(found, last_resort) + off) * SAFE, around.norm))
+        progress("certifying", len(upper), len(rows))
+    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+def rounding(layer: Layer, i: int, radius: float, around: Around) -> float:
+    """‖(omega_j)‖ with the error f_i of row i, in the units of the problem: what exact arithmetic
+    may add to the change of the computed layer.
+    """
+    rows = layer.seers(i)
+    far = layer.X[i].norm() + layer.errors.longest
+    y = far.expand(int(rows.sum())) if layer.scores.normalised else layer.X[i].norm()
+    errors = layer.errors.omega(layer.scores, i, rows, y, radius)
+    own = layer.errors.rows[i] + 2 * layer.text_error + 16 * U * layer.errors.longest
+    if not layer.scores.normalised:
+        own = own + 2 * len(layer.X) * layer.text_error
+    if around.before is not None and around.sizes is not None:
+        steep = 2 * math.sqrt(around.before.shape[1])
+        errors, own = steep * errors / around.sizes[rows], steep * own / around.sizes[i]
+    return math.hypot(float(errors.norm()), float(own)) * SAFE
+
+
+def problem_of(
+    layer: Layer,
+    bounds: RowBounds,
+    i: int,
+    radius: float,
+    split: float,
+    around: Around,
+    only: torch.Tensor | None = None,
+) -> Problem:
+    """All that the dual needs to know of row i, and of the rows j ≠ i that see it (or ``only`` a
+    mask of them).
+    """
+    X = layer.X
+    rows = layer.seers(i) if only is None else only
+    x = X[i]
+    count = int(rows.sum())
+    y = layer.directions(i, rows)
+    e = y.mean(0) if count else x
+    e = e / e.norm().clamp_min(torch.finfo(e.dtype).tiny)
+    A = layer.keys[rows]
+    ae, ye = A @ e, y @ e
+    blur = layer.errors.blur(rows, layer.pairs[0][i, rows], A, radius)[:, None]
+    curve = bounds.curve(layer, rows, i, radius, blur)
+    p, width, bend, trivial = curve.p, curve.step, curve.bend, curve.trivial
+    across = A - torch.outer(ae, e)
+    error, y_error = across_error(A), across_error(y)
+    gram = across @ across.T if count <= X.shape[1] else None
+    p0, y2 = layer.P[rows, i][:, None], (y * y).sum(1, keepdim=True)
+    cross = p * (p - p0)
+    most = (y2.sqrt() + radius) ** 2
+    # The largest share around each grid point.
+    top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
+    own = bounds.own_row(layer, i, radius, split)
+    if around.residual:
+        own = own.with_delta(radius)
+    far = torch.zeros_like(x) if own.far is None else own.far
+    along = float(far @ e)
+    problem = Problem(
+        radius=radius,
+        p=p,
+        a=curve.a,
+        y2=y2,
+        most=most,
+        ae=ae[:, None],
+        blur=blur,
+        across=across,
+        across_error=error,
+        square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
+        linear=torch.where(trivial, 0.0, cross * ye[:, None]),
+        quartic=torch.where(trivial, 0.0, cross**2),
+        width2=width**2 / 8,
+        price_width2=width**2 / 8,
+        slope=top * (2 * y2 + 4 * radius * ye.abs()[:, None] + 2 * radius * radius),
+        bend=bend,
+        kappa_bend=4 * top * bend + p0**2 * curve.rise,
+        low=bounds.below(curve, p0, y2, most),
+        high=Tail.where(curve.beyond, most, torch.ones_like(p0)),
+        gram=gram,
+        norm_a=opnorm_upper_bound(across, error)
+        if gram is None
+        else opnorm_upper_bound_fast(gram, X.shape[1], error),
+        norm_y=opnorm_upper_bound(y - torch.outer(ye, e), y_error)
+        if gram is None
+        else opnorm_upper_bound_fast(_gram_across(y, ye, e), X.shape[1], y_error),
+        own_far=(float(far @ far), along, float((far - along * e).norm())),
+        own_hull=own.hull,
+        own_cap=own.cap,
+        own_times=(2.0 if around.residual else 1.0) if own.far is not None else 0.0,
+    )
+    times = 2.0 if around.residual else 1.0
+    own_keys = bounds.own_keys(layer, i, radius, e, split, times) if only is None else None
+    omega = layer.errors.omega(layer.scores, i, rows, y.norm(dim=1), radius)
+    problem = around.normed(problem, y, rows, i, omega)
+    if own_keys is None:
+        return problem
+    if problem.ceiling < problem.own_ceiling:
+        # No single key of row i need respect the other rows' ceiling: row i counts all it may.
+        return replace(problem, own_hull=math.inf, own_cap=math.inf)
+    # Their sum is part of row i, and counts as row i does.
+    return problem.with_rows(own_keys.times(problem.own_scale))
+
+
+def _gram_across(y: torch.Tensor, ye: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
+    """The products of the rows of y without their e-components."""
+    across = y - torch.outer(ye, e)
+    return across @ across.T

@@ -1,0 +1,160 @@
+"""Certificates for what is read off the rows of attention: one row, or their mean.
+
+**One row j ≠ i.** With e = y_j/‖y_j‖ and Δ = βe + Δ⊥, the row moves by (p−p⁰)y + pΔ, whose square
+(p−p⁰)²‖y‖² + 2p(p−p⁰)β‖y‖ + p²r² depends on β and on the share p(a) alone, and a = βA_j·e +
+(A_jΔ⊥) lies within ‖A_j⊥‖√(r² − β²) of βA_j·e. That is a function of two numbers, scanned in
+cells of β and on the grid in a with everything between grid points accounted for, as in
+`attention.certificates.one_matrix`.
+
+**The mean.** With m̄ the mean of the m_j, M′ the rows m_j − m̄, P = Σ_{j≠i} p_j and P⁰ = Σ p⁰_j,
+
+    Σ_{j≠i} w_j = (P − P⁰)(x_i − m̄) + PΔ − M′ᵀ(p − p⁰),
+
+and Σ (p_j − p⁰_j)² ≤ P + Σ p⁰_j². The same dual with the linear objective p in place of a row's
+square bounds P in each cell of β, along e = (x_i − m̄)/‖·‖; the square of the first two terms is
+convex in P, so its bounds at P = 0 and at the largest P bound it. Row i is added as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.certificates.curves import Tail
+from wordsway.maps.attention.certificates.dual import Multipliers, minimise_dual
+from wordsway.maps.attention.certificates.one_matrix import Around, problem_of, rounding
+from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
+
+#: Cells of β for one row.
+CELLS = 512
+
+
+def certify_row(
+    layer: Layer, bounds: RowBounds, read: int, rows: Sequence[int], radius: float
+) -> Certificate:
+    """No Δ at row i moves row ``read`` of φ further than this, one number per row i; 0 where row
+    ``read`` does not see key i.
+    """
+    upper = []
+    around = Around(layer.norm_below)
+    for i in rows:
+        only = torch.arange(len(layer.X), device=layer.X.device) == read
+        if read == i:
+            found = _own_row(layer, bounds, i, radius)
+        elif not bool(layer.seers(i)[read]):
+            upper.append(0.0)
+            continue
+        else:
+            problem = problem_of(layer, bounds, i, radius, 1.0, around, only)
+            found = _one_row(problem, radius)
+        found = min(found, bounds.at_most(layer, i, radius))
+        upper.append((found + rounding(layer, i, radius, around)) * SAFE)
+    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+def _own_row(layer: Layer, bounds: RowBounds, i: int, radius: float) -> float:
+    """How far row i itself moves, by its hull."""
+    own = bounds.own_row(layer, i, radius, 1.0)
+    if own.far is None:
+        return math.inf
+    reached = (float(own.far.norm()) + radius) ** 2
+    return math.sqrt(min(own.cap, max(own.hull, reached)) * SAFE)
+
+
+def _one_row(q: Problem, r: float) -> float:
+    """The largest move of the problem's only row, over cells of β and the grid in a."""
+    edges = torch.linspace(-r, r, CELLS + 1, dtype=torch.float64, device=q.p.device)
+    lo, hi = edges[:-1, None], edges[1:, None]
+    smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
+    reach = q.norm_a * (r * r - smallest**2).clamp_min(0).sqrt()
+    near, far = torch.minimum(lo * q.ae, hi * q.ae), torch.maximum(lo * q.ae, hi * q.ae)
+    near, far = near - q.blur, far + q.blur
+    distance = torch.maximum(q.a - far, near - q.a).clamp_min(0)  # (cells, grid)
+    # A grid point counts where a reachable a lies within a step of it: its chord does, then.
+    step = (8 * q.width2).sqrt()
+    within = distance <= (reach + step) * SAFE
+    linear = 2 * torch.maximum(lo * q.linear, hi * q.linear)
+    # Of products of length d, and of what is left of y across e.
+    made = 8 * (32 + q.across.shape[1]) * U * q.most
+    value = q.square + q.width2 * q.slope * q.bend + linear + made
+    found = torch.where(within, value, -math.inf).amax(1)
+    low = torch.where((near - q.a[:, :1])[:, 0] <= reach[:, 0] * SAFE, q.low.value[0], -math.inf)
+    high = torch.where((q.a[:, -1:] - far)[:, 0] <= reach[:, 0] * SAFE, q.high.value[0], -math.inf)
+    best = torch.maximum(found, torch.maximum(low, high)).clamp_max(float(q.most[0, 0]))
+    # The e-component is exact, so that y has no other one: no κ-term.
+    return math.sqrt(max(0.0, float(best.max())) * SAFE)
+
+
+def certify_mean(
+    layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, residual: bool
+) -> Certificate:
+    """No Δ at row i moves the sum of all rows of φ (of X + φ) further than this; for normalised
+    shares.
+    """
+    tuned: Multipliers | None = None
+    upper = []
+    for i in rows:
+        around = Around(layer.norm_below, residual)
+        problem = problem_of(layer, bounds, i, radius, 1.0, around)
+        total, start = math.inf, tuned
+        linear = _linear(layer, i, radius, problem)
+        for tilt in bounds.tilts:
+            value, start = minimise_dual(linear.tilted(tilt) if tilt else linear, radius, start)
+            if not value >= total:
+                total, tuned = value, start
+        n = len(layer.X)
+        last_resort = math.sqrt(n) * (bounds.at_most(layer, i, radius) + residual * radius)
+        found = total * SAFE if math.isfinite(total) else math.inf
+        off = math.sqrt(n) * rounding(layer, i, radius, around)
+        upper.append((min(found, last_resort) + off) * SAFE)
+    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+def _linear(layer: Layer, i: int, r: float, q: Problem) -> Problem:
+    """The dual's problem with p in place of a row's square, and what follows for the sum."""
+    rows = layer.seers(i)  # the others do not move
+    masked = layer.s[rows]
+    masked[:, i] = float("-inf")
+    means = layer.scores.attention(masked) @ layer.X
+    y = layer.X[i] - means
+    long = float(y.mean(0).norm()) if len(y) else 0.0
+    spread = 0.0
+    if len(y):
+        centring = 4 * (len(y) + 8) * U * float(means.norm())
+        spread = opnorm_upper_bound(means - means.mean(0), centring)
+    before, before2 = float(layer.P[rows, i].sum()), float((layer.P[rows, i] ** 2).sum())
+
+    def finish(
+        others: torch.Tensor, own: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
+    ) -> torch.Tensor:
+        most = others.clamp_min(0)
+        moved = torch.full_like(most, (before * long) ** 2)  # at P = 0
+        for end in (lo, hi):
+            cross = 2 * most * (most - before) * end * long
+            at = ((most - before) * long) ** 2 + cross + (most * r) ** 2
+            moved = torch.maximum(moved, at)
+        return moved.clamp_min(0).sqrt() + spread * (most + before2).sqrt() + own.sqrt()
+
+    none, one = torch.zeros_like(q.y2), torch.ones_like(q.y2)
+    small = torch.maximum(q.p[:, :1], layer.P[rows, i][:, None])
+    return replace(
+        q,
+        y2=one,
+        most=one,
+        square=q.p,
+        linear=torch.zeros_like(q.p),
+        quartic=torch.zeros_like(q.p),
+        slope=torch.ones_like(q.p),
+        kappa_bend=torch.zeros_like(q.p),
+        low=Tail.where(q.low.value > -math.inf, small, none),
+        high=Tail.where(q.high.value > -math.inf, one, none),
+        norm_y=0.0,
+        finish=finish,
+    )

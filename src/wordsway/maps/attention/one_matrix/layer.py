@@ -1,0 +1,281 @@
+"""One attention layer at one text, and its rows after one row of the text has moved.
+
+Moving row i by Δ moves one score of every other row j, by a_j = x_jᵀWΔ/√d, so with t_j, p_j and y_j
+of `attention.scores.base`
+
+    φ_j(X^i(Δ)) − φ_j(X) = t_j y_j + p_j Δ          (j ≠ i),
+
+and only row i is recomputed, since its query has moved, too. For a batch of B pairs (i, Δ) that is
+a handful of B×d by d×n products plus one with a d×d matrix, against O(n²d + nd²) for a full forward
+pass.
+
+Where row j already gives nearly everything to row i, y_j = x_i − φ_j is tiny and t_j huge. There
+(the "sharp" pairs, at most one per row) the same change is written with the mean m_j of the *other*
+keys: t_j = p_j − p⁰_j and y_j = x_i − m_j.
+
+`Layer.shares` and `Layer.own_scores` are the one place where this is derived; change, gradient and
+readout use them.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, final
+
+import torch
+
+from wordsway.maps.attention.certificates.rounding import PREPARED, LayerErrors, one_matrix_errors
+from wordsway.maps.attention.one_matrix.cone import Cone
+from wordsway.maps.attention.scores.base import Scores, Shares
+from wordsway.maps.base import nonzero_norm
+from wordsway.maps.rigorous import U, eigenvalue_upper_bound, norm_lower_bound
+
+#: Above this share of one key, a row is written with the mean of its other keys.
+SHARP = 0.9
+
+
+class Sharp(NamedTuple):
+    """The m pairs (row, key) whose share is nearly one, and the mean of the row's other keys."""
+
+    rows: torch.Tensor
+    keys: torch.Tensor
+    means: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Others:
+    """Rows j ≠ i of the features after row i moved by Δ, for B pairs (i, Δ).
+
+    Row j changes by t y_j + pΔ (row i's own entries mean nothing, as those of rows in ``lost``,
+    whose output became zero). ``yd`` is y_j·Δ. ``sharp`` (B, m) says for which points a sharp pair
+    is the one that moved.
+    """
+
+    t: torch.Tensor  # (B, n)
+    p: torch.Tensor  # (B, n)
+    dt: torch.Tensor  # (B, n)
+    dp: torch.Tensor  # (B, n)
+    lost: torch.Tensor | None  # (B, n)
+    yd: torch.Tensor  # (B, n)
+    sharp: torch.Tensor | None  # (B, m)
+    own: tuple[torch.Tensor, torch.Tensor]  # index of each point's own row in a (B, n) tensor
+
+
+@dataclass(frozen=True)
+class Moved(Others):
+    """All rows: the others, and row i, which has scores ``s``, shares ``r`` and changes by
+    ``own_change``; ``turned`` is HΔ, H = (W + Wᵀ)/2√d.
+    """
+
+    s: torch.Tensor  # (B, n)
+    r: torch.Tensor  # (B, n)
+    own_change: torch.Tensor  # (B, d)
+    turned: torch.Tensor  # (B, d)
+
+
+@final
+class Layer:
+    """φ(X) = P(XWXᵀ/√d + bias)X at one text X (n×d). ``W`` is kept divided by √d; ``bias`` (n×n) is
+    constant, and −∞ where row j does not see key l.
+    """
+
+    #: How far each row of ``X`` may be from the text that is meant.
+    text_error: float = 0.0
+
+    def __init__(
+        self,
+        scores: Scores,
+        X: torch.Tensor,
+        W: torch.Tensor,
+        name: str,
+        bias: torch.Tensor | None = None,
+    ) -> None:
+        d = X.shape[1]
+        self.scores = scores
+        self.X = X
+        self.W = W / math.sqrt(d)
+        self.keys = X @ self.W  # row j: Wᵀx_j/√d, so that a_j = keys_j·Δ
+        self.s = self.keys @ X.T if bias is None else self.keys @ X.T + bias
+        self.P = scores.attention(self.s)
+        self.phi = self.P @ X
+        self.norm = nonzero_norm(float(self.phi.norm()), name)
+        # Row i of these is about row i of the text: pairs (i, j) for every row j.
+        self.pairs = tuple(part.T.contiguous() for part in scores.prepare(self.s))
+        self.phi2 = (self.phi * self.phi).sum(1)
+        self.sharp = self._find_sharp_pairs() if scores.normalised else None
+
+    @cached_property
+    def errors(self) -> LayerErrors:
+        """How far this float64 layer is from exact arithmetic."""
+        return one_matrix_errors(
+            self.scores, self.X, self.W, self.keys, self.s, self.P, self.text_error
+        )
+
+    @cached_property
+    def norm_below(self) -> float:
+        """A lower bound of ‖φ(X)‖ in exact arithmetic."""
+        return norm_lower_bound(self.phi, float(self.errors.rows.norm()))
+
+    def smoothed(self, width: float) -> Layer:
+        """This layer with the kinks of row i's own attention rounded over ``width`` after it moves;
+        the features before stay.
+        """
+        scores = self.scores.smoothed(width)
+        if scores is self.scores:
+            return self
+        _ = self._stack, self.y2  # computed once for all widths
+        layer = copy.copy(self)
+        layer.scores = scores
+        return layer
+
+    # A search asks for what follows, a certificate does not.
+
+    @cached_property
+    def queries(self) -> torch.Tensor:
+        """Row l: W x_l/√d, for row i's own scores."""
+        return self.X @ self.W.T
+
+    @cached_property
+    def _stack(self) -> torch.Tensor:
+        """All that Δ is multiplied with, in one matrix: Δ·stackᵀ on the way there,
+        coefficients·stack on the way back. Its first block is H = (W+Wᵀ)/2√d: row i's own score has
+        the term ΔᵀWΔ/√d = ΔᵀHΔ, whose gradient is 2HΔ.
+        """
+        features = [self.phi] if self.scores.normalised else []
+        return torch.cat([self.H, self.keys, *features, self.queries])
+
+    @cached_property
+    def H(self) -> torch.Tensor:
+        """(W + Wᵀ)/2, with W divided by √d."""
+        return (self.W + self.W.T) / 2
+
+    @property
+    def _sizes(self) -> tuple[int, int, int, int]:
+        n, d = self.X.shape
+        return (d, n, n if self.scores.normalised else 0, n)
+
+    @cached_property
+    def y2(self) -> torch.Tensor:
+        """‖y_j‖² of pair (i, j)."""
+        n = len(self.X)
+        x2 = (self.X * self.X).sum(1, keepdim=True)
+        if not self.scores.normalised:
+            return x2.expand(n, n)
+        found = (x2 - 2 * self.X @ self.phi.T + self.phi2).clamp_min(0)
+        if self.sharp is not None:
+            rows, keys, means = self.sharp
+            found[keys, rows] = ((self.X[keys] - means) ** 2).sum(1)
+        return found
+
+    def _find_sharp_pairs(self) -> Sharp | None:
+        share, top = self.P.max(1)
+        rows = (share > SHARP).nonzero().squeeze(1)
+        if not len(rows):
+            return None
+        keys = top[rows]
+        others = self.s[rows].scatter(1, keys[:, None], float("-inf"))
+        # The mean of no keys at all is never used: such a row gives all it has, and goes on to.
+        means = self.scores.attention(others).nan_to_num(0.0) @ self.X
+        return Sharp(rows, keys, means)
+
+    def seers(self, i: int) -> torch.Tensor:
+        """The rows j ≠ i that see key i, as a mask (n,)."""
+        others = torch.arange(len(self.X), device=self.X.device) != i
+        return others & (self.s[:, i] > -math.inf)
+
+    def heard(self, i: int) -> torch.Tensor:
+        """The keys l ≠ i that row i sees, as a mask (n,)."""
+        others = torch.arange(len(self.X), device=self.X.device) != i
+        return others & (self.s[i] > -math.inf)
+
+    def directions(self, i: int, rows: torch.Tensor) -> torch.Tensor:
+        """y_j = x_i − m_j of ``rows``, a mask, with m_j the mean of φ_j over the keys but i: (m,
+        d). Where row j gives less than half to key i, 1 − p⁰_j times it is x_i − φ_j.
+        """
+        if not self.scores.normalised:
+            return self.X[i].expand(int(rows.sum()), -1)
+        share = self.P[rows, i][:, None]
+        y = (self.X[i] - self.phi[rows]) / (1 - share)
+        most = (share[:, 0] > 0.5).nonzero().squeeze(1)
+        if len(most):
+            masked = self.s[rows][most]
+            masked[:, i] = float("-inf")
+            # A row that sees no other key goes on giving all to this one: its mean does not matter.
+            y[most] = self.X[i] - self.scores.attention(masked).nan_to_num(0.0) @ self.X
+        return y
+
+    @cached_property
+    def largest_own_score(self) -> float:
+        """λ_max(H) at most: how large u·Wu/√d gets over unit vectors u."""
+        return eigenvalue_upper_bound(self.H, 2 * PREPARED * U * float(self.W.norm()))
+
+    @cached_property
+    def cone(self) -> Cone:
+        """The rows' queries Wx_l/√d: what a moved row does not hear lies in their cone."""
+        return Cone.of(self.queries)
+
+    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> Moved:
+        """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""
+        turned, a, phi_d, query_d = (delta @ self._stack.T).split(self._sizes, dim=1)
+        others = self._others(rows, delta, a, phi_d)
+        s = self.own_scores(rows, delta, query_d, turned)
+        r = self.scores.attention(s)
+        change = r @ self.X + r[others.own][:, None] * delta - self.phi[rows]
+        return Moved(**vars(others), s=s, r=r, own_change=change, turned=turned)
+
+    def _others(
+        self, rows: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, phi_d: torch.Tensor
+    ) -> Others:
+        own = (torch.arange(len(rows), device=rows.device), rows)
+        shares, pair = self.shares(rows, a)
+        xd = (delta * self.X[rows]).sum(1, keepdim=True)
+        yd = xd - phi_d if self.scores.normalised else xd.expand_as(a)
+        if self.sharp is not None and pair is not None:
+            some = self.sharp.rows
+            yd[:, some] = torch.where(pair, xd - delta @ self.sharp.means.T, yd[:, some])
+        return Others(*shares, yd, pair, own)
+
+    def shares(
+        self, rows: torch.Tensor | int, a: torch.Tensor
+    ) -> tuple[Shares, torch.Tensor | None]:
+        """t and p in every row after the moves a (B, n) of the scores of key ``rows``, one for each
+        point or the same for all; and which sharp pairs moved, (B, m) or (m,).
+        """
+        pairs = tuple(part[rows].expand_as(a) for part in self.pairs)
+        shares = self.scores.move(pairs, a)
+        if self.sharp is None:
+            return shares, None
+        some = self.sharp.rows
+        pair = self.sharp.keys == (rows if isinstance(rows, int) else rows[:, None])
+        gain, slope = self.scores.gain(tuple(part[:, some] for part in pairs), a[:, some])
+        shares.t[:, some] = torch.where(pair, gain, shares.t[:, some])
+        shares.dt[:, some] = torch.where(pair, slope, shares.dt[:, some])
+        return shares, pair
+
+    def own_scores(
+        self,
+        rows: torch.Tensor | int,
+        delta: torch.Tensor,
+        query_d: torch.Tensor,
+        turned: torch.Tensor,
+    ) -> torch.Tensor:
+        """Row i's scores after it moved, (B, n). Its query moved, too: its score of l is
+        s_il + (Wx_l/√d)·Δ, and its own one also moves with the key.
+        """
+        s = self.s[rows] + query_d
+        own = (torch.arange(len(delta), device=delta.device), rows)
+        s[own] += (delta * (self.keys[rows] + turned)).sum(1)
+        return s
+
+    def gradient(
+        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor
+    ) -> torch.Tensor:
+        """Σ_j slope_j ∂a_j/∂Δ + along_j ∂(y_j·Δ)/∂Δ + own_slope_j ∂s_ij/∂Δ without the terms of x_i
+        and of row i's own key: three times (B, n) → (B, d).
+        """
+        features = [-along] if self.scores.normalised else []
+        coefficients = torch.cat([slope, *features, own_slope], 1)
+        return coefficients @ self._stack[self._sizes[0] :]

@@ -1,0 +1,131 @@
+"""Attention without a normaliser or a limit: weights s/n, or (s)₊/n.
+
+Row j gives row l the weight p = ω(s_jl)/n with ω(s) = s or (s)₊, whatever it gives to the others:
+y_j = x_i and t = p − p⁰ in `attention.scores.base`, and the change of the other rows has
+rank two.
+
+**Certificate.** |ω(s + a) − ω(s)| ≤ |a|, so with a = AΔ, A_j = Wᵀx_j/√d, and row j moving by
+(p − p⁰)(x_i + Δ) + p⁰Δ,
+
+    ‖rows j ≠ i‖ ≤ ‖AΔ‖‖x_i + Δ‖/n + ‖p⁰‖r.
+
+Split Δ = βx̂_i + Δ⊥: ‖AΔ‖ ≤ |β|‖Ax̂_i‖ + √(r² − β²)‖A⊥‖ and ‖x_i + Δ‖² ≤ ‖x_i‖² + 2β‖x_i‖ + r².
+Both are bounded in each cell of a grid over β. Row i moves by
+
+    Σ_{l≠i} (p_l − p⁰_l) x_l + p_i(x_i + Δ) − p⁰_i x_i,     p_l − p⁰_l = (q_l·Δ)/n for ω(s) = s,
+
+so by at most r‖X₋ᵢᵀQ₋ᵢ‖/n (or r‖X₋ᵢ‖‖Q₋ᵢ‖/n for ReLU) plus c(‖x_i‖ + r) + |p⁰_i|r, where
+c = (r‖k_i + q_i‖ + r²‖H‖)/n bounds the move of its own weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import final
+
+import torch
+
+from wordsway.core.progress import Progress, silent
+from wordsway.maps.attention.certificates.problem import across_error
+from wordsway.maps.attention.certificates.rounding import PREPARED
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
+from wordsway.maps.certificate import Certificate, relative
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
+
+#: Cells of the grid over β.
+CELLS = 64
+
+
+@final
+class PerLength(Scores):
+    """p = ω(s)/n, ω(s) = s, or (s)₊ with ``relu``; hidden keys (s = −∞) have no weight."""
+
+    normalised = False
+
+    def __init__(self, *, relu: bool) -> None:
+        self.relu = relu
+
+    def attention(self, s: torch.Tensor) -> torch.Tensor:
+        return self._weight(s) / s.shape[-1]
+
+    def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        return h * self._slope(s) / s.shape[-1]
+
+    def prepare(self, s: torch.Tensor) -> Pairs:
+        return s, torch.full_like(s, 1 / s.shape[-1])
+
+    def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
+        s, share = pairs
+        p = self._weight(s + a) * share
+        slope = self._slope(s + a) * share
+        # p − p⁰ without cancellation where both weights are those of a line.
+        straight = self._slope(s) * self._slope(s + a) > 0
+        gain = torch.where(straight, a * share, p - self._weight(s) * share)
+        return Shares(gain, p, slope, slope, None)
+
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """|ω(ŝ) − ω(s)| ≤ |ŝ − s|."""
+        visible = (s > -math.inf).sum(1) / len(s)
+        found = visible * error + 4 * U * shares.abs().sum(1)
+        return found, found[:, None]
+
+    def _weight(self, s: torch.Tensor) -> torch.Tensor:
+        return torch.relu(s) if self.relu else torch.where(s == -math.inf, 0.0, s)
+
+    def _slope(self, s: torch.Tensor) -> torch.Tensor:
+        return (s > (0.0 if self.relu else -math.inf)).to(s.dtype)
+
+
+def certify_per_length(
+    layer: Layer, rows: Sequence[int], radius: float, progress: Progress = silent
+) -> Certificate:
+    """An exact certificate for each row; the layer must be in float64."""
+    relu = isinstance(layer.scores, PerLength) and layer.scores.relu
+    n = len(layer.X)
+    errors, u, d = layer.errors, U, layer.X.shape[1]
+    H = opnorm_upper_bound(layer.H, 2 * PREPARED * u * float(layer.W.norm()))
+    upper = []
+    for i in rows:
+        x, length = layer.X[i], float(layer.X[i].norm()) * (1 + 2 * (d + 8) * u)
+        length = length + layer.text_error
+        unit = x / max(length, 1e-300)
+        seers = layer.seers(i)
+        A = layer.keys[seers]
+        along = A @ unit
+        off = across_error(A) + float(errors.keys[seers].norm())
+        across = opnorm_upper_bound(A - torch.outer(along, unit), off)
+        edges = torch.linspace(-radius, radius, CELLS + 1, dtype=torch.float64, device=x.device)
+        lo, hi = edges[:-1], edges[1:]
+        near = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
+        far = torch.maximum(lo.abs(), hi.abs())
+        moved = (
+            far * (float(along.norm()) + off) + (radius**2 - near**2).clamp_min(0).sqrt() * across
+        )
+        word = (length**2 + 2 * hi * length + radius**2).clamp_min(0)
+        word = (word + 16 * u * (length**2 + radius**2)).sqrt()
+        before = float((layer.P[seers, i].abs() + errors.shares[seers, 0]).norm())
+        others = float((moved * word).max()) / n + before * radius
+
+        heard = layer.s[i] > -math.inf
+        heard[i] = False
+        X, Q = layer.X[heard], layer.queries[heard]
+        query_error = float(errors.keys[heard].norm())
+        text = math.sqrt(len(X)) * layer.text_error
+        if relu:
+            turned = opnorm_upper_bound(X, text) * opnorm_upper_bound(Q, query_error)
+        else:
+            # A product of inner length n, of factors that have errors of their own.
+            made = 2 * (len(X) + 8) * u * float(X.norm()) * float(Q.norm())
+            made += text * (float(Q.norm()) + query_error) + query_error * float(X.norm())
+            turned = opnorm_upper_bound(X.T @ Q, made)
+        both = float((layer.keys[i] + layer.queries[i]).norm()) + 3 * float(errors.keys[i])
+        score = radius * both + radius**2 * H
+        own = turned * radius / n + score * (length + radius) / n
+        own += (float(layer.P[i, i].abs()) + float(errors.shares[i, 0])) * radius
+        upper.append(relative(math.hypot(others, own) * SAFE, layer.norm_below))
+        progress("certifying", len(upper), len(rows))
+    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))

@@ -1,0 +1,245 @@
+"""Sigmoid attention: weights σ(s_jl − log n) without a normaliser.
+
+Row j gives row l the weight p = σ(s_jl − log n), whatever it gives to the others, so that a moved
+key changes φ_j by (p − p⁰)x_i + pΔ: y_j = x_i and t = p − p⁰ in `attention.scores.base`.
+
+**Certificate.** The rows j ≠ i are those of `attention.certificates.one_matrix` with y_j = x_i:
+there, nothing is used of y_j but its norm and its component along e = x_i/‖x_i‖, and Y⊥ = 0. Row i
+is no mean of the text's rows here, so the hull says nothing; it moves by
+
+    o = Σ_{l≠i} u_l x_l + v,   u_l = σ(ℓ_l + b_l) − σ(ℓ_l),   b_l = q_l·Δ,   q_l = Wx_l/√d,
+
+with ℓ_l = s_il − log n and v = p(x_i + Δ) − p⁰x_i for the share p of its own key. As a function of
+p, ‖v‖ is convex, so ‖v‖ ≤ B = max(p⁰‖x_i‖, (1 − p⁰)‖x_i‖ + r), its bounds at p = 0 and p = 1. For
+every ε > 0, (a + b)² ≤ (1 + ε)a² + (1 + 1/ε)b² gives
+
+    ‖o‖² ≤ (1 + ε)‖X_{−i}‖² Σ_l u_l² + (1 + 1/ε)B²,
+
+and the sum is separable in the moves b = QΔ, as the other rows are in a = AΔ. So the keys l ≠ i
+join the dual as n − 1 rows more, with value (1 + ε)‖X_{−i}‖²(p − p⁰)² and the vectors q_l below the
+A_j: the price λ‖Δ⊥‖²‖(A; Q)⊥‖² is paid once for both. Each ε (``splits``) gives a valid bound.
+
+**Without ε** (a split of 0). The cross term 2Σ_l u_l x_l·v is nearly always far from what Cauchy's
+inequality allows, as v would have to lie along the text's first singular vector. As a function of
+p, ‖o‖² is convex: ‖v‖² is at most the larger of its ends, (p⁰‖x_i‖)² and ‖(1 − p⁰)x_i + Δ‖², and
+
+    x_l·v = (p − p⁰ + pβ/‖x_i‖) x_l·x_i + p x_l·Δ⊥,      Δ = βx_i/‖x_i‖ + Δ⊥,
+
+where x_l·x_i is known and small. The first factor is convex in p and in β: at most a chord over
+β ∈ [−r, r]. The rest is 2p u_l x_l·Δ⊥ ≤ u_l²/κ + κ(x_l·Δ⊥)², and the price of κ is joined with
+that of the moves: λ‖(A; Q)Δ⊥‖² + κ‖XΔ⊥‖² ≤ ‖Δ⊥‖² λ_max(λ(A; Q)ᵀ(A; Q) + κXᵀX), since one Δ⊥ is
+not the worst for both (`Joined`). Where Δ is added to row i (a residual stream), v + Δ takes the
+place of v, and p + 1 that of p before Δ.
+
+What is left is ‖X_{−i}‖²Σu_l²: to prove less for some thirty keys out of n ≈ d is to certify that
+no thirty rows of a random matrix are correlated, for which we know no fast method.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, final
+
+import torch
+
+from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds
+from wordsway.maps.attention.certificates.curves import (
+    Curve,
+    Tail,
+    logistic_curve,
+    low_shares,
+    neighbour,
+)
+from wordsway.maps.attention.certificates.problem import Problem, across_error
+from wordsway.maps.attention.definition import RandomAttention, attention_kind
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.attention.one_matrix.starts import attracting
+from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
+from wordsway.maps.kind import Style, constant
+from wordsway.maps.rigorous import ELEMENTARY, SAFE, U, opnorm_upper_bound
+
+
+@final
+class SigmoidScores(Scores):
+    """p = σ(ℓ + a) with ℓ = s_ji − log n."""
+
+    normalised = False
+
+    def attention(self, s: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(s - math.log(s.shape[-1]))
+
+    def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        return h * shares * torch.sigmoid(math.log(s.shape[-1]) - s)
+
+    def prepare(self, s: torch.Tensor) -> Pairs:
+        return (s - math.log(s.shape[-1]),)
+
+    def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
+        (logit,) = pairs
+        moved = logit + a
+        p = torch.sigmoid(moved)
+        slope = p * torch.sigmoid(-moved)
+        return Shares(p - torch.sigmoid(logit), p, slope, slope, None)
+
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Each share is off by a factor of e^E at most; all are at most 1."""
+        rounding = 4 * U * math.log(len(s)) + 4 * ELEMENTARY
+        ratio = torch.expm1(error + rounding).nan_to_num(math.inf)
+        found = torch.minimum(ratio * shares.sum(1), (s > -math.inf).sum(1).to(s))
+        return found, found[:, None]
+
+
+class _Cross(NamedTuple):
+    """2u_l x_l·v at most: |u_l|(middle + 2β slope) + square u_l²/κ + κ(x_l·Δ⊥)², where |β| ≤ r; and
+    how the moves b_l are weighted.
+    """
+
+    middle: torch.Tensor  # (keys, 1)
+    slope: torch.Tensor
+    most: torch.Tensor  # middle + 2β slope
+    longest: torch.Tensor  # 2(x_l·Δ⊥), as often as Δ counts
+    square: float
+    beside: torch.Tensor | None  # x_l without its e-component (keys, d)
+    weight: float
+
+    @classmethod
+    def none(cls, like: torch.Tensor) -> _Cross:
+        zero = torch.zeros_like(like)
+        return cls(zero, zero, zero, zero, 0.0, None, 1.0)
+
+    @classmethod
+    def of(
+        cls,
+        layer: Layer,
+        i: int,
+        others: torch.Tensor,
+        r: float,
+        e: torch.Tensor,
+        times: float,
+        worth: float,
+    ) -> _Cross:
+        X, x, p0 = layer.X[others], layer.X[i], float(layer.P[i, i])
+        length, xe = max(float(x.norm()), 1e-300), X @ e
+        # |p − p⁰ + (p + times − 1)β/‖x_i‖| is convex in β and p: at most a chord over β.
+        step = r / length
+        high = max(1 - p0 + times * step, abs((times - 1) * step - p0))
+        low = max(abs(1 - p0 - times * step), (times - 1) * step + p0)
+        rounding = 2 * (X.shape[1] + 8) * U * length * X.norm(dim=1)
+        known = 2 * SAFE * ((X @ x).abs() + rounding)[:, None]
+        return cls(
+            middle=known * (high + low) / 2,
+            slope=known * (high - low) / (4 * r),
+            most=known * max(high, low),
+            longest=2 * times * r * X.norm(dim=1, keepdim=True),
+            square=times**2,
+            beside=X - torch.outer(xe, e),
+            # Keys that are worth more than a row that is won get a larger weight.
+            weight=max(1.0, (worth / (1.5 * (length**2 + r * r))) ** 0.25),
+        )
+
+
+@final
+class SigmoidBounds(RowBounds):
+    """Rows without a normaliser; see the module's proof."""
+
+    tilts = (0.0, 1.0)
+    splits = (0.0, 0.1, 0.3, 1.0)
+
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
+
+    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+        return low_shares(curve, p0, most)
+
+    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+        length = float(layer.X[i].norm())
+        p0 = float(layer.P[i, i])
+        if not split:
+            return OwnRow(hull=(p0 * length) ** 2, far=(1 - p0) * layer.X[i])
+        reach = max(p0 * length, (1 - p0) * length + radius)
+        return OwnRow(hull=(1 + 1 / split) * reach**2, share=1 + 1 / split)
+
+    def own_keys(
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
+    ) -> Problem:
+        others = layer.heard(i)
+        X, Q = layer.X[others], layer.queries[others]
+        worth = (1 + split) * opnorm_upper_bound(X) ** 2
+        logit = layer.s[i, others] - math.log(len(layer.X))
+        blur = layer.errors.blur(others, logit, Q, radius, own=i)[:, None]
+        curve = logistic_curve(logit[:, None], Q, radius, blur)
+        p, p0 = curve.p, layer.P[i, others][:, None]
+        gain, largest = (p - p0).abs(), torch.maximum(curve.p[:, :1], p0)
+        top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
+        cross = _Cross.none(p0) if split else _Cross.of(layer, i, others, radius, e, times, worth)
+        full, most = torch.full_like(p0, worth), worth + cross.most
+        weight = cross.weight
+        qe = Q @ e
+        across = weight * (Q - torch.outer(qe, e))
+        split_error = across_error(Q)
+        return Problem(
+            radius=radius,
+            p=p,
+            a=weight * curve.a,
+            y2=full,
+            most=most + cross.longest,
+            ae=weight * qe[:, None],
+            blur=weight * blur,
+            across=across,
+            across_error=weight * split_error,
+            square=worth * gain**2 + cross.middle * gain,
+            linear=cross.slope * gain,
+            quartic=cross.square * gain**2,
+            width2=curve.step**2 / 8,
+            price_width2=(weight * curve.step) ** 2 / 8,
+            slope=2 * worth * top + cross.most,
+            bend=curve.bend,
+            kappa_bend=2 * cross.square * top * curve.bend,
+            low=Tail.where(
+                curve.below, worth * largest**2 + cross.most * largest, cross.square * largest**2
+            ),
+            high=Tail.where(curve.beyond, most, torch.full_like(p0, cross.square)),
+            norm_a=opnorm_upper_bound(across, weight * split_error),
+            norm_y=0.0
+            if cross.beside is None
+            else opnorm_upper_bound(cross.beside, across_error(X)),
+            own_far=(0.0, 0.0, 0.0),
+            own_hull=0.0,
+            own_cap=math.inf,
+            beside=cross.beside,
+        )
+
+    def at_most(self, layer: Layer, i: int, radius: float) -> float:
+        lengths = layer.X.norm(dim=1)
+        each = float(lengths[i]) + radius
+        own = float(lengths.sum()) + radius
+        return math.hypot(math.sqrt(len(layer.X) - 1) * each, own)
+
+
+@final
+class SigmoidRAF(RandomAttention):
+    """Sigmoid attention φ(X)_j = Σ_l σ(s_jl − log n) x_l, s = XWXᵀ/√d, W_ab ~ N(0, 1/d).
+
+    >>> from wordsway import Sample
+    >>> SigmoidRAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
+    torch.Size([3, 4])
+    """
+
+    name = "sigmoid"
+    scores = SigmoidScores()
+    bounds = SigmoidBounds()
+    suggest = staticmethod(attracting)
+    smooth = True
+
+
+SIGMOID_KIND = attention_kind(
+    SigmoidRAF,
+    title="sigmoid attention",
+    about="Attention without a normaliser, φ(X)_j = Σ_l σ(s_jl − log n)x_l, s = XWXᵀ/√d.",
+    style=Style("#56B4E9", "v"),
+    reference=constant,
+)

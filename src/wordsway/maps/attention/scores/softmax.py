@@ -1,0 +1,110 @@
+"""RAF: softmax attention."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+
+from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row, hull
+from wordsway.maps.attention.certificates.curves import Curve, Tail, logistic_curve, low_shares
+from wordsway.maps.attention.definition import RandomAttention, attention_kind
+from wordsway.maps.attention.one_matrix.layer import Layer
+from wordsway.maps.attention.one_matrix.starts import attracting
+from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
+from wordsway.maps.kind import Style, constant
+from wordsway.maps.rigorous import ELEMENTARY, U
+
+
+def log_shares(s: torch.Tensor) -> Pairs:
+    """logit p⁰ and log(1 − p⁰) of every share of softmax(s)."""
+    log_p = torch.log_softmax(s, -1)
+    # log(1 − p⁰) from 1 − p⁰ loses everything where p⁰ ≈ 1; at the row's largest score, sum the
+    # others instead. Where there are no others, a large number stands for infinity.
+    log_q = torch.log1p(-log_p.exp().clamp_max(0.75))
+    top = log_p.argmax(-1, keepdim=True)
+    others = log_p.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
+    log_q = log_q.scatter(-1, top, others.clamp_min(-torch.finfo(s.dtype).max / 4))
+    return log_p - log_q, log_q
+
+
+@final
+class SoftmaxScores(Scores):
+    """p = σ(ℓ + a) with ℓ = logit p⁰ = s_ji − log Σ_{l≠i} exp s_jl."""
+
+    def attention(self, s: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(s, -1)
+
+    def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        return shares * (h - (shares * h).sum(-1, keepdim=True))
+
+    def prepare(self, s: torch.Tensor) -> Pairs:
+        return log_shares(s)
+
+    def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
+        logit, log_q = pairs
+        moved = logit + a
+        p = torch.sigmoid(moved)
+        # (1 − p)/(1 − p⁰) = exp(log σ(−ℓ−a) − log(1 − p⁰)), and t is one minus that.
+        t = -torch.expm1(torch.nn.functional.logsigmoid(-moved) - log_q)
+        return Shares(t, p, (1 - t) * p, p * (1 - p), None)
+
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Each share is off by a factor of e^{2E} at most, and by its sum's rounding."""
+        ratio = torch.expm1(2 * error) + 2 * len(s) * U + 4 * ELEMENTARY
+        ratio = ratio.nan_to_num(2.0).clamp_max(2.0)
+        return ratio, ratio[:, None]
+
+    def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logit, log_q = pairs
+        p, rest = torch.sigmoid(logit + a), torch.sigmoid(-logit - a)
+        return log_q.exp() - rest, p * rest
+
+
+@final
+class SoftmaxBounds(RowBounds):
+    """Every row is a mean of the text's rows."""
+
+    tilts = (0.0, 0.5, 1.0, 1.5)
+
+    def curve(
+        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
+    ) -> Curve:
+        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
+
+    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+        return low_shares(curve, p0, most)
+
+    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+        return OwnRow(farthest_row(layer, i), layer.X[i] - layer.phi[i])
+
+    def at_most(self, layer: Layer, i: int, radius: float) -> float:
+        return hull(layer, i, radius)
+
+
+@final
+class RAF(RandomAttention):
+    """Random attention features φ(X) = softmax(XWXᵀ/√d) X, W_ab ~ N(0, 1/d), or your own
+    ``weight=W``.
+
+    >>> from wordsway import Sample
+    >>> RAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
+    torch.Size([3, 4])
+    """
+
+    name = "raf"
+    scores = SoftmaxScores()
+    bounds = SoftmaxBounds()
+    suggest = staticmethod(attracting)
+    smooth = True
+
+
+RAF_KIND = attention_kind(
+    RAF,
+    title="RAF (softmax)",
+    about="Random attention features, φ(X) = softmax(XWXᵀ/√d)X with W_ab ~ N(0, 1/d).",
+    style=Style("#D55E00", "^"),
+    reference=constant,
+)

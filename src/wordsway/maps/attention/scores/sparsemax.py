@@ -1,0 +1,212 @@
+"""Sparsemax: weights (s − τ)₊ with τ such that they sum to one.
+
+Where the others' scores are z, sorted, and key i has the score u, the c largest of them are in the
+support while u < b_c = (c + 1)z_c − Σ_{l≤c} z_l + 1. With C of them,
+
+    τ = (Σ_{l≤C} z_l + u − 1)/(C + 1),    p = u − τ,    or p = 0, τ = τ(z) where that is negative.
+
+A moved score changes *all* weights of the support, by c_l = (z_l − τ)₊ − p⁰_l: head h of row j
+changes by (p − p⁰)v_i + pδ + Σ_l c_l v_l: what `attention.heads.layer` has for weights
+without a normaliser, and a sum over the K keys that can be in the support at all (that of the row
+without its largest score has the most). With the Gram matrices of these K keys (heads side by side)
+its norm costs (HK)² operations for each row: n(d + K²) + d² for each Δ with one matrix, against
+O(n²d + nd²) for a forward pass. For scores of size one K is about 10 at n = 250; it is n at most,
+where scores are nearly equal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import torch
+
+from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer, More, Moved, Others, Setting
+from wordsway.maps.attention.heads.rows import Group
+from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
+from wordsway.maps.rigorous import U
+
+
+@final
+class SparsemaxScores(Scores):
+    """(s − τ)₊; the moves of one score are those of `SparseRow`."""
+
+    #: y_j = v_i and t = p − p⁰: what the other keys lose is counted key by key.
+    normalised = False
+
+    def attention(self, s: torch.Tensor) -> torch.Tensor:
+        return torch.relu(s - threshold(s))
+
+    def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        inside = (shares > 0).to(h)
+        mean = (inside * h).sum(-1, keepdim=True) / inside.sum(-1, keepdim=True)
+        return inside * (h - mean)
+
+    def prepare(self, s: torch.Tensor) -> Pairs:
+        return (s,)
+
+    def share_error(
+        self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The projection on the simplex does not stretch distances, and τ is a mean of scores whose
+        running sums have a rounding error.
+        """
+        n = s.shape[-1]
+        largest = torch.where(s > -math.inf, s.abs(), 0.0).amax(-1)
+        found = (n * (error + 4 * n * U * (1 + largest))).clamp_max(2.0)
+        return found, found[..., None]
+
+    def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
+        raise NotImplementedError  # one score does not say it all; see `SparseRow`
+
+
+def threshold(s: torch.Tensor) -> torch.Tensor:
+    """τ with Σ_l (s_l − τ)₊ = 1 over the last axis, which is kept.
+
+    >>> threshold(torch.tensor([1.0, 0.5, -3.0]))
+    tensor([0.2500])
+    """
+    z = s.sort(-1, descending=True).values
+    sums = torch.where(z > -math.inf, z, 0.0).cumsum(-1)
+    count = torch.arange(1, s.shape[-1] + 1, device=s.device, dtype=s.dtype)
+    size = (1 + count * z > sums).sum(-1, keepdim=True)
+    return (sums.gather(-1, size - 1) - 1) / size
+
+
+@final
+class SparseLayer(HeadsLayer):
+    """A layer that knows the ``top`` (H, n, K) keys that can be in each row's support, and the
+    Gram matrices (n, HK, HK) of their values' outputs.
+    """
+
+    def __init__(self, setting: Setting, X: torch.Tensor) -> None:
+        super().__init__(setting, X)
+        best = self.s.argmax(-1, keepdim=True)
+        without = self.s.scatter(-1, best, -math.inf)
+        alone = (without > -math.inf).sum(-1, keepdim=True) == 0
+        size = (without > threshold(torch.where(alone, 0.0, without))).sum(-1)
+        K = min(len(X), int(size.max()) + 1)
+        self.z, self.top = self.s.topk(K, -1)
+        self.p0 = self.P.gather(-1, self.top)
+        out = setting.weights.each_out(self.v).transpose(0, 1)  # (H, n, d)
+        heads = torch.arange(len(out), device=X.device)[:, None, None]
+        grams = []
+        for some in torch.arange(len(X), device=X.device).split(
+            max(1, 2**24 // out[:, :K].numel())
+        ):
+            keys = out[heads, self.top[:, some]].permute(1, 0, 2, 3).flatten(1, 2)  # (some, HK, d)
+            grams.append(keys @ keys.mT)
+        self.gram_top = torch.cat(grams)
+
+    def _from_row(self, i: int) -> FromRow:
+        return SparseRow(self, i)
+
+
+@final
+class SparseRow(FromRow):
+    """Row i before it moves, with the K keys of every other row; key i is not one of them."""
+
+    layer: SparseLayer
+
+    def __init__(self, layer: SparseLayer, i: int) -> None:
+        super().__init__(layer, i)
+        self.top = layer.top[:, self.rows]  # (H, m, K)
+        z = layer.z[:, self.rows]
+        self.seen = (self.top != i) & (z > -math.inf)
+        self.z = torch.where(self.seen, z, 0.0)
+        self.p0 = torch.where(self.seen, layer.p0[:, self.rows], 0.0)
+        self.own_p0 = layer.P[:, self.rows, i]
+        count = self.seen.cumsum(-1)
+        limit = (count + 1) * self.z - self.z.cumsum(-1) + 1
+        self.limit = torch.where(self.seen, limit, -math.inf)  # b_c
+        nothing = ~self.seen.any(-1, keepdim=True)
+        z = torch.where(self.seen | nothing, self.z, -math.inf)
+        self.silent = torch.where(nothing, -math.inf, threshold(z)).squeeze(-1)  # τ without key i
+        self.y_top = self._products_with_own()
+
+    def _products_with_own(self) -> torch.Tensor:
+        """v_iᵀG v_l of every pair of heads, (m, H, HK)."""
+        layer = self.layer
+        each = layer.setting.weights.each_out(layer.v)  # (n, H, d)
+        with_own = torch.einsum("hd,lkd->hkl", each[self.i], each)  # (h, k, n)
+        found = with_own[:, torch.arange(len(self.top))[:, None, None], self.top]  # (h, k, m, K)
+        return found.permute(2, 0, 1, 3).flatten(2)
+
+    def _shares(self, a: torch.Tensor) -> tuple[Shares, Others]:
+        u = self.pairs[0] + a  # (B, H, m)
+        inside = (u[..., None] < self.limit).to(u)
+        count = inside.sum(-1)
+        p = (count * u - (inside * self.z).sum(-1) + 1) / (count + 1)
+        heard = p > 0
+        tau = torch.where(heard, u - p, self.silent)
+        p = torch.where(heard, p, 0.0)
+        dtau = torch.where(heard, 1 / (count + 1), 0.0)
+        dp = torch.where(heard, count / (count + 1), 0.0)
+        q = torch.where(self.seen, torch.relu(self.z - tau[..., None]), 0.0)
+        others = Others(q - self.p0, -dtau[..., None] * (q > 0))
+        return Shares(p - self.own_p0, p, dp, dp, None), others
+
+    def more(self, moved: Moved, z: torch.Tensor) -> More:
+        """‖w_j‖² has cᵀG_Kc + 2tᵀ(v_iᵀGv)c + 2Σ_k p_k (vᵀGδ_k)c in addition, with the Gram matrix
+        G_K of the K keys of each row, heads side by side.
+        """
+        assert moved.others is not None
+        layer, v = self.layer, self.layer.v.transpose(0, 1)  # (h, n, m′)
+        change, slope = moved.others
+        t, p = moved.shares.t, moved.shares.p
+        B, H, m, K = change.shape
+        c = change.permute(2, 0, 1, 3).reshape(m, B, H * K)
+        with_c = torch.bmm(c, layer.gram_top[self.rows])  # (m, B, HK)
+        with_y = torch.bmm(c, self.y_top.mT).permute(1, 2, 0)  # (B, H, m)
+        keys = torch.einsum("hlx,bhkx->bkhl", v, z).reshape(B, H, -1)
+        each = (torch.arange(H, device=v.device)[:, None, None] * len(layer.X) + self.top).flatten()
+        here = keys[:, :, each].view(B, H, H, m, K)
+        with_delta = (here * change[:, None]).sum((2, 4))  # (B, k, m)
+        value = (with_c * c).sum((0, 2)) + 2 * (t * with_y + p * with_delta).sum((1, 2))
+
+        by_c = with_c + torch.bmm(t.permute(2, 0, 1), self.y_top)
+        by_c = by_c.view(m, B, H, K).permute(1, 2, 0, 3) + (p[:, :, None, :, None] * here).sum(1)
+        weighted = (p[:, :, None, :, None] * change[:, None]).reshape(B * H, -1)  # (B·k, h·m·K)
+        spread = weighted.new_zeros(B * H, H * len(layer.X)).index_add_(1, each, weighted)
+        drawn = torch.einsum("bhl,hlx->bhx", spread.view(B * H, H, -1), v).view(B, H, H, -1)
+        return More(value, with_y, with_delta, (by_c * slope).sum(-1), drawn)
+
+
+@final
+class SparseGroup(Group):
+    """Changes t v_i + pδ + Σ_l c_l v_l."""
+
+    row: SparseRow
+    layer: SparseLayer
+
+    def squares(self) -> torch.Tensor:
+        row = self.row
+        c = self.others.permute(2, 0, 1, 3).flatten(2)  # heads side by side, (m, B, HK)
+        own = (torch.bmm(c, self.layer.gram_top[row.rows]) * c).sum(2).T
+        with_y = (torch.bmm(c, row.y_top.mT) * self.t.permute(2, 0, 1)).sum(2).T
+        # v_lᵀG_hk δ_k for all keys l, then at the K of each row.
+        v = self.layer.v.transpose(0, 1)  # (h, n, m′)
+        all_keys = torch.einsum("hlx,bhkx->bkhl", v, self.z)
+        heads = torch.arange(len(v), device=c.device)[:, None, None]
+        here = all_keys[:, :, heads, row.top]  # (B, k, h, m, K)
+        with_delta = (here * self.others[:, None]).sum((2, 4))
+        return super().squares() + own + 2 * (with_y + (self.p * with_delta).sum(1))
+
+    def products(self, bases: torch.Tensor) -> torch.Tensor:
+        found = torch.einsum("bhmk,nhmx,hmkx->bnm", self.others, bases, self._values())
+        return super().products(bases) + found
+
+    def total(self, weights: torch.Tensor) -> torch.Tensor:
+        c = weights[:, None, :, None] * self.others  # (B, H, m, K)
+        n, v = len(self.layer.X), self.layer.v.transpose(0, 1)
+        index = self.row.top.expand_as(c).flatten(2)
+        each = c.new_zeros(*c.shape[:2], n).scatter_add(2, index, c.flatten(2))
+        return super().total(weights) + torch.einsum("bhl,hlx->bhx", each, v)
+
+    def dense(self) -> torch.Tensor:
+        return super().dense() + torch.einsum("bhmk,hmkx->bhmx", self.others, self._values())
+
+    def _values(self) -> torch.Tensor:
+        """v of the K keys of each row, (H, m, K, m′)."""
+        v = self.layer.v.transpose(0, 1)
+        return v[torch.arange(len(v), device=v.device)[:, None, None], self.row.top]
