@@ -29,8 +29,8 @@ from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.real_words import real_words
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
+from wordsway.probing.tiers import TIERS
 from wordsway.probing.words import words
-from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import headline, notes
 
 TEXT = "the film was good , films and the plot"
@@ -464,10 +464,10 @@ def test_the_headline_follows_from_the_request_alone(
             assert found.tier == "mean-local"
             said.add(headline(found))
     assert len(said) == 1 and "by mean local" in said.pop().text
-    for tier, title in TITLES.items():
+    for tier, record in TIERS.items():
         found = words(TEXT, probes["bert"], colour=tier)
         assert found.tier == tier and {"mean-local", tier} <= set(found.tiers)
-        assert tier not in found.partial and title in headline(found).text
+        assert tier not in found.partial and record.title in headline(found).text
     only = words(TEXT, probes["bert"], tiers=["local", "real-words"])
     assert only.tier == "real-words" and only.tiers == ("local", "real-words")
     assert words(TEXT, probes["bert"], reach=0.1).tier == "curve"

@@ -24,6 +24,7 @@ from wordsway.core.escape import readable
 from wordsway.experiments.batches import aggregates
 from wordsway.experiments.corpus_words import lead_of
 from wordsway.probing.results import Swap, Swaps, Words
+from wordsway.probing.tiers import TIERS
 from wordsway.render.blocks import Table
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import elements
@@ -39,7 +40,6 @@ from wordsway.render.terminal.words import HEAT, MARKS, level, words_panel
 from wordsway.render.views import view_of
 from wordsway.render.views.swaps import in_place
 from wordsway.render.wording import words as wording
-from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.word_columns import other_columns as word_columns
 from wordsway.render.wording.words import (
     has_scale,
@@ -95,7 +95,7 @@ def test_styles_of_the_terminal_are_ours_alone():
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-@pytest.mark.parametrize("tier", TITLES)
+@pytest.mark.parametrize("tier", TIERS)
 def test_the_table_says_the_results_numbers_largest_first(width, tier):
     words = words_of(SHORT, tier=tier)
     rows = [
@@ -132,7 +132,7 @@ def test_what_a_number_means_is_said_in_every_view():
         views = [printed(words_panel(words), 100), words_page(words), words_fragment(words)]
         for view in views:
             flat = " ".join(re.sub("<[^>]+>", "", view).split())
-            assert meaning in flat and TITLES[tier] in flat and "layer 4 of 6 most" in flat
+            assert meaning in flat and TIERS[tier].title in flat and "layer 4 of 6 most" in flat
             assert "not known to the tokenizer: not" in flat and "[UNK]" in flat
     tied = [replace(word, mean_local_error=1.0) for word in words.words]
     level_ground = replace(words, words=tuple(tied))
@@ -498,7 +498,7 @@ def test_figures_show_the_numbers_of_the_words(name):
         assert [text.get_text().strip() for text in axes.texts] == [
             number(word.score(tier)[0]) for word in shown
         ]
-        assert TITLES[tier] in axes.get_xlabel()
+        assert TIERS[tier].title in axes.get_xlabel()
     heat = figure.axes[len(order)]
     assert [float(value) for value in heat.collections[0].get_array().ravel()] == [
         value for word in shown for value in word.profile

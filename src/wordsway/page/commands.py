@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.auditing.audit import DRAWS
-from wordsway.probing.results import headline_tier
+from wordsway.probing.tiers import headline_tier
 
 
 def words_command(ask: Mapping[str, Any]) -> str:

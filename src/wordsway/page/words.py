@@ -19,11 +19,11 @@ from wordsway.page.desk import Desk, key_of
 from wordsway.probing.differences import word_edits
 from wordsway.probing.measuring import default_tiers, largest_words
 from wordsway.probing.real_words import DRAWS
-from wordsway.probing.results import TIERS, Words, WordSway, headline_tier
+from wordsway.probing.results import Words, WordSway
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
+from wordsway.probing.tiers import TIERS, headline_tier
 from wordsway.probing.words import chosen_tiers, words
-from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import (
     Headline,
     facts,
@@ -42,13 +42,6 @@ from wordsway.render.wording.words import (
 
 #: Real words that are listed for one word.
 TOP = 12
-#: What a tier adds to a word.
-ADDED = {
-    "mean-local": ("mean_local", "mean_local_error"),
-    "local": ("local", "local_converged", "direction", "sensitivity", "profile", "noise", "delta"),
-    "real-words": ("real",),
-    "curve": ("curve", "sensitivity", "profile", "noise", "delta"),
-}
 
 
 def words_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
@@ -181,9 +174,9 @@ def joined(found: Words, more: Words, tier: str) -> Words:
     added: list[WordSway] = []
     for word in found.words:
         other = by_index.get(word.index)
-        fields = {} if other is None else {name: getattr(other, name) for name in ADDED[tier]}
-        if tier == "curve" and other is not None:
-            fields |= {name: getattr(other, name) for name in ADDED["local"]}
+        fields = (
+            {} if other is None else {name: getattr(other, name) for name in TIERS[tier].fields}
+        )
         added.append(replace(word, **fields))
     tiers = tuple(name for name in TIERS if name in (*found.tiers, *more.tiers))
     statuses = [one.status for one in (found, more) if one.status != "converged"]
@@ -209,7 +202,10 @@ def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
             if tier == found.tier or tier in _everywhere(found)
         },
         "columns": [
-            {"title": TITLES[tier], "numbers": [interval(word.score(tier)) for word in found.words]}
+            {
+                "title": TIERS[tier].title,
+                "numbers": [interval(word.score(tier)) for word in found.words],
+            }
             for tier in found.tiers
         ],
         "notes": notes(found),
@@ -223,11 +219,11 @@ def _view(found: Words) -> dict[str, Any]:
     """The text with its headline, colours and order by one tier; the headline of a tier that is
     still to be measured says so.
     """
-    waiting = Headline((), f"{TITLES[found.tier]}: not measured yet")
+    waiting = Headline((), f"{TIERS[found.tier].title}: not measured yet")
     top = headline(found) if found.tier in found.tiers else waiting
     low, high = scale(found)
     return {
-        "title": TITLES[found.tier],
+        "title": TIERS[found.tier].title,
         "plain": plain(found),
         "meaning": meaning(found),
         "low": low,

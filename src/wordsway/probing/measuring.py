@@ -22,9 +22,10 @@ from wordsway.probing.memory import affordable, at_once, room_for, weight_of
 from wordsway.probing.profiles import noise_blocks
 from wordsway.probing.real_words import RealWords, real_words
 from wordsway.probing.residual_ceiling import residual_ceilings
-from wordsway.probing.results import WordSway, in_order
+from wordsway.probing.results import WordSway
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
+from wordsway.probing.tiers import in_order
 
 #: Words × tokens, in units of MiniLM's cost per token, up to which a text is short: all words get
 #: the first three tiers.

@@ -5,7 +5,6 @@ others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,56 +13,11 @@ import torch
 from wordsway.core.result import SequenceResult, fields_of
 from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
+from wordsway.probing.tiers import TIERS
 from wordsway.text.clean import STRAY
 
 if TYPE_CHECKING:
     import pandas
-
-#: The tiers, and what each says in plain words: {target} moves, counted as {size}, when …
-TIERS = {
-    "mean-local": "how strongly {target} responds to small random moves of the word, on average "
-    "over directions (change of {target} per change of the word, both relative)",
-    "local": "how strongly {target} responds to the worst small move of the word "
-    "(change of {target} per change of the word, both relative)",
-    "real-words": "how far {target} moves, {size}, when another real word of as many pieces stands "
-    "there: the mean over random words",
-    "curve": "how far {target} can be moved, {size}, by a change of the word no longer than the "
-    "reach allows (the largest found)",
-}
-#: Which of the requested tiers is the headline: the first of these.
-HEADLINES = ("mean-local", "real-words", "curve", "local")
-#: A local sensitivity that has converged is known to 1 %: two standard errors.
-LOCAL_ERROR = 0.005
-
-
-def in_order(tiers: Iterable[str]) -> tuple[str, ...]:
-    """The tiers in the order in which they are measured; a curve starts from the local tier.
-
-    >>> in_order(["curve", "mean-local"])
-    ('mean-local', 'local', 'curve')
-    """
-    wanted = set(tiers)
-    return tuple(
-        tier for tier in TIERS if tier in wanted or (tier == "local" and "curve" in wanted)
-    )
-
-
-def headline_tier(
-    tiers: Sequence[str] | None, colour: str | None = None, reach: float | None = None
-) -> str:
-    """The one tier of a request that names, colours and orders words; the others are columns.
-
-    It follows from the request alone, before anything is measured: ``colour`` where it is given,
-    else mean local unless only other tiers are requested.
-
-    >>> headline_tier(None), headline_tier(["local", "real-words"]), headline_tier(None, "local")
-    ('mean-local', 'real-words', 'local')
-    """
-    if colour is not None:
-        return colour
-    asked = [tiers] if isinstance(tiers, str) else tiers or ()
-    wanted = {*asked, *(["curve"] if reach is not None else [])}
-    return next((tier for tier in HEADLINES if tier in wanted), HEADLINES[0])
 
 
 @dataclass(frozen=True)
@@ -191,15 +145,7 @@ class WordSway:
 
     def score(self, tier: str) -> tuple[float, float] | None:
         """A tier's number and its standard error; None where it was not measured."""
-        if tier == "mean-local" and self.mean_local is not None:
-            return self.mean_local, self.mean_local_error or 0.0
-        if tier == "local" and self.local is not None:
-            return self.local, self.local * (LOCAL_ERROR if self.local_converged else 0.05)
-        if tier == "real-words" and self.real is not None:
-            return self.real.mean, self.real.error
-        if tier == "curve" and self.curve:
-            return self.curve[-1].lower, self.curve[-1].spread / 2
-        return None
+        return TIERS[tier].score(self)
 
     def to_dict(self) -> dict[str, Any]:
         real = None if self.real is None else fields_of(self.real)

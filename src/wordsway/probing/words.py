@@ -24,9 +24,10 @@ from wordsway.probing.local import PASSES
 from wordsway.probing.measuring import Plan, default_tiers, measure, with_twin
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.real_words import DRAWS
-from wordsway.probing.results import TIERS, Words, WordSway, headline_tier, in_order
+from wordsway.probing.results import Words, WordSway
 from wordsway.probing.target import Target
 from wordsway.probing.targets import target_of
+from wordsway.probing.tiers import TIERS, headline_tier, in_order
 from wordsway.probing.vector_targets import LogitsTarget
 
 #: Tokens of a text up to which two threads are no quicker than one: all of it is small products.

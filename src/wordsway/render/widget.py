@@ -8,8 +8,8 @@ from typing import Any
 
 from wordsway.core.errors import InputError, needs
 from wordsway.probing.results import Words
+from wordsway.probing.tiers import TIERS
 from wordsway.render.html.page import asset
-from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import headline, shades
 
 __all__ = ["clickable"]
@@ -43,10 +43,10 @@ def told_of(words: Words) -> dict[str, Any]:
     items = []
     for place, word in enumerate(words.words):
         numbers = []
-        for tier, title in TITLES.items():
-            found = word.score(tier)
+        for tier in TIERS.values():
+            found = tier.score(word)
             if found is not None:
-                numbers.append([title, found[0], found[1]])
+                numbers.append([tier.title, found[0], found[1]])
         items.append(
             {
                 "text": word.word,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from wordsway.core.escape import html_line, html_name, html_text
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Swaps, Words, WordSway
+from wordsway.probing.tiers import TIERS
 from wordsway.render.html import elements, fragments, pages
 from wordsway.render.html.blocks import render
 from wordsway.render.html.page import asset, document, facts_list
@@ -17,7 +18,7 @@ from wordsway.render.html.words_chart import curve_chart, profile_chart, real_ch
 from wordsway.render.numbers import number
 from wordsway.render.views import view_of
 from wordsway.render.views.provenance import model_name
-from wordsway.render.wording.word_columns import TITLES, other_columns
+from wordsway.render.wording.word_columns import other_columns
 from wordsway.render.wording.words import (
     bar_end,
     facts,
@@ -64,7 +65,7 @@ def words_fragment(words: Words) -> str:
             f"vertical-align:-.05em;margin:0 .4em;{elements.ramp()}"
         )
         low, high = (number(end) for end in scale(words))
-        legend = f'{TITLES[words.tier]}: {low}<span style="{look}"></span>{high}'
+        legend = f'{TIERS[words.tier].title}: {low}<span style="{look}"></span>{high}'
         parts.append(f'<div style="{elements.SOFT}">{legend}</div>')
     if words.words:
         parts.append(_fragment_table(words))
@@ -150,7 +151,7 @@ def _fragment_table(words: Words) -> str:
         ("rank", elements.RIGHT),
         ("#", elements.RIGHT),
         ("word", elements.WORD),
-        (TITLES[words.tier], elements.RIGHT),
+        (TIERS[words.tier].title, elements.RIGHT),
         ("", f"{elements.LEFT};width:9em"),
         *((column.name, elements.RIGHT) for column in more),
     ]
@@ -186,10 +187,10 @@ def _text(words: Words) -> str:
     if has_scale(words):
         low, high = (number(end) for end in scale(words))
         ramp = f'<span>{low}</span><i style="{elements.ramp()}"></i><span>{high}</span>'
-        legend = f'<p class="scale">{TITLES[words.tier]}: {ramp}</p>'
+        legend = f'<p class="scale">{TIERS[words.tier].title}: {ramp}</p>'
     if words.words:
         legend += f'<p class="scale">{html_line(meaning(words))}</p>'
-    label = f"the text, each word in the colour of its {TITLES[words.tier]} number"
+    label = f"the text, each word in the colour of its {TIERS[words.tier].title} number"
     run = f'<p class="flow" dir="auto">{_run(words, linked)}</p>'
     return f'<section class="text" aria-label="{label}">{run}{legend}</section>'
 
@@ -209,7 +210,14 @@ def _count(words: Words) -> str:
 
 def _list(words: Words) -> str:
     others = _others(words)[:2]
-    heads = ["rank", "#", "word", TITLES[words.tier], "", *(TITLES[tier] for tier in others)]
+    heads = [
+        "rank",
+        "#",
+        "word",
+        TIERS[words.tier].title,
+        "",
+        *(TIERS[tier].title for tier in others),
+    ]
     heads += [""] * (2 - len(others)) + ["pieces"]
     spans = "".join(f"<span>{head}</span>" for head in heads)
     rows = [f'<div class="row heads" aria-hidden="true">{spans}</div>']

@@ -14,12 +14,12 @@ from matplotlib.patches import Rectangle
 
 from wordsway.core.escape import runs_right_to_left
 from wordsway.probing.results import Words, WordSway
+from wordsway.probing.tiers import TIERS
 from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, INK, ORANGE
 from wordsway.render.views.provenance import model_name
-from wordsway.render.wording.word_columns import TITLES
 from wordsway.render.wording.words import meaning, ranked, target_name
 
 #: Words drawn: those with the largest numbers, in the order of the text.
@@ -109,7 +109,7 @@ def _bars(axes: Axes, shown: list[WordSway], tier: str, colour: str) -> None:
         axes.text(ends[row], row, f"  {number(value)}", va="center", fontsize=7.5)
     axes.set_xlim(0, 1.36 * (largest([*ends.values(), *marks.values()]) or 1.0))
     extra = {"real-words": "\n| the worst of them", "curve": "\n| certified ceiling"}
-    axes.set_xlabel(TITLES[tier] + (extra.get(tier, "") if beyond else ""), fontsize=9)
+    axes.set_xlabel(TIERS[tier].title + (extra.get(tier, "") if beyond else ""), fontsize=9)
     axes.spines["left"].set_visible(False)
 
 

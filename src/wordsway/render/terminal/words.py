@@ -8,6 +8,7 @@ from rich.text import Text
 from wordsway.core.escape import one_line, readable
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
+from wordsway.probing.tiers import TIERS
 from wordsway.render.numbers import digits, number
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.blocks import render
@@ -15,7 +16,7 @@ from wordsway.render.terminal.tables import Fitted, bar, explained, table, text_
 from wordsway.render.terminal.tables import TerminalColumn as Column
 from wordsway.render.views import view_of
 from wordsway.render.views.provenance import model_name
-from wordsway.render.wording.word_columns import TITLES, other_columns
+from wordsway.render.wording.word_columns import other_columns
 from wordsway.render.wording.words import (
     has_scale,
     headline,
@@ -110,7 +111,7 @@ def _text(words: Words, colours: bool) -> Text:
 
 def _scale(words: Words, colours: bool) -> Text:
     """The legend: the value in the middle of every step."""
-    shown = Text(f"{TITLES[words.tier]}  ", style="dim", overflow="fold")
+    shown = Text(f"{TIERS[words.tier].title}  ", style="dim", overflow="fold")
     for step, value in enumerate(legend(words, len(HEAT))):
         shown.append(
             f" {value} " if colours else f"{MARKS[step]} {value}".strip(),
@@ -175,11 +176,7 @@ def _table(words: Words, width: int) -> tuple[list[RenderableType], dict[str, st
 
 
 def _short(tier: str, width: int) -> str:
-    return (
-        TITLES[tier]
-        if width >= NARROW
-        else {"mean-local": "mean", "real-words": "real"}.get(tier, TITLES[tier].split()[0])
-    )
+    return TIERS[tier].title if width >= NARROW else TIERS[tier].short
 
 
 def _wide(column: tuple[str, list[str]]) -> int:

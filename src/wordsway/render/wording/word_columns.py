@@ -7,25 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wordsway.probing.results import Words, WordSway
+from wordsway.probing.tiers import TIERS
 from wordsway.render.numbers import number
 from wordsway.render.wording.columns import ToldColumn
 from wordsway.render.wording.targets import named, sized
-
-#: Names of the tiers, for a column and for a sentence.
-TITLES = {
-    "mean-local": "mean local",
-    "local": "local",
-    "real-words": "real words",
-    "curve": "S at reach",
-}
-_SENTENCES = {
-    "mean-local": "Response to small random moves of the word, on average over directions: change "
-    "per change of the word, both relative.",
-    "local": "Response to the worst small move of the word, to 1e-4: change per change of the "
-    "word, both relative.",
-    "real-words": "Change when another real word of as many pieces stands there, on average.",
-    "curve": "The largest change found at the reach asked for.",
-}
 
 
 def other_columns(words: Words) -> list[ToldColumn[WordSway]]:
@@ -43,7 +28,7 @@ def other_columns(words: Words) -> list[ToldColumn[WordSway]]:
             )
         )
     found += [
-        ToldColumn(TITLES[tier], _score(tier), _SENTENCES[tier])
+        ToldColumn(TIERS[tier].title, _score(tier), TIERS[tier].sentence)
         for tier in words.tiers
         if tier != words.tier
     ]

@@ -5,29 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wordsway.probing.ranking import leaders, rank_ranges
-from wordsway.probing.results import TIERS, Words, WordSway
+from wordsway.probing.results import Words, WordSway
+from wordsway.probing.tiers import TIERS
 from wordsway.render.numbers import digits, largest, number, percent
 from wordsway.render.views.provenance import provenance
 from wordsway.render.wording.targets import named, sized
-from wordsway.render.wording.word_columns import TITLES
 
-#: What is done to a word and what comes of it, before and behind the word.
-PLAIN = {
-    "mean-local": ("Move ", " a little, and {target} moves by {size} of that, in proportion"),
-    "local": (
-        "Move ",
-        " a little in the worst direction, and {target} moves by {size} of that, in proportion",
-    ),
-    "real-words": ("Put a random word in place of ", ", and {target} changes by {size} of itself"),
-    "curve": ("In the worst case a change of ", " moves {target} by {size} of itself"),
-}
-#: What ± is.
-ERRORS = {
-    "mean-local": "one standard error",
-    "local": "half of the 1 % to which it is known",
-    "real-words": "one standard error",
-    "curve": "half of what separates the best of several searches from the others",
-}
 #: Words named in a tie.
 NAMED = 3
 ROWS = {
@@ -140,7 +123,7 @@ def pieces(words: Words) -> list[tuple[str, int | None]]:
 def headline(words: Words) -> Headline:
     """What was found by the one tier that the request names; "most" only where it holds."""
     scored = [word for word in words.words if score(words, word) is not None]
-    where, by = target_name(words), TITLES[words.tier]
+    where, by = target_name(words), TIERS[words.tier].title
     if not scored:
         return Headline((), f"{by}: no word was measured at {where}")
     pairs = [word.score(words.tier) or (0.0, 0.0) for word in scored]
@@ -165,7 +148,7 @@ def plain(words: Words) -> list[tuple[str, bool]]:
     if not order or not (words.target.startswith("layer") or words.target in ("all", "pooled")):
         return []
     most, least = words.words[order[0]], words.words[order[-1]]
-    before, after = PLAIN[words.tier]
+    before, after = TIERS[words.tier].plain
     where = target_name(words)
 
     def size(word: WordSway) -> str:
@@ -192,7 +175,7 @@ def interval(pair: tuple[float, float] | None) -> str:
 
 def meaning(words: Words) -> str:
     """What the numbers mean, for a reader who has not read the paper."""
-    text = TIERS[words.tier].format(target=target_name(words), size=sized(words.target))
+    text = TIERS[words.tier].meaning.format(target=target_name(words), size=sized(words.target))
     text = text[0].upper() + text[1:]
     if words.tier == "real-words":
         text += f" ({_draws(words)} per place)"
@@ -200,7 +183,7 @@ def meaning(words: Words) -> str:
             text += "; the rows of a word of several pieces count as one"
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
-    errors = f" ± is {ERRORS[words.tier]}; ranks such as 2–4 are ties."
+    errors = f" ± is {TIERS[words.tier].error}; ranks such as 2–4 are ties."
     return f"{text}.{errors}{ROWS[words.scaling]}"
 
 
@@ -252,7 +235,7 @@ def moved_by(word: WordSway) -> str:
 
 def tip(words: Words, word: WordSway) -> str:
     """What a word says when one points at it."""
-    said = [f"word {word.index}", f"{TITLES[words.tier]} {interval(score(words, word))}"]
+    said = [f"word {word.index}", f"{TIERS[words.tier].title} {interval(score(words, word))}"]
     if word.pieces > 1:
         said.append(f"{word.pieces} pieces")
     return " · ".join([*said, *(["[UNK]"] if word.unknown else [])])
@@ -292,7 +275,7 @@ def facts(words: Words) -> dict[str, str]:
         words,
         {
             "target": target_name(words),
-            "tiers": ", ".join(TITLES[tier] for tier in words.tiers),
+            "tiers": ", ".join(TIERS[tier].title for tier in words.tiers),
             "passes and draws": f"{words.passes} backward passes, {words.draws} real words a place",
             "rows count": rows[words.scaling],
             "reach": f"ρ = {words.reach:g} of the root mean square length of the word's rows",

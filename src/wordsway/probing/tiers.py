@@ -1,0 +1,141 @@
+"""The four ways to measure a word, the tiers of `words`: one record each, from the quickest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: A converged local sensitivity is known to 1 %, one that is not to 10 %: two standard errors.
+CONVERGED_ERROR, LOOSE_ERROR = 0.005, 0.05
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A tier: how it is called, what it means, which fields of a word it fills, and its number.
+
+    ``title`` heads a column, ``short`` a narrow one. ``meaning`` explains the numbers, with
+    {target} for what moves and {size} for the unit of its change; ``sentence`` explains a column;
+    ``plain`` is what is done to a word and what follows, before and behind the word; ``error`` says
+    what ± is. ``score`` returns a word's number and its standard error, None where it was not
+    measured.
+    """
+
+    name: str
+    title: str
+    short: str
+    meaning: str
+    sentence: str
+    plain: tuple[str, str]
+    error: str
+    fields: tuple[str, ...]
+    score: Callable[[Any], tuple[float, float] | None]
+
+
+def _mean_local(word: Any) -> tuple[float, float] | None:
+    return None if word.mean_local is None else (word.mean_local, word.mean_local_error or 0.0)
+
+
+def _local(word: Any) -> tuple[float, float] | None:
+    error = CONVERGED_ERROR if word.local_converged else LOOSE_ERROR
+    return None if word.local is None else (word.local, word.local * error)
+
+
+def _real_words(word: Any) -> tuple[float, float] | None:
+    return None if word.real is None else (word.real.mean, word.real.error)
+
+
+def _curve(word: Any) -> tuple[float, float] | None:
+    return (word.curve[-1].lower, word.curve[-1].spread / 2) if word.curve else None
+
+
+_ATTAINED = ("sensitivity", "profile", "noise", "delta")
+_ALL = (
+    Tier(
+        name="mean-local",
+        title="mean local",
+        short="mean",
+        meaning="how strongly {target} responds to small random moves of the word, on average "
+        "over directions (change of {target} per change of the word, both relative)",
+        sentence="Response to small random moves of the word, on average over directions: change "
+        "per change of the word, both relative.",
+        plain=("Move ", " a little, and {target} moves by {size} of that, in proportion"),
+        error="one standard error",
+        fields=("mean_local", "mean_local_error"),
+        score=_mean_local,
+    ),
+    Tier(
+        name="local",
+        title="local",
+        short="local",
+        meaning="how strongly {target} responds to the worst small move of the word "
+        "(change of {target} per change of the word, both relative)",
+        sentence="Response to the worst small move of the word, to 1e-4: change per change of the "
+        "word, both relative.",
+        plain=(
+            "Move ",
+            " a little in the worst direction, and {target} moves by {size} of that, in proportion",
+        ),
+        error="half of the 1 % to which it is known",
+        fields=("local", "local_converged", "direction", *_ATTAINED),
+        score=_local,
+    ),
+    Tier(
+        name="real-words",
+        title="real words",
+        short="real",
+        meaning="how far {target} moves, {size}, when another real word of as many tokens stands "
+        "there: the mean over random words",
+        sentence="Change when another real word of as many tokens stands there, on average.",
+        plain=("Put a random word in place of ", ", and {target} changes by {size} of itself"),
+        error="one standard error",
+        fields=("real",),
+        score=_real_words,
+    ),
+    Tier(
+        name="curve",
+        title="S at reach",
+        short="S",
+        meaning="how far {target} can be moved, {size}, by a change of the word no longer than the "
+        "reach allows (the largest found)",
+        sentence="The largest change found at the requested reach.",
+        plain=("In the worst case a change of ", " moves {target} by {size} of itself"),
+        error="half of what separates the best of several searches from the others",
+        fields=("local", "local_converged", "direction", "curve", *_ATTAINED),
+        score=_curve,
+    ),
+)
+#: The tiers by name, in the order in which they are measured.
+TIERS = {tier.name: tier for tier in _ALL}
+#: Which of the requested tiers is the headline: the first of these.
+HEADLINES = ("mean-local", "real-words", "curve", "local")
+
+
+def in_order(tiers: Iterable[str]) -> tuple[str, ...]:
+    """The tiers in the order in which they are measured; a curve starts from the local tier.
+
+    >>> in_order(["curve", "mean-local"])
+    ('mean-local', 'local', 'curve')
+    """
+    wanted = set(tiers)
+    return tuple(
+        tier for tier in TIERS if tier in wanted or (tier == "local" and "curve" in wanted)
+    )
+
+
+def headline_tier(
+    tiers: Sequence[str] | None, colour: str | None = None, reach: float | None = None
+) -> str:
+    """The one tier of a request that names, colours and orders words; the others are columns.
+
+    It follows from the request alone, before anything is measured: ``colour`` where it is given,
+    else mean local unless only other tiers are requested.
+
+    >>> headline_tier(None), headline_tier(["local", "real-words"]), headline_tier(None, "local")
+    ('mean-local', 'real-words', 'local')
+    """
+    if colour is not None:
+        return colour
+    asked = [tiers] if isinstance(tiers, str) else tiers or ()
+    wanted = {*asked, *(["curve"] if reach is not None else [])}
+    return next((tier for tier in HEADLINES if tier in wanted), HEADLINES[0])
