@@ -141,9 +141,7 @@ def search_changes(
     """Search the Δ of each row that flips the label, row after row, for an interpolator that has
     been updated already.
 
-    Questions ``beside`` this one, which will be asked of the same lesson next, are searched side by
-    side with it where that is faster (`NegativeLosses.shares`), which takes half the time; what
-    each of them finds is what it would find alone, to the last bit. A row's matrix may be drawn for
+    ``beside`` is not used any more. A row's matrix may be drawn for
     as long as that row is searched: ask about a result (`evaluate_change`, `evaluate_words`) before
     the next one.
     """
@@ -151,7 +149,6 @@ def search_changes(
     radius = ball_radius(radius, view.X.shape[1])
     goal = problem.loss(loss, penalty)
     assert goal is not None
-    others = [problem.loss(other.loss, other.penalty, other.update) for other in beside]
     for number, row in enumerate(rows):
         started = time.perf_counter()
         with single_thread(view.small), torch.no_grad():
@@ -161,10 +158,8 @@ def search_changes(
                 upper = problem.certified(row, radius)
             about = (row, radius, seed, memory)
             if (goal, about) not in problem.known:
-                new = [one for one in others if one and (one, about) not in problem.known]
-                asked = list(dict.fromkeys([goal, *new]))
                 part = stretch_of(progress, number + 0.5, number + 1, len(rows))
-                found = _search(problem, row, asked, radius, seed, memory, part)
+                found = _search(problem, row, [goal], radius, seed, memory, part)
                 problem.known.update({(one, about): delta for one, delta in found.items()})
             delta = problem.known[goal, about]
             learned = evaluate_change(problem, row, delta, upper, time.perf_counter() - started)
@@ -180,12 +175,8 @@ def _search(
     memory: int,
     progress: Progress,
 ) -> dict[Loss, torch.Tensor]:
-    """The Δ of each loss, all of which begin at the same places; of the first alone where they gain
-    nothing from each other.
-    """
+    """The Δ of each loss, all of which begin at the same places."""
     objective = NegativeLosses(problem.search_readout, problem.search_view, row, losses, radius)
-    if len(losses) > 1 and not objective.shares:
-        return _search(problem, row, losses[:1], radius, seed, memory, progress)
     exact = NegativeLosses(problem.readout, problem.view, row, losses, radius)
     which = torch.arange(len(losses), device=objective.device)
     noise = generator(seed, "descent", row, device=objective.device)

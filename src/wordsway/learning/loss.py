@@ -94,9 +94,7 @@ class Loss:
 
 @final
 class NegativeLosses(Objective):
-    """−loss over ‖Δ‖ ≤ radius at one row i, one problem per loss, each with equally many points:
-    the driver maximises.
-    """
+    """−loss over ‖Δ‖ ≤ radius at one row i, one problem per loss: the driver maximises."""
 
     enough = -ZERO
     ceiling = 0.0
@@ -126,27 +124,13 @@ class NegativeLosses(Objective):
         plan = self.view.plan
         return replace(CHEAP, starts=min(CHEAP.starts, plan.groups * plan.starts))
 
-    @property
-    def shares(self) -> bool:
-        """Whether losses side by side take less time, and find what each would find alone.
-
-        torch computes the last numbers of a batch, those that fill no whole vector of the
-        processor, by other means than the first ones: so every loss has to fill whole vectors, 32
-        numbers in single precision, of each of its arrays. Matrices that are drawn, or large, take
-        the same time for every loss.
-        """
-        plan, (n, d) = self.plan, self.view.X.shape
-        whole = not (n % 8 or d % 8 or plan.starts % 4 or plan.keep % 4)
-        return whole and not self.bytes_kept
-
     def radius(self, which: torch.Tensor) -> torch.Tensor:
         return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
 
     def value_and_gradient(
         self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        block = int((which == which[0]).sum())  # equally many points of each problem
-        readings, pull = self.readout.in_blocks(torch.full_like(which, self.row), x, block)
+        readings, pull = self.readout.at(torch.full_like(which, self.row), x)
         alpha, rho, c, penalty, before = self._coefficients[which].unbind(1)
         column = self._columns[which]
         u, a = readings[:, 0], readings.gather(1, column)[:, 0]

@@ -38,23 +38,6 @@ class Readout(ABC):
         values, gradients = self(rows, delta)
         return values, lambda c: (c[:, :, None] * gradients).sum(1)
 
-    def in_blocks(
-        self, rows: torch.Tensor, delta: torch.Tensor, block: int
-    ) -> tuple[torch.Tensor, Pull]:
-        """`at` for blocks of so many points, each of which gets, to the last bit, what it would get
-        alone: the shape of a batch decides how its products are rounded.
-        """
-        if len(delta) <= block:
-            return self.at(rows, delta)
-        parts = zip(rows.split(block), delta.split(block), strict=True)
-        values, pulls = zip(*(self.at(row, part.clone()) for row, part in parts), strict=True)
-
-        def pull(c: torch.Tensor) -> torch.Tensor:
-            own = zip(pulls, c.split(block), strict=True)
-            return torch.cat([one(part.clone()) for one, part in own])
-
-        return torch.cat(values), pull
-
     def values(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """Values (B, T) alone."""
         return self.at(rows, delta)[0]

@@ -53,21 +53,14 @@ class AttentionReadout(Readout):
         each = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
         return values, torch.stack([pull(one.expand_as(values)) for one in each], 1)
 
-    def in_blocks(
-        self, rows: torch.Tensor, delta: torch.Tensor, block: int
-    ) -> tuple[torch.Tensor, Pull]:
-        if bool((rows == rows[0]).all()):
-            return self._at(self._row(int(rows[0])), delta, block)
-        return super().in_blocks(rows, delta, block)
-
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         if bool((rows == rows[0]).all()):
-            return self._at(self._row(int(rows[0])), delta, len(delta))
+            return self._at(self._row(int(rows[0])), delta)
         values = delta.new_empty(len(delta), len(self.theta))
         pulls: list[tuple[torch.Tensor, Pull]] = []
         for i in rows.unique().tolist():
             some = (rows == i).nonzero().squeeze(1)
-            values[some], pull = self._at(self._row(i), delta[some], len(delta))
+            values[some], pull = self._at(self._row(i), delta[some])
             pulls.append((some, pull))
 
         def pull_each(c: torch.Tensor) -> torch.Tensor:
@@ -78,13 +71,11 @@ class AttentionReadout(Readout):
 
         return values, pull_each
 
-    def _at(self, row: Row, delta: torch.Tensor, block: int) -> tuple[torch.Tensor, Pull]:
-        """Values and slopes of points that all move this row, products in blocks of points."""
+    def _at(self, row: Row, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
+        """Values and slopes of points that all move this row."""
         layer, i = self.layer, row.i
         T, n, d = self.theta.shape
-        a, query_d, delta_theta, turned = _product(delta, self._stack.T, block).split(
-            (n, n, T * n, d), 1
-        )
+        a, query_d, delta_theta, turned = (delta @ self._stack.T).split((n, n, T * n, d), 1)
         delta_theta = delta_theta.reshape(-1, T, n)  # Δ·θ_j
         shares, _ = layer.shares(i, a)
         gone = row.own if shares.lost is None else row.own | shares.lost
@@ -92,21 +83,21 @@ class AttentionReadout(Readout):
         s = layer.own_scores(i, delta, query_d, turned)
         r = layer.scores.attention(s)
         p[:, i] = r[:, i]
-        value = _product(torch.cat([t, r], 1), row.weights, block) + row.before
+        value = torch.cat([t, r], 1) @ row.weights + row.before
         value += (p[:, None] * delta_theta).sum(2)
         if shares.lost is not None:
-            value -= _product(shares.lost.to(value.dtype), row.given, block)
+            value -= shares.lost.to(value.dtype) @ row.given
 
         def pull(c: torch.Tensor) -> torch.Tensor:
             along = (c[:, :, None] * delta_theta).sum(1)
-            slope, h = _product(c, row.weights.T, block).split(n, 1)
+            slope, h = (c @ row.weights.T).split(n, 1)
             h[:, i] += along[:, i]
             own_slope = layer.scores.pull(s, r, h)
             slope = dt * slope + dp * along
             slope[:, i] = own_slope[:, i]  # row i's score of its own key moves with both
             lift = (c[:, :, None] * p[:, None]).flatten(1)
             slopes = torch.cat([slope, own_slope, lift], 1)
-            gradient = _product(slopes, self._stack[:-d], block)
+            gradient = slopes @ self._stack[:-d]
             return gradient.addcmul_(own_slope[:, i : i + 1], turned, value=2)
 
         return value, pull
@@ -135,10 +126,3 @@ class AttentionReadout(Readout):
             given=given,
             before=given.sum(0),
         )
-
-
-def _product(a: torch.Tensor, b: torch.Tensor, block: int) -> torch.Tensor:
-    """a·b in blocks of rows, each copied to a place of its own, as it would have alone."""
-    if len(a) <= block:
-        return a @ b
-    return torch.cat([part.clone() @ b for part in a.split(block)])
