@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas
 
-from wordsway.experiments.store import Store
-from wordsway.experiments.tables import cells_frame
+from wordsway.engine.store import Store
+from wordsway.studies.tables import cells_frame
 
 
 def cells(folder: Path) -> pandas.DataFrame:

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from wordsway.core.chart import Chart, Curve, Panel, Reference
-from wordsway.experiments.measure import Measurement, measure
-from wordsway.experiments.slopes import fit_slope
-from wordsway.experiments.texts import TextOptions
+from wordsway.studies.measure import Measurement, measure
+from wordsway.studies.slopes import fit_slope
+from wordsway.studies.texts import TextOptions
 from wordsway.theory import wide_relu_rf
 
 GRIDS = {

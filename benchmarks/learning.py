@@ -20,8 +20,8 @@ import torch
 import wordsway as ws
 from benchmarks.fresh import fresh
 from wordsway.core.runtime import peak_bytes
-from wordsway.experiments.lessons import learning_trials
-from wordsway.experiments.texts import LabelledGaussianTexts
+from wordsway.studies.lessons import learning_trials
+from wordsway.studies.texts import LabelledGaussianTexts
 
 N, LENGTH = 100, 40
 #: Map, width, the naive step.

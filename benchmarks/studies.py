@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pandas
 
-from wordsway.experiments.slopes import Slope
-from wordsway.experiments.store import Store
-from wordsway.experiments.tables import cells_frame
+from wordsway.engine.store import Store
 from wordsway.paper.figures import FIGURES
 from wordsway.paper.ingredients import BETWEEN, Comparison, Ingredient
 from wordsway.paper.phase import TRIALS
 from wordsway.paper.sensitivity_curves import series_slope
+from wordsway.studies.slopes import Slope
+from wordsway.studies.tables import cells_frame
 
 #: Slopes of a first prototype, one or two draws each at d = 256 with a generic search.
 FIRST_ESTIMATES = {

@@ -63,9 +63,9 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
 #: Functions that run only behind the door of another one.
 INNER = {
     ("data/hub.py", "huggingface_hub"),
-    ("experiments/dask_cluster.py", "distributed"),
-    ("experiments/records.py", "pyarrow"),
-    ("experiments/store.py", "pyarrow"),
+    ("engine/dask_cluster.py", "distributed"),
+    ("engine/records.py", "pyarrow"),
+    ("engine/store.py", "pyarrow"),
     ("models/tokens.py", "tokenizers"),
 }
 

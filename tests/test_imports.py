@@ -124,7 +124,7 @@ def test_heavy_libraries_live_in_one_room_each():
         "tokenizers": "models",
         "matplotlib": "render",
         "huggingface_hub": "data",
-        "distributed": "experiments",
+        "distributed": "engine",
         "fastapi": "page",
         "uvicorn": "page",
     }

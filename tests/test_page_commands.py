@@ -20,7 +20,7 @@ ELSEWHERE = {
     "serve": "tests/page",
     "reproduce": "tests/paper/test_reproduce.py",
     "data": "tests/data/test_data.py",
-    "--cluster": "tests/experiments/test_dask.py",
+    "--cluster": "tests/engine/test_dask.py",
 }
 OF_MODELS = ("words", "swap", "attract", "attention", "pairs", "audit", "compare")
 #: Texts and words of the small vocabulary; smaller sizes; files that the test lays down.
@@ -93,7 +93,7 @@ def test_what_is_not_run_here_is_run_elsewhere():
 def test_every_command_shown_runs(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
     model = str(tiny.save(tmp_path / "model"))
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")

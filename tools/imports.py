@@ -28,6 +28,7 @@ PACKAGE = ROOT / "src" / "wordsway"
 ROOMS = (
     "version",
     "core",
+    "engine",
     "data",
     "text",
     "models",
@@ -38,7 +39,7 @@ ROOMS = (
     "intervals",
     "learning",
     "probing",
-    "experiments",
+    "studies",
     "paper",
     "auditing",
     "render",

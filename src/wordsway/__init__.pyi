@@ -20,32 +20,32 @@ from .core.errors import (
     MissingExtraError as MissingExtraError,
     WordswayError as WordswayError,
 )
-from .experiments.corpus_texts import paper_samples as paper_samples
-from .experiments.corpus_words import CorpusWords as CorpusWords
-from .experiments.forecast import (
+from .engine.forecast import SweepForecast as SweepForecast
+from .studies.corpus_texts import paper_samples as paper_samples
+from .studies.corpus_words import CorpusWords as CorpusWords
+from .studies.forecast import (
     Forecast as Forecast,
-    SweepForecast as SweepForecast,
     forecast as forecast,
 )
-from .experiments.lessons import (
+from .studies.lessons import (
     Lessons as Lessons,
     learning_trials as learning_trials,
 )
-from .experiments.measure import (
+from .studies.measure import (
     Measurement as Measurement,
     Trial as Trial,
     measure as measure,
 )
-from .experiments.request import (
+from .studies.request import (
     LearningOptions as LearningOptions,
     Request as Request,
 )
-from .experiments.spec import Study as Study
-from .experiments.sweep import (
+from .studies.spec import Study as Study
+from .studies.sweep import (
     Sweep as Sweep,
     sweep as sweep,
 )
-from .experiments.texts import TextOptions as TextOptions
+from .studies.texts import TextOptions as TextOptions
 from .gaussian import (
     GaussianMatrix as GaussianMatrix,
     TokenMatrix as TokenMatrix,

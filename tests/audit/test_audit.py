@@ -21,7 +21,7 @@ from wordsway.auditing.local import LocalJob, changed_words
 from wordsway.auditing.models import ModelName
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
-from wordsway.experiments.workers import LocalWorkers
+from wordsway.engine.workers import LocalWorkers
 from wordsway.models.files import locate
 from wordsway.models.probe import Probe
 
@@ -41,7 +41,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs run in this process, but for the test of workers."""
-    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
 
 
 def without_time(found: ws.Audit) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_tables_are_the_same_for_any_number_of_workers(
 ) -> None:
     """In this process, on two workers, on two of Dask."""
     one = ws.audit(model, TEXTS, draws=3, workers=1)
-    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", LocalWorkers)
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", LocalWorkers)
     two = ws.audit(model, TEXTS, draws=3, out=tmp_path, workers=2)
     assert without_time(one) == without_time(two)
     dask = ws.audit(model, TEXTS, draws=3, out=tmp_path / "dask", cluster="local:2")

@@ -20,8 +20,8 @@ from wordsway.auditing.local import LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
-from wordsway.experiments.text_cells import TextCell
 from wordsway.models.probe import Probe
+from wordsway.studies.text_cells import TextCell
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,7 @@ def test_errors_are_one_line_on_standard_error(arguments, status, message, capsy
 
 
 def test_a_map_that_vanishes_is_reported_not_crashed(capsys, monkeypatch):
-    import wordsway.experiments.measure as trials
+    import wordsway.studies.measure as trials
 
     def vanish(*_args, **_options):
         raise RuntimeError("boom")

@@ -13,7 +13,7 @@ from wordsway.cli.progress import ProgressLine
 from wordsway.cli.running import report_failures
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.errors import InputError
-from wordsway.experiments.run import Tally
+from wordsway.engine.run import Tally
 
 
 def test_a_share_that_falls_back_a_little_is_timed_from_its_beginning(

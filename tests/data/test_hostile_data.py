@@ -18,8 +18,8 @@ from wordsway.data import registries
 from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import Registry
 from wordsway.data.hub import Unreachable
-from wordsway.experiments.corpus_texts import stamp
-from wordsway.experiments.texts import TextOptions
+from wordsway.studies.corpus_texts import stamp
+from wordsway.studies.texts import TextOptions
 from wordsway.text import corpus
 
 MEGABYTE = 1 << 20

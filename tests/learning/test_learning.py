@@ -15,8 +15,6 @@ from lessons import MAPS, texts
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import into_ball
-from wordsway.experiments.request import Request
-from wordsway.experiments.texts import LabelledGaussianTexts
 from wordsway.gaussian.joint import CHUNK, Answers, Chain, JointMatrix
 from wordsway.learning import interpolate as interpolation
 from wordsway.learning import stack as stacking
@@ -26,6 +24,8 @@ from wordsway.learning.loss import CHEAP, Loss, NegativeLosses, starts_at_zero
 from wordsway.learning.problem import update_interpolator
 from wordsway.learning.stack import Features, Listed, Stack
 from wordsway.optimize import maximise
+from wordsway.studies.request import Request
+from wordsway.studies.texts import LabelledGaussianTexts
 
 F64 = torch.float64
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from lane_processes import obey
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.request import Request
-from wordsway.experiments.run import run_jobs
-from wordsway.experiments.store import Store
+from wordsway.engine.run import run_jobs
+from wordsway.engine.store import Store
 from wordsway.page.lane import Lane, Refused
 from wordsway.page.settings import Limits
 from wordsway.page.theory import Here
 from wordsway.page.worker import Cancelled
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import Request
 
 
 def with_lane(limits: Limits, use: Callable[[Lane], Awaitable[None]]) -> None:

@@ -66,8 +66,8 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
 @pytest.mark.slow
 def test_theory_draws_itself_and_is_kept(tab):
     """Cells become points; a second visit measures nothing."""
-    from wordsway.experiments.cells import Cell
-    from wordsway.experiments.request import Request
+    from wordsway.studies.cells import Cell
+    from wordsway.studies.request import Request
 
     tab.goto("/theory?maps=rf,raf&n=3,5,8&d=6&trials=1")
     tab.wait_for_selector(".result[data-state=done]")

@@ -10,12 +10,12 @@ import pandas
 import pytest
 
 from wordsway.core.errors import InputError
-from wordsway.experiments.cells import Cell
 from wordsway.paper.figures import FIGURES, choose
 from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.sensitivity_curves import SensitivityCurves
 from wordsway.paper.sources import Sources
+from wordsway.studies.cells import Cell
 
 HERE = Sources(
     {192: ["gaussian", "imdb:minilm"], 384: ["gaussian"], 768: ["gaussian", "imdb:mpnet"]},

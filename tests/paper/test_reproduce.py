@@ -14,7 +14,7 @@ import pytest
 from jobs import Here
 from wordsway import data
 from wordsway.cli.app import run
-from wordsway.experiments.store import Store
+from wordsway.engine.store import Store
 from wordsway.paper import figures, learned_flips
 from wordsway.paper.figure import Figure
 from wordsway.paper.learned_flips import LearnedFlips
@@ -50,7 +50,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
         {12: ["gaussian", "imdb:minilm"]}, ["BERT-Base: not present"], {"minilm": here.digest}
     )
     monkeypatch.setattr("wordsway.paper.reproduce.find_sources", lambda **_: found)
-    monkeypatch.setattr("wordsway.experiments.run.LocalWorkers", lambda *_: Here())
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
 
 
 @pytest.mark.slow

@@ -347,7 +347,7 @@ def test_a_view_loads_only_what_it_shows() -> None:
     run_python("""
 import sys
 import wordsway.render.plot.words, wordsway.render.html.words, wordsway.render.terminal.words
-assert not {"wordsway.experiments", "wordsway.paper"} & set(sys.modules)
+assert not {"wordsway.studies", "wordsway.paper"} & set(sys.modules)
 """)
 
 

@@ -10,10 +10,10 @@ import pytest
 import tiny
 import wordsway as ws
 from wordsway.core.result import Result
-from wordsway.experiments.corpus_words import corpus_jobs, corpus_texts, probe_corpus
-from wordsway.experiments.run import Machines
+from wordsway.engine.run import Machines
 from wordsway.models.files import labels_of, locate
 from wordsway.models.probe import Probe
+from wordsway.studies.corpus_words import corpus_jobs, corpus_texts, probe_corpus
 
 TEXT, OTHER = "the film was good", "the film was bad"
 #: A part of every path that no file may hold.

@@ -21,8 +21,6 @@ from pages import HARMFUL, HOSTILE, Page, printed
 from probed import words_of
 from wordsway.core.errors import InputError
 from wordsway.core.escape import readable
-from wordsway.experiments.batches import aggregates
-from wordsway.experiments.corpus_words import lead_of
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.probing.tiers import TIERS
 from wordsway.render.blocks import Table
@@ -51,6 +49,8 @@ from wordsway.render.wording.words import (
     scale,
     shades,
 )
+from wordsway.studies.batches import aggregates
+from wordsway.studies.corpus_words import lead_of
 
 SHORT = "The film was not bad, but the end of the film was."
 LONG = " ".join(["one two three four five six"] * 50)

@@ -35,11 +35,7 @@ from wordsway.core.chart import Chart, Curve, Panel, Points, Reference, Tiles
 from wordsway.core.reading import Token, word_spans
 from wordsway.core.result import Result
 from wordsway.data.listing import Catalogue
-from wordsway.experiments.corpus_words import CorpusWords
-from wordsway.experiments.forecast import Forecast, SweepForecast
-from wordsway.experiments.lessons import Lessons
-from wordsway.experiments.measure import Measurement
-from wordsway.experiments.sweep import Sweep
+from wordsway.engine.forecast import SweepForecast
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.learning.results import Learned, Learning
 from wordsway.paper.reproduce import Reproduction
@@ -49,6 +45,11 @@ from wordsway.probing.compare import Comparison, NextToken, Side
 from wordsway.probing.differences import word_edits
 from wordsway.probing.layer_changes import LayerChange
 from wordsway.probing.results import Swap, Swaps, Words
+from wordsway.studies.corpus_words import CorpusWords
+from wordsway.studies.forecast import Forecast
+from wordsway.studies.lessons import Lessons
+from wordsway.studies.measure import Measurement
+from wordsway.studies.sweep import Sweep
 
 PLAIN = "The film was not bad, but the end of the film was."
 MODEL = {

@@ -1,4 +1,4 @@
-"""Examples of what experiments and the paper's figures give, around any text."""
+"""Examples of what studies and the paper's figures give, around any text."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import pandas
 import torch
 
 from wordsway.core.chart import Chart, Curve, Panel
-from wordsway.experiments.batches import aggregates
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.corpus_words import CorpusWords
-from wordsway.experiments.forecast import Forecast, SweepForecast
-from wordsway.experiments.lessons import Lessons
-from wordsway.experiments.measure import Measurement, RowInterval, Trial
-from wordsway.experiments.request import LearningOptions, Request
-from wordsway.experiments.run import Tally
-from wordsway.experiments.spec import Study
-from wordsway.experiments.sweep import Sweep
-from wordsway.experiments.text_cells import TextCell
+from wordsway.engine.forecast import SweepForecast
+from wordsway.engine.run import Tally
 from wordsway.maps.average import AverageChange
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
+from wordsway.studies.batches import aggregates
+from wordsway.studies.cells import Cell
+from wordsway.studies.corpus_words import CorpusWords
+from wordsway.studies.forecast import Forecast
+from wordsway.studies.lessons import Lessons
+from wordsway.studies.measure import Measurement, RowInterval, Trial
+from wordsway.studies.request import LearningOptions, Request
+from wordsway.studies.spec import Study
+from wordsway.studies.sweep import Sweep
+from wordsway.studies.text_cells import TextCell
 
 #: The same place for equal results.
 FOLDER = Path(tempfile.gettempdir()) / "wordsway-examples"

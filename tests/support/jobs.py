@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.core.progress import Progress, silent
-from wordsway.experiments.agreement import Agreement
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.job import Job
-from wordsway.experiments.request import Request
-from wordsway.experiments.run import Machines
-from wordsway.experiments.store import Record, Store
-from wordsway.experiments.workers import Executor, Outcome, work
+from wordsway.engine.agreement import Agreement
+from wordsway.engine.job import Job
+from wordsway.engine.run import Machines
+from wordsway.engine.store import Record, Store
+from wordsway.engine.workers import Executor, Outcome, work
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import Request
 from wordsway.version import __version__
 
 GRID = """

@@ -26,14 +26,14 @@ from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.core.runtime import checked_device
-from wordsway.experiments.forecast import SweepForecast, forecast_jobs
-from wordsway.experiments.job import Job
-from wordsway.experiments.run import Machines, Tally, run_jobs
-from wordsway.experiments.store import Store
-from wordsway.experiments.sweep import writable
-from wordsway.experiments.tables import save_table
+from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.job import Job
+from wordsway.engine.run import Machines, Tally, run_jobs
+from wordsway.engine.store import Store
 from wordsway.models.files import labels_of, locate
 from wordsway.models.probe import Probe
+from wordsway.studies.sweep import writable
+from wordsway.studies.tables import save_table
 from wordsway.text.opening import Encoding
 
 #: Random real words that each edit is compared with.

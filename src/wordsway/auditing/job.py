@@ -16,14 +16,14 @@ from wordsway.auditing.changes import Change, changes_of
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.models import ModelName
 from wordsway.auditing.scores import Measured
+from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import word_spans
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
-from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
-from wordsway.experiments.text_cells import parameters_of
-from wordsway.maps.registry import Cost
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.models.probe import Probe
+from wordsway.studies.text_cells import parameters_of
 
 #: What tells these jobs from others.
 KIND = "audit"

@@ -22,16 +22,16 @@ from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.job import STATES, encoder_of, named_device
 from wordsway.auditing.models import ModelName
 from wordsway.auditing.scores import intervals
+from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError, first_line
 from wordsway.core.reading import Word, word_spans
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
-from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
-from wordsway.experiments.text_cells import parameters_of
-from wordsway.maps.registry import Cost
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.models.probe import Prepared, Probe
 from wordsway.probing.local import mean_local, sketch_of
 from wordsway.probing.targets import target_of
+from wordsway.studies.text_cells import parameters_of
 
 KIND, VERSION = "audit local", 1
 #: Texts per kind, backward passes of each, depths at most, and texts of a job.

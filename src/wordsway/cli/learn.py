@@ -45,10 +45,10 @@ def learn_command(
 
     Example: wordsway learn --map raf --n 40 --d 384 --train 100 --data imdb --trials 5
     """
-    from wordsway.experiments.forecast import forecast as predict
-    from wordsway.experiments.lessons import run_learning_trials
-    from wordsway.experiments.request import LearningOptions, Request
-    from wordsway.experiments.texts import TextOptions
+    from wordsway.studies.forecast import forecast as predict
+    from wordsway.studies.lessons import run_learning_trials
+    from wordsway.studies.request import LearningOptions, Request
+    from wordsway.studies.texts import TextOptions
 
     chosen = padding or ("none" if data == "gaussian" else "paper")
     request = Request(

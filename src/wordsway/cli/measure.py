@@ -35,10 +35,10 @@ def measure_command(
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """
-    from wordsway.experiments.forecast import forecast as predict
-    from wordsway.experiments.measure import run_trials
-    from wordsway.experiments.request import Request
-    from wordsway.experiments.texts import TextOptions
+    from wordsway.studies.forecast import forecast as predict
+    from wordsway.studies.measure import run_trials
+    from wordsway.studies.request import Request
+    from wordsway.studies.texts import TextOptions
 
     request = Request(
         map=map,

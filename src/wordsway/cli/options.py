@@ -14,7 +14,7 @@ from wordsway.cli.help import Command, grouped, kind_of
 from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
-    from wordsway.experiments.run import Machines
+    from wordsway.engine.run import Machines
 
 GIB = 2**30
 
@@ -168,7 +168,7 @@ def parse_positions(text: str | None, data: str) -> str | tuple[int | str, ...]:
     ('all', (0, 'word:3'))
     """
     if text is None:
-        from wordsway.experiments.request import first_row
+        from wordsway.studies.request import first_row
 
         return first_row(data)
     if text.strip() in ("all", "words"):
@@ -195,6 +195,6 @@ def bytes_of(gib: float) -> int:
 
 def machines_of(workers: int | None, cluster: str | None, memory: float | None) -> Machines:
     """Where a sweep runs."""
-    from wordsway.experiments.run import Machines
+    from wordsway.engine.run import Machines
 
     return Machines(workers, cluster, None if memory is None else bytes_of(memory))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from wordsway.experiments.run import Tally
+    from wordsway.engine.run import Tally
 
 
 def command_line(fallback: Sequence[str]) -> str:

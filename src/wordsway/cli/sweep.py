@@ -26,7 +26,7 @@ def sweep_command(
 
     Example: wordsway sweep grid.toml --out out/grid
     """
-    from wordsway.experiments.sweep import forecast_sweep, sweep
+    from wordsway.studies.sweep import forecast_sweep, sweep
 
     if forecast:
         cost = forecast_sweep(file, out, workers=workers)

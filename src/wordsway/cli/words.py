@@ -200,7 +200,7 @@ def words_command(
         one |= {"--dtype": dtype if dtype != "float32" else None}
         one |= {"--trust-remote-code": remote_code}
         refuse(one, "many texts, by --data", "leave it out, or ask about one text")
-        from wordsway.experiments.texts import TextOptions
+        from wordsway.studies.texts import TextOptions
 
         search: dict[str, Any] = {"layer": layer, "target": target, "tiers": tuple(tier or ())}
         search |= {"reach": reach, "at": at, "effort": effort, "tokens": tokens}

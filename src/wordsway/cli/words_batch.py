@@ -15,8 +15,8 @@ from wordsway.cli.running import report_failures
 from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
-    from wordsway.experiments.run import Machines
-    from wordsway.experiments.texts import TextOptions
+    from wordsway.engine.run import Machines
+    from wordsway.studies.texts import TextOptions
 
 
 def refuse(options: Mapping[str, object], expected: str, remedy: str) -> None:
@@ -44,7 +44,7 @@ def run_batch(
     """Probe what the store does not have yet; ``how`` is layer, target, tiers and so on
     (None leaves a choice to its default).
     """
-    from wordsway.experiments.corpus_words import (
+    from wordsway.studies.corpus_words import (
         OUT,
         corpus_jobs,
         corpus_texts,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError
 from wordsway.maps.base import FeatureMap
 from wordsway.optimize.plan import Plan
@@ -46,16 +47,6 @@ class Style:
 
     colour: str
     marker: str
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a search costs: bytes held at the peak (beyond the process itself), and floating-point
-    operations.
-    """
-
-    bytes: float
-    work: float
 
 
 @dataclass(frozen=True)

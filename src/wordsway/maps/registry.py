@@ -12,7 +12,7 @@ from wordsway.maps.attention.scores.relu import RELU_RAF_KIND
 from wordsway.maps.attention.scores.sigmoid import SIGMOID_KIND
 from wordsway.maps.attention.scores.softmax import RAF_KIND
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
-from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style
+from wordsway.maps.kind import MapKind, Option, Reference, Style
 from wordsway.maps.wrappers.kind import block_kind, with_wrappers
 
 GPT_BLOCK_KIND = block_kind(
@@ -52,7 +52,6 @@ MAPS: dict[str, MapKind] = {
 
 __all__ = [
     "MAPS",
-    "Cost",
     "MapKind",
     "Option",
     "Reference",

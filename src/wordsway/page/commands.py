@@ -94,14 +94,14 @@ def theory_python(ask: Mapping[str, Any]) -> str:
     >>> ask = {"maps": maps, "n": [3, 5], "d": 6, "trials": 1, "seed": 0, "data": "gaussian"}
     >>> print(theory_python(ask))  # doctest: +NORMALIZE_WHITESPACE
     import wordsway as ws
-    from wordsway.experiments.spec import parse_study
+    from wordsway.studies.spec import parse_study
     <BLANKLINE>
     study = parse_study('seed = 0\\ntrials = 1\\n\\n[[grid]]\\nmap = "rf"\\nn = [3,
     5]\\nd = 6\\ndata = "gaussian"')
     print(ws.sweep(study, 'out/grid').means())
     """
     return (
-        "import wordsway as ws\nfrom wordsway.experiments.spec import parse_study\n\n"
+        "import wordsway as ws\nfrom wordsway.studies.spec import parse_study\n\n"
         f"study = parse_study({_grid(ask)!r})\nprint(ws.sweep(study, 'out/grid').means())"
     )
 

@@ -14,17 +14,17 @@ from typing import Any
 from wordsway.core.chart import Chart, Curve, Panel, Reference
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
-from wordsway.experiments.agreement import Agreement
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.job import Job
-from wordsway.experiments.request import Request
-from wordsway.experiments.run import Machines, run_jobs
-from wordsway.experiments.slopes import fit_slope
-from wordsway.experiments.store import Store
-from wordsway.experiments.workers import Executor, Outcome, work
+from wordsway.engine.agreement import Agreement
+from wordsway.engine.job import Job
+from wordsway.engine.run import Machines, run_jobs
+from wordsway.engine.store import Store
+from wordsway.engine.workers import Executor, Outcome, work
 from wordsway.maps.registry import MAPS
 from wordsway.page.commands import theory_command, theory_python
 from wordsway.page.desk import Desk
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import Request
+from wordsway.studies.slopes import fit_slope
 
 #: Work of one cell, in floating-point operations, and its bytes: more is for the command line.
 MOST_WORK, MOST_BYTES = 2e13, 3 * 2**30

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from wordsway.core.format import format_seconds
 from wordsway.core.result import Result
-from wordsway.experiments.job import Job
-from wordsway.experiments.store import Record, Store
-from wordsway.experiments.tables import cells_frame, export, without_facts
+from wordsway.engine.job import Job
+from wordsway.engine.store import Record, Store
 from wordsway.paper.finding import Finding
 from wordsway.paper.sources import Sources
+from wordsway.studies.tables import cells_frame, export, without_facts
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wordsway.experiments.slopes import Interval
+from wordsway.studies.slopes import Interval
 
 HOLDS, FAILS, OPEN = "agrees", "disagrees", "not measured"
 #: The interval of what was measured allows either answer.

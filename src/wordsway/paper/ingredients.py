@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from wordsway.core.chart import Chart, Curve, Panel
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.request import Request
-from wordsway.experiments.slopes import Slope
 from wordsway.paper.figure import GridFigure
 from wordsway.paper.finding import FAILS, HOLDS, OWN, UNDECIDED, Finding
 from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
 from wordsway.paper.sources import Sources, texts_for
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import Request
+from wordsway.studies.slopes import Slope
 
 if TYPE_CHECKING:
     import pandas

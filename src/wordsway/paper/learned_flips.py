@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wordsway.core.chart import Chart, Panel, Points, Reference
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.request import LearningOptions, Request
-from wordsway.experiments.slopes import Interval, mean_interval
 from wordsway.learning.problem import UPDATES
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import GridFigure
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, OWN, UNDECIDED, Finding, check, decide
 from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS, minus
 from wordsway.paper.sources import Sources, texts_for
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import LearningOptions, Request
+from wordsway.studies.slopes import Interval, mean_interval
 
 if TYPE_CHECKING:
     import pandas

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from wordsway.core.chart import Chart, Panel, Reference, Tiles
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.request import Request
 from wordsway.paper.figure import GridFigure
 from wordsway.paper.finding import OWN, Finding, check, decide
 from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
 from wordsway.paper.sources import Sources
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import Request
 
 if TYPE_CHECKING:
     import pandas

@@ -14,8 +14,8 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.result import Result
-from wordsway.experiments.job import Job
-from wordsway.experiments.store import Record, Store
+from wordsway.engine.job import Job
+from wordsway.engine.store import Record, Store
 from wordsway.paper.figure import Data, Figure
 from wordsway.paper.finding import Finding, check
 from wordsway.paper.long_text import LONG_TEXT

@@ -12,15 +12,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from wordsway import data
+from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError
 from wordsway.core.result import Result
-from wordsway.experiments.job import PROCESS_WITH_MODEL, Job
-from wordsway.experiments.speed import TYPICAL
-from wordsway.experiments.text_cells import parameters_of
-from wordsway.maps.registry import Cost
+from wordsway.engine.job import PROCESS_WITH_MODEL, TYPICAL, Job
 from wordsway.probing.attention import Attention, attention
 from wordsway.probing.attract import Attracted, attract
 from wordsway.probing.compare import Comparison, compare
+from wordsway.studies.text_cells import parameters_of
 
 #: What tells these jobs from others; what stored outputs mean (raise it when they change).
 KIND, VERSION = "probe", 1

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wordsway.experiments.slopes import fit_slope, mean_interval
 from wordsway.paper.finding import Finding, decide
 from wordsway.paper.sensitivity_curves import SensitivityCurves, Series, minus
+from wordsway.studies.slopes import fit_slope, mean_interval
 from wordsway.theory import infinite_width, wide_relu_rf
 
 if TYPE_CHECKING:

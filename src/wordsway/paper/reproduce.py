@@ -12,15 +12,15 @@ from wordsway.core.errors import needs
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
-from wordsway.experiments.forecast import SweepForecast, forecast_jobs
-from wordsway.experiments.job import Job
-from wordsway.experiments.run import Machines, Tally, run_jobs
-from wordsway.experiments.store import Store
-from wordsway.experiments.sweep import writable
+from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.job import Job
+from wordsway.engine.run import Machines, Tally, run_jobs
+from wordsway.engine.store import Store
 from wordsway.paper.figure import Figure
 from wordsway.paper.figures import choose
 from wordsway.paper.finding import OPEN, Finding
 from wordsway.paper.sources import Sources, find_sources
+from wordsway.studies.sweep import writable
 
 if TYPE_CHECKING:
     import pandas

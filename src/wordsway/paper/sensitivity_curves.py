@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel, Reference
-from wordsway.experiments.cells import Cell
-from wordsway.experiments.request import Request
-from wordsway.experiments.slopes import Slope, fit_slope
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import GridFigure
 from wordsway.paper.finding import OWN, Finding, check
 from wordsway.paper.sources import MODELS, WIDTHS, Sources, texts_for
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import Request
+from wordsway.studies.slopes import Slope, fit_slope
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from wordsway import data
 from wordsway.core.progress import Progress, silent
-from wordsway.experiments.texts import TextOptions
+from wordsway.studies.texts import TextOptions
 
 WIDTHS = (192, 384, 768)
 #: The paper's reviews through each model.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wordsway.core.cost import Cost
 from wordsway.maps.attention.certificates.curves import NODES
 from wordsway.maps.attention.certificates.dual import COARSE
 from wordsway.maps.attention.certificates.heads.certificate import CELLS, HALVED, PRICES
@@ -19,7 +20,6 @@ from wordsway.maps.attention.heads.sparse_view import sparse_keys_bytes
 from wordsway.maps.attention.heads.view import heads_bytes_per_point
 from wordsway.maps.attention.one_matrix.view import bytes_per_point, plan_for
 from wordsway.maps.cost import evaluations, searches
-from wordsway.maps.kind import Cost
 from wordsway.optimize.plan import Plan
 
 #: Tensors of (cells, rows, grid points) that the dual holds at once, and how often it goes through

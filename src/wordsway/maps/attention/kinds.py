@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from wordsway.core.cost import Cost
 from wordsway.maps.attention.cost import attention_cost, heads_cost
 from wordsway.maps.attention.family import Attention, check_choices
 from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS
 from wordsway.maps.attention.ingredients.weights import check_heads
 from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.attention.scores.relu import silencing_work
-from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style, constant, falling
+from wordsway.maps.kind import MapKind, Option, Reference, Style, constant, falling
 from wordsway.optimize.plan import Plan
 
 OPTIONS = (

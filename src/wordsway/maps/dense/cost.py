@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from wordsway.core.cost import Cost
 from wordsway.gaussian.dense import DENSE_BYTES
 from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.dense.certificate import CELLS, LATER_CELLS, WEIGHTED_UP_TO
 from wordsway.maps.dense.neurons import NODES
 from wordsway.maps.dense.view import bytes_kept, bytes_per_point, plan_for
-from wordsway.maps.kind import Cost
 from wordsway.optimize.plan import Plan
 
 #: Questions that one evaluation of a conjugate search asks a matrix: two trial steps and the point

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from wordsway.core.cost import Cost
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.cost import evaluations, searches
-from wordsway.maps.kind import Cost, MapKind, Option, Reference, Style, falling
+from wordsway.maps.kind import MapKind, Option, Reference, Style, falling
 from wordsway.maps.wrappers.block import transformer_block
 from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
 from wordsway.maps.wrappers.read_out import read_out as read

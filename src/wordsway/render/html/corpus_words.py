@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from wordsway.core.escape import html_line, html_name
-from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.html import elements, fragments
 from wordsway.render.html.blocks import block_html
 from wordsway.render.numbers import largest, number, share, times
@@ -17,6 +16,7 @@ from wordsway.render.wording.corpus_words import (
     moved,
     spread,
 )
+from wordsway.studies.corpus_words import CorpusWords
 
 #: Rows of the table of words; the files have all of them.
 SHOWN = 30

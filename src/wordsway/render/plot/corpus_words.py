@@ -6,12 +6,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from wordsway.core.escape import shortened
-from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import largest, number
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled
 from wordsway.render.plot.style import BLUE, ORANGE
 from wordsway.render.wording.corpus_words import LEADS, moved
+from wordsway.studies.corpus_words import CorpusWords
 
 #: Words drawn.
 SHOWN = 25

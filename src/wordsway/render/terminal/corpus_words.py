@@ -8,7 +8,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wordsway.core.escape import one_line
-from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import count, largest, number, times
 from wordsway.render.terminal import panels
 from wordsway.render.terminal.tables import BarCell, explained, table
@@ -22,6 +21,7 @@ from wordsway.render.wording.corpus_words import (
     moved,
     spread,
 )
+from wordsway.studies.corpus_words import CorpusWords
 
 if TYPE_CHECKING:
     import pandas

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.experiments.forecast import Forecast
 from wordsway.render.blocks import Block, View, headline, plain, warning
 from wordsway.render.numbers import count
 from wordsway.render.views.requests import request_line
+from wordsway.studies.forecast import Forecast
 
 
 def view(cost: Forecast) -> View:

@@ -6,12 +6,12 @@ import statistics
 from typing import Any
 
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.experiments.lessons import Lessons, learning_of
 from wordsway.learning.results import FLIPPED, difficulty
 from wordsway.render.blocks import Column, Table, View, headline, plain, soft, source
 from wordsway.render.numbers import number
 from wordsway.render.views.flips import COLUMNS, KEY, error_chart, flip_cells, place, update_line
 from wordsway.render.views.provenance import provenance
+from wordsway.studies.lessons import Lessons, learning_of
 
 
 def view(result: Lessons) -> View:

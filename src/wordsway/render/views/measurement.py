@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.experiments.measure import Measurement, Trial
 from wordsway.render.blocks import (
     Bar,
     Bars,
@@ -21,6 +20,7 @@ from wordsway.render.numbers import digits, largest, number
 from wordsway.render.views.provenance import provenance
 from wordsway.render.views.requests import request_line
 from wordsway.render.views.sensitivity import OVER, average_line
+from wordsway.studies.measure import Measurement, Trial
 
 
 def view(result: Measurement) -> View:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordsway.experiments.request import Request
+from wordsway.studies.request import Request
 
 
 def request_line(request: Request) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.format import format_seconds
-from wordsway.experiments.run import Tally
-from wordsway.experiments.sweep import Sweep
-from wordsway.experiments.tables import setting_columns
+from wordsway.engine.run import Tally
 from wordsway.render.blocks import View, headline, soft, source
 from wordsway.render.views.plain import frame_table
 from wordsway.render.views.provenance import provenance
+from wordsway.studies.sweep import Sweep
+from wordsway.studies.tables import setting_columns
 
 if TYPE_CHECKING:
     import pandas

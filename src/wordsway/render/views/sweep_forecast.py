@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.experiments.forecast import SweepForecast
+from wordsway.engine.forecast import SweepForecast
 from wordsway.render.blocks import Span, View, plain
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wordsway.experiments.corpus_words import CorpusWords
 from wordsway.render.numbers import digits
 from wordsway.render.wording.targets import named, sized
+from wordsway.studies.corpus_words import CorpusWords
 
 #: What the columns that words may be ordered by are called.
 LEADS = {"mean_local": "mean local", "mean_real": "real words"}

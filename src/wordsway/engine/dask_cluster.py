@@ -1,0 +1,228 @@
+"""Where jobs run: a Dask cluster, on this machine or on many. The only file that imports Dask.
+
+Any scheduler that is already running will do, whatever started its workers (dask-jobqueue,
+dask-kubernetes, a list of machines); the workers need wordsway installed. Dask runs jobs of a dead
+worker again elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import versions
+from wordsway.engine.agreement import Agreement, compare_versions
+from wordsway.engine.job import Job
+from wordsway.engine.workers import DEATHS, Outcome, work_together
+
+log = logging.getLogger("wordsway")
+#: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.
+PATIENCE = 10
+#: Seconds between looks at what is done, and at who works; how long nobody may, in a cluster that
+#: was started here, where nobody starts anew.
+POLL, LOOK, LOST = 0.02, 2.0, 60.0
+#: Jobs submitted per worker ahead of their turn.
+AHEAD = 2
+NOISY = ("", ".worker", ".nanny", ".scheduler", ".comm", ".core", ".client", ".utils")
+
+
+class DaskCluster:
+    """Jobs as tasks of a Dask cluster: ``tcp://host:port``, ``tls://host:port``, or ``local:4`` for
+    a scheduler and four workers here.
+    """
+
+    def __init__(self, address: str, memory: int, progress: Progress = silent) -> None:
+        self.address, self.progress = address, progress
+        self.local: Any = None
+        self.client: Any = None
+        import distributed  # noqa: F401 (it sets the levels of its loggers when it is imported)
+
+        for name in ("tornado", "tornado.application", *(f"distributed{part}" for part in NOISY)):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        count = self._workers_here()
+        progress(f"waiting for the Dask scheduler at {address}", 0, 0)
+        try:
+            self._connect(count, memory)
+        except WordswayError:
+            self.close()
+            raise
+        except Exception as error:
+            self.close()
+            raise WordswayError(
+                f"no Dask scheduler answered at {address} within {PATIENCE} s "
+                f"({first_line(error, 120)}): start one with `dask scheduler`, or use "
+                "--cluster local:4"
+            ) from None
+
+    def _workers_here(self) -> int | None:
+        if not self.address.startswith("local:"):
+            return None
+        count = self.address.removeprefix("local:")
+        if not count.isdecimal() or not 1 <= int(count) <= 1024:
+            raise InputError(
+                "a cluster as tcp://host:port or local:COUNT",
+                repr(self.address),
+                "local:4 starts four workers here",
+            )
+        return int(count)
+
+    def _connect(self, count: int | None, memory: int) -> None:
+        from distributed import Client, LocalCluster
+
+        if count is not None:
+            self.local = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=max(memory // count, 2**30),
+            )
+            self.client = Client(self.local, timeout=PATIENCE)
+            return
+        # A port that accepts and says nothing keeps the handshake waiting beyond its time-out.
+        found: list[Any] = []
+
+        def connect() -> None:
+            try:
+                found.append(Client(self.address, timeout=PATIENCE))
+            except Exception as error:
+                found.append(error)
+
+        thread = threading.Thread(target=connect, daemon=True)
+        thread.start()
+        thread.join(PATIENCE + 2)
+        if not found:
+            raise TimeoutError("it accepts connections and says nothing")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        self.client = found[0]
+
+    def run(
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+    ) -> Iterator[Outcome]:
+        from distributed import as_completed
+
+        count = self._greet(agreement)
+        groups = itertools.groupby(jobs, lambda job: job.together or job.key)
+        waiting = (list(group) for _, group in groups)
+        queue = as_completed(with_results=False)
+        running: dict[Any, tuple[Any, list[Job]]] = {}
+
+        def submit() -> None:
+            for group in waiting:
+                some = [job for job in group if wanted(job)]
+                if some:
+                    terms = [agreement.for_job(job) for job in some]
+                    name = f"cell-{some[0].key}"
+                    future = self.client.submit(
+                        work_together, some, terms, key=name, pure=False, retries=DEATHS
+                    )
+                    running[future.key] = (future, some)
+                    queue.add(future)
+                    return
+
+        for _ in range(AHEAD * count):
+            submit()
+        lonely = _Lonely(self)
+        while queue.count():
+            if not queue.has_ready():
+                lonely.look()
+                time.sleep(POLL)
+                continue
+            future = next(queue)
+            _, done = running.pop(future.key)
+            outcomes = self._outcomes(future, done)
+            future.release()
+            submit()
+            yield from outcomes
+
+    def _outcomes(self, future: Any, jobs: list[Job]) -> list[Outcome]:
+        if self.client.status != "running":
+            raise WordswayError(
+                f"the Dask scheduler at {self.address} is gone: start it again and run the same "
+                "command; what was stored is safe"
+            )
+        error = future.exception()
+        if error is None:
+            outcomes: list[Outcome] = future.result()
+            return outcomes
+        why = f"{type(error).__name__}: {first_line(error)}"
+        return [Outcome(job, None, {}, why) for job in jobs]
+
+    def _greet(self, agreement: Agreement) -> int:
+        """Wait for a first worker, and compare the versions of all that are there; how many."""
+        asked = time.monotonic()
+        told = False
+        while not (workers := self._workers()):
+            self.progress(f"waiting for workers of the Dask scheduler at {self.address}", 0, 0)
+            if not told and time.monotonic() - asked > PATIENCE:
+                told = True
+                log.warning(
+                    "no worker has joined the Dask scheduler at %s: start some with "
+                    "`dask worker %s`",
+                    self.address,
+                    self.address,
+                )
+            time.sleep(0.2)
+        answers = self.client.run(versions, "transformers", on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, BaseException):
+                raise WordswayError(
+                    f"the Dask worker {worker} cannot run wordsway ({first_line(answer, 120)}): "
+                    "install the same version there"
+                )
+            for difference in compare_versions(agreement.versions, answer, f"worker {worker}"):
+                log.warning("%s", difference)
+        return len(workers)
+
+    def _workers(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            if self.client is not None:
+                self.client.close(timeout=2)
+        with contextlib.suppress(Exception):
+            if self.local is not None:
+                self.local.close(timeout=2)
+
+
+class _Lonely:
+    """Notices that no worker is left: killed faster than they start, they are not started again."""
+
+    def __init__(self, cluster: DaskCluster) -> None:
+        self.cluster = cluster
+        self.looked = self.seen = time.monotonic()
+        self.told = False
+
+    def look(self) -> None:
+        """Every few seconds. A cluster of somebody else may get workers again, our own does not."""
+        now = time.monotonic()
+        if now - self.looked < LOOK:
+            return
+        self.looked = now
+        try:
+            here = self.cluster._workers()
+        except Exception:  # a scheduler that is gone: the next outcome says so
+            return
+        if here:
+            self.seen, self.told = now, False
+            return
+        address = self.cluster.address
+        if self.cluster.local is not None and now - self.seen > LOST:
+            raise WordswayError(
+                f"no worker of {address} is left, they died faster than they start: run the same "
+                "command again; what was stored is safe"
+            )
+        if not self.told and now - self.seen > PATIENCE:
+            self.told = True
+            log.warning("no worker is left at %s: waiting for one", address)

@@ -1,0 +1,111 @@
+"""A job: what a sweep runs and a store keeps, whichever kind it is. Its content is its name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from wordsway.core.cost import Cost
+
+#: Bytes of a process with torch, before it measures anything; and with a pretrained model's tools.
+PROCESS = 300_000_000
+PROCESS_WITH_MODEL = 550_000_000
+#: Operations per second of one core, where a guess is enough (to weigh progress).
+TYPICAL = 1e10
+
+
+class Job(ABC):
+    """One unit of work; it runs anywhere, in any order, with the same outputs.
+
+    The engine (store, sweep, workers, Dask) knows jobs by these methods alone.
+    """
+
+    @property
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """Everything that decides the outputs, as JSON has it; ``version`` says what they mean."""
+
+    @abstractmethod
+    def run(self) -> dict[str, Any]:
+        """The outputs, as JSON has them."""
+
+    @abstractmethod
+    def cost(self) -> Cost:
+        """Bytes that a worker takes at most (its process included), and floating-point operations.
+
+        Computed, never tried: asking loads no model and makes no map.
+        """
+
+    @property
+    @abstractmethod
+    def family(self) -> Hashable:
+        """Jobs of one family take time in proportion to their work, roughly."""
+
+    @abstractmethod
+    def estimate(self) -> float:
+        """Seconds on one core of this machine: a small job of the family is tried for a moment."""
+
+    def startup(self) -> float:
+        """Seconds on one core that a worker takes before its first job of this family."""
+        return 0.0
+
+    def estimate_next(self) -> float:
+        """The same for a job that follows another one of its group; see `together`."""
+        return self.estimate()
+
+    @property
+    def together(self) -> Hashable | None:
+        """Jobs of one name here share work that a process does once: they run one after another in
+        the same one, where that can be arranged. None for a job on its own.
+        """
+        return None
+
+    def expect(self, others: Sequence[Job]) -> None:
+        """Hear which jobs of the same group are to run here after this one: what they ask may be
+        worked out with what this one asks. It changes no outputs.
+        """
+        return
+
+    @property
+    def source(self) -> str | None:
+        """The name of data that is not part of the content: its bytes are compared between machines
+        and runs. None where the content says everything.
+        """
+        return None
+
+    def fingerprint(self) -> dict[str, str]:
+        """Hashes of the source's data on this machine."""
+        return {}
+
+    def hashes_in(self, outputs: Mapping[str, Any]) -> dict[str, str]:
+        """The same hashes, as finished outputs recorded them."""
+        return {}
+
+    def source_is_here(self) -> bool:
+        """Whether `fingerprint` finds the source on this machine without fetching it."""
+        return False
+
+    @cached_property
+    def key(self) -> str:
+        """The job's name: SHA-256 of its content."""
+        return key_of(self.content)
+
+
+def canonical(content: Mapping[str, Any]) -> str:
+    """The one spelling of a content."""
+    return json.dumps(
+        content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
+def key_of(content: Mapping[str, Any]) -> str:
+    """The name of a job with this content.
+
+    >>> key_of({"b": 1, "a": 2}) == key_of({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(canonical(content).encode()).hexdigest()

@@ -1,0 +1,222 @@
+"""The driver of a sweep: run what is left, store what is done, lose nothing."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from wordsway.core.checks import Bytes, Workers, check_fields
+from wordsway.core.errors import needs
+from wordsway.core.progress import Progress, silent
+from wordsway.core.runtime import available_memory
+from wordsway.engine.agreement import Agreement, Disagreement, agree, compare_versions
+from wordsway.engine.dask_cluster import DaskCluster
+from wordsway.engine.job import TYPICAL, Job
+from wordsway.engine.store import LOOSE, Record, Store
+from wordsway.engine.workers import Executor, LocalWorkers, Outcome, cores
+
+log = logging.getLogger("wordsway")
+#: Seconds that a job takes besides its work: its share of progress is never nothing.
+LEAST_SECONDS = 0.03
+
+
+@dataclass
+class Tally:
+    """What a run did: jobs in all, done before, now, and meanwhile by other runs; failures with
+    their errors. ``what`` the jobs are called ("cells").
+    """
+
+    total: int
+    before: int
+    what: str = "cells"
+    done: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    elsewhere: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Everything that failed, now or before."""
+        return self.failed | self.skipped
+
+    @property
+    def left(self) -> int:
+        known = self.before + self.done + self.elsewhere
+        return self.total - known - len(self.failures)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is done."""
+        return not (self.interrupted or self.failures)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Where jobs run: ``workers`` processes here (one per core by default), or a Dask ``cluster``;
+    ``memory`` limits all workers together, in bytes.
+    """
+
+    workers: Workers | None = None
+    cluster: str | None = None
+    memory: Bytes | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.cluster is not None:
+            needs("cluster", "distributed", "pyarrow")
+
+    @property
+    def limit(self) -> int:
+        return self.memory if self.memory is not None else int(0.8 * available_memory())
+
+    @property
+    def count(self) -> int:
+        return self.workers or cores()
+
+    def executor(self, progress: Progress = silent) -> Executor:
+        if self.cluster is not None:
+            return DaskCluster(self.cluster, self.limit, progress)
+        return LocalWorkers(self.count, self.limit)
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    store: Store,
+    machines: Machines,
+    *,
+    retry_failed: bool = False,
+    what: str = "cells",
+    progress: Progress = silent,
+) -> Tally:
+    """Run the jobs that the store does not have, largest first; each is stored as soon as it is
+    done.
+
+    Ctrl-C stops the workers and returns what was done; `kill -9` loses at most the jobs that were
+    running.
+    """
+    unique = {job.key: job for job in jobs}
+    left = [job for key, job in unique.items() if key not in store]
+    tally = Tally(len(unique), len(unique) - len(left), what)
+    if not retry_failed:
+        failures = store.failures()
+        tally.skipped = {job.key: failures[job.key] for job in left if job.key in failures}
+        left = [job for job in left if job.key not in tally.skipped]
+    progress(f"{what} to do: {len(left):,}", 0, 0)
+    agreement = agree(list(unique.values()), store)
+    if left:
+        executor = machines.executor(progress)
+        _run(left, store, executor, agreement, tally, progress)
+    store.refresh()
+    tally.elsewhere = sum(key in store for key in unique) - tally.before - tally.done
+    if not tally.interrupted:
+        store.pack(least=LOOSE)
+    return tally
+
+
+class Meter:
+    """How far a run is, in seconds of its jobs: families that were seen take what they took, others
+    what is typical.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.work = {job.key: job.cost().work for job in jobs}
+        self.left: dict[Hashable, list[float]] = {}
+        self.seen: dict[Hashable, list[tuple[float, float]]] = {}
+        self.spent = 0.0
+        for job in jobs:
+            self.left.setdefault(job.family, []).append(self.work[job.key])
+        self.order = self._ordered(jobs)
+
+    def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
+        """The largest job of every family first, so that all are known early; then by size. Jobs
+        that share work follow each other, and those of one source where sizes are the same: a
+        worker keeps the texts of the last one.
+        """
+
+        def rank(job: Job) -> tuple[float, str, str]:
+            return -self.work[job.key], job.source or "", job.key
+
+        groups: dict[Hashable, list[Job]] = {}
+        for job in sorted(jobs, key=rank):
+            groups.setdefault(job.together or job.key, []).append(job)
+        first = {
+            id(group) for group in {g[0].family: g for g in reversed(groups.values())}.values()
+        }
+        ranked = sorted(groups.values(), key=lambda group: id(group) not in first)
+        return [job for group in ranked for job in group]
+
+    def share(self, outcome: Outcome) -> float:
+        """The share that is done, with this outcome."""
+        family, work = outcome.job.family, self.work[outcome.job.key]
+        seconds = float(outcome.facts.get("seconds", work / TYPICAL))
+        self.left[family].remove(work)
+        self.seen.setdefault(family, []).append((work, seconds))
+        self.spent += seconds
+        to_come = sum(self._seconds(family, works) for family, works in self.left.items())
+        return self.spent / (self.spent + to_come) if to_come else 1.0
+
+    def _seconds(self, family: Hashable, works: Sequence[float]) -> float:
+        seen = self.seen.get(family)
+        rate = 1 / TYPICAL
+        if seen:
+            rate = sum(seconds for _, seconds in seen) / sum(work for work, _ in seen)
+        return rate * sum(works) + LEAST_SECONDS * len(works)
+
+
+def _run(
+    left: list[Job],
+    store: Store,
+    executor: Executor,
+    agreement: Agreement,
+    tally: Tally,
+    progress: Progress,
+) -> None:
+    started = time.perf_counter()
+    meter = Meter(left)
+    reported: set[str] = set()
+    try:
+        for outcome in executor.run(meter.order, agreement, lambda job: job.key not in store):
+            _check(outcome, agreement, reported)
+            _keep(outcome, store, tally)
+            share = meter.share(outcome)
+            count = f"{tally.before + tally.done:,} of {tally.total:,} {tally.what}"
+            note = f"{len(tally.failed)} failed" if tally.failed else ""
+            progress(count, share, 1.0, note)
+    except KeyboardInterrupt:
+        tally.interrupted = True
+        kept = tally.before + tally.done
+        log.warning("stopping; %s %s are kept in %s", f"{kept:,}", tally.what, store.folder)
+    finally:
+        executor.close()
+        tally.seconds = time.perf_counter() - started
+
+
+def _check(outcome: Outcome, agreement: Agreement, reported: set[str]) -> None:
+    """Stop where a worker means something else; tell once of versions that merely differ."""
+    if outcome.refused:
+        raise Disagreement(outcome.error or "a worker refused its job")
+    host = str(outcome.facts.get("host", "a worker"))
+    found = outcome.facts if "wordsway" in outcome.facts else agreement.versions
+    for difference in compare_versions(agreement.versions, found, host):
+        if difference not in reported:
+            reported.add(difference)
+            log.warning("%s", difference)
+    source = outcome.job.source
+    if source is not None and outcome.outputs is not None:
+        agreement.learn(source, outcome.job.hashes_in(outcome.outputs), host)
+
+
+def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
+    job = outcome.job
+    if outcome.outputs is None:
+        tally.failed[job.key] = outcome.error or "unknown"
+        store.fail(job.content, tally.failed[job.key])
+    else:
+        store.add(Record(job.content, outcome.outputs, outcome.facts))
+        tally.done += 1
+    if len(store.loose) >= 2 * LOOSE:
+        store.pack()

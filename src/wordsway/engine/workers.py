@@ -1,0 +1,252 @@
+"""Where jobs run: processes on this machine.
+
+Each worker is a fresh process with one thread for torch: as many workers as cores keep them busy
+without fighting. Jobs are admitted by memory. A worker that dies takes only its job with it; the
+job runs again, and after three deaths it is recorded as failed. A worker whose run is gone ends
+itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing as mp
+import os
+import platform
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any, Protocol
+
+import torch
+
+from wordsway.core.errors import exit_reason, first_line
+from wordsway.core.result import versions
+from wordsway.core.runtime import end_with_input, peak_bytes, python_process, release_memory
+from wordsway.engine.agreement import Agreement, Disagreement, Terms
+from wordsway.engine.job import Job
+
+#: A job whose worker died this often is given up.
+DEATHS = 3
+#: Seconds of a job after which freed memory is returned to the system.
+LONG = 1.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: outputs and facts, or an error. ``refused``: the worker does not agree
+    with the run, and nothing that it could do would count.
+    """
+
+    job: Job
+    outputs: dict[str, Any] | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    refused: bool = False
+
+
+class Executor(Protocol):
+    """Runs jobs somewhere and hands outcomes back as they come, in any order."""
+
+    def run(
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+    ) -> Iterator[Outcome]:
+        """``wanted`` tells whether a job is still to be done when its turn comes."""
+
+    def close(self) -> None:
+        """Stop all work at once."""
+
+
+def work(
+    job: Job,
+    terms: Terms,
+    others: Sequence[Job] = (),
+    run: Callable[[], dict[str, Any]] | None = None,
+) -> Outcome:
+    """Run one job here and now; a failure is an outcome, too. ``others`` of its group follow;
+    ``run`` computes the outputs in place of `job.run`.
+    """
+    started = time.perf_counter()
+    try:
+        terms.check(job)
+        job.expect(others)
+        outputs = (run or job.run)()
+    except Disagreement as error:
+        return Outcome(job, None, facts(started), str(error), refused=True)
+    except Exception as error:
+        return Outcome(job, None, facts(started), f"{type(error).__name__}: {first_line(error)}")
+    return Outcome(job, outputs, facts(started))
+
+
+def work_together(jobs: Sequence[Job], terms: Sequence[Terms]) -> list[Outcome]:
+    """Run jobs that share work, one after another."""
+    return [
+        work(job, own, jobs[number + 1 :])
+        for number, (job, own) in enumerate(zip(jobs, terms, strict=True))
+    ]
+
+
+def facts(started: float) -> dict[str, Any]:
+    """When, where and with what a job was run."""
+    spent = {
+        "seconds": time.perf_counter() - started,
+        "peak_mb": peak_bytes() / 1e6,
+        "host": platform.node(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    return spent | versions("transformers")
+
+
+def serve(number: int) -> None:
+    """A worker: jobs in, outcomes out, through the socket of this number, until it closes.
+
+    It ends with the process that started it.
+    """
+    threading.Thread(target=end_with_input, daemon=True).start()
+    torch.set_num_threads(1)
+    pipe = Connection(number)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            outcome = work(*pipe.recv())
+            pipe.send(outcome)
+            if outcome.facts["seconds"] > LONG:
+                release_memory()
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    pipe: Connection
+    job: Job | None = None
+    #: What its last job shares with others.
+    last: Hashable | None = None
+
+
+class LocalWorkers:
+    """Processes on this machine, ``count`` of them, within ``memory`` bytes in all."""
+
+    def __init__(self, count: int, memory: int) -> None:
+        self.count, self.memory = count, memory
+        self.workers: list[_Worker] = []
+        self._sizes: dict[str, float] = {}
+
+    def run(
+        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+    ) -> Iterator[Outcome]:
+        waiting = deque(jobs)
+        deaths: dict[str, int] = {}
+        while waiting or self._busy():
+            self._admit(waiting, agreement, wanted)
+            if not self._busy():
+                continue  # other runs did what was waiting
+            ready = wait([worker.pipe for worker in self._busy()])
+            for worker in [worker for worker in self.workers if worker.pipe in ready]:
+                outcome = self._outcome(worker, waiting, deaths)
+                if outcome is not None:
+                    yield outcome
+
+    def _busy(self) -> list[_Worker]:
+        return [worker for worker in self.workers if worker.job is not None]
+
+    def _outcome(
+        self, worker: _Worker, waiting: deque[Job], deaths: dict[str, int]
+    ) -> Outcome | None:
+        """What a worker sends; a dead one's job waits again, a few times."""
+        job = worker.job
+        assert job is not None
+        try:
+            outcome: Outcome = worker.pipe.recv()
+        except (EOFError, OSError):
+            self.workers.remove(worker)
+            with worker.process as process:
+                process.wait()
+            deaths[job.key] = deaths.get(job.key, 0) + 1
+            if deaths[job.key] < DEATHS:
+                waiting.appendleft(job)
+                return None
+            how = exit_reason(process.returncode)
+            why = f"its worker died {DEATHS} times, the last time with {how}"
+            return Outcome(job, None, {}, why)
+        worker.job = None
+        return outcome
+
+    def _admit(
+        self, waiting: deque[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+    ) -> None:
+        """Give free workers the first jobs that fit beside the running ones; one always runs,
+        however large.
+        """
+        while waiting and len(self._busy()) < self.count:
+            running = [worker.job for worker in self.workers if worker.job is not None]
+            free = self.memory - sum(map(self._bytes, running)) if running else math.inf
+            idle = [worker for worker in self.workers if worker.job is None]
+            place, number = self._choose(waiting, idle, free)
+            if number is None:
+                return
+            job = waiting[number]
+            del waiting[number]
+            if not wanted(job):
+                continue
+            worker = place or self._start()
+            worker.job = job
+            worker.last = job.together
+            group = job.together
+            others = [] if group is None else [one for one in waiting if one.together == group]
+            with contextlib.suppress(OSError):  # it died while idle: the next wait sees it
+                worker.pipe.send((job, agreement.for_job(job), others))
+
+    def _choose(
+        self, waiting: deque[Job], idle: list[_Worker], free: float
+    ) -> tuple[_Worker | None, int | None]:
+        """A free worker, or None for a new one, and the number of its next job: one that shares
+        work with its last job, else the first that shares none with what others are at.
+        """
+        started = {worker.last: worker for worker in idle if worker.last is not None}
+        if started:
+            for number, job in enumerate(waiting):
+                if job.together in started and self._bytes(job) <= free:
+                    return started[job.together], number
+        place = idle[0] if idle else None
+        elsewhere = {worker.last for worker in self._busy()} - {None}
+        shared = None
+        for number, job in enumerate(waiting):
+            if self._bytes(job) <= free:
+                if job.together not in elsewhere:
+                    return place, number
+                shared = number if shared is None else shared
+        return place, shared
+
+    def _bytes(self, job: Job) -> float:
+        """What a job takes; computed once for each."""
+        if job.key not in self._sizes:
+            self._sizes[job.key] = job.cost().bytes
+        return self._sizes[job.key]
+
+    def _start(self) -> _Worker:
+        ours, theirs = mp.Pipe()
+        process = python_process(
+            "from wordsway.engine.workers import serve; serve(int(sys.argv[1]))",
+            str(theirs.fileno()),
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        self.workers.append(_Worker(process, ours))
+        return self.workers[-1]
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.process.kill()
+        for worker in self.workers:
+            with worker.process as process:
+                process.wait()
+            worker.pipe.close()
+        self.workers = []
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

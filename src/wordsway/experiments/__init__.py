@@ -1,1 +1,0 @@
-"""Repeated measurements: requests, jobs, sweeps, and what they will cost."""

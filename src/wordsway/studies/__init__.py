@@ -1,0 +1,1 @@
+"""Repeated measurements of random maps: requests, trials, sweeps, tables, forecasts."""

@@ -1,0 +1,313 @@
+"""The verb `measure`: a random map on several texts, each trial with its own text, weights and
+search.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from wordsway.core.checks import Seed, validated
+from wordsway.core.progress import Progress, part_of, silent
+from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.runtime import peak_bytes
+from wordsway.core.seeds import derive
+from wordsway.intervals import MEMORY, Sensitivity, sensitivity
+from wordsway.maps.average import AverageChange
+from wordsway.studies.corpus_texts import CorpusTexts
+from wordsway.studies.cost import check_memory
+from wordsway.studies.request import Request, as_rows, first_row
+from wordsway.studies.texts import Drawn, GaussianTexts, Source, TextOptions
+
+if TYPE_CHECKING:
+    import pandas
+    import torch
+
+
+@dataclass(frozen=True)
+class RowInterval:
+    """One searched row: the word it belongs to, what was attained, what is certified."""
+
+    position: int
+    word: str | None
+    lower: float
+    upper: float | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One draw: the interval, where it was attained, and the seeds that make it again.
+
+    ``delta`` is the witness: ``phi(X.replaced(position, delta))`` attains ``lower``. ``average``
+    and ``real`` are over random Δ and real words at the searched rows, where they were asked for.
+    """
+
+    lower: float
+    upper: float | None
+    position: int
+    seconds: float
+    certificate: str | None
+    status: str
+    sample_seed: int
+    map_seed: int
+    search_seed: int
+    word: str | None
+    text: dict[str, Any] | None
+    delta: torch.Tensor
+    words: tuple[RowInterval, ...]
+    average: AverageChange | None = None
+    real: AverageChange | None = None
+
+    @property
+    def averages(self) -> dict[str, AverageChange]:
+        """Those that were asked for, by name."""
+        found = {"average": self.average, "real": self.real}
+        return {name: change for name, change in found.items() if change is not None}
+
+    def summary(self) -> dict[str, Any]:
+        """What a store keeps: the seeds make witness and rows again."""
+        plain = fields_of(self)
+        for name in ("delta", "words", "average", "real"):
+            del plain[name]
+        for name, change in self.averages.items():
+            plain |= {f"{name}_{part}": value for part, value in asdict(change).items()}
+        return plain
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.summary() | {
+            "delta": self.delta.tolist(),
+            "words": [fields_of(row) for row in self.words],
+        }
+
+
+@dataclass(frozen=True)
+class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"):
+    """All finished trials of one request; ``mean`` and ``sd`` are of the attained values (sd is
+    None for one trial).
+    """
+
+    request: Request
+    trials: tuple[Trial, ...]
+    seconds: float
+    peak_mb: float
+    interrupted: bool
+    source: dict[str, Any]
+
+    @property
+    def mean(self) -> float | None:
+        return statistics.fmean(trial.lower for trial in self.trials) if self.trials else None
+
+    @property
+    def sd(self) -> float | None:
+        lowers = [trial.lower for trial in self.trials]
+        return statistics.stdev(lowers) if len(lowers) > 1 else None
+
+    @property
+    def mean_upper(self) -> float | None:
+        uppers = [trial.upper for trial in self.trials if trial.upper is not None]
+        return statistics.fmean(uppers) if uppers else None
+
+    @property
+    def averages(self) -> dict[str, AverageChange]:
+        """Average over random Δ and real words: the means over the trials of each number, the
+        standard error of the mean from their spread, and the largest change of all.
+        """
+        found = {}
+        for name in ("average", "real"):
+            trials = [trial.averages[name] for trial in self.trials if name in trial.averages]
+            if trials:
+                found[name] = _mean_of(trials)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        request = self.request
+        return request.sizes | {
+            "seed": request.seed,
+            "data": request.data,
+            "source": self.source,
+            "positions": request.named_rows,
+            "radius": request.radius if request.radius is not None else request.d**0.5,
+            "mean": self.mean,
+            "sd": self.sd,
+            "mean_upper": self.mean_upper,
+            **{name: asdict(change) for name, change in self.averages.items()},
+            "trials": [trial.to_dict() for trial in self.trials],
+            "requested_trials": request.trials,
+            "interrupted": self.interrupted,
+            "seconds": self.seconds,
+            "peak_mb": self.peak_mb,
+            "versions": versions(),
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per trial."""
+        import pandas
+
+        rows = []
+        for index, trial in enumerate(self.trials):
+            text = trial.text or {}
+            row = self.request.sizes | {"trial": index} | trial.summary()
+            del row["text"]
+            rows.append(row | {"text_id": text.get("id"), "label": text.get("label")})
+        return pandas.DataFrame(rows)
+
+
+@validated
+def measure(
+    map: str,
+    n: int,
+    d: int,
+    *,
+    positions: str | int | Sequence[int | str] | None = None,
+    radius: float | None = None,
+    trials: int = 1,
+    seed: Seed = 0,
+    data: str = "gaussian",
+    texts: TextOptions | None = None,
+    certificate: bool = True,
+    average: int | None = None,
+    effort: float = 1.0,
+    memory: int = MEMORY,
+    progress: Progress = silent,
+    **options: Any,
+) -> Measurement:
+    """How far can one word sway a random map? Several draws of text and weights.
+
+    Parameters
+    ----------
+    map : a name of the registry (rf, drf, raf …); ``options`` are its own (k, depth)
+    n, d : tokens per text, embedding dimension
+    positions, radius, effort, certificate, memory : as in `sensitivity`; by default the first
+        row, of real text the first word
+    data : "gaussian", "imdb", "imdb:MODEL" or a file; ``texts`` says how it is read and embedded
+    average : also try so many random Δ at each row and, on real text, so many real words
+
+    >>> result = measure("raf", n=5, d=4, trials=2)
+    >>> len(result.trials), result.interrupted, len(result.trials[0].delta)
+    (2, False, 4)
+    """
+    request = Request(
+        map=map,
+        n=n,
+        d=d,
+        options=options,
+        positions=first_row(data) if positions is None else as_rows(positions),
+        radius=radius,
+        trials=trials,
+        seed=seed,
+        data=data,
+        texts=texts or TextOptions(),
+        certificate=certificate,
+        effort=effort,
+        memory=memory,
+        average=average,
+    )
+    return run_trials(request, progress=progress)
+
+
+def run_trials(request: Request, *, progress: Progress = silent) -> Measurement:
+    """Run the trials of a request. Ctrl-C keeps the finished ones: the result then says that it was
+    interrupted.
+    """
+    check_memory(request)
+    trials: list[Trial] = []
+    interrupted = False
+    source = source_of(request, progress)
+    for index in range(request.trials):
+        stage = f"trial {index + 1} of {request.trials}"
+        try:
+            trial = run_trial(
+                request, source, index, part_of(progress, stage, index, request.trials)
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+            break
+        trials.append(trial)
+    spent = sum(trial.seconds for trial in trials)
+    return Measurement(
+        request, tuple(trials), spent, peak_bytes() / 1e6, interrupted, source.describe()
+    )
+
+
+def source_of(request: Request, progress: Progress = silent) -> Source:
+    """The texts of all trials; corpora and models that are not here are fetched."""
+    if request.data == "gaussian":
+        return GaussianTexts(request.n, request.d, request.seed)
+    return CorpusTexts(
+        request.data,
+        request.n,
+        request.d,
+        request.seed,
+        request.trials,
+        request.texts,
+        progress,
+    )
+
+
+def run_trial(
+    request: Request,
+    source: Source,
+    index: int,
+    progress: Progress = silent,
+    *,
+    text: int | None = None,
+) -> Trial:
+    """One trial: its text (number ``text`` of the source, or the trial's own), its weights, its
+    search, each from its seed.
+    """
+    map_seed = derive(request.seed, "trial", index, "map")
+    search_seed = derive(request.seed, "trial", index, "search")
+    drawn = source.draw(index if text is None else text)
+    result = sensitivity(
+        request.build(map_seed),
+        drawn.sample,
+        positions=request.named_rows,
+        radius=request.radius,
+        seed=search_seed,
+        effort=request.effort,
+        certificate=request.certificate,
+        average=request.average,
+        vocabulary=_vocabulary(request, source, drawn, search_seed),
+        memory=request.memory,
+        progress=progress,
+    )
+    return Trial(
+        lower=result.lower,
+        upper=result.upper,
+        position=result.position,
+        seconds=result.seconds,
+        certificate=result.certificate,
+        status=result.status,
+        sample_seed=drawn.seed,
+        map_seed=map_seed,
+        search_seed=search_seed,
+        word=drawn.sample.word(result.position),
+        text=drawn.text,
+        delta=result.delta,
+        words=_rows(result),
+        average=result.average,
+        real=result.real,
+    )
+
+
+def _vocabulary(request: Request, source: Source, drawn: Drawn, seed: int) -> Any:
+    """Real words for each row, where the average over them is asked for and known."""
+    if request.average is None or not isinstance(source, CorpusTexts):
+        return None
+    return source.words_at(drawn.sample, request.average, seed)
+
+
+def _mean_of(trials: Sequence[AverageChange]) -> AverageChange:
+    def mean(part: str) -> float:
+        return statistics.fmean(getattr(trial, part) for trial in trials)
+
+    means = [trial.mean for trial in trials]
+    spread = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else trials[0].error
+    draws, most = sum(trial.draws for trial in trials), max(trial.most for trial in trials)
+    return AverageChange(mean("mean"), spread, mean("q50"), mean("q90"), mean("q99"), most, draws)
+
+
+def _rows(result: Sensitivity) -> tuple[RowInterval, ...]:
+    return tuple(RowInterval(row.position, row.word, row.lower, row.upper) for row in result.words)

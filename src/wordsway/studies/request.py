@@ -1,0 +1,277 @@
+"""What to measure, said once: command line, grids, jobs and figures all speak of a `Request`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, Any
+
+from wordsway.core.checks import Bytes, Count, Effort, NonNegative, OneOf, Radius, check_fields
+from wordsway.core.errors import InputError
+from wordsway.intervals import MEMORY, Draws
+from wordsway.learning.loss import LOSSES, check_loss
+from wordsway.learning.problem import UPDATES
+from wordsway.maps import FeatureMap
+from wordsway.maps.registry import MapKind, check_options, kind_of
+from wordsway.studies.texts import TextOptions
+
+#: Rows that may change: "all", "words", or row numbers and words ("word:3").
+Rows = str | tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """The learning part of a request: N training texts, an update, a loss for Δ.
+
+    What is None was left open, and takes its default (fine-tune, direct, no penalty); a cell's name
+    remembers the difference.
+    """
+
+    train: Count
+    update: Annotated[str, OneOf(UPDATES)] | None = None
+    loss: Annotated[str, OneOf(tuple(LOSSES))] | None = None
+    penalty: NonNegative | None = None
+    real_words: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.train < 2:
+            raise InputError(
+                "at least two training texts",
+                self.train,
+                "pass --train 2 or more: both labels have to be there",
+            )
+        _, loss, penalty = self.settings
+        check_loss(loss, penalty)
+
+    @property
+    def settings(self) -> tuple[str, str, float]:
+        """Update, loss and penalty, with defaults for what was left open.
+
+        >>> LearningOptions(train=10).settings
+        ('fine-tune', 'direct', 0.0)
+        """
+        return self.update or "fine-tune", self.loss or "direct", self.penalty or 0.0
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What a cell's name keeps of it."""
+        named = {
+            "train": self.train,
+            "update": self.update,
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "real_words": self.real_words or None,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure: checked once, here; everything behind it assumes it is right.
+
+    ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
+    √d; ``memory`` is the search's budget in bytes; ``learning`` asks for learning trials,
+    ``average`` for so many random Δ (and real words) beside the worst one.
+
+    >>> request = Request("drf", n=6, d=5, options={"depth": 4})
+    >>> request.features, request.settings
+    (30, {'k': None, 'depth': 4})
+    """
+
+    map: str
+    n: Count
+    d: Count
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    positions: Rows = (0,)
+    radius: Radius | None = None
+    trials: Count = 1
+    seed: int = 0
+    data: str = "gaussian"
+    texts: TextOptions = field(default_factory=TextOptions)
+    certificate: bool = True
+    effort: Effort = 1.0
+    memory: Bytes = MEMORY
+    learning: LearningOptions | None = None
+    average: Draws | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        given = {name: value for name, value in self.options.items() if value is not None}
+        object.__setattr__(self, "options", given)
+        check_options(self.map, given)
+        self.kind.check(self.n, self.d, **given)
+        if self.data == "gaussian":
+            self._check_gaussian()
+        self._check_positions()
+
+    def _check_gaussian(self) -> None:
+        if self.texts != TextOptions():
+            raise InputError(
+                "a corpus for these options (model, layer, padding, columns)",
+                "gaussian texts",
+                "pass --data imdb, or a file",
+            )
+        if self.learning is not None and self.learning.real_words:
+            raise InputError(
+                "a corpus, to try real words", "gaussian texts", "pass --data imdb, or a file"
+            )
+
+    def _check_positions(self) -> None:
+        if isinstance(self.positions, str):
+            if self.positions not in ("all", "words"):
+                raise InputError(
+                    'positions "all", "words" or numbers',
+                    repr(self.positions),
+                    "write them as 0,3,5 or word:3",
+                )
+            return
+        outside = [
+            row for row in self.positions if not isinstance(row, str) and not 0 <= row < self.n
+        ]
+        if outside or not self.positions:
+            raise InputError(
+                f"positions between 0 and {self.n - 1}", outside or "none", "count words from 0"
+            )
+        if len(set(self.positions)) < len(self.positions):
+            raise InputError("distinct positions", f"{list(self.positions)}", "name each word once")
+
+    @property
+    def kind(self) -> MapKind:
+        """The map's entry in the registry."""
+        return kind_of(self.map)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The map's options, with defaults where they were left out."""
+        return self.kind.filled(self.options)
+
+    @property
+    def features(self) -> int:
+        """The number of features, n·d for attention."""
+        return self.kind.features(self.n, self.d, **self.options)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are searched, at most."""
+        return self.n if isinstance(self.positions, str) else len(self.positions)
+
+    @property
+    def named_rows(self) -> str | list[int | str]:
+        """The positions as JSON and `sensitivity` take them."""
+        return self.positions if isinstance(self.positions, str) else list(self.positions)
+
+    def build(self, seed: int) -> FeatureMap:
+        """The map, drawn from a seed."""
+        return self.kind.build(self.n, self.d, seed, **self.options)
+
+    def seeded(self, seed: int) -> Request:
+        """The same request for one trial, from another seed."""
+        return replace(self, seed=seed, trials=1)
+
+    @property
+    def drawn(self) -> Request:
+        """What decides text and weights: map, sizes, options and data, measured in the paper's way
+        (first row, radius √d).
+
+        >>> Request("raf", 5, 4, positions="all", effort=2.0).drawn == Request("raf", 5, 4)
+        True
+        """
+        return Request(
+            self.map,
+            self.n,
+            self.d,
+            self.options,
+            seed=self.seed,
+            data=self.data,
+            texts=self.texts,
+        )
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Map, n, d, k, depth and what else the map has, as results record them."""
+        more = {
+            name: value
+            for name, value in self.settings.items()
+            if name not in ("k", "depth") and value is not None
+        }
+        sizes = {"map": self.map, "n": self.n, "d": self.d, "k": self.features}
+        return sizes | {"depth": self.settings.get("depth")} | more
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything but the trial that decides a result, as JSON has it.
+
+        Stores outlive versions: what came later (``radius``, ``memory``, new options) stands here
+        only where it is not at its default.
+        """
+        plain: dict[str, Any] = {
+            "map": self.map,
+            "n": self.n,
+            "d": self.d,
+            "k": self.options.get("k"),
+            "depth": self.options.get("depth"),
+            "positions": self.named_rows,
+            "data": self.data,
+            "seed": self.seed,
+            "certificate": self.certificate,
+            "effort": self.effort,
+        }
+        plain |= {name: value for name, value in self.options.items() if name not in plain}
+        if self.radius is not None:
+            plain["radius"] = float(self.radius)
+        if self.memory != MEMORY:
+            plain["memory"] = self.memory
+        if self.average is not None:
+            plain["average"] = self.average
+        if self.data != "gaussian":
+            plain["texts"] = self.texts.content
+        return plain | (self.learning.content if self.learning is not None else {})
+
+
+def as_rows(positions: str | int | Sequence[int | str]) -> Rows:
+    """Positions as a request holds them.
+
+    >>> as_rows("all"), as_rows(3), as_rows("word:2"), as_rows([0, 4])
+    ('all', (3,), ('word:2',), (0, 4))
+    """
+    if isinstance(positions, str):
+        return (positions,) if positions.startswith("word:") else positions
+    return (positions,) if isinstance(positions, int) else tuple(positions)
+
+
+def first_row(data: str) -> Rows:
+    """What moves where nobody says: the paper's first row; of real text the first word, since its
+    row 0 may be a special token such as [CLS]. Figures name row 0 themselves.
+
+    >>> first_row("gaussian"), first_row("imdb")
+    ((0,), ('word:0',))
+    """
+    return (0,) if data == "gaussian" else ("word:0",)
+
+
+#: Names of a content that are not options of a map.
+_FIELDS = ("map", "n", "d", "positions", "data", "seed", "certificate", "effort")
+_LATER = ("radius", "memory", "average")
+_LEARNING = ("train", "update", "loss", "penalty", "real_words")
+
+
+def request_of(content: Mapping[str, Any]) -> Request:
+    """The request of a stored content (without its trial).
+
+    >>> request = Request("drf", 6, 5, {"depth": 4}, radius=2.0, learning=LearningOptions(8))
+    >>> request_of(request.content) == request
+    True
+    """
+    plain = dict(content)
+    fields = {name: plain.pop(name) for name in (*_FIELDS, *_LATER) if name in plain}
+    learning = {name: plain.pop(name) for name in _LEARNING if name in plain}
+    rows = fields["positions"]
+    fields["positions"] = rows if isinstance(rows, str) else tuple(rows)
+    return Request(
+        **fields,
+        texts=TextOptions(**plain.pop("texts", {})),
+        learning=LearningOptions(**learning) if learning else None,
+        options=plain,
+    )

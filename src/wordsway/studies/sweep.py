@@ -1,0 +1,140 @@
+"""The verb `sweep`: a grid of your own; resumes per cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.core.checks import FilePath, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import Result, versions
+from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.run import Machines, Tally, run_jobs
+from wordsway.engine.store import Store
+from wordsway.studies.spec import Study, load_study
+from wordsway.studies.tables import cells_frame, export, setting_columns, without_facts
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Sweep(Result, brief="folder"):
+    """What a sweep did, and where its tables are; ``cells`` is the table of all stored cells."""
+
+    study: Study
+    tally: Tally
+    folder: Path
+    tables: tuple[Path, ...]
+    cells: pandas.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "study": self.study.name,
+            "key": self.study.key,
+            "total": self.tally.total,
+            "done": self.tally.done,
+            "before": self.tally.before,
+            "elsewhere": self.tally.elsewhere,
+            "failed": self.tally.failures,
+            "interrupted": self.tally.interrupted,
+            "seconds": self.tally.seconds,
+            "means": _records(self.means()),
+            "store": str(self.folder / "store"),
+            "tables": [str(path) for path in self.tables],
+            "versions": versions(),
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per stored cell."""
+        return self.cells
+
+    def means(self) -> pandas.DataFrame:
+        """A data frame with one row per setting: trials, mean and sd of what was ``measured`` (S,
+        or the error after a change where cells learn) and the mean certified end of S.
+
+        A setting is everything that varies between the cells and is neither a seed, a trial nor an
+        outcome: options of maps, radius, effort, how texts are read, …
+        """
+        import pandas
+
+        frame = self.frame()
+        if frame.empty:
+            return pandas.DataFrame(columns=["map", "n", "measured", "trials", "mean"])
+        error = frame["error"] if "error" in frame else pandas.Series(float("nan"), frame.index)
+        learns = error.notna()
+        settings = setting_columns(frame)
+        values = frame[settings].assign(
+            measured=learns.map({True: "error", False: "S"}),
+            value=error.where(learns, frame["lower"]).astype(float),
+            upper=frame["upper"].astype(float).mask(learns),
+        )
+        trials = values.groupby([*settings, "measured"], dropna=False, sort=True)
+        table = trials["value"].agg(["size", "mean", "std"])
+        table.columns = pandas.Index(["trials", "mean", "sd"])
+        table["upper"] = trials["upper"].mean()
+        return table.reset_index()
+
+
+def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON: what is not there is None."""
+    plain = table.astype(object).where(table.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
+
+
+@validated
+def sweep(
+    study: Study | FilePath,
+    out: FilePath,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    memory: int | None = None,
+    retry_failed: bool = False,
+    progress: Progress = silent,
+) -> Sweep:
+    """Run a grid: what the store in ``out`` does not have yet, on this machine or a Dask cluster.
+
+    Parameters
+    ----------
+    study : a `Study`, or the path of a TOML file
+    out : folder for the store and the tables (cells.csv, cells.parquet); several runs may share it
+    workers : processes on this machine, one per core by default; ``cluster``: a Dask scheduler
+    memory : limit for all workers together, in bytes
+
+    Kill it at any time: the same call goes on where it was.
+    """
+    grid = study if isinstance(study, Study) else load_study(study)
+    machines = Machines(workers, cluster, memory)
+    folder = writable(Path(out))
+    store = Store(folder / "store")
+    tally = run_jobs(grid.cells, store, machines, retry_failed=retry_failed, progress=progress)
+    facts = cells_frame(store, facts=True)
+    tables = export(facts, folder)
+    return Sweep(grid, tally, folder, tuple(tables), without_facts(facts))
+
+
+def forecast_sweep(
+    study: Study | Path | str, out: Path | str, *, workers: int | None = None
+) -> SweepForecast:
+    """Time and memory of what is left of a sweep on this machine."""
+    grid = study if isinstance(study, Study) else load_study(study)
+    store = Store(writable(Path(out)) / "store")
+    machines = Machines(workers)
+    left = [cell for cell in grid.cells if cell.key not in store]
+    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(grid.cells))
+
+
+def writable(out: Path) -> Path:
+    """The output folder, checked before any work."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            "a folder that can be written",
+            f"{out} ({error.strerror})",
+            "choose another one with --out",
+        ) from None
+    return out

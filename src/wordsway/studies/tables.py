@@ -1,0 +1,127 @@
+"""Stored cells as data frames and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.core.atomic import atomic
+from wordsway.core.escape import csv_frame
+from wordsway.engine.records import Record, refusal
+from wordsway.engine.store import Store
+from wordsway.studies.texts import TextOptions
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Columns of cells that learn; others leave them out.
+LEARNING = ("train", "update", "loss", "penalty")
+LEARNED = (
+    "error",
+    "gamma",
+    "alignment",
+    "bound",
+    "before_original",
+    "before_changed",
+    "after_original",
+    "after_changed",
+)
+OUTPUTS = (
+    "lower",
+    "upper",
+    "position",
+    "word",
+    "certificate",
+    "status",
+    "sample_seed",
+    "map_seed",
+    "search_seed",
+)
+#: Columns that say which text a cell was measured on.
+TEXT = ("text_id", "text_sha256", "label")
+#: Columns that depend on when and where a job was run.
+VERSIONS = ("wordsway", "torch", "transformers", "python")
+FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
+#: Columns by which repetitions of one setting differ; every other column is part of the setting.
+REPETITIONS = ("key", "seed", "trial", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
+
+
+def cells_frame(
+    store: Store, keys: Iterable[str] | None = None, *, facts: bool = False
+) -> pandas.DataFrame:
+    """A data frame, a row per cell of a grid in the order of their keys; without ``facts`` it is
+    the same for every run.
+
+    Other kinds of jobs have tables of their own: `wordsway.studies.batches.words_frame`.
+    """
+    import pandas
+
+    rows = [
+        _row(key, record) | ({name: record.facts.get(name) for name in FACTS} if facts else {})
+        for key, record in store.records(keys)
+        if "kind" not in record.content
+    ]
+    return pandas.DataFrame(rows)
+
+
+def _row(key: str, record: Record) -> dict[str, Any]:
+    content, outputs = record.content, record.outputs
+    row = {"key": key} | {name: content[name] for name in content if name != "certificate"}
+    rows = row["positions"]
+    row["positions"] = rows if isinstance(rows, str) else ",".join(map(str, rows))
+    row["texts"] = _changed(content.get("texts", {}))
+    row["certify"] = content["certificate"]  # ``certificate`` is the kind of the upper end
+    row |= {name: outputs.get(name) for name in OUTPUTS}
+    if "train" in content:
+        row |= {name: content.get(name) for name in LEARNING}
+        row |= {name: outputs.get(name) for name in LEARNED}
+    text = outputs.get("text") or {}
+    about = (text.get("id"), text.get("sha256"), text.get("label"))
+    return row | dict(zip(TEXT, about, strict=True))
+
+
+def _changed(texts: Mapping[str, Any]) -> str:
+    """Options of a corpus that are not at their default, in one cell of a table.
+
+    >>> _changed(TextOptions(padding="paper").content)
+    'padding=paper'
+    """
+    default = TextOptions().content
+    found = {name: value for name, value in texts.items() if value != default.get(name)}
+    return ", ".join(f"{name}={value}" for name, value in found.items())
+
+
+def setting_columns(frame: pandas.DataFrame) -> list[str]:
+    """The columns that tell settings apart: map and n, then what else varies and is neither a
+    seed, a trial nor an outcome.
+    """
+    always = ["map", "n"]
+    others = [str(name) for name in frame.columns if name not in (*REPETITIONS, *always)]
+    return always + [name for name in others if frame[name].nunique(dropna=False) > 1]
+
+
+def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The columns of a table that are the same for every run."""
+    return frame.drop(columns=list(FACTS), errors="ignore")
+
+
+def export(facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
+    """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run."""
+    return [
+        save_table(without_facts(facts), folder / f"{name}.csv"),
+        save_table(facts, folder / f"{name}.parquet"),
+    ]
+
+
+def save_table(table: pandas.DataFrame, path: Path) -> Path:
+    """Write a table as its name says, .csv or .parquet, whole or not at all."""
+    try:
+        with atomic(path) as partial:
+            if path.suffix == ".csv":
+                csv_frame(table).to_csv(partial, index=False)
+            else:
+                table.to_parquet(partial, index=False)
+    except OSError as error:
+        raise refusal(path.parent, error) from None
+    return path

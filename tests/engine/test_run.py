@@ -1,0 +1,316 @@
+"""Sweeps: failures, interruptions, kills, workers that die; the same table every time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import pytest
+
+import jobs
+from jobs import CELLS, GRID, Here, OnThese, cell, fake, small_cells, table
+from wordsway.cli.app import run
+from wordsway.core.cost import Cost
+from wordsway.core.errors import InputError
+from wordsway.engine.agreement import Agreement
+from wordsway.engine.job import Job
+from wordsway.engine.run import Machines, Meter, run_jobs
+from wordsway.engine.store import Store
+from wordsway.engine.workers import LocalWorkers, Outcome, _Worker, work
+from wordsway.studies.request import LearningOptions
+
+
+def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "wordsway", "sweep", str(study), "--out", str(out), *options]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Whoever runs the tests in the background may have left Ctrl-C ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def test_failures_are_recorded_and_do_not_stop_the_others(tmp_path: Path) -> None:
+    cells = small_cells()
+    bad = cells[2].key
+    here = Here(lambda job: Outcome(job, None, {}, "no") if job.key == bad else fake(job))
+    store = Store(tmp_path)
+    tally = run_jobs(cells, store, OnThese(here))
+    assert tally.done == 5 and tally.failed == {bad: "no"} and store.failures() == tally.failed
+    again = Here(fake)
+    tally = run_jobs(cells, Store(tmp_path), OnThese(again))
+    assert again.ran == [] and tally.skipped == {bad: "no"} and not tally.complete
+    tally = run_jobs(cells, Store(tmp_path), OnThese(again), retry_failed=True)
+    assert again.ran == [bad] and tally.done == 1 and Store(tmp_path).failures() == {}
+
+
+def test_ctrl_c_keeps_what_was_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def function(job: Job) -> Outcome:
+        if len(here.ran) == 4:
+            raise KeyboardInterrupt
+        return fake(job)
+
+    here = Here(function)
+    tally = run_jobs(small_cells(), Store(tmp_path), OnThese(here))
+    assert tally.interrupted and tally.done == 3 and tally.left == 3 and here.closed
+    assert len(Store(tmp_path)) == 3
+    assert f"3 cells are kept in {tmp_path}" in caplog.text
+
+
+def test_progress_counts_what_jobs_cost(tmp_path: Path) -> None:
+    calls: list[tuple[Any, ...]] = []
+    asked = [cell("raf", 4, 4), cell("raf", 40, 40), cell("rf", 9, 9)]
+    run_jobs(asked, Store(tmp_path), OnThese(Here(fake)), progress=lambda *c: calls.append(c))
+    stages = [call[0] for call in calls]
+    assert stages == ["cells to do: 3", "1 of 3 cells", "2 of 3 cells", "3 of 3 cells"]
+    assert 0 < calls[1][1] < calls[2][1] < calls[3][1] == calls[3][2] == 1.0
+
+
+def test_progress_learns_how_long_families_take() -> None:
+    """Work says that both families take the same; one takes a hundred times as long."""
+    quick = [cell("raf", 20, 20, trial) for trial in range(10)]
+    slow = [cell("raf", 20, 20, trial, certificate=False) for trial in range(10)]
+    meter = Meter([*quick, *slow])
+    assert {job.family for job in meter.order[:2]} == {quick[0].family, slow[0].family}
+    shares = []
+    for job in meter.order:
+        seconds = 10.0 if job in slow else 0.1
+        shares.append(meter.share(Outcome(job, {}, {"seconds": seconds})))
+    truth = [
+        sum(10.0 if job in slow else 0.1 for job in meter.order[: count + 1]) / 101
+        for count in range(20)
+    ]
+    assert shares[3:] == pytest.approx(truth[3:], rel=0.1) and shares[-1] == 1.0
+
+
+def test_jobs_that_share_work_follow_each_other() -> None:
+    """In the order of a run, and on one worker: the other one takes another group."""
+    learning = [
+        cell("raf", 6, 8, trial, learning=LearningOptions(train, update))
+        for trial in range(3)
+        for train in (4, 9)
+        for update in ("fine-tune", "retrain")
+    ]
+    order = Meter([*learning, cell("rf", 20, 20)]).order
+    groups = [group for group, _ in itertools.groupby(order, lambda job: job.together)]
+    assert len(groups) == len(set(groups)) == 4
+
+    workers = LocalWorkers(2, 2**40)
+    waiting = deque(order)
+    workers.workers = [_Worker(None, cast(Any, None)), _Worker(None, cast(Any, None))]
+    for worker in workers.workers:
+        place, number = workers._choose(waiting, [worker], math.inf)
+        assert place is worker and number is not None
+        worker.job = waiting[number]
+        worker.last = worker.job.together
+        del waiting[number]
+    first, second = workers.workers
+    assert first.last != second.last
+    second.job = None
+    _, number = workers._choose(waiting, [second], math.inf)
+    assert number is not None
+    if second.last is not None:
+        assert waiting[number].together == second.last
+    else:
+        assert waiting[number].together != first.last
+
+
+@pytest.mark.slow
+def test_errors_of_jobs_are_one_line() -> None:
+    broken = work(cell("raf", 5, 400, data="imdb"), Agreement().for_job(cell("raf", 5, 4)))
+    assert broken.outputs is None and broken.error is not None
+    assert "\n" not in broken.error and "d ≤ 384" in broken.error
+
+
+def test_workers_are_counted() -> None:
+    with pytest.raises(InputError, match="between 1 and 1024"):
+        Machines(0)
+    assert Machines(3).count == 3 and Machines().count >= 1
+
+
+def test_jobs_are_admitted_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs that do not fit together run one after the other; one too large runs alone."""
+    running = set()
+
+    class Worker:
+        job: Job | None = None
+
+        def send(self, task: Any) -> None:
+            running.add(task[0])
+
+        @property
+        def pipe(self) -> Worker:
+            return self
+
+    def start_worker() -> Worker:
+        pool.workers.append(Worker())  # type: ignore[arg-type]
+        return pool.workers[-1]  # type: ignore[return-value]
+
+    for need, expected in ((60, 1), (40, 2), (500, 1)):
+        pool = LocalWorkers(2, 100)
+        monkeypatch.setattr(pool, "_start", start_worker)
+        monkeypatch.setattr("wordsway.studies.cells.Cell.cost", lambda _, n=need: Cost(n, 1))
+        running.clear()
+        pool._admit(deque(small_cells(3)), Agreement(), lambda job: True)
+        assert len(running) == expected
+
+
+def test_a_job_that_kills_its_worker_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = LocalWorkers(1, 2**33)
+    start_worker = pool._start
+
+    def doomed() -> Any:
+        worker = start_worker()
+        worker.process.kill()
+        worker.process.wait()
+        return worker
+
+    monkeypatch.setattr(pool, "_start", doomed)
+    tally = run_jobs(small_cells(2), Store(tmp_path), OnThese(pool))
+    assert len(tally.failed) == 2
+    assert all("died 3 times" in error for error in tally.failed.values())
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_takes_only_its_job(tmp_path: Path) -> None:
+    """One of two local workers is killed in the middle; all jobs are done all the same."""
+    long = [cell("rf", 40, 48, trial, positions="all") for trial in range(4)]
+    pool = LocalWorkers(2, 2**33)
+    killed: list[Any] = []
+
+    def watch(stage: str, done: float, total: float, note: str = "") -> None:
+        if total and not killed:
+            victim = pool.workers[-1]
+            os.kill(victim.process.pid, signal.SIGKILL)
+            killed.append(victim.job)
+
+    tally = run_jobs(long, Store(tmp_path), OnThese(pool), progress=watch)
+    assert killed and tally.done == 4 and not tally.failed
+    assert pool.workers == []
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    """A user's script may call a verb at its top level: workers do not run it again."""
+    script = tmp_path / "study.py"
+    grid = tmp_path / "grid.toml"
+    grid.write_text("trials = 4\n[[grid]]\nmap = 'rf'\nn = 3\nd = 4")
+    script.write_text(
+        "import wordsway as ws\n"
+        "print('once')\n"
+        f"found = ws.sweep({str(grid)!r}, out={str(tmp_path / 'out')!r}, workers=2)\n"
+        "print(found.tally.done, len(found.tally.failures))\n"
+    )
+    process = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert process.stdout.split("\n")[:2] == ["once", "4 0"], process.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """An uninterrupted run with one worker: the truth for all the others."""
+    folder = tmp_path_factory.mktemp("study")
+    study = folder / "grid.toml"
+    study.write_text(GRID)
+    assert run(["sweep", str(study), "--out", str(folder / "one"), "--workers", "1"]) == 0
+    return study, table(folder / "one")
+
+
+@pytest.mark.slow
+def test_two_workers_give_the_same_table(finished: tuple[Path, bytes], tmp_path: Path) -> None:
+    study, truth = finished
+    process = start(study, tmp_path / "two", "--workers", "2")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert f"{CELLS} cells done now, 0 before, of {CELLS}" in out
+    assert table(tmp_path / "two") == truth
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_at_any_moment_resumes_to_the_same_table(
+    finished: tuple[Path, bytes], tmp_path: Path
+) -> None:
+    """kill -9 of the whole run while it starts, and twice in the middle, a random moment after some
+    more cells were stored; no stored cell is ever run again.
+    """
+    study, truth = finished
+    out, moments = tmp_path / "out", random.Random(0)
+    seen: dict[str, bytes] = {}
+    kills = 0
+    for more in (0, 3, 5, CELLS):  # how many more cells are stored before; all: nobody kills it
+        process = start(study, out, "--workers", "2")
+        if more < CELLS:
+            jobs.wait_for_cells(process, out, len(seen) + more if more else 0)
+            time.sleep(moments.uniform(0, 0.05) if more else moments.uniform(0.2, 1.0))
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                kills += 1
+        _, err = process.communicate(timeout=300)
+        cells = jobs.stored(out)
+        assert seen.items() <= cells.items(), "a stored cell was written again"
+        seen = cells
+    assert process.returncode == 0 and kills >= 2, err
+    assert table(out) == truth
+
+
+def family(process: subprocess.Popen[str], most: float = 120) -> list[psutil.Process]:
+    """The workers of a run, once one of them is in the middle of its work."""
+    deadline = time.monotonic() + most
+    while time.monotonic() < deadline and process.poll() is None:
+        found = [
+            child
+            for child in psutil.Process(process.pid).children(recursive=True)
+            if "workers import serve" in " ".join(child.cmdline())
+        ]
+        if any(child.cpu_times().user > 3 for child in found):  # half of them for the imports
+            return found
+        time.sleep(0.1)
+    return []
+
+
+LONG = "[[grid]]\nmap = 'rf'\nn = 100\nd = 128\npositions = 'all'\ntrials = 40"
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_killed_run(tmp_path: Path) -> None:
+    """SIGKILL of the main process in the middle of long cells: no worker is left."""
+    (tmp_path / "long.toml").write_text(LONG)
+    process = start(tmp_path / "long.toml", tmp_path / "out", "--workers", "2")
+    workers = family(process)
+    assert workers
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=15)
+    for worker in alive:
+        worker.kill()
+    assert not alive
+
+
+@pytest.mark.slow
+def test_ctrl_c_answers_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    process = start(tmp_path / "long.toml", tmp_path / "out", "--workers", "2")
+    workers = family(process)
+    assert workers
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 1 and "Traceback" not in err
+    assert "are kept in" in err and "run the same command again to go on" in err
+    _, alive = psutil.wait_procs(workers, timeout=15)
+    assert not alive

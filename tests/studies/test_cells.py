@@ -1,0 +1,315 @@
+"""Requests and cells: named by their content, the same numbers anywhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from jobs import cell
+from wordsway.core.errors import InputError, MemoryBudgetError
+from wordsway.engine.job import canonical
+from wordsway.engine.run import Meter
+from wordsway.maps.registry import MAPS
+from wordsway.studies import cells as cells_module
+from wordsway.studies.cells import Cell
+from wordsway.studies.measure import measure, run_trials
+from wordsway.studies.request import LearningOptions, Request, request_of
+from wordsway.studies.texts import TextOptions
+
+BASE = Request("raf", 10, 8, seed=5)
+
+
+def test_a_cell_is_its_content() -> None:
+    first = Cell(BASE, 2)
+    assert first == Cell(Request("raf", 10, 8, seed=5), 2)
+    assert hash(first) == hash(Cell(Request("raf", 10, 8, seed=5), 2))
+    changes = [
+        Cell(BASE, 3),
+        Cell(replace(BASE, seed=6), 2),
+        Cell(replace(BASE, map="relu-raf"), 2),
+        Cell(replace(BASE, positions="all"), 2),
+        Cell(replace(BASE, effort=2.0), 2),
+        Cell(replace(BASE, radius=1.0), 2),
+        Cell(replace(BASE, map="drf", options={"depth": 3}), 2),
+        Cell(replace(BASE, learning=LearningOptions(9)), 2),
+    ]
+    assert len({first.key, *(other.key for other in changes)}) == 1 + len(changes)
+    searched = [one for one in changes if one.request.drawn == BASE and one.trial == 2]
+    assert len(searched) == 4  # rows, effort, radius, learning
+    for one in searched[:3]:
+        assert one.seed == first.seed, "the same text and weights"
+    drawn = [one for one in changes if one not in searched[:3]]
+    assert len({first.seed, *(one.seed for one in drawn)}) == 1 + len(drawn)
+    for each in [first, *changes]:
+        assert Cell.of(json.loads(json.dumps(each.content))) == each
+
+
+PAPER = TextOptions(padding="paper")
+#: Keys and seeds as version 0.3.0 writes them. A store outlives versions: if this fails, what is
+#: stored everywhere is computed again. (First-row cells have the seeds of 0.1.0, and all other
+#: cells of the trial the same ones; cells that learn have the seeds of 0.2.0.)
+WRITTEN = [
+    (
+        "6910b2c7f9111de676c3553770a12653dd32dad43ee334e4dd8c5919067efcc6",
+        8192010324019629787,
+        cell("raf", 10, 8, 2, seed=5),
+    ),
+    (
+        "140afdc44a623bf775974aba1bd97146a88918a5a6928da89b5806f9d121d96d",
+        3013212704293416185,
+        cell("rf", 90, 192, positions="all", certificate=False, effort=0.6),
+    ),
+    (
+        "d78f6a05ae82fe63bc61af7728dfdde4a441538acf8ec7d042eb7e282c57df88",
+        2823998973220682982,
+        cell("drf", 50, 768, 1, options={"depth": 4}),
+    ),
+    (
+        "b4d9c28026616ba88fb3ecaab1717c944f281c3371ed79e171e094fc7634d1ae",
+        7193364568991254595,
+        cell("rf", 10, 64, options={"k": 500}),
+    ),
+    (
+        "7326933d760afd8ce7220af100828c5d3b9cdf6986267444cf4b005a0954736d",
+        6448141832021304622,
+        cell("raf", 9, 8, positions=(1, "word:3"), data="imdb"),
+    ),
+    (
+        "a8ac0965b1cb144d60ac00ad0f38577c00c36ba4bb5b5e5fe2ef01d003000681",
+        1195288910159027633,
+        cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
+    ),
+    (
+        "3f1db65bdbebb20614d116d2b2b382cd5996ddee87959cd52a5b0e8a1b88e11b",
+        4265786470272923027,
+        cell("raf", 40, 384, learning=LearningOptions(100, "retrain", "penalised", 0.1)),
+    ),
+    (
+        "41ae2e7376e75c6820eec57d126bd498871392dbba5724a72ef04b7a8d4d8543",
+        4265786470272923027,
+        cell("raf", 40, 384, learning=LearningOptions(100)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "seed", "job"), WRITTEN)
+def test_keys_and_seeds_are_what_they_were(key: str, seed: int, job: Cell) -> None:
+    assert (job.key, job.seed) == (key, seed)
+    assert Cell.of(json.loads(json.dumps(job.content))) == job
+
+
+def test_the_content_of_a_cell() -> None:
+    """What is not at its default may be added, what was there stays as it was."""
+    assert cell("raf", 10, 8, 2, seed=5).content == {
+        "map": "raf",
+        "n": 10,
+        "d": 8,
+        "trial": 2,
+        "k": None,
+        "depth": None,
+        "positions": [0],
+        "data": "gaussian",
+        "seed": 5,
+        "certificate": True,
+        "effort": 1.0,
+        "version": 2,
+    }
+    learning = cell(
+        "rf", 4, 3, learning=LearningOptions(9, loss="penalised", penalty=0.1), data="imdb"
+    )
+    assert learning.content["texts"]["layer"] == "input" and "update" not in learning.content
+    assert (learning.content["train"], learning.content["penalty"]) == (9, 0.1)
+
+
+@pytest.mark.slow
+def test_results_do_not_depend_on_other_cells_or_threads() -> None:
+    job = cell("raf", 9, 8, 1, positions="all")
+    first = job.run()
+    cell("rf", 5, 4).run()
+    torch.set_num_threads(1)
+    again = job.run()
+    del first["seconds"], again["seconds"]
+    assert first == again
+
+
+@pytest.mark.slow
+def test_trial_t_has_the_same_review_at_every_size() -> None:
+    options = TextOptions(padding="paper")
+    texts = [
+        cell(name, n, 32, 1, data="imdb", texts=options).run()["text"]
+        for name, n in (("raf", 5), ("rf", 9))
+    ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n": 0}, "n ≥ 1"),
+        ({"map": "cnn"}, "a map among"),
+        ({"options": {"k": 3}}, "k only with rf and drf"),
+        ({"options": {"magic": 3}}, "an option of a map"),
+        ({"radius": 0.0}, "radius between"),
+        ({"positions": (10,)}, "between 0 and 9"),
+        ({"texts": TextOptions(model="minilm")}, "gaussian texts"),
+        ({"learning": LearningOptions(5, real_words=True)}, "a corpus, to try real words"),
+    ],
+)
+def test_a_wrong_request(change: dict, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(BASE, **change)
+
+
+@pytest.mark.parametrize(
+    ("learning", "said"),
+    [
+        ({"train": 1}, "at least two"),
+        ({"train": 5, "update": "never"}, "among fine-tune, retrain"),
+        ({"train": 5, "loss": "none"}, "among align, direct, penalised"),
+        ({"train": 5, "penalty": 1.0}, "a penalty > 0"),
+        ({"train": 5, "loss": "penalised"}, "a penalty > 0"),
+    ],
+)
+def test_a_wrong_learning_part(learning: dict, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        LearningOptions(**learning)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(MAPS))
+def test_measure_keeps_the_witness_and_every_row(name: str) -> None:
+    """Δ attains ``lower`` on the map and the text that the seeds make again; rows have ends."""
+    import wordsway as ws
+
+    result = measure(name, 6, 5, positions=[1, 4], radius=1.5, trials=2, seed=3)
+    request = Request(name, 6, 5)
+    for trial in result.trials:
+        phi = request.build(trial.map_seed)
+        X = ws.Sample.gaussian(6, 5, trial.sample_seed)
+        before, after = phi.exact(X), phi.exact(X.replaced(trial.position, trial.delta))
+        assert float((after - before).norm() / before.norm()) == pytest.approx(trial.lower)
+        assert float(trial.delta.norm()) <= 1.5 * (1 + 1e-12)
+        assert [row.position for row in trial.words] == [1, 4]
+        assert max(row.lower for row in trial.words) == trial.lower
+    plain = json.loads(result.to_json())
+    assert len(plain["trials"][0]["delta"]) == 5 and plain["radius"] == 1.5
+    assert set(plain["trials"][0]["words"][0]) == {"position", "word", "lower", "upper"}
+    assert len(result.frame()) == 2
+    stored = cell(name, 6, 5).run()
+    assert "delta" not in stored and "words" not in stored, "the seeds make them again"
+
+
+@pytest.mark.slow
+def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
+    import wordsway as ws
+
+    plain, both = (measure("raf", 6, 5, trials=2, seed=3, average=count) for count in (None, 40))
+    assert not plain.averages
+    assert "average" not in plain.to_dict()
+    assert [trial.lower for trial in plain.trials] == [trial.lower for trial in both.trials]
+    for trial in both.trials:
+        X = ws.Sample.gaussian(6, 5, trial.sample_seed)
+        phi = Request("raf", 6, 5).build(trial.map_seed)
+        found = ws.sensitivity(phi, X, positions=0, seed=trial.search_seed, average=40)
+        assert trial.average == found.average
+        assert trial.real is None
+    total = both.averages["average"]
+    assert total.draws == 80
+    assert total.mean == pytest.approx(both.frame()["average_mean"].mean())
+    assert total.most == both.frame()["average_most"].max() < both.frame()["lower"].max()
+    assert json.loads(both.to_json())["average"]["q90"] == total.q90
+    request = Request("raf", 6, 5, average=40)
+    assert request_of(request.content) == request
+    assert {"average_mean", "average_q99"} <= set(Cell(request).run())
+    with pytest.raises(InputError, match="average between 1 and 1e6"):
+        Request("raf", 6, 5, average=0)
+
+
+def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wordsway.studies.measure.source_of", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr("wordsway.studies.cost.available_memory", lambda: 64e9)
+    large = Request("raf", 8000, 64)
+    with pytest.raises(MemoryBudgetError, match="before the search begins, and the budget is"):
+        run_trials(replace(large, memory=2**30 // 10))
+    with pytest.raises(MemoryBudgetError, match="are free"):
+        run_trials(replace(large, n=10**6))
+
+
+def test_a_million_layers_are_refused() -> None:
+    with pytest.raises(InputError, match="depth ≤ "):
+        Request("drf", 6, 5, {"depth": 1_000_000})
+
+
+def test_contents_have_one_spelling() -> None:
+    assert canonical({"b": 1, "a": "é"}) == '{"a":"é","b":1}'
+    with pytest.raises(ValueError, match="JSON"):
+        canonical({"a": float("nan")})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
+def test_learning_cells_share_work_and_give_what_they_give_alone(name: str) -> None:
+    """Numbers of training texts, updates and losses in any order, after each other or in a fresh
+    process: the same outputs, to the last bit. RF at this size draws its weights on demand.
+    """
+    sizes = {"rf": (40, 80)}.get(name, (20, 24))
+    options = [
+        LearningOptions(train, update, loss)
+        for train in (20, 4, 300)
+        for update in ("fine-tune", "retrain")
+        for loss in ("align", "direct")
+    ]
+    if name == "rf":
+        options = options[:8]
+    cells = [cell(name, *sizes, learning=one) for one in options]
+    assert len({one.together for one in cells}) == 1 and cells[0].together is not None
+    assert cell(name, *sizes, 1, learning=options[0]).together != cells[0].together
+
+    def alone(one: Cell) -> dict[str, Any]:
+        cells_module._SHARED.forget()
+        return outputs(one)
+
+    expected = [alone(one) for one in cells]
+    cells_module._SHARED.forget()
+    assert [outputs(one) for one in cells] == expected
+    assert [outputs(one) for one in reversed(cells)] == expected[::-1]
+
+
+def outputs(one: Cell) -> dict[str, Any]:
+    return {name: value for name, value in one.run().items() if name != "seconds"}
+
+
+def test_cells_that_expect_others_have_the_outputs_that_they_have_alone() -> None:
+    """Both figures' questions of one lesson, searched together, one by one, and in part."""
+    asked = [("align", None), ("direct", None), ("penalised", 0.1)]
+    cells = [
+        cell("raf", 8, 16, learning=LearningOptions(6, update, loss, penalty))
+        for update in ("fine-tune", "retrain")
+        for loss, penalty in asked
+    ]
+
+    def outputs(expecting: bool) -> list[dict[str, Any]]:
+        found = []
+        for number, job in enumerate(cells):
+            job.expect(cells[number + 1 :] if expecting else ())
+            found.append({k: v for k, v in job.run().items() if k != "seconds"})
+        cell("raf", 8, 16).run()  # which forgets the lesson
+        return found
+
+    assert outputs(True) == outputs(False) == outputs(True)
+
+
+def test_cells_of_one_size_follow_each_other_by_their_texts() -> None:
+    cells = [
+        cell("raf", 8, 16, trial, data=data, learning=LearningOptions(6))
+        for trial in range(4)
+        for data in ("gaussian", "imdb:minilm", "imdb:mpnet")
+    ]
+    sources = [job.source for job in Meter(cells).order]
+    changes = sum(one != other for one, other in itertools.pairwise(sources))
+    assert changes <= 3  # the first of a family goes first

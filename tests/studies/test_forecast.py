@@ -1,0 +1,116 @@
+"""What jobs cost: computed before they run, tried only on small sizes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jobs import cell
+from wordsway.cli.app import run
+from wordsway.core.errors import InputError
+from wordsway.engine.forecast import forecast_jobs
+from wordsway.maps.registry import MAPS
+from wordsway.studies.cost import search_cost
+from wordsway.studies.forecast import forecast
+from wordsway.studies.request import Request
+from wordsway.studies.slopes import fit_slope
+from wordsway.studies.speed import MOST_BYTES, TRIED_ROWS, smaller
+
+
+@pytest.mark.parametrize("name", list(MAPS))
+def test_costs_grow_with_sizes(name: str) -> None:
+    small, large = cell(name, 30, 128), cell(name, 60, 256)
+    assert small.cost().bytes < large.cost().bytes and small.cost().work < large.cost().work
+    assert small.family == large.family
+    rows = [search_cost(Request(name, 40, 16, positions=tuple(range(k)))) for k in (1, 8, 40)]
+    assert rows[0].work < rows[1].work < rows[2].work
+
+
+@pytest.mark.parametrize("name", list(MAPS))
+def test_what_is_tried_is_smaller(name: str) -> None:
+    request = Request(name, 3000, 64, positions="all")
+    tried = smaller(request)
+    assert search_cost(tried).bytes <= MOST_BYTES and tried.rows == TRIED_ROWS
+    small = Request(name, 12, 6)
+    assert smaller(small) == small, "what is small is tried as it is"
+
+
+@pytest.mark.slow
+def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [cell("raf", n, 32, trial) for n in (10, 20, 40) for trial in range(5)]
+    one = forecast_jobs(cells, workers=1, memory=2**33)
+    two = forecast_jobs(cells, workers=2, memory=2**33)
+    assert one.left == 15 and one.seconds > 1.2 * two.seconds and two.bytes > 1.5 * one.bytes
+    study = tmp_path / "s.toml"
+    study.write_text("trials = 2\n[[grid]]\nmap = 'rf'\nn = [4, 5]\nd = 6")
+    assert run(["sweep", str(study), "--out", str(tmp_path / "out"), "--forecast", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["cells"] == told["left"] == 4 and told["forecast_seconds"] > 0
+    assert not list((tmp_path / "out").glob("store/cells/*"))
+
+
+@pytest.mark.slow
+def test_a_forecast_of_more_trials_takes_longer() -> None:
+    with pytest.raises(InputError, match="a wordsway Request"):
+        forecast(None)
+    few = forecast(Request("raf", 20, 32, trials=2))
+    many = forecast(Request("raf", 20, 32, trials=200))
+    assert many.seconds > 20 * few.seconds
+    assert list(few.frame()["trials"]) == [2]
+
+
+#: Runs a command and prints its peak in kilobytes: a process of its own, since the peak of children
+#: is that of all a process ever had.
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["raf", "rf"])
+def test_a_forecast_computes_and_does_not_allocate(name: str) -> None:
+    """n = 8,000 takes gigabytes to measure, and little more than torch to foretell."""
+    options = ["--map", name, "--n", "8000", "--d", "64", "--forecast", "--json"]
+    command = [sys.executable, "-m", "wordsway", "measure", *options]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *command], capture_output=True, text=True, check=True
+    )
+    told, peak = done.stdout.rsplit("\n", 2)[:2]
+    assert json.loads(told)["forecast_peak_mb"] > 500
+    assert int(peak) * 1024 < 1.2e9
+
+
+def test_a_forecast_says_what_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["measure", "--map", "raf", "--n", "3000", "--d", "8", "--memory", "0.1", "--forecast"]
+    assert run(small) == 0
+    assert "It would be refused: n = 3,000, d = 8 take" in capsys.readouterr().out
+    assert run([*small, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["refused"].endswith("or raise --memory")
+    assert run(small[:-1]) == 1
+    told = capsys.readouterr().err
+    assert "the budget is" in told and "raise --memory" in told
+    assert run(["measure", "--map", "raf", "--n", "5", "--d", "4", "--forecast", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["refused"] is None
+
+
+def test_slopes_and_their_intervals() -> None:
+    """95 % intervals hold the truth in 95 % of 400 draws (between 91 % and 98 %: false alarm below
+    1e-3).
+    """
+    noise = np.random.default_rng(0)
+    n: Any = np.repeat([10, 20, 50, 100], 5)
+    inside = 0
+    for _ in range(400):
+        slope = fit_slope(n, 2.0 * n**-0.4 * np.exp(0.1 * noise.standard_normal(len(n))))
+        assert slope is not None
+        inside += slope.low <= -0.4 <= slope.high
+    assert 0.91 * 400 < inside < 0.98 * 400
+    assert fit_slope([10, 10, 10], [1, 2, 3]) is None and fit_slope([10, 20], [1, 2]) is None

@@ -1,0 +1,138 @@
+"""Means of a sweep: trials of one setting are averaged, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from jobs import fake
+from wordsway.engine.run import Tally
+from wordsway.engine.store import Record, Store
+from wordsway.render.plot.pictures import view_figure
+from wordsway.render.terminal import panel
+from wordsway.render.views import view_of
+from wordsway.studies.cells import Cell
+from wordsway.studies.request import LearningOptions, Request
+from wordsway.studies.spec import Study, parse_study
+from wordsway.studies.sweep import Sweep
+from wordsway.studies.tables import cells_frame
+from wordsway.studies.texts import TextOptions
+
+BASE = Request("attention", 6, 8, options={"heads": 2}, seed=1)
+CORPUS = replace(BASE, data="reviews.csv")
+
+
+def swept(folder: Path, records: list[Record]) -> Sweep:
+    store = Store(folder / "store")
+    for record in records:
+        store.add(record)
+    tally = Tally(total=len(records), before=0, done=len(records))
+    return Sweep(Study("a study", ()), tally, folder, (), cells_frame(store))
+
+
+def record(request: Request, trial: int, **more: Any) -> Record:
+    cell = Cell(request, trial)
+    outcome = fake(cell)
+    assert outcome.outputs is not None
+    return Record(cell.content | more, outcome.outputs, outcome.facts)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(BASE, options={"heads": 4}),
+        replace(BASE, options={"heads": 2, "temperature": 0.5}),
+        replace(BASE, options={"heads": 2, "scores": "sigmoid"}),
+        replace(BASE, options={"heads": 2, "mask": "causal"}),
+        replace(BASE, options={"heads": 2, "pe": "rope"}),
+        replace(BASE, options={"heads": 2, "residual": True}),
+        replace(BASE, options={"heads": 2, "norm": "layer"}),
+        replace(BASE, options={"heads": 2, "read_out": "mean"}),
+        replace(BASE, radius=1.0),
+        replace(BASE, effort=2.0),
+        replace(BASE, certificate=False),
+        replace(BASE, memory=2**30),
+        replace(BASE, average=7),
+        replace(BASE, positions="all"),
+        CORPUS,
+    ],
+)
+def test_settings_that_differ_are_told_apart(other: Request, tmp_path: Path) -> None:
+    records = [record(each, trial) for each in (BASE, other) for trial in range(3)]
+    means = swept(tmp_path, records).means()
+    assert means["trials"].tolist() == [3, 3]
+    assert len(set(means["mean"])) == 2
+
+
+def test_ways_to_read_a_corpus_are_told_apart(tmp_path: Path) -> None:
+    ways = [TextOptions(), TextOptions(padding="pad"), TextOptions(layer="last")]
+    requests = [replace(CORPUS, texts=way) for way in ways]
+    records = [record(each, trial) for each in requests for trial in range(2)]
+    means = swept(tmp_path, records).means()
+    assert dict(zip(means["texts"], means["trials"], strict=True)) == {
+        "": 2,
+        "layer=last": 2,
+        "padding=pad": 2,
+    }
+
+
+def test_an_option_that_came_later_is_told_apart(tmp_path: Path) -> None:
+    """Nothing lists the settings: whatever a cell's content holds is one."""
+    records = [record(BASE, trial, brand_new=value) for value in "ab" for trial in range(3)]
+    result = swept(tmp_path, records)
+    means = result.means()
+    assert means["brand_new"].tolist() == ["a", "b"] and means["trials"].tolist() == [3, 3]
+    assert [row["brand_new"] for row in result.to_dict()["means"]] == ["a", "b"]
+
+
+def test_seeds_and_trials_are_averaged(tmp_path: Path) -> None:
+    records = [record(replace(BASE, seed=seed), trial) for seed in (1, 2) for trial in range(3)]
+    means = swept(tmp_path, records).means()
+    assert means["trials"].tolist() == [6]
+    values = [each.outputs["lower"] for each in records]
+    assert means["mean"][0] == pytest.approx(sum(values) / 6)
+    assert list(means.columns) == ["map", "n", "measured", "trials", "mean", "sd", "upper"]
+
+
+def test_a_grid_over_heads_and_temperature(tmp_path: Path) -> None:
+    """The reported case: 25 settings of two trials each were one row of 50 trials."""
+    study = parse_study(
+        'trials = 2\n[[grid]]\nmap = "attention"\nn = 6\nd = 16\nheads = [1, 2, 4, 8, 16]\n'
+        "temperature = [0.25, 0.5, 1.0, 2.0, 4.0]"
+    )
+    records = [record(cell.request, cell.trial) for cell in study.cells]
+    result = swept(tmp_path, records)
+    means = result.means()
+    assert len(means) == 25 and set(means["trials"]) == {2}
+    assert {"heads", "temperature"} <= set(means.columns)
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(panel(result))
+    assert "temperature" in shown.get() and len(shown.get().splitlines()) > 25
+
+
+def test_cells_that_learn_beside_cells_that_measure(tmp_path: Path) -> None:
+    """One store may hold both: an error is not averaged with an S."""
+    learning = replace(BASE, learning=LearningOptions(9))
+    found = [record(BASE, trial) for trial in range(3)]
+    for trial in range(2):
+        one = record(learning, trial)
+        outputs = one.outputs | {"error": 0.25, "lower": 0.25, "upper": None}
+        found.append(replace(one, outputs=outputs))
+    result = swept(tmp_path, found)
+    means = result.means().set_index("measured")
+    assert means["trials"].to_dict() == {"S": 3, "error": 2}
+    assert means["mean"]["error"] == 0.25
+    axes = view_figure(view_of(result), "png").axes
+    assert {part.get_ylabel() for part in axes} == {"word sensitivity S", "error after the change"}
+
+
+def test_curves_of_a_picture_are_named_by_their_settings(tmp_path: Path) -> None:
+    requests = [replace(BASE, n=n, options={"heads": heads}) for heads in (2, 4) for n in (6, 12)]
+    result = swept(tmp_path, [record(each, trial) for each in requests for trial in range(2)])
+    labels = view_figure(view_of(result), "png").axes[0].get_legend_handles_labels()[1]
+    assert labels == ["attention, heads 2", "attention, heads 4"]
