@@ -421,16 +421,16 @@ def _states(case: Case) -> float:
 def _embeddings(case: Case) -> float:
     """Every layer from embeddings of words, and the Jacobian's largest singular value."""
     theirs = case.alone.states(case.ids)
-    prepared = case.probe.read(TEXT)
-    kept = prepared.embeds.clone()
+    encoded = case.probe.read(TEXT)
+    kept = encoded.embeds.clone()
     from_embeddings = [
-        apart(case.probe.layers.layer(number, prepared.embeds[None])[0], one)
+        apart(case.probe.layers.layer(number, encoded.embeds[None])[0], one)
         for number, one in enumerate(theirs)
     ]
-    if not torch.equal(kept, prepared.embeds):
+    if not torch.equal(kept, encoded.embeds):
         return float("inf")
     found = ws.words(TEXT, case.probe, tiers="local", word=PLACE, scaling="frobenius").words[0]
-    row = prepared.words[PLACE].rows[0]
+    row = encoded.words[PLACE].rows[0]
     table = case.alone.model.get_input_embeddings().weight.detach()
     largest = torch.linalg.matrix_norm(case.alone.jacobian(case.ids, row), 2)
     truth = largest * table[case.ids[row]].norm() / theirs[-1].norm()

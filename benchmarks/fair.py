@@ -57,19 +57,19 @@ def sinks() -> dict[str, Any]:
     """
     probe = Probe("smollm2")
     text = texts_of(probe, 1, 32)[0]
-    prepared = probe.read(text)
+    encoded = probe.read(text)
     with torch.no_grad():
-        states = probe.layers.every(prepared.embeds[None])
+        states = probe.layers.every(encoded.embeds[None])
     squares = [state[0].double().square().sum(1) for state in states]
     held = [float(rows.max() / rows.sum()) for rows in squares]
     counted, alike = [], 0
     for layer in range(1, probe.layers.count + 1):
-        target = target_of(probe, prepared, layer)
+        target = target_of(probe, encoded, layer)
         share = target.base.double().square().sum(-1)
         counted.append(float(share.max() / share.sum()))
         alike += target.scaling == "rows"
     return {
-        "tokens": prepared.n,
+        "tokens": encoded.n,
         "layers": probe.layers.count,
         "rows count alike in": alike,
         "by norm": max(held[1:]),

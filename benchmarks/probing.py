@@ -224,32 +224,32 @@ def _prefix(count: int) -> dict[str, Any]:
     """
     probe = Probe("smollm2")
     text = probe.cut(f"{LONG_TEXT} {LONG_TEXT}", 300)
-    prepared = probe.read(text)
-    target = target_of(probe, prepared, "last")
-    spread = [word for word in prepared.words if min(word.rows) > 2 * prepared.n / 3]
+    encoded = probe.read(text)
+    target = target_of(probe, encoded, "last")
+    spread = [word for word in encoded.words if min(word.rows) > 2 * encoded.n / 3]
     spread = [word for word in spread if len(word.rows) == 1 and word.text.isalpha()]
     kept, whole, off = 0.0, 0.0, 0.0
     places = [spread[round(at * (len(spread) - 1))] for at in (0.0, 0.5, 1.0)]
     for word in places:
         some = vocabulary(probe, "words")[:: 20_000 // (2 * count)]
-        tried = candidates(probe, prepared, word, among=some).ids
-        ids = torch.tensor([row for row in tried if len(row) == prepared.n][:count])
+        tried = candidates(probe, encoded, word, among=some).ids
+        ids = torch.tensor([row for row in tried if len(row) == encoded.n][:count])
         assert len(ids) == count
         target.change(ids[:1], word)  # warms up
         started = time.perf_counter()
-        prefix = prefix_of(probe, prepared, word, target.prefix_model)
+        prefix = prefix_of(probe, encoded, word, target.prefix_model)
         assert prefix is not None
-        rows = prepared.n - prefix.length
+        rows = encoded.n - prefix.length
         size = at_once(probe, rows, target.layer, MEMORY)
         fast = torch.cat([target.change(part, word, prefix) for part in ids.split(size)])
         kept += time.perf_counter() - started
         started = time.perf_counter()
-        size = at_once(probe, prepared.n, target.layer, MEMORY)
+        size = at_once(probe, encoded.n, target.layer, MEMORY)
         slow = torch.cat([target.change(part, word) for part in ids.split(size)])
         whole += time.perf_counter() - started
         off = max(off, float(((fast - slow).abs() / slow).max()))
     rows_of = [min(word.rows) for word in places]
-    sizes = {"tokens": prepared.n, "rows": rows_of, "candidates": count}
+    sizes = {"tokens": encoded.n, "rows": rows_of, "candidates": count}
     return sizes | {"seconds": kept, "whole": whole, "ratio": whole / kept, "off": off}
 
 

@@ -98,7 +98,7 @@ from .probing.compare import (
     Comparison as Comparison,
     compare as compare,
 )
-from .probing.layer_changes import LayerChange as LayerChange
+from .probing.compare import LayerChange as LayerChange
 from .probing.results import (
     Swap as Swap,
     Swaps as Swaps,

@@ -80,13 +80,13 @@ def test_wrong_numbers_and_raw_errors_are_faults(tmp_path: Path, monkeypatch: An
 def test_a_model_never_changes_the_embeddings_of_a_text(folders: Any) -> None:
     """CTRL multiplies the embeddings that it is given by √d, in place."""
     probe = Probe(folders("ctrl"))
-    prepared = probe.read(TEXT)
-    kept = prepared.embeds.clone()
-    probe.layers.layer(2, prepared.embeds[None])
+    encoded = probe.read(TEXT)
+    kept = encoded.embeds.clone()
+    probe.layers.layer(2, encoded.embeds[None])
     ws.swap(TEXT, "good", probe, among=["bad"], target="next-token", worst_case=False)
-    probe.layers.every(prepared.embeds[None])
-    assert torch.equal(prepared.embeds, kept)
-    assert torch.equal(kept, probe.layers.words(prepared.ids))
+    probe.layers.every(encoded.embeds[None])
+    assert torch.equal(encoded.embeds, kept)
+    assert torch.equal(kept, probe.layers.words(encoded.ids))
 
 
 def test_a_text_that_spells_the_padding_token_is_refused_where_it_counts(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_the_input_layer_comes_from_ids(folders: Any, name: str) -> None:
     cannot.
     """
     probe = Probe(folders(name))
-    prepared = probe.read(TEXT, "input")
+    encoded = probe.read(TEXT, "input")
     ids, mask = _ids(probe)
-    assert torch.equal(prepared.embeds, probe.layers.hidden(0, ids, mask)[0])
+    assert torch.equal(encoded.embeds, probe.layers.hidden(0, ids, mask)[0])
     found = ws.words(TEXT, probe, at="input", tiers="mean-local", passes=2)
     assert all(word.mean_local for word in found.words)
 

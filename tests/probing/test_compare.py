@@ -27,9 +27,8 @@ from wordsway.models.files import locate
 from wordsway.models.load import Loading
 from wordsway.models.prefix import Prefix
 from wordsway.models.probe import Probe
-from wordsway.probing.compare import compare
+from wordsway.probing.compare import compare, layer_changes
 from wordsway.probing.differences import divergence, line_up, word_edits
-from wordsway.probing.layer_changes import layer_changes
 
 A, B = "the film was good and fine", "the film was dull and fine"
 TEMPLATE = (

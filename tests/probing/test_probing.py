@@ -98,22 +98,22 @@ def test_words_are_what_their_witnesses_do(folders, name):
     result = words(TEXT, probe, layer=2, tiers=("local",), seed=3)
     assert [word.word for word in result.words] == TEXT.split()
     assert [word.index for word in result.words] == list(range(9))
-    prepared = probe.read(TEXT)
-    before = own_states(folders[name], prepared.embeds[None])
+    encoded = probe.read(TEXT)
+    before = own_states(folders[name], encoded.embeds[None])
     for word in result.words:
         rows = list(word.rows)
-        assert word.delta.shape == word.direction.shape == (len(rows), prepared.embeds.shape[1])
-        length = float(prepared.embeds[rows].norm()) / len(rows) ** 0.5
+        assert word.delta.shape == word.direction.shape == (len(rows), encoded.embeds.shape[1])
+        length = float(encoded.embeds[rows].norm()) / len(rows) ** 0.5
         assert float(word.delta.norm()) <= length * (1 + 1e-5)
         assert word.radius == pytest.approx(length, rel=1e-5)
-        moved = prepared.embeds[None].clone()
+        moved = encoded.embeds[None].clone()
         moved[0, rows] += word.delta
         after = own_states(folders[name], moved)
         truth = [float((a - b).norm() / b.norm()) for a, b in zip(after, before, strict=True)]
         assert word.profile == pytest.approx(truth, rel=1e-4, abs=1e-6)
         assert word.sensitivity == pytest.approx(word.profile[2], rel=1e-4)
         assert word.sensitivity > word.noise[2], "the worst direction is worse than noise"
-        small = prepared.embeds[None].clone()
+        small = encoded.embeds[None].clone()
         small[0, rows] += 1e-2 * length * word.direction
         near = own_states(folders[name], small)[2]
         response = float((near - before[2]).norm() / before[2].norm()) / 1e-2
@@ -126,9 +126,9 @@ def test_the_search_is_as_good_as_plain_ascent(folders):
     above ours.
     """
     probe = Probe(folders["bert"])
-    prepared = probe.read(TEXT)
+    encoded = probe.read(TEXT)
     result = words(TEXT, probe, tiers=("curve",), word=[1, 5])
-    base = probe.layers.every(prepared.embeds[None])[-1].detach()
+    base = probe.layers.every(encoded.embeds[None])[-1].detach()
     for one in result.words:
         best = 0.0
         starts = [
@@ -140,7 +140,7 @@ def test_the_search_is_as_good_as_plain_ascent(folders):
         for _ in range(300):
             lengths = delta.detach().flatten(1).norm(dim=1)[:, None, None]
             inside = delta * (one.radius / lengths).clamp_max(1.0)
-            moved = prepared.embeds.repeat(6, 1, 1).index_add(1, torch.tensor(one.rows), inside)
+            moved = encoded.embeds.repeat(6, 1, 1).index_add(1, torch.tensor(one.rows), inside)
             after = probe.layers.layer(3, moved)
             change = (after - base).flatten(1).norm(dim=1) / base.norm()
             best = max(best, float(change.detach().max()))
@@ -154,10 +154,10 @@ def test_the_search_is_as_good_as_plain_ascent(folders):
 def test_minilm_equals_transformers_and_its_twin_differs(minilm):
     result = words("I love her much", minilm, twin=True, tiers=("local",))
     assert result.layers == 6 and result.layer == 6 and result.model["name"] == "minilm"
-    prepared = minilm.read("I love her much")
+    encoded = minilm.read("I love her much")
     one = result.top
-    before = own_states(minilm.files.folder, prepared.embeds[None])
-    moved = prepared.embeds[None].clone()
+    before = own_states(minilm.files.folder, encoded.embeds[None])
+    moved = encoded.embeds[None].clone()
     moved[0, list(one.rows)] += one.delta
     after = own_states(minilm.files.folder, moved)
     assert one.sensitivity == pytest.approx(
@@ -167,8 +167,8 @@ def test_minilm_equals_transformers_and_its_twin_differs(minilm):
         one.twin is not None and len(one.twin) == 7 and one.twin != one.profile
         for one in result.words
     )
-    own = own_states(minilm.files.folder, minilm.layers.words(prepared.ids[None]))
-    for found, true in zip(minilm.layers.every(prepared.embeds[None]), own, strict=True):
+    own = own_states(minilm.files.folder, minilm.layers.words(encoded.ids[None]))
+    for found, true in zip(minilm.layers.every(encoded.embeds[None]), own, strict=True):
         torch.testing.assert_close(found, true, rtol=0, atol=1e-6)
 
 
@@ -280,8 +280,8 @@ def test_screening_finds_what_an_exhaustive_search_finds(minilm, monkeypatch):
     monkeypatch.setattr(swapping, "FIRST", 75)
     monkeypatch.setattr(swapping, "ROUND", 50)
     monkeypatch.setattr(swapping, "TRIED", 325)
-    prepared = minilm.read("the film was good")
-    some = candidates(minilm, prepared, prepared.word("good")).words[::8][:2600]
+    encoded = minilm.read("the film was good")
+    some = candidates(minilm, encoded, encoded.word("good")).words[::8][:2600]
     assert len(some) == 2600
     for target in ("last", "pooled"):
         screened = swap(
@@ -306,21 +306,21 @@ def test_screening_finds_what_an_exhaustive_search_finds(minilm, monkeypatch):
 
 @pytest.mark.slow
 def test_candidates_of_the_vocabulary(minilm, folders):
-    prepared = minilm.read("Good films rarely fail")
-    found = candidates(minilm, prepared, prepared.word("Good"))
+    encoded = minilm.read("Good films rarely fail")
+    found = candidates(minilm, encoded, encoded.word("Good"))
     assert len(found) > 20_000 and all(
         one[0].isupper() or not one[0].islower() for one in found.words
     )
     assert not any(one.startswith("##") for one in found.words) and all(
         one.isalpha() and len(one) > 1 for one in found.words
     )
-    everything = candidates(minilm, prepared, prepared.word("Good"), kind="all", keep_case=False)
+    everything = candidates(minilm, encoded, encoded.word("Good"), kind="all", keep_case=False)
     assert len(everything) > len(found) and "1984" in everything.words
     for kind, said in (("verbs", "a part of the vocabulary"),):
         with pytest.raises(InputError, match=said):
-            candidates(minilm, prepared, prepared.word("Good"), kind=kind)
+            candidates(minilm, encoded, encoded.word("Good"), kind=kind)
     with pytest.raises(InputError, match="words that can stand"):
-        candidates(minilm, prepared, prepared.word("Good"), among=["two words"])
+        candidates(minilm, encoded, encoded.word("Good"), among=["two words"])
 
 
 def test_a_sign_that_touches_a_word_takes_no_letters(minilm):
@@ -370,17 +370,17 @@ def test_a_classifier_is_judged_by_its_logits(tmp_path):
 def test_the_pull_is_the_formula(folders):
     """BERT: Σ_h Σ_{j≠i} W_Kᵀq_j/√d_h from the weights themselves, for one head and for all."""
     probe = Probe(folders["bert"], eager=True)
-    prepared = probe.read(TEXT, "input")
+    encoded = probe.read(TEXT, "input")
     attention = probe.layers.model.encoder.layer[0].attention.self
-    n, i = prepared.n, 4
+    n, i = encoded.n, 4
     with torch.no_grad():
-        query = attention.query(prepared.embeds).view(n, 2, 8)
+        query = attention.query(encoded.embeds).view(n, 2, 8)
         key = attention.key.weight.view(2, 8, 16)
         for heads in ([0], [1], [0, 1]):
             truth = sum(
                 query[j, h] @ key[h] for h in heads for j in range(n) if j != i
             ) / math.sqrt(8)
-            torch.testing.assert_close(pull(probe, prepared, i, heads), truth, rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(pull(probe, encoded, i, heads), truth, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
@@ -430,8 +430,8 @@ def test_a_word_of_several_tokens_attracts_as_one_block(minilm):
     itself do not count.
     """
     probe = minilm.with_eager_attention()
-    prepared = probe.read("her unfairness hurts", "input")
-    word = prepared.word("unfairness")
+    encoded = probe.read("her unfairness hurts", "input")
+    word = encoded.word("unfairness")
     assert len(word.rows) > 1
     found = attract("her unfairness hurts", "unfairness", probe)
     assert (
@@ -439,14 +439,14 @@ def test_a_word_of_several_tokens_attracts_as_one_block(minilm):
         and found.row == word.rows[0]
         and found.delta.shape[0] == len(word.rows)
     )
-    assert float(found.delta.norm()) == pytest.approx(prepared.radius(word), rel=1e-5)
+    assert float(found.delta.norm()) == pytest.approx(encoded.radius(word), rel=1e-5)
     for at, row in enumerate(word.rows):
-        g = pull(probe, prepared, row, list(range(12)), word.rows)
+        g = pull(probe, encoded, row, list(range(12)), word.rows)
         assert float(
             torch.nn.functional.cosine_similarity(found.delta[at], g, dim=0)
         ) == pytest.approx(1, abs=1e-5)
     before, after = found.drawn
-    others = [row for row in range(prepared.n) if row not in word.rows]
+    others = [row for row in range(encoded.n) if row not in word.rows]
     shares = [sum(found.after[j][i] for i in word.rows) for j in others]
     assert after == pytest.approx(sum(shares) / len(others)) and after > 2 * before
 

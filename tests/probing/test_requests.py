@@ -61,9 +61,9 @@ NUMBERS = "the film 5 was good , a plot"
 
 def test_a_spelling_that_occurs_wins_over_a_number(bert: Probe, capsys: Any) -> None:
     """ "5" is the word 5 of the text, not its sixth word; --index takes numbers."""
-    prepared = bert.read(NUMBERS)
-    assert prepared.word("5").text == "5" and prepared.word(5).text == ","
-    assert prepared.word("3").text == "was", "no such spelling: a number"
+    encoded = bert.read(NUMBERS)
+    assert encoded.word("5").text == "5" and encoded.word(5).text == ","
+    assert encoded.word("3").text == "was", "no such spelling: a number"
     assert words(NUMBERS, bert, word=["5"], tiers=["mean-local"]).words[0].index == 2
     folder = str(bert.source)
     base = ["swap", NUMBERS, "--model", folder, "--json", "--kind", "all"]

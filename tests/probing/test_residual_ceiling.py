@@ -11,8 +11,8 @@ import torch
 import tiny
 from wordsway.core.vectors import unit
 from wordsway.models.probe import Probe
-from wordsway.probing.blocks import Blocks
-from wordsway.probing.residual_ceiling import _largest_sum, residual_ceilings
+from wordsway.probing.ceiling import _largest_sum, residual_ceilings
+from wordsway.probing.moves import Blocks
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words
 
@@ -66,14 +66,14 @@ def test_nothing_breaks_a_ceiling_of_a_residual_stream(
 ) -> None:
     """All layers, random Δ and Δ that climb, up to reach 100."""
     probe = (loud if loudness == "loud" else probes)[name]
-    prepared = probe.read(TEXT)
-    chosen = list(prepared.words)[::2]
+    encoded = probe.read(TEXT)
+    chosen = list(encoded.words)[::2]
     torch.manual_seed(1)
     for layer in range(probe.layers.count + 1):
-        target = target_of(probe, prepared, layer)
+        target = target_of(probe, encoded, layer)
         for reach in (0.3, 1.0, 10.0, 100.0):
-            uppers = residual_ceilings(probe, prepared, target, chosen, reach)
-            blocks = Blocks(prepared, chosen, reach)
+            uppers = residual_ceilings(probe, encoded, target, chosen, reach)
+            blocks = Blocks(encoded, chosen, reach)
             which = torch.arange(len(chosen)).repeat_interleave(8)
             way = torch.randn(len(which), blocks.size)
             for step in range(3):

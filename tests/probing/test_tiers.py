@@ -18,18 +18,16 @@ from wordsway.models.prefix import can_reuse, is_causal, prefix_of
 from wordsway.models.probe import Probe
 from wordsway.probing.attention import attention
 from wordsway.probing.attract import attract
-from wordsway.probing.blocks import Blocks
 from wordsway.probing.candidates import Candidates, Place, vocabulary
 from wordsway.probing.ceiling import ceilings, largest_moves
 from wordsway.probing.compare import compare
 from wordsway.probing.curve import REACHES
 from wordsway.probing.local import local, mean_local, sketch_of
-from wordsway.probing.profiles import profiles
-from wordsway.probing.ranking import leaders, rank_ranges
+from wordsway.probing.moves import Blocks, profiles
 from wordsway.probing.real_words import real_words
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
-from wordsway.probing.tiers import TIERS
+from wordsway.probing.tiers import TIERS, leaders, rank_ranges
 from wordsway.probing.words import words
 from wordsway.render.wording.words import headline, notes
 
@@ -47,10 +45,10 @@ def probes(folders: dict[str, Path]) -> dict[str, Probe]:
     return {name: Probe(folder) for name, folder in folders.items()}
 
 
-def jacobian(target: Any, prepared: Any) -> torch.Tensor:
+def jacobian(target: Any, encoded: Any) -> torch.Tensor:
     """∂g/∂X as one dense array (features, n, d)."""
     found: torch.Tensor = torch.autograd.functional.jacobian(
-        lambda embeds: target.features(embeds[None])[0].flatten(), prepared.embeds
+        lambda embeds: target.features(embeds[None])[0].flatten(), encoded.embeds
     )
     return found.double()
 
@@ -60,19 +58,19 @@ def jacobian(target: Any, prepared: Any) -> torch.Tensor:
 def test_local_tiers_are_the_dense_jacobians(probes: dict[str, Probe], name: str) -> None:
     """σ_max to 1 % and its direction; ‖J‖_F within four standard errors, most within two."""
     probe = probes[name]
-    prepared = probe.read(TEXT)
-    chosen = list(prepared.words)
+    encoded = probe.read(TEXT)
+    chosen = list(encoded.words)
     for which in (1, "last"):
-        target = target_of(probe, prepared, which)
-        J = jacobian(target, prepared)
-        sketch = sketch_of(target, prepared, passes=64, seed=3)
-        means = mean_local(sketch, prepared, chosen)
-        worst = local(target, Blocks(prepared, chosen, 1.0), sketch, size=5)
+        target = target_of(probe, encoded, which)
+        J = jacobian(target, encoded)
+        sketch = sketch_of(target, encoded, passes=64, seed=3)
+        means = mean_local(sketch, encoded, chosen)
+        worst = local(target, Blocks(encoded, chosen, 1.0), sketch, size=5)
         near = 0
         for word, mean, one in zip(chosen, means, worst, strict=True):
             rows = list(word.rows)
             block = J[:, rows].flatten(1)
-            radius = float(prepared.embeds[rows].double().norm()) / len(rows) ** 0.5
+            radius = float(encoded.embeds[rows].double().norm()) / len(rows) ** 0.5
             assert one.converged
             true = float(torch.linalg.matrix_norm(block, 2)) * radius
             assert one.value == pytest.approx(true, rel=0.01)
@@ -88,12 +86,12 @@ def test_local_tiers_are_the_dense_jacobians(probes: dict[str, Probe], name: str
 def test_mean_local_is_the_response_to_small_random_moves(probes: dict[str, Probe]) -> None:
     """Its definition, by brute force: the root mean square over random Δ of relative length ρ."""
     probe = probes["bert"]
-    prepared = probe.read(TEXT)
-    target = target_of(probe, prepared, "last")
-    word = prepared.word("films")
+    encoded = probe.read(TEXT)
+    target = target_of(probe, encoded, "last")
+    word = encoded.word("films")
     assert len(word.rows) == 2
-    (mean,) = mean_local(sketch_of(target, prepared, passes=256), prepared, [word])
-    blocks = Blocks(prepared, [word], 1e-3)
+    (mean,) = mean_local(sketch_of(target, encoded, passes=256), encoded, [word])
+    blocks = Blocks(encoded, [word], 1e-3)
     torch.manual_seed(0)
     delta = blocks.radius[0] * unit(torch.randn(2000, blocks.size))
     with torch.no_grad():
@@ -105,19 +103,19 @@ def test_mean_local_is_the_response_to_small_random_moves(probes: dict[str, Prob
 def test_no_random_change_breaks_a_ceiling(probes: dict[str, Probe], name: str) -> None:
     """All layers, random Δ up to reach 100, some of them along the directions that do most."""
     probe = probes[name]
-    prepared = probe.read(TEXT)
-    chosen = list(prepared.words)
+    encoded = probe.read(TEXT)
+    chosen = list(encoded.words)
     torch.manual_seed(1)
     proved = 0
     for layer in range(probe.layers.count + 1):
-        target = target_of(probe, prepared, layer)
-        uppers = ceilings(probe, prepared, target, chosen)
+        target = target_of(probe, encoded, layer)
+        uppers = ceilings(probe, encoded, target, chosen)
         if uppers[0] is None:
             assert probe.layers.norm_after(layer) is None
             continue
         proved += 1
         for reach in (0.3, 1.0, 10.0, 100.0):
-            blocks = Blocks(prepared, chosen, reach)
+            blocks = Blocks(encoded, chosen, reach)
             which = torch.arange(len(chosen)).repeat_interleave(12)
             noise = unit(torch.randn(len(which), blocks.size))
             with torch.no_grad():
@@ -148,14 +146,14 @@ def test_the_ceiling_is_attained() -> None:
 
 def test_a_pooled_embedding_and_distributions_have_ceilings(probes: dict[str, Probe]) -> None:
     probe = probes["bert"]
-    prepared = probe.read(TEXT)
-    chosen = list(prepared.words)
+    encoded = probe.read(TEXT)
+    chosen = list(encoded.words)
     torch.manual_seed(2)
     for name, most in (("pooled", None), ("cosine", 2.0), ("all", None)):
-        target = target_of(probe, prepared, name)
-        upper = ceilings(probe, prepared, target, chosen)[0]
+        target = target_of(probe, encoded, name)
+        upper = ceilings(probe, encoded, target, chosen)[0]
         assert upper is not None and (most is None or upper == pytest.approx(most, rel=1e-3))
-        blocks = Blocks(prepared, chosen, 50.0)
+        blocks = Blocks(encoded, chosen, 50.0)
         which = torch.arange(9).repeat_interleave(20)
         noise = unit(torch.randn(len(which), blocks.size))
         with torch.no_grad():
@@ -268,9 +266,9 @@ def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
     """The same candidates with the same ids; where a tokenizer disagrees, whole texts are read."""
     probe = Probe("minilm")
     text = "the film was good and the plot was dull , " * 20
-    prepared = probe.read(text)
-    word = prepared.words[90]
-    near, names = Place(probe, prepared, word), ["zebra", "unfairness", "movie", "dully"]
+    encoded = probe.read(text)
+    word = encoded.words[90]
+    near, names = Place(probe, encoded, word), ["zebra", "unfairness", "movie", "dully"]
     read: list[int] = []
     inner = probe.reader.ids
 
@@ -283,7 +281,7 @@ def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
     found = near.encode(many)
     assert sum(read) < 0.15 * len(text) * len(many)
     some = near.encode(names, pieces=None)
-    whole = Place(probe, prepared, word)
+    whole = Place(probe, encoded, word)
     whole.near = whole.whole
     assert whole.encode(many) == found and whole.encode(names, pieces=None) == some
     monkeypatch.setattr(
@@ -308,17 +306,17 @@ def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Prob
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name: str) -> None:
     probe = probes[name]
-    prepared = probe.read(TEXT)
-    assert is_causal(probe) == (name in CAUSAL) == can_reuse(probe, prepared.ids)
-    word = prepared.word("plot")
-    target = target_of(probe, prepared, "last")
-    prefix = prefix_of(probe, prepared, word, target.prefix_model)
+    encoded = probe.read(TEXT)
+    assert is_causal(probe) == (name in CAUSAL) == can_reuse(probe, encoded.ids)
+    word = encoded.word("plot")
+    target = target_of(probe, encoded, "last")
+    prefix = prefix_of(probe, encoded, word, target.prefix_model)
     assert (prefix is not None) == (name in CAUSAL)
     if prefix is not None:
-        ids = prepared.ids.repeat(3, 1)
+        ids = encoded.ids.repeat(3, 1)
         ids[:, word.rows[0]] = torch.tensor([5, 7, 9])
         for which in ("last", 2, "all", "pooled", "cosine"):
-            judged = target_of(probe, prepared, which)
+            judged = target_of(probe, encoded, which)
             whole = judged.change(ids, word)
             torch.testing.assert_close(judged.change(ids, word, prefix), whole, rtol=1e-5, atol=0)
 
@@ -339,14 +337,14 @@ def test_rows_behind_a_window_are_those_of_the_whole_text(tmp_path: Path) -> Non
     tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
     probe = Probe(tmp_path)
     text = "the film was good and the plot was bad or not very dull and she was fine it was good"
-    prepared = probe.read(text)
-    assert can_reuse(probe, prepared.ids), "the mask knows the window"
+    encoded = probe.read(text)
+    assert can_reuse(probe, encoded.ids), "the mask knows the window"
     (word,) = words(text, probe, tiers=("real-words",), word=[16]).words
     assert word.real is not None
     with torch.no_grad():
-        before = model(prepared.ids[None]).last_hidden_state[0].double()
+        before = model(encoded.ids[None]).last_hidden_state[0].double()
         for name, change in zip(word.real.words, word.real.changes, strict=True):
-            ids = prepared.ids.clone()
+            ids = encoded.ids.clone()
             ids[word.rows[0]] = probe.reader.tokenizer.token_to_id(name)
             after = model(ids[None]).last_hidden_state[0].double()
             assert change == pytest.approx(float((after - before).norm() / before.norm()), rel=1e-4)
@@ -391,33 +389,33 @@ def test_a_profile_counts_rows_as_its_layers_do(probes: dict[str, Probe], monkey
         return states
 
     monkeypatch.setattr(probe.layers, "every", with_sink)
-    prepared = probe.read(TEXT)
-    place = prepared.words[1]
-    delta = prepared.embeds[list(place.rows)]
-    moved = prepared.embeds.clone()
+    encoded = probe.read(TEXT)
+    place = encoded.words[1]
+    delta = encoded.embeds[list(place.rows)]
+    moved = encoded.embeds.clone()
     moved[list(place.rows)] += delta
-    (found,) = profiles(probe, prepared, [place], [delta], 2**30)
-    states = [with_sink(one[None]) for one in (prepared.embeds, moved)]
+    (found,) = profiles(probe, encoded, [place], [delta], 2**30)
+    states = [with_sink(one[None]) for one in (encoded.embeds, moved)]
     for layer, (before, after) in enumerate(zip(*states, strict=True)):
         b, a = before[0].double(), after[0].double()
         alike = ((a - b).norm(dim=1) / b.norm(dim=1)).square().mean().sqrt()
         true = alike if layer == sink else (a - b).norm() / b.norm()
         assert found[layer] == pytest.approx(float(true), rel=1e-5)
-    asked = target_of(probe, prepared, sink, "frobenius")
-    (by_norm,) = profiles(probe, prepared, [place], [delta], 2**30, asked)
+    asked = target_of(probe, encoded, sink, "frobenius")
+    (by_norm,) = profiles(probe, encoded, [place], [delta], 2**30, asked)
     assert by_norm[sink] < 0.1 * found[sink] and by_norm[:sink] == found[:sink]
 
 
 def test_a_word_of_several_tokens_has_no_larger_ball(probes: dict[str, Probe]) -> None:
     """Two rows of equal length: Δ may be as long as one of them."""
-    prepared = probes["bert"].read("films film")
-    pair, single = prepared.words
+    encoded = probes["bert"].read("films film")
+    pair, single = encoded.words
     assert len(pair.rows) == 2
-    norms = prepared.embeds[list(pair.rows)].double().norm(dim=1)
+    norms = encoded.embeds[list(pair.rows)].double().norm(dim=1)
     expected = float(norms.square().mean().sqrt())
-    assert prepared.radius(pair) == pytest.approx(expected)
-    assert prepared.radius(single) == pytest.approx(float(prepared.embeds[3].double().norm()))
-    blocks = Blocks(prepared, [pair], 1.0)
+    assert encoded.radius(pair) == pytest.approx(expected)
+    assert encoded.radius(single) == pytest.approx(float(encoded.embeds[3].double().norm()))
+    blocks = Blocks(encoded, [pair], 1.0)
     assert float(blocks.radius[0]) == pytest.approx(expected, rel=1e-6)
 
 
@@ -439,8 +437,8 @@ def test_numbers_do_not_depend_on_company_or_batches(folders: dict[str, Path]) -
 def test_default_tiers_follow_the_length(probes: dict[str, Probe], monkeypatch: Any) -> None:
     short = words(TEXT, probes["bert"])
     assert short.tiers == ("mean-local", "local", "real-words") and short.partial == ()
-    monkeypatch.setattr("wordsway.probing.measuring.SHORT", 1)
-    monkeypatch.setattr("wordsway.probing.measuring.REAL_TOKENS", 32 * 12 * 0.1 * 2)
+    monkeypatch.setattr("wordsway.probing.words.SHORT", 1)
+    monkeypatch.setattr("wordsway.probing.words.REAL_TOKENS", 32 * 12 * 0.1 * 2)
     long = words(TEXT, probes["bert"])
     assert long.partial == ("real-words",) and long.words[0].local is None
     assert "real words were tried for the 2 words with the largest mean local only" in notes(long)
@@ -458,7 +456,7 @@ def test_the_headline_follows_from_the_request_alone(
     """
     said = set()
     for limit in (1500, 1):  # as a short text, and as a long one
-        monkeypatch.setattr("wordsway.probing.measuring.SHORT", limit)
+        monkeypatch.setattr("wordsway.probing.words.SHORT", limit)
         for tiers in (None, ["mean-local"], ["real-words", "mean-local"]):
             found = words(TEXT, probes["bert"], tiers=tiers)
             assert found.tier == "mean-local"
@@ -534,11 +532,11 @@ def test_json_has_the_contract_fields(probes: dict[str, Probe]) -> None:
 @pytest.mark.slow
 def test_real_words_stay_within_memory(probes: dict[str, Probe]) -> None:
     probe = probes["bert"]
-    prepared = probe.read(TEXT)
-    target = target_of(probe, prepared, "last")
-    chosen = list(prepared.words)
-    many = real_words(probe, prepared, target, chosen, draws=5, size=64)
-    few = real_words(probe, prepared, target, chosen, draws=5, size=2)
+    encoded = probe.read(TEXT)
+    target = target_of(probe, encoded, "last")
+    chosen = list(encoded.words)
+    many = real_words(probe, encoded, target, chosen, draws=5, size=64)
+    few = real_words(probe, encoded, target, chosen, draws=5, size=2)
     for a, b in zip(many, few, strict=True):
         assert a is not None and b is not None and a.mean == pytest.approx(b.mean, rel=1e-5)
 

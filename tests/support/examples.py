@@ -41,9 +41,8 @@ from wordsway.learning.results import Learned, Learning
 from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import Attention, AttentionMap
 from wordsway.probing.attract import Attracted
-from wordsway.probing.compare import Comparison, NextToken, Side
+from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
 from wordsway.probing.differences import word_edits
-from wordsway.probing.layer_changes import LayerChange
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.studies.corpus_words import CorpusWords
 from wordsway.studies.forecast import Forecast

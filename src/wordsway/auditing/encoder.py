@@ -18,7 +18,7 @@ from wordsway.models.load import Loading, load
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import divergence
-from wordsway.probing.layer_target import same_width
+from wordsway.probing.targets import same_width
 from wordsway.text.clean import checked
 
 #: Tokens of one batch.

@@ -28,7 +28,7 @@ from wordsway.core.reading import Word, word_spans
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.local import mean_local, sketch_of
 from wordsway.probing.targets import target_of
 from wordsway.studies.text_cells import parameters_of
@@ -103,19 +103,19 @@ class LocalJob(Job):
         self, probe: Probe, layers: Sequence[int], text: str, edits: tuple[Spans, ...]
     ) -> dict[str, Any]:
         try:
-            prepared = probe.read(text)
-            shares = [self._shares(probe, prepared, layer, edits) for layer in layers]
+            encoded = probe.read(text)
+            shares = [self._shares(probe, encoded, layer, edits) for layer in layers]
         except InputError as error:
             return {"error": first_line(error)}
         return {"edits": [list(one) for one in zip(*shares, strict=True)]}
 
     def _shares(
-        self, probe: Probe, prepared: Prepared, layer: int, edits: tuple[Spans, ...]
+        self, probe: Probe, encoded: EncodedText, layer: int, edits: tuple[Spans, ...]
     ) -> list[float]:
-        target = target_of(probe, prepared, layer)
-        sketch = sketch_of(target, prepared, passes=self.passes, seed=self.seed)
-        words = [word for word in prepared.words if word.text[0].isalnum()]
-        values = [one.value for one in mean_local(sketch, prepared, words)]
+        target = target_of(probe, encoded, layer)
+        sketch = sketch_of(target, encoded, passes=self.passes, seed=self.seed)
+        words = [word for word in encoded.words if word.text[0].isalnum()]
+        values = [one.value for one in mean_local(sketch, encoded, words)]
         return [share_of(words, values, spans) for spans in edits]
 
     @property

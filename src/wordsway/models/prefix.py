@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from wordsway.core.reading import Word
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 
 #: Keys and values of every layer, (1, heads, length, ·) each.
 Kept = Sequence[tuple[torch.Tensor, torch.Tensor]]
@@ -109,12 +109,12 @@ class Prefix:
         return logits
 
 
-def prefix_of(probe: Probe, prepared: Prepared, word: Word, model: Any) -> Prefix | None:
+def prefix_of(probe: Probe, encoded: EncodedText, word: Word, model: Any) -> Prefix | None:
     """The rows before a word in ``model``; None at the beginning, and where they may change."""
     length = min(word.rows)
-    if length == 0 or prepared.at != "words" or not can_reuse(probe, prepared.ids):
+    if length == 0 or encoded.at != "words" or not can_reuse(probe, encoded.ids):
         return None
-    return Prefix.of(model, prepared.ids[:length])
+    return Prefix.of(model, encoded.ids[:length])
 
 
 def is_causal(probe: Probe) -> bool:

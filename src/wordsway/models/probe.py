@@ -30,7 +30,7 @@ ROUNDING, ROUNDING_16_BITS = 1e-4, 2e-2
 
 
 @dataclass(frozen=True)
-class Prepared:
+class EncodedText:
     """A text as the model takes it: token ids (n,), embeddings (n, ·) of the stage that will move
     (``at``), and the reading.
     """
@@ -195,7 +195,7 @@ class Probe:
             )
         return text[: ends[-1]]
 
-    def read(self, text: str, at: str = "words") -> Prepared:
+    def read(self, text: str, at: str = "words") -> EncodedText:
         """Tokens and embeddings of a text, special tokens included."""
         if at not in EMBEDDING_STAGES:
             raise InputError(
@@ -215,7 +215,7 @@ class Probe:
             )
         ids = torch.tensor(tokens.ids[: tokens.count], device=self.layers.device)
         embeds = self._embeds(ids[None], at)
-        return Prepared(reading, ids, embeds[0], at)
+        return EncodedText(reading, ids, embeds[0], at)
 
     @torch.no_grad()
     def _embeds(self, ids: torch.Tensor, at: str) -> torch.Tensor:

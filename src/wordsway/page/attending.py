@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from wordsway.core.errors import InputError
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.page.commands import attention_command, attention_python
 from wordsway.page.desk import Desk, key_of
 from wordsway.probing.attention import layer_among
@@ -29,14 +29,14 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
     asked for first.
     """
     probe = desk.probe(ask["model"], eager=True)
-    prepared = probe.read(ask["text"], "input")
-    if prepared.n > TOKENS:
-        raise InputError(f"a text of at most {TOKENS} tokens", prepared.n, "shorten it")
-    index = _last_word(prepared) if ask["word"] is None else ask["word"]
-    word = prepared.word(index)
+    encoded = probe.read(ask["text"], "input")
+    if encoded.n > TOKENS:
+        raise InputError(f"a text of at most {TOKENS} tokens", encoded.n, "shorten it")
+    index = _last_word(encoded) if ask["word"] is None else ask["word"]
+    word = encoded.word(index)
     layers = probe.layers.count
     with torch.no_grad():
-        every = probe.layers.attentions(prepared.embeds[None], "input")
+        every = probe.layers.attentions(encoded.embeds[None], "input")
     layer = layer_among(ask["layer"], every, layers)
     heads = every[layer].shape[1]
     head = head_numbers("all" if ask["head"] == "mean" else ask["head"], heads)
@@ -44,8 +44,8 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
     full = ask | {"word": index}
     yield {
         "kind": "before",
-        "tokens": [{"piece": token.piece, "word": token.word} for token in prepared.reading.tokens],
-        "words": [{"index": one.index, "text": one.text} for one in prepared.words],
+        "tokens": [{"piece": token.piece, "word": token.word} for token in encoded.reading.tokens],
+        "words": [{"index": one.index, "text": one.text} for one in encoded.words],
         "word": index,
         "rows": list(word.rows),
         "layers": layers,
@@ -54,7 +54,7 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
         "matrix": _plain(before),
         "share": _share(before, word.rows),
         "reaches": list(REACHES),
-        **_exports(full, prepared),
+        **_exports(full, encoded),
     }
     asked = float(ask["reach"])
     for done, reach in enumerate(sorted(REACHES, key=lambda one: (abs(one - asked), one))):
@@ -62,7 +62,7 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
         found = attracted(full, desk, reach)
         assert found.delta is not None
         with torch.no_grad():
-            moved = prepared.embeds.clone()
+            moved = encoded.embeds.clone()
             moved[list(word.rows)] += found.delta.to(moved)
             after = _matrix(probe, moved, layer, head)
         yield {
@@ -73,14 +73,14 @@ def attention_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]
             "profile": list(found.profile),
             "noise": list(found.noise),
             "drawn": list(found.drawn),
-            **_exports(full | {"reach": reach}, prepared),
+            **_exports(full | {"reach": reach}, encoded),
         }
     yield {"kind": "done"}
 
 
-def _exports(ask: dict[str, Any], prepared: Prepared) -> dict[str, str]:
+def _exports(ask: dict[str, Any], encoded: EncodedText) -> dict[str, str]:
     """The command and the lines of Python with the same numbers."""
-    full = ask | {"word": _named(prepared, ask["word"])}
+    full = ask | {"word": _named(encoded, ask["word"])}
     return {"command": attention_command(full), "python": attention_python(full)}
 
 
@@ -99,11 +99,11 @@ def attracted(ask: dict[str, Any], desk: Desk, reach: float) -> Attracted:
 def asked_for(ask: dict[str, Any], desk: Desk) -> Attracted:
     """What the file of an attention place holds: the layer and head that the place shows."""
     probe = desk.probe(ask["model"], eager=True)
-    prepared = probe.read(ask["text"], "input")
-    index = _last_word(prepared) if ask["word"] is None else ask["word"]
+    encoded = probe.read(ask["text"], "input")
+    index = _last_word(encoded) if ask["word"] is None else ask["word"]
     return attract(
         ask["text"],
-        _named(prepared, index),
+        _named(encoded, index),
         probe,
         show_layer=ask["layer"],
         show_head="all" if ask["head"] == "mean" else ask["head"],
@@ -112,15 +112,15 @@ def asked_for(ask: dict[str, Any], desk: Desk) -> Attracted:
     )
 
 
-def _named(prepared: Prepared, index: int) -> str:
+def _named(encoded: EncodedText, index: int) -> str:
     """A word as `attract` takes it: its number, or its spelling where that would be another one."""
     number = str(index)
-    return prepared.word(index).text if any(w.text == number for w in prepared.words) else number
+    return encoded.word(index).text if any(w.text == number for w in encoded.words) else number
 
 
-def _last_word(prepared: Prepared) -> int:
-    words = [word for word in prepared.words if any(char.isalnum() for char in word.text)]
-    return (words or list(prepared.words))[-1].index
+def _last_word(encoded: EncodedText) -> int:
+    words = [word for word in encoded.words if any(char.isalnum() for char in word.text)]
+    return (words or list(encoded.words))[-1].index
 
 
 def _matrix(probe: Probe, embeds: torch.Tensor, layer: int, heads: list[int]) -> torch.Tensor:

@@ -17,13 +17,12 @@ from wordsway.models.probe import Probe
 from wordsway.page.commands import pairs_command, words_command, words_python
 from wordsway.page.desk import Desk, key_of
 from wordsway.probing.differences import word_edits
-from wordsway.probing.measuring import default_tiers, largest_words
 from wordsway.probing.real_words import DRAWS
 from wordsway.probing.results import Words, WordSway
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.tiers import TIERS, headline_tier
-from wordsway.probing.words import chosen_tiers, words
+from wordsway.probing.words import chosen_tiers, default_tiers, largest_words, words
 from wordsway.render.wording.words import (
     Headline,
     facts,
@@ -145,10 +144,10 @@ def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator
     how = _how(ask)
     colour = ask.get("colour")
     headline = headline_tier(ask.get("tiers"), colour)
-    prepared = probe.read(probe.cut(text) if ask["cut"] else text)
-    target = target_of(probe, prepared, ask["layer"] if ask["target"] == "layer" else ask["target"])
+    encoded = probe.read(probe.cut(text) if ask["cut"] else text)
+    target = target_of(probe, encoded, ask["layer"] if ask["target"] == "layer" else ask["target"])
     wanted = chosen_tiers(ask.get("tiers"), colour)
-    tiers = wanted or default_tiers(probe, target, len(prepared.words), prepared.n, colour)
+    tiers = wanted or default_tiers(probe, target, len(encoded.words), encoded.n, colour)
     found: Words | None = None
     for tier in tiers:
         more = words(text, probe, tiers=[tier], progress=desk.progress, **how)
@@ -156,7 +155,7 @@ def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator
         yield found
     if found is None or wanted or "real-words" in tiers:
         return
-    places = largest_words(found.words, probe, target, prepared.n, DRAWS)
+    places = largest_words(found.words, probe, target, encoded.n, DRAWS)
     if places:
         some = [found.words[place].index for place in places]
         more = words(text, probe, tiers=["real-words"], word=some, progress=desk.progress, **how)

@@ -29,12 +29,12 @@ from wordsway.core.errors import InputError, WordswayError, renamed
 from wordsway.core.reading import Word
 from wordsway.core.result import Result, versions
 from wordsway.core.seeds import generator
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.attention import layer_among
 from wordsway.probing.inputs import check_text
 from wordsway.probing.memory import MEMORY
-from wordsway.probing.profiles import profiles
-from wordsway.probing.target import check_differentiable
+from wordsway.probing.moves import profiles
+from wordsway.probing.targets import check_differentiable
 
 if TYPE_CHECKING:
     import pandas
@@ -148,17 +148,17 @@ def attract(
     if isinstance(token, str):  # the row= of 0.1.0 took a token's number or a word's spelling
         word, token = token, None
     probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
-    prepared = probe.read(text, "input")
-    named = None if word is None else prepared.word(word)
+    encoded = probe.read(text, "input")
+    named = None if word is None else encoded.word(word)
     rows = (int(token or 0),) if named is None else named.rows
-    if not 0 <= rows[0] < prepared.n:
+    if not 0 <= rows[0] < encoded.n:
         raise InputError(
-            f"a token between 0 and {prepared.n - 1}",
+            f"a token between 0 and {encoded.n - 1}",
             token,
             "count tokens from 0, special ones included",
         )
     with torch.no_grad():
-        every = probe.layers.attentions(prepared.embeds[None], "input")
+        every = probe.layers.attentions(encoded.embeds[None], "input")
     if 1 not in every:
         raise InputError(
             "a model with attention in its first layer",
@@ -170,15 +170,15 @@ def attract(
     heads = head_numbers(head, every[1].shape[1])
     seen = head_numbers(shown, every[layer].shape[1])
     moving = Word(0, "", 0, 0, rows)
-    delta = torch.stack([pull(probe, prepared, one, heads, rows) for one in rows])
-    delta *= reach * prepared.radius(moving) / delta.norm()
+    delta = torch.stack([pull(probe, encoded, one, heads, rows) for one in rows])
+    delta *= reach * encoded.radius(moving) / delta.norm()
     noise = generator(seed, "attract", rows[0])
     blows = torch.randn(draws, *delta.shape, generator=noise).to(delta)
     blows *= (delta.norm() / blows.flatten(1).norm(dim=1))[:, None, None]
-    changes = profiles(probe, prepared, [moving] * (1 + draws), [delta, *blows], MEMORY)
+    changes = profiles(probe, encoded, [moving] * (1 + draws), [delta, *blows], MEMORY)
     mean = torch.tensor(changes[1:], dtype=torch.float64).mean(0).tolist()
     with torch.no_grad():
-        moved = prepared.embeds.clone()
+        moved = encoded.embeds.clone()
         moved[list(rows)] += delta
         before, after = (
             _rows(layers[layer][0][seen].mean(0))
@@ -186,7 +186,7 @@ def attract(
         )
     return Attracted(
         text,
-        tuple(token.piece for token in prepared.reading.tokens),
+        tuple(token.piece for token in encoded.reading.tokens),
         tuple(rows),
         head,
         reach,
@@ -216,12 +216,12 @@ def check_request(
 
 
 def pull(
-    probe: Probe, prepared: Prepared, row: int, heads: list[int], word: tuple[int, ...] = ()
+    probe: Probe, encoded: EncodedText, row: int, heads: list[int], word: tuple[int, ...] = ()
 ) -> torch.Tensor:
     """g = Σ_h Σ_j ∂s_ji/∂x_i over the tokens j outside of the word, by one backward pass."""
     with torch.enable_grad():
-        x = prepared.embeds[row].clone().requires_grad_(True)
-        embeds = prepared.embeds.index_put((torch.tensor([row]),), x[None])
+        x = encoded.embeds[row].clone().requires_grad_(True)
+        embeds = encoded.embeds.index_put((torch.tensor([row]),), x[None])
         p = probe.layers.attentions(embeds[None], "input")[1][0][heads][:, :, row]
         seen = p > 0  # a causal model's earlier tokens cannot look at later ones
         seen[:, [row, *word]] = False

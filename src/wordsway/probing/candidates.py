@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wordsway.core.errors import InputError
 from wordsway.core.reading import Word, word_spans
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 
 #: Pieces that begin a word carry one of these marks in vocabularies that mark beginnings, and
 #: pieces inside one these in the others.
@@ -39,10 +39,10 @@ class Place:
     tokenizer itself, with some of the words found, and where it does not, whole texts are read.
     """
 
-    def __init__(self, probe: Probe, prepared: Prepared, word: Word) -> None:
+    def __init__(self, probe: Probe, encoded: EncodedText, word: Word) -> None:
         self.probe, self.word = probe, word
-        self.text = prepared.text
-        ids = prepared.ids.tolist()
+        self.text = encoded.text
+        ids = encoded.ids.tolist()
         self.whole = _Window(0, len(self.text), ids[: min(word.rows)], ids[max(word.rows) + 1 :])
         self.near = self._nearby(ids[min(word.rows) : max(word.rows) + 1])
         #: Whether a letter, and a sign, stand alone here or would join their neighbours.
@@ -136,7 +136,7 @@ def near(text: str, start: int, end: int, around: int = AROUND) -> tuple[int, in
 
 def candidates(
     probe: Probe,
-    prepared: Prepared,
+    encoded: EncodedText,
     word: Word,
     *,
     kind: str = "words",
@@ -151,7 +151,7 @@ def candidates(
     check_among(among)
     named = None if among is None else [name.strip() for name in among if name.strip()]
     spelled = vocabulary(probe, kind) if named is None else named
-    place = Place(probe, prepared, word)
+    place = Place(probe, encoded, word)
     names = list(dict.fromkeys(cased(name, word.text) if keep_case else name for name in spelled))
     found = place.encode(
         [name for name in names if place.takes(name)], pieces=1 if named is None else None

@@ -16,10 +16,11 @@ import torch
 
 from wordsway.core.progress import Progress, part_of, silent
 from wordsway.models.probe import Probe
-from wordsway.probing.blocks import Blocks
 from wordsway.probing.local import Local
-from wordsway.probing.search import Climbed, Effort, Room, climb, worst
-from wordsway.probing.target import Target
+from wordsway.probing.memory import Room
+from wordsway.probing.moves import Blocks
+from wordsway.probing.search import Climbed, Effort, climb, worst
+from wordsway.probing.targets import Target
 
 #: Reaches of a curve, branches per word, and steps per branch and reach.
 REACHES = (0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

@@ -9,18 +9,23 @@ from dataclasses import dataclass
 import torch
 
 from wordsway.core.reading import Word
-from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.blocks import Blocks
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.curve import passes as curve_passes
 from wordsway.probing.inputs import check, check_text
 from wordsway.probing.local import PASSES
-from wordsway.probing.measuring import TWICE, default_tiers, places_in_time
 from wordsway.probing.memory import MEMORY, affordable, row_bytes
+from wordsway.probing.moves import Blocks
 from wordsway.probing.real_words import DRAWS
 from wordsway.probing.swap import TRIED
-from wordsway.probing.target import Target
-from wordsway.probing.targets import target_of
-from wordsway.probing.words import chosen_tiers, chosen_words, words
+from wordsway.probing.targets import Target, target_of
+from wordsway.probing.words import (
+    TWICE,
+    chosen_tiers,
+    chosen_words,
+    default_tiers,
+    places_in_time,
+    words,
+)
 
 #: A pass forwards alone, as a share of one forwards and backwards; products with JᵀJ per word.
 FORWARD, PRODUCTS = 0.4, 10
@@ -84,11 +89,11 @@ def forecast(
     probe = model if isinstance(model, Probe) else Probe(model)
     if cut:
         text = probe.cut(text)
-    prepared = probe.read(text, at)
-    judged = target_of(probe, prepared, layer if target == "layer" else target)
-    chosen = chosen_words(prepared, only)
-    size = affordable(probe, prepared.n, judged.layer, memory)
-    planned = wanted or default_tiers(probe, judged, len(chosen), prepared.n, colour)
+    encoded = probe.read(text, at)
+    judged = target_of(probe, encoded, layer if target == "layer" else target)
+    chosen = chosen_words(encoded, only)
+    size = affordable(probe, encoded.n, judged.layer, memory)
+    planned = wanted or default_tiers(probe, judged, len(chosen), encoded.n, colour)
 
     def timed(tiers: Sequence[str], some: Sequence[Word]) -> float:
         started = clock()
@@ -111,14 +116,14 @@ def forecast(
     timed(("mean-local",), chosen[:1])  # the first one warms up
     seconds = _seconds(lambda some: timed(planned, some), chosen, planned) * (2 if twin else 1)
     if wanted is None and "real-words" not in planned:
-        places = chosen[: places_in_time(probe, judged, prepared.n, draws)]
+        places = chosen[: places_in_time(probe, judged, encoded.n, draws)]
         more = ("real-words",)
         seconds += _seconds(lambda some: timed(more, some), places, more) if places else 0.0
     if swaps:
-        seconds += swaps * TRIED * _forward_seconds(judged, prepared, chosen[:size], clock)
+        seconds += swaps * TRIED * _forward_seconds(judged, encoded, chosen[:size], clock)
     grown = TWICE if "local" in planned else 1
-    held = min(len(chosen) * grown, size) * row_bytes(probe, prepared.n, judged.layer)
-    return Cost(len(chosen), prepared.n, seconds, held)
+    held = min(len(chosen) * grown, size) * row_bytes(probe, encoded.n, judged.layer)
+    return Cost(len(chosen), encoded.n, seconds, held)
 
 
 def _seconds(
@@ -143,11 +148,11 @@ def _spread(chosen: Sequence[Word], count: int) -> list[Word]:
 
 
 def _forward_seconds(
-    target: Target, prepared: Prepared, some: Sequence[Word], clock: Callable[[], float]
+    target: Target, encoded: EncodedText, some: Sequence[Word], clock: Callable[[], float]
 ) -> float:
     """Seconds of one pass forwards, of a batch of them."""
-    blocks = Blocks(prepared, list(some), 1.0)
-    delta = torch.zeros(len(some), blocks.size).to(prepared.embeds)
+    blocks = Blocks(encoded, list(some), 1.0)
+    delta = torch.zeros(len(some), blocks.size).to(encoded.embeds)
     started = clock()
     with torch.no_grad():
         target.change2(blocks.moved(torch.arange(len(some)), delta))

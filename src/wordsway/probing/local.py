@@ -29,9 +29,9 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
-from wordsway.models.probe import Prepared
-from wordsway.probing.blocks import Blocks
-from wordsway.probing.target import Target, check_gradient
+from wordsway.models.probe import EncodedText
+from wordsway.probing.moves import Blocks
+from wordsway.probing.targets import Target, check_gradient
 
 #: Backward passes of mean local; tokens of a batch that they share.
 PASSES, BATCH_TOKENS = 32, 512
@@ -71,7 +71,7 @@ class Local:
 
 def sketch_of(
     target: Target,
-    prepared: Prepared,
+    encoded: EncodedText,
     *,
     passes: int = PASSES,
     seed: int = 0,
@@ -79,11 +79,11 @@ def sketch_of(
 ) -> torch.Tensor:
     """JᵀG (K, n, d) for K Gaussian cotangents G: a backward pass each, for all words at once."""
     shape = tuple(target.base.shape)
-    copies = max(1, min(passes, BATCH_TOKENS // prepared.n))
-    embeds = prepared.embeds.repeat(copies, 1, 1).requires_grad_(True)
+    copies = max(1, min(passes, BATCH_TOKENS // encoded.n))
+    embeds = encoded.embeds.repeat(copies, 1, 1).requires_grad_(True)
     with torch.enable_grad():
         features = target.features(embeds)
-    check_gradient(target, prepared.embeds[None], features)
+    check_gradient(target, encoded.embeds[None], features)
     parts = []
     for start in range(0, passes, copies):
         draws = [
@@ -99,11 +99,13 @@ def sketch_of(
     return torch.cat(parts)[:passes]
 
 
-def mean_local(sketch: torch.Tensor, prepared: Prepared, words: Sequence[Word]) -> list[MeanLocal]:
+def mean_local(
+    sketch: torch.Tensor, encoded: EncodedText, words: Sequence[Word]
+) -> list[MeanLocal]:
     """Mean local sensitivity of every word, from the sketch of all of them."""
     by_row = sketch.double().square().sum(2).cpu()
     d = sketch.shape[2]
-    return [_mean_local(by_row, word, prepared.radius(word), d) for word in words]
+    return [_mean_local(by_row, word, encoded.radius(word), d) for word in words]
 
 
 def _mean_local(by_row: torch.Tensor, word: Word, radius: float, d: int) -> MeanLocal:
@@ -205,7 +207,7 @@ def _found(
     vectors: torch.Tensor,
 ) -> Local:
     """The Ritz vectors of one word, strongest first, as blocks of its rows."""
-    m, d = len(blocks.words[number].rows), blocks.prepared.embeds.shape[1]
+    m, d = len(blocks.words[number].rows), blocks.encoded.embeds.shape[1]
     count = min(3, vectors.shape[1])
     directions = [
         unit(vectors[:, -1 - at].to(basis) @ basis)[: m * d].reshape(m, d) for at in range(count)

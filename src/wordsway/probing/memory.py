@@ -1,17 +1,26 @@
-"""How many texts fit into memory, side by side."""
+"""How many texts of a batch fit into memory."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from wordsway.core.errors import MemoryBudgetError
 from wordsway.core.format import format_bytes
 from wordsway.models.probe import Probe
-from wordsway.probing.search import Room
 
 #: Tokens of a batch beyond which it gets no faster, and bytes that a search may take beside the
 #: model by default.
 BATCH_TOKENS, MEMORY = 4096, 2 * 2**30
 #: MiniLM's weights besides its embeddings: the unit of what a token costs.
 UNIT = 10_600_000
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes that one text takes in a pass forwards and backwards, and those that all may take."""
+
+    text: int
+    total: int
 
 
 def weight_of(probe: Probe, layer: int) -> float:

@@ -27,13 +27,13 @@ from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word, word_spans
 from wordsway.models.files import locate
+from wordsway.models.heads import logits_of, masked_model, next_token_model, saved_with
 from wordsway.models.load import Kind, Loading, load
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
 from wordsway.models.weights import MissingWeightsError
 from wordsway.probing.candidates import Candidates, near
 from wordsway.probing.differences import common
-from wordsway.probing.heads import logits_of, masked_model, next_token_model, saved_with
 from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
@@ -53,7 +53,7 @@ SamePart = Callable[[str, str], bool]
 
 def plausible(
     probe: Probe,
-    prepared: Prepared,
+    encoded: EncodedText,
     word: Word,
     found: Candidates,
     same_part: SamePart | None,
@@ -62,20 +62,20 @@ def plausible(
     """The likely candidates, their probabilities where a head gave them, and how it was decided."""
     if saved_with(probe, "MaskedLM"):
         try:
-            return _likely(found, _masked(probe, prepared, word, found), "masked-token probability")
+            return _likely(found, _masked(probe, encoded, word, found), "masked-token probability")
         except MissingWeightsError:  # the configuration of an encoder that was saved without it
             pass
     if saved_with(probe, "CausalLM", "LMHeadModel"):
-        return _likely(found, _next(probe, prepared, word, found), "next-token probability")
+        return _likely(found, _next(probe, encoded, word, found), "next-token probability")
     if same_part is not None:
         kept = [place for place, name in enumerate(found.words) if same_part(word.text, name)]
         return _only(found, kept, word), {}, "part of speech"
     helper = next((name for name in HELPERS if data.present(name) is not None), None)
     if helper is not None:
         progress(f"scoring words with {helper}", 0, 0)
-        chances = _helper(helper).chances(prepared.text, word, found.words)
+        chances = _helper(helper).chances(encoded.text, word, found.words)
         return _likely(found, chances, f"probability in {helper}")
-    parts = _decided(prepared.text, word)
+    parts = _decided(encoded.text, word)
     kept = [place for place, name in enumerate(found.words) if is_mainly(name, parts)]
     return _only(found, kept, word), {}, f"part of speech: {', '.join(sorted(parts))}"
 
@@ -94,24 +94,24 @@ def _decided(text: str, word: Word) -> frozenset[str]:
     return parts
 
 
-def _masked(probe: Probe, prepared: Prepared, word: Word, found: Candidates) -> torch.Tensor:
+def _masked(probe: Probe, encoded: EncodedText, word: Word, found: Candidates) -> torch.Tensor:
     model = masked_model(probe)
     mask = _mask(probe.reader)
     if mask is None:
         raise InputError("a tokenizer with a mask", probe.files.name, "leave --plausible out")
     row = min(word.rows)
-    ids = [*prepared.ids[:row].tolist(), mask, *prepared.ids[max(word.rows) + 1 :].tolist()]
-    logs = _log_probabilities(model, torch.tensor([ids], device=prepared.ids.device))[row]
+    ids = [*encoded.ids[:row].tolist(), mask, *encoded.ids[max(word.rows) + 1 :].tolist()]
+    logs = _log_probabilities(model, torch.tensor([ids], device=encoded.ids.device))[row]
     return logs[[ids[row] for ids in found.ids]].exp()
 
 
-def _next(probe: Probe, prepared: Prepared, word: Word, found: Candidates) -> torch.Tensor:
+def _next(probe: Probe, encoded: EncodedText, word: Word, found: Candidates) -> torch.Tensor:
     row = min(word.rows)
     if row == 0:
         raise InputError(
             "a word with others before it", f"the first, {word.text!r}", "choose another word"
         )
-    logs = _log_probabilities(next_token_model(probe), prepared.ids[None, :row])[row - 1]
+    logs = _log_probabilities(next_token_model(probe), encoded.ids[None, :row])[row - 1]
     return logs[[ids[row] for ids in found.ids]].exp()
 
 

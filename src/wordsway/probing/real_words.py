@@ -26,10 +26,9 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.models.prefix import Prefix, can_reuse, prefix_of
-from wordsway.models.probe import Prepared, Probe
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.candidates import Candidates, Place, cased, signs, vocabulary
-from wordsway.probing.target import Target
-from wordsway.probing.vector_targets import LogitsTarget
+from wordsway.probing.targets import LogitsTarget, Target
 from wordsway.text.wordnet import wordnet
 
 #: Words put in each place.
@@ -61,7 +60,7 @@ class RealWords:
 
 def real_words(
     probe: Probe,
-    prepared: Prepared,
+    encoded: EncodedText,
     target: Target,
     words: Sequence[Word],
     *,
@@ -72,11 +71,11 @@ def real_words(
 ) -> list[RealWords | None]:
     """For each word the changes by random real words; None where nothing else can stand."""
     order = _Order(probe, seed, progress)
-    places = [order.draw(Place(probe, prepared, word), draws) for word in words]
-    if target.prefix_model is not None and can_reuse(probe, prepared.ids):
-        values = _one_by_one(probe, prepared, target, words, places, size * prepared.n, progress)
+    places = [order.draw(Place(probe, encoded, word), draws) for word in words]
+    if target.prefix_model is not None and can_reuse(probe, encoded.ids):
+        values = _one_by_one(probe, encoded, target, words, places, size * encoded.n, progress)
     else:
-        values = _together(target, prepared.n, words, places, size, progress)
+        values = _together(target, encoded.n, words, places, size, progress)
     return [
         summarised(target, found.words, changes) if found.words else None
         for found, changes in zip(places, values, strict=True)
@@ -177,7 +176,7 @@ def _together(
 
 def _one_by_one(
     probe: Probe,
-    prepared: Prepared,
+    encoded: EncodedText,
     target: Target,
     words: Sequence[Word],
     places: Sequence[Candidates],
@@ -187,8 +186,8 @@ def _one_by_one(
     """Place by place, the rows before each computed once; ``tokens`` in a batch."""
     values = []
     for row, (word, found) in enumerate(zip(words, places, strict=True)):
-        prefix = prefix_of(probe, prepared, word, target.prefix_model)
-        size = max(1, tokens // (prepared.n - (0 if prefix is None else prefix.length)))
+        prefix = prefix_of(probe, encoded, word, target.prefix_model)
+        size = max(1, tokens // (encoded.n - (0 if prefix is None else prefix.length)))
         changes = _Changes([], [])
         for start in range(0, len(found), size):
             ids = torch.tensor(found.ids[start : start + size])

@@ -22,8 +22,9 @@ from wordsway.core.vectors import unit
 from wordsway.models.probe import Probe
 from wordsway.optimize import Objective, Plan, maximise
 from wordsway.optimize.driver import Starts
-from wordsway.probing.blocks import Blocks
-from wordsway.probing.target import Target, check_differentiable
+from wordsway.probing.memory import Room
+from wordsway.probing.moves import Blocks
+from wordsway.probing.targets import Target, check_differentiable
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,6 @@ class Climbed:
         return Climbed(self.delta[rows], self.value[rows], self.rested[rows])
 
 
-@dataclass(frozen=True)
-class Room:
-    """Bytes that one text takes in a pass forwards and backwards, and those that all may take."""
-
-    text: int
-    total: int
-
-
 def climb(
     target: Target,
     blocks: Blocks,
@@ -211,7 +204,7 @@ def _starts(
 
 def _starts_of(probe: Probe, blocks: Blocks, seed: int, problem: int, count: int) -> torch.Tensor:
     """The starts of one word, (count, m·d)."""
-    d = blocks.prepared.embeds.shape[1]
+    d = blocks.encoded.embeds.shape[1]
     word = blocks.words[problem]
     vocabulary = probe.layers.model.get_input_embeddings().weight
     starts = []
@@ -219,8 +212,8 @@ def _starts_of(probe: Probe, blocks: Blocks, seed: int, problem: int, count: int
         noise = generator(seed, "probe", word.index, number)
         block = torch.zeros(blocks.rows.shape[1], d)
         block[: len(word.rows)] = torch.randn(len(word.rows), d, generator=noise)
-        if number % 2 and blocks.prepared.at == "words":
+        if number % 2 and blocks.encoded.at == "words":
             other = int(torch.randint(len(vocabulary), (1,), generator=noise))
-            block[0] = (vocabulary[other] - blocks.prepared.embeds[word.rows[0]]).cpu().float()
+            block[0] = (vocabulary[other] - blocks.encoded.embeds[word.rows[0]]).cpu().float()
         starts.append(block.to(blocks.mask).flatten())
     return unit(torch.stack(starts))

@@ -26,20 +26,18 @@ from wordsway.core.reading import Word
 from wordsway.core.result import versions
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
+from wordsway.models.heads import labels_of
 from wordsway.models.prefix import Prefix, prefix_of
-from wordsway.models.probe import Prepared, Probe
-from wordsway.probing.blocks import Blocks
+from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
-from wordsway.probing.heads import labels_of
 from wordsway.probing.inputs import check_text
 from wordsway.probing.memory import MEMORY, at_once, room_for
+from wordsway.probing.moves import Blocks
 from wordsway.probing.plausible import SamePart
 from wordsway.probing.plausible import plausible as likely
 from wordsway.probing.results import Swap, Swaps
 from wordsway.probing.search import Effort, worst
-from wordsway.probing.target import Target
-from wordsway.probing.targets import target_of
-from wordsway.probing.vector_targets import LogitsTarget
+from wordsway.probing.targets import LogitsTarget, Target, target_of
 
 #: Candidates of the first round (drawn at random) and of each later one, and how many rounds
 #: follow.
@@ -99,26 +97,26 @@ def swap(
     probe = model if isinstance(model, Probe) else Probe(model)
     if cut:
         text = probe.cut(text)
-    prepared = probe.read(text)
-    place = _last(prepared) if word is None else prepared.word(word)
-    judged = target_of(probe, prepared, layer if target == "layer" else target, scaling)
+    encoded = probe.read(text)
+    place = _last(encoded) if word is None else encoded.word(word)
+    judged = target_of(probe, encoded, layer if target == "layer" else target, scaling)
     if flip and isinstance(judged, LogitsTarget) and judged.label is None:
         raise InputError("a classifier of two or more labels", "one", "leave --flip out")
-    found = candidates(probe, prepared, place, kind=kind, keep_case=keep_case, among=among)
+    found = candidates(probe, encoded, place, kind=kind, keep_case=keep_case, among=among)
     chances: dict[str, float] = {}
     how = None
     if plausible:
-        found, chances, how = likely(probe, prepared, place, found, same_part, progress)
-    values = _screened(probe, prepared, place, judged, found, exhaustive, seed, memory, progress)
+        found, chances, how = likely(probe, encoded, place, found, same_part, progress)
+    values = _screened(probe, encoded, place, judged, found, exhaustive, seed, memory, progress)
     limit = None
     if worst_case:
         climbed = worst(
             probe,
-            Blocks(prepared, [place], 1.0),
+            Blocks(encoded, [place], 1.0),
             judged,
             effort=Effort(),
             seed=seed,
-            room=room_for(probe, prepared.n, judged.layer, memory),
+            room=room_for(probe, encoded.n, judged.layer, memory),
             progress=progress,
         )
         limit = judged.reported(float(climbed.value[0]) ** 0.5)
@@ -132,7 +130,7 @@ def swap(
         swaps=tuple(
             replace(
                 _swap(judged, found.words[at], found.ids[at][row], values[at], chances),
-                pieces=len(found.ids[at]) - prepared.n + len(place.rows),
+                pieces=len(found.ids[at]) - encoded.n + len(place.rows),
             )
             for at in _order(found, values, flip)[:top]
         ),
@@ -219,14 +217,14 @@ def _predicted(target: Target) -> tuple[str | None, float | None]:
     return labels_of(target.model)[target.label], target.probability(target.logits)
 
 
-def _last(prepared: Prepared) -> Word:
-    words = [word for word in prepared.words if any(char.isalnum() for char in word.text)]
-    return (words or list(prepared.words))[-1]
+def _last(encoded: EncodedText) -> Word:
+    words = [word for word in encoded.words if any(char.isalnum() for char in word.text)]
+    return (words or list(encoded.words))[-1]
 
 
 def _screened(
     probe: Probe,
-    prepared: Prepared,
+    encoded: EncodedText,
     place: Word,
     judged: Target,
     found: Candidates,
@@ -237,8 +235,8 @@ def _screened(
 ) -> dict[int, _Value]:
     """Exact values of the candidates that were tried, by their number."""
     model = judged.prefix_model
-    prefix = None if model is None else prefix_of(probe, prepared, place, model)
-    rows = prepared.n - (0 if prefix is None else prefix.length)
+    prefix = None if model is None else prefix_of(probe, encoded, place, model)
+    rows = encoded.n - (0 if prefix is None else prefix.length)
     size = at_once(probe, rows, probe.layers.count, memory)
     values: dict[int, _Value] = {}
     total = len(found) if exhaustive or len(found) <= TRIED else TRIED

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from wordsway.core.escape import one_line, same_length, shortened
 from wordsway.core.format import format_seconds
-from wordsway.probing.compare import Comparison, NextToken, Side
+from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
 from wordsway.probing.differences import Edit
-from wordsway.probing.layer_changes import LayerChange
 from wordsway.render.blocks import (
     Bar,
     Block,

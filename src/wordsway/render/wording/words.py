@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wordsway.probing.ranking import leaders, rank_ranges
 from wordsway.probing.results import Words, WordSway
-from wordsway.probing.tiers import TIERS
+from wordsway.probing.tiers import TIERS, leaders, rank_ranges
 from wordsway.render.numbers import digits, largest, number, percent
 from wordsway.render.views.provenance import provenance
 from wordsway.render.wording.targets import named, sized
