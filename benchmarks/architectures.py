@@ -24,7 +24,7 @@ from wordsway.auditing.encoder import Encoder
 from wordsway.core.errors import WordswayError, first_line
 from wordsway.models.causal import Causal
 from wordsway.models.files import locate
-from wordsway.models.library import quiet
+from wordsway.models.load import quiet
 from wordsway.models.load import Loading
 
 VOCABULARY = (

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from wordsway.auditing.sentences import packaged
+from wordsway.auditing.cases import packaged
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
 from wordsway.paper.long_text import LONG_TEXT

@@ -4,7 +4,7 @@
 
 from .auditing.audit import audit as audit
 from .auditing.pairs import pairs as pairs
-from .auditing.pairs_result import (
+from .auditing.pairs import (
     Pair as Pair,
     Pairs as Pairs,
 )
@@ -13,7 +13,7 @@ from .auditing.result import (
     ModelAudit as ModelAudit,
 )
 from .core.chart import Chart as Chart
-from .data.listing import Catalogue as Catalogue
+from .data.fetch import Catalogue as Catalogue
 from .core.errors import (
     InputError as InputError,
     MemoryBudgetError as MemoryBudgetError,

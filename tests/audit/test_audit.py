@@ -15,14 +15,12 @@ import wordsway as ws
 from jobs import Here
 from wordsway.auditing.audit import forecast_audit
 from wordsway.auditing.cases import collect
-from wordsway.auditing.edits.kinds import RULES
-from wordsway.auditing.job import CHUNK, jobs_of, measured_of
-from wordsway.auditing.local import LocalJob, changed_words
-from wordsway.auditing.models import ModelName
+from wordsway.auditing.edits import RULES
+from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words, jobs_of, measured_of
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.engine.workers import LocalWorkers
-from wordsway.models.files import locate
+from wordsway.models.files import ModelName, locate
 from wordsway.models.probe import Probe
 
 TEXTS = [

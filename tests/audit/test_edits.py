@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from wordsway.auditing.cases import PACKAGED, packaged, readable, sentences
+from wordsway.auditing.edits import KEEPING, RULES, TURNING
 from wordsway.auditing.edits.edit import Edit, Rule, Sentence
-from wordsway.auditing.edits.kinds import KEEPING, RULES, TURNING
 from wordsway.auditing.edits.word_pairs import SURE_OPPOSITES, SURE_SYNONYMS
-from wordsway.auditing.sentences import PACKAGED, packaged, readable, sentences
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 

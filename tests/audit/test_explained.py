@@ -10,8 +10,7 @@ import pytest
 
 from benchmarks import league
 from examples import audit
-from wordsway.auditing.explained import EXPLAINED, REWORDING
-from wordsway.auditing.result import ModelAudit
+from wordsway.auditing.result import EXPLAINED, REWORDING, ModelAudit
 from wordsway.auditing.retrieval import Retrieval
 from wordsway.auditing.scores import KindScore
 from wordsway.auditing.table import LONGEST, read_table

@@ -15,8 +15,7 @@ import wordsway as ws
 from wordsway.auditing.background import USES, RandomWords, background, known_words, place_of
 from wordsway.auditing.changes import changes
 from wordsway.auditing.encoder import Encoder, cosine_distance
-from wordsway.auditing.job import AuditJob
-from wordsway.auditing.local import LocalJob
+from wordsway.auditing.jobs import AuditJob, LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError

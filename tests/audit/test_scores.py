@@ -18,14 +18,12 @@ from safetensors.torch import load_file, save_file
 import tiny
 from wordsway import data
 from wordsway.auditing.background import Place, background, place_of
-from wordsway.auditing.cases import Case, Cases, collect
+from wordsway.auditing.cases import Case, Cases, collect, packaged
 from wordsway.auditing.changes import Change, changes
+from wordsway.auditing.edits import KEEPING, TURNING
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.edits.kinds import KEEPING, TURNING
 from wordsway.auditing.encoder import Encoder, relative
-from wordsway.auditing.gate import below, parse_gate
-from wordsway.auditing.models import ModelName
-from wordsway.auditing.result import ModelAudit, keeping_scores
+from wordsway.auditing.result import ModelAudit, below, keeping_scores, parse_gate
 from wordsway.auditing.retrieval import (
     TOP,
     documents_of,
@@ -35,8 +33,8 @@ from wordsway.auditing.retrieval import (
     same_answers,
 )
 from wordsway.auditing.scores import Measured, blind_spots, heard_and_lost, intervals, kind_score
-from wordsway.auditing.sentences import packaged
 from wordsway.core.errors import InputError
+from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
 
 

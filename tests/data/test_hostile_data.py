@@ -14,7 +14,7 @@ import pytest
 
 import shelf
 from wordsway.core.errors import InputError
-from wordsway.data import registries
+from wordsway.data import archives
 from wordsway.data.archives import ArchiveError, Budget, extract
 from wordsway.data.catalogue import Registry
 from wordsway.data.hub import Unreachable
@@ -95,12 +95,12 @@ def test_odd_archives_are_one_line(tmp_path: Path) -> None:
 def test_a_client_that_never_stops_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registries, "CLIENT_SLACK", MEGABYTE)
+    monkeypatch.setattr(archives, "CLIENT_SLACK", MEGABYTE)
     script = "import time\nwhile True:\n    open('x', 'ab').write(bytes(1 << 19)); time.sleep(0.02)"
-    monkeypatch.setattr(registries, "_npm", lambda source, folder: [sys.executable, "-c", script])
+    monkeypatch.setattr(archives, "_npm", lambda source, folder: [sys.executable, "-c", script])
     source = Registry("npm", ("endless@1",), (), 1000)
     with pytest.raises(Unreachable, match="npm was stopped: endless@1 is larger than"):
-        registries.fetch_packages(source, tmp_path, lambda done, total: None)
+        archives.fetch_packages(source, tmp_path, lambda done, total: None)
     assert (tmp_path / "x").stat().st_size < 400 * MEGABYTE
 
 
@@ -117,7 +117,7 @@ def test_row_groups_that_unpack_to_too_much_are_refused(
 ) -> None:
     path = table(tmp_path / "bomb.parquet", ["a" * 20_000_000], compression="zstd")
     assert path.stat().st_size < 1_000_000
-    monkeypatch.setattr("wordsway.text.parquet.LARGEST_GROUP", 10 * MEGABYTE)
+    monkeypatch.setattr("wordsway.text.readers.LARGEST_GROUP", 10 * MEGABYTE)
     with pytest.raises(InputError, match=r"row groups of at most 10 MB in bomb.parquet, got one"):
         list(corpus(path))
 

@@ -22,8 +22,7 @@ import tiny
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
-from wordsway.models.library import quiet
-from wordsway.models.load import Loading, load
+from wordsway.models.load import Loading, load, quiet
 from wordsway.models.probe import Probe
 
 TEXT = "the film was good"
@@ -290,7 +289,7 @@ SLOW_TOKENIZER = """
 import sys, time
 from wordsway.core import runtime
 from wordsway.core.errors import WordswayError
-from wordsway.models import guard
+from wordsway.models import tokens as guard
 from wordsway.models.files import locate
 from wordsway.models.tokens import Reader
 runtime.hide_panics()

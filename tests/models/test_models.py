@@ -21,7 +21,7 @@ from wordsway.data import home
 from wordsway.models import Embedder
 from wordsway.models.files import locate
 from wordsway.models.layers import Layers
-from wordsway.models.library import quiet
+from wordsway.models.load import quiet
 
 TEXT = (
     "A fine film, not dull. The cast was fine and the plot was very good, "

@@ -25,8 +25,8 @@ from probed import words_of
 from wordsway.auditing.background import place_of
 from wordsway.auditing.changes import Change
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.local import LocalScore
-from wordsway.auditing.pairs_result import Pair, PairInModel, Pairs
+from wordsway.auditing.jobs import LocalScore
+from wordsway.auditing.pairs import Pair, PairInModel, Pairs
 from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
 from wordsway.auditing.scores import BlindSpot, KindScore, Measured, Score
@@ -34,7 +34,7 @@ from wordsway.auditing.table import Refused
 from wordsway.core.chart import Chart, Curve, Panel, Points, Reference, Tiles
 from wordsway.core.reading import Token, word_spans
 from wordsway.core.result import Result
-from wordsway.data.listing import Catalogue
+from wordsway.data.fetch import Catalogue
 from wordsway.engine.forecast import SweepForecast
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.learning.results import Learned, Learning

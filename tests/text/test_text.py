@@ -17,7 +17,7 @@ import wordsway as ws
 from wordsway.core.errors import InputError
 from wordsway.core.reading import Kind, Reading, word_spans
 from wordsway.text import corpus, draw
-from wordsway.text.drawing import POOL
+from wordsway.text.corpora import POOL
 
 TEXTS = [
     ("A fine film, well-made.", 1),
@@ -177,7 +177,7 @@ STREAM = """
 import sys
 from wordsway.core.runtime import peak_bytes
 from wordsway.text import corpus, draw
-from wordsway.text.drawing import POOL
+from wordsway.text.corpora import POOL
 path = sys.argv[1]
 found = corpus(path)
 before = peak_bytes()

@@ -11,12 +11,8 @@ from pathlib import Path
 
 from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.gate import below, parse_gate
-from wordsway.auditing.job import CHUNK, AuditJob, jobs_of, measured_of
-from wordsway.auditing.local import TEXTS as LOCAL_TEXTS
-from wordsway.auditing.local import LocalPlan
-from wordsway.auditing.models import ModelName
-from wordsway.auditing.result import Audit, ModelAudit, keeping_scores
+from wordsway.auditing.jobs import CHUNK, LOCAL_TEXTS, AuditJob, LocalPlan, jobs_of, measured_of
+from wordsway.auditing.result import Audit, ModelAudit, below, keeping_scores, parse_gate
 from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
 from wordsway.auditing.scores import Measured, blind_spots, kind_score
 from wordsway.auditing.table import Refused
@@ -30,11 +26,11 @@ from wordsway.engine.forecast import SweepForecast, forecast_jobs
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
-from wordsway.models.files import labels_of, locate
+from wordsway.models.files import ModelName, labels_of, locate
 from wordsway.models.probe import Probe
 from wordsway.studies.sweep import writable
 from wordsway.studies.tables import save_table
-from wordsway.text.opening import Encoding
+from wordsway.text.files import Encoding
 
 #: Random real words that each edit is compared with.
 DRAWS = 2

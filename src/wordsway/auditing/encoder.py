@@ -13,8 +13,7 @@ import torch
 
 from wordsway.auditing.background import RandomWords
 from wordsway.core.errors import InputError
-from wordsway.models.library import quiet
-from wordsway.models.load import Loading, load
+from wordsway.models.load import Loading, load, quiet
 from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import divergence

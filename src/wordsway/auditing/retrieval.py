@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.edits.kinds import RULES
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.scores import Measured, intervals
 from wordsway.auditing.table import LONGEST, read_table

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wordsway.core.errors import InputError
 from wordsway.text import corpus
-from wordsway.text.opening import expanded, opened, there
+from wordsway.text.files import expanded, open_text, path_exists
 
 #: Characters of a text; no model here reads more.
 LONGEST = 20_000
@@ -64,7 +64,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
 
     A .txt file has one text per line; files other than these are read as a corpus.
     """
-    if not there(path) or not expanded(path).is_file():
+    if not path_exists(path) or not expanded(path).is_file():
         raise InputError(
             "a file of pairs or texts", f"{path}, which is not there", "check its path"
         )
@@ -119,7 +119,7 @@ def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
 
 def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str]]:
     before = csv.field_size_limit(2**31 - 1)  # lines are judged, not refused
-    with opened(path, encoding) as file:
+    with open_text(path, encoding) as file:
         try:
             yield from (cells for cells in csv.reader(file, delimiter=separator) if cells)
         except csv.Error as error:
@@ -133,7 +133,7 @@ def _lines(path: Path, encoding: str | None) -> Table:
     good: list[tuple[int, str]] = []
     refused = []
     row = 0
-    with opened(path, encoding) as file:
+    with open_text(path, encoding) as file:
         while head := file.readline(LONGEST + 2):
             row += 1
             length, rest = len(head.rstrip("\n")), head

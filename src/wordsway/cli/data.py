@@ -12,7 +12,7 @@ from wordsway.cli.help import add
 from wordsway.cli.options import AsJson
 from wordsway.cli.progress import echo_json, progress_line
 from wordsway.data import entry, get, present
-from wordsway.data.listing import catalogue
+from wordsway.data.fetch import catalogue
 
 data_app = typer.Typer(
     help="Corpora and models: what is here, what can be fetched, from where, under which licence.",

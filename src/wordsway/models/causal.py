@@ -13,11 +13,10 @@ import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
-from wordsway.models.guard import in_time
 from wordsway.models.layers import check_rows, positions_of
-from wordsway.models.library import import_transformers, quiet
-from wordsway.models.load import Loading, load
+from wordsway.models.load import Loading, import_transformers, load, quiet
 from wordsway.models.prefix import TOLERANCE, Prefix
+from wordsway.models.tokens import in_time
 
 
 @dataclass(frozen=True)

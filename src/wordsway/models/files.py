@@ -5,10 +5,11 @@ safetensors; nothing is unpickled.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from wordsway import data
 from wordsway.core.errors import InputError
@@ -18,7 +19,7 @@ from wordsway.data.hub import Progress, check_no_pipeline, hub_folder, is_hub_id
 from wordsway.models import gguf
 from wordsway.models.checks import SPELLING, check_config, check_folder, read_json
 from wordsway.models.pooling import Pooling, pooling_file, pooling_of, transformer_folder
-from wordsway.text.opening import expanded, there
+from wordsway.text.files import expanded, path_exists
 
 LIGHT = ("tokenizer.json", "config.json")
 #: Records of our own that lie beside a model's files and are no part of it.
@@ -72,9 +73,9 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
     if str(model) in data.CATALOGUE:
         return _of_catalogue(str(model), progress)
     folder = expanded(model)
-    if isinstance(model, str) and not there(model) and is_hub_id(model):
+    if isinstance(model, str) and not path_exists(model) and is_hub_id(model):
         return _hashed(model, hub_folder(model, progress), hub_id=model)
-    if not there(model) or not folder.is_dir():
+    if not path_exists(model) or not folder.is_dir():
         known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "model")
         raise InputError(
             f"a model ({known}), a hub id or a folder with one",
@@ -144,3 +145,24 @@ def _dequantised(folder: Path) -> str | None:
 def _digest(hashes: Iterable[tuple[str, str]]) -> str:
     listing = "".join(f"{name} {digest}\n" for name, digest in hashes)
     return hashlib.sha256(listing.encode()).hexdigest()
+
+
+class ModelName(NamedTuple):
+    """A model, and the seed of its twin with random weights where that is meant.
+
+    >>> ModelName.of("minilm"), str(ModelName.of("minilm:random=3"))
+    (ModelName(model='minilm', twin=None), 'minilm:random=3')
+    """
+
+    model: str
+    twin: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> ModelName:
+        found = re.fullmatch(r"(.+):random(?:=(\d+))?", text)
+        return cls(text) if found is None else cls(found[1], int(found[2] or 0))
+
+    def __str__(self) -> str:
+        if self.twin is None:
+            return self.model
+        return f"{self.model}:random" + (f"={self.twin}" if self.twin else "")

@@ -20,7 +20,6 @@ from wordsway.core.errors import WordswayError, exit_reason, needs
 from wordsway.core.runtime import end_with_input, python_process
 from wordsway.data import Installed, home
 from wordsway.data.home import one_at_a_time, sha256, write_json, writing
-from wordsway.models.library import quiet
 
 log = logging.getLogger("wordsway")
 RECORD = "unpacked.json"
@@ -107,7 +106,7 @@ def convert(folder: str, source: str, target: str) -> None:
     save the quantised one); the whole work of a process that ends when its input is closed.
     """
     threading.Thread(target=end_with_input, daemon=True).start()
-    with quiet(), contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stderr(io.StringIO()):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         AutoTokenizer.from_pretrained(

@@ -10,8 +10,7 @@ import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
-from wordsway.models.library import quiet
-from wordsway.models.load import Kind, Loading, load
+from wordsway.models.load import Kind, Loading, load, quiet
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Probe
 

@@ -17,12 +17,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from wordsway.auditing.audit import audit
-from wordsway.auditing.edits.kinds import RULES, TURNING
-from wordsway.auditing.explained import REWORDING
-from wordsway.auditing.models import ModelName
+from wordsway.auditing.edits import RULES, TURNING
+from wordsway.auditing.result import REWORDING
 from wordsway.auditing.scores import FEW
 from wordsway.core.errors import InputError, WordswayError, first_line
-from wordsway.models.files import labels_of
+from wordsway.models.files import ModelName, labels_of
 from wordsway.page.commands import audit_command, audit_python
 from wordsway.page.desk import Desk
 from wordsway.page.stored_audit import StoredAudit

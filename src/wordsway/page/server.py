@@ -17,7 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from wordsway.data.listing import catalogue
+from wordsway.data.fetch import catalogue
 from wordsway.page.asks import (
     AttentionAsk,
     AuditAsk,

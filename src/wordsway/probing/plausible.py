@@ -28,10 +28,9 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word, word_spans
 from wordsway.models.files import locate
 from wordsway.models.heads import logits_of, masked_model, next_token_model, saved_with
-from wordsway.models.load import Kind, Loading, load
+from wordsway.models.load import Kind, Loading, MissingWeightsError, load
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
-from wordsway.models.weights import MissingWeightsError
 from wordsway.probing.candidates import Candidates, near
 from wordsway.probing.differences import common
 from wordsway.text.parts import is_mainly, kinds, parts_in_place

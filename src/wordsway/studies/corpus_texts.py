@@ -22,7 +22,7 @@ from wordsway.models.files import locate
 from wordsway.studies.texts import Drawn, TextOptions, split
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
-from wordsway.text.opening import expanded, there
+from wordsway.text.files import expanded, path_exists
 from wordsway.text.readers import all_files
 
 #: The paper takes reviews of fewer tokens than this, and pads them to `PAPER_CONTEXT`.
@@ -205,7 +205,7 @@ def _version(name: str) -> tuple[Any, ...]:
 def is_here(name: str, options: TextOptions) -> bool:
     """Whether corpus and model are on this machine."""
     return all(
-        data.present(part) is not None if part in data.CATALOGUE else there(part)
+        data.present(part) is not None if part in data.CATALOGUE else path_exists(part)
         for part in source_and_model(name, options)
     )
 

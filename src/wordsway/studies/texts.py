@@ -15,7 +15,7 @@ from wordsway.core.checks import check_fields
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import derive, generator
-from wordsway.text.opening import Encoding, there
+from wordsway.text.files import Encoding, path_exists
 
 #: What to do with short texts: leave them out, pad them, or the paper's recipe.
 PADDING = ("none", "pad", "paper")
@@ -153,12 +153,12 @@ def split(name: str) -> tuple[str, str | None]:
     >>> split("imdb"), split("imdb:mpnet"), split("imdb:/models/mine")
     (('imdb', None), ('imdb', 'mpnet'), ('imdb', '/models/mine'))
     """
-    if there(name) or ":" not in name:
+    if path_exists(name) or ":" not in name:
         return name, None
     head, tail = (
         name.split(":", 1) if name.split(":", 1)[0] in data.CATALOGUE else name.rsplit(":", 1)
     )
-    if not (head in data.CATALOGUE or there(head)):
+    if not (head in data.CATALOGUE or path_exists(head)):
         return name, None
     if not tail:
         raise InputError(

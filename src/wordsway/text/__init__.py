@@ -1,6 +1,5 @@
 """Texts: corpora read as a stream, draws by seed, and the paper's recipe."""
 
-from wordsway.text.corpora import Corpus, Text, corpus
-from wordsway.text.drawing import draw
+from wordsway.text.corpora import Corpus, Text, corpus, draw
 
 __all__ = ["Corpus", "Text", "corpus", "draw"]

@@ -12,15 +12,13 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from wordsway.core.errors import InputError, first_line
-from wordsway.text.columns import LONGEST, Columns, Row, records
-from wordsway.text.labels import KNOWN
-from wordsway.text.opening import lines, opened, there
-from wordsway.text.parquet import parquet_rows
+from wordsway.core.errors import InputError, first_line, needs
+from wordsway.text.files import LONGEST, lines, open_text, path_exists
 
 #: Files and folders that a folder of texts may hold.
 MOST_FILES = 1_000_000
@@ -79,7 +77,7 @@ def _kind(path: Path) -> str:
 
 def _text_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
     """One text per line."""
-    with opened(path, encoding) as file:
+    with open_text(path, encoding) as file:
         for number, line in enumerate(lines(file, path.name)):
             yield f"{path.name}:{number + 1}", line.rstrip("\r\n"), None
 
@@ -87,7 +85,7 @@ def _text_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[
 def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator[Row]]:
     def read(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
         before = csv.field_size_limit(LONGEST)
-        with opened(path, encoding) as file:
+        with open_text(path, encoding) as file:
             table = csv.reader(lines(file, path.name), delimiter=separator)
             try:
                 header = [name.strip() for name in next((cells for cells in table if cells), [])]
@@ -120,7 +118,7 @@ def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator
 
 
 def _json_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
-    with opened(path, encoding) as file:
+    with open_text(path, encoding) as file:
 
         def objects() -> Iterator[Any]:
             for number, line in enumerate(lines(file, path.name)):
@@ -138,7 +136,7 @@ def _json_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[
 
 
 def _json_list(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
-    with opened(path, encoding) as file:
+    with open_text(path, encoding) as file:
         yield from records(_items(file, path.name), columns, path.name)
 
 
@@ -199,7 +197,7 @@ def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]
         return
     folders = {file.parent.name for file in plain}
     for file in plain:
-        with opened(file, encoding) as content:
+        with open_text(file, encoding) as content:
             text = content.read(LONGEST + 1)
         if len(text) > LONGEST:
             raise InputError(
@@ -217,7 +215,7 @@ def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]
 def _files(folder: Path) -> Iterator[Path]:
     """The files of known kinds in a folder and those inside it."""
     for file in all_files(folder):
-        if _kind(file) in READERS and there(file) and file.is_file():
+        if _kind(file) in READERS and path_exists(file) and file.is_file():
             yield file
 
 
@@ -238,6 +236,233 @@ def all_files(folder: Path) -> Iterator[Path]:
             )
         for name in names:
             yield Path(root, name)
+
+
+TEXT_COLUMNS = ("text", "review", "sentence", "content", "t")
+LABEL_COLUMNS = ("label", "sentiment", "s")
+
+Row = tuple[str, str, object]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold texts and labels; None looks for the usual names, an empty label column
+    reads no labels.
+    """
+
+    text: str | None = None
+    label: str | None = None
+
+    def find(self, names: Iterable[str], where: str) -> tuple[str, str | None]:
+        """The text column and the label column among ``names``, or an error that names those that
+        exist.
+        """
+        known = list(names)
+        text = (
+            self.text
+            if self.text is not None
+            else next((name for name in TEXT_COLUMNS if name in known), None)
+        )
+        if text is None and len(known) == 1:
+            if self.text is None and any(mark in known[0] for mark in ";\t|"):
+                raise InputError(
+                    f"commas between the columns of {where}",
+                    f"one column {known[0][:40]!r}",
+                    "save it with commas, or as .tsv",
+                )
+            text = known[0]
+        if text is None or text not in known:
+            wanted = (
+                f"a column {self.text!r}"
+                if self.text
+                else f"a column of texts ({', '.join(TEXT_COLUMNS[:4])})"
+            )
+            raise InputError(
+                f"{wanted} in {where}",
+                f"columns {_listed(known)}",
+                "name one of them with --text-column",
+            )
+        if self.label == "":
+            return text, None
+        label = (
+            self.label
+            if self.label is not None
+            else next((name for name in LABEL_COLUMNS if name in known and name != text), None)
+        )
+        if label is not None and label not in known:
+            raise InputError(
+                f"a column {label!r} in {where}",
+                f"columns {_listed(known)}",
+                "name one of them with --label-column",
+            )
+        return text, label
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(str(name)[:40] for name in names[:12]) + (" …" if len(names) > 12 else "")
+
+
+def records(items: Iterable[Any], columns: Columns, name: str) -> Iterator[Row]:
+    """Rows of mappings (JSON objects, a `datasets` object's examples), or of bare strings."""
+    for number, item in enumerate(items):
+        where = f"{name}:{number + 1}"
+        if isinstance(item, str):
+            yield where, item, None
+        elif isinstance(item, Mapping):
+            text, label = columns.find([str(key) for key in item], f"{name}, item {number + 1}")
+            yield (
+                where,
+                checked_text(item[text], name, number + 1),
+                None if label is None else item[label],
+            )
+        else:
+            raise InputError(
+                f"objects or strings in {name}",
+                f"{type(item).__name__} at item {number + 1}",
+                "write one object per text",
+            )
+
+
+def checked_text(value: object, name: str, number: int) -> str:
+    """The text of row ``number``: empty where there is none; other types and endless texts are
+    refused.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(
+            f"texts in {name}",
+            f"{type(value).__name__} in row {number}",
+            "name the column of texts with --text-column",
+        )
+    if len(value) > LONGEST:
+        raise InputError(
+            f"texts of at most {LONGEST:,} characters",
+            f"a longer one in row {number} of {name}",
+            "split it",
+        )
+    return value
+
+
+#: Names whose sign is not a matter of taste.
+KNOWN = {
+    "0": -1,
+    "1": 1,
+    "-1": -1,
+    "neg": -1,
+    "pos": 1,
+    "negative": -1,
+    "positive": 1,
+    "false": -1,
+    "true": 1,
+    "no": -1,
+    "yes": 1,
+}
+
+
+def spelled(label: object) -> str:
+    """A label as text: 1, 1.0, True and "1" are not told apart from their spelling in a file.
+
+    >>> spelled(1.0), spelled(True), spelled(" pos ")
+    ('1', 'true', 'pos')
+    """
+    if isinstance(label, bool):
+        return str(label).lower()
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(label).strip()
+
+
+def signs(kinds: set[str], where: str) -> Mapping[str, int]:
+    """−1 or +1 for each kind of label: by its name where that says it, else the smaller one is −1.
+
+    >>> dict(sorted(signs({"pos", "neg"}, "reviews.csv").items()))
+    {'neg': -1, 'pos': 1}
+    >>> dict(sorted(signs({"spam", "ham"}, "mail.csv").items()))
+    {'ham': -1, 'spam': 1}
+    """
+    if len(kinds) > 2:
+        shown = ", ".join(sorted(kinds)[:5]) + (" …" if len(kinds) > 5 else "")
+        raise InputError(
+            f"two kinds of labels in {where}",
+            f"{shown}",
+            "keep two of them, or pass an empty --label-column to read without labels",
+        )
+    by_name = {kind: KNOWN[kind.lower()] for kind in kinds if kind.lower() in KNOWN}
+    if len(by_name) == len(kinds) and len(set(by_name.values())) == len(kinds):
+        return by_name
+    ordered = sorted(kinds, key=_order)
+    return dict(zip(ordered, (-1, 1) if len(ordered) == 2 else (1,), strict=True))
+
+
+def _order(kind: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(kind), kind)
+    except ValueError:
+        return (1, 0.0, kind)
+
+
+#: Bytes that the texts of one row group may unpack to.
+LARGEST_GROUP = 1 << 30
+#: Rows per byte of a file, and rows that any file may have.
+ROWS_PER_BYTE = 64
+FEW_ROWS = 1_000_000
+
+
+def parquet_rows(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
+    """The rows of a Parquet file: (where, text, label or None)."""
+    needs("models", "pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            column, label = columns.find(file.schema_arrow.names, path.name)
+            chosen = [column] if label is None else [column, label]
+            for name in chosen:
+                if file.schema_arrow.names.count(name) > 1:
+                    raise InputError(
+                        f"one column {name!r} in {path.name}",
+                        f"{file.schema_arrow.names.count(name)} of that name",
+                        "rename one of them",
+                    )
+            _check_sizes(path, file.metadata, chosen)
+            number = 0
+            for batch in file.iter_batches(batch_size=1024, columns=chosen):
+                texts = batch.column(column).to_pylist()
+                labels = [None] * len(texts) if label is None else batch.column(label).to_pylist()
+                for text, sign in zip(texts, labels, strict=True):
+                    number += 1
+                    yield f"{path.name}:{number}", checked_text(text, path.name, number), sign
+    except InputError:
+        raise
+    except (pyarrow.ArrowException, ValueError) as error:
+        raise InputError(
+            f"a Parquet file in {path.name}",
+            first_line(error),
+            "check that it was written completely",
+        ) from None
+
+
+def _check_sizes(path: Path, metadata: Any, columns: list[str]) -> None:
+    """Refuse row groups and numbers of rows that no file of texts has."""
+    if metadata.num_rows > max(FEW_ROWS, ROWS_PER_BYTE * path.stat().st_size):
+        raise InputError(
+            f"a Parquet file of texts in {path.name}",
+            f"{metadata.num_rows:,} rows in {path.stat().st_size:,} bytes",
+            "write the texts themselves",
+        )
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = [group.column(index) for index in range(group.num_columns)]
+        for chunk in chunks:
+            size = chunk.total_uncompressed_size
+            if chunk.path_in_schema.split(".")[0] in columns and size > LARGEST_GROUP:
+                raise InputError(
+                    f"row groups of at most {LARGEST_GROUP >> 20:,} MB in {path.name}",
+                    f"one of {size >> 20:,} MB in column {chunk.path_in_schema!r}",
+                    "write it again with smaller row groups",
+                )
 
 
 READERS: dict[str, Callable[[Path, Columns, str | None], Iterator[Row]]] = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.edits.kinds import RULES
 from wordsway.auditing.result import Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
 from wordsway.auditing.scores import BlindSpot

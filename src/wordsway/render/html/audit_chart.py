@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordsway.auditing.local import LocalScore
+from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.scores import Score
 
 WIDTH, HEIGHT = 300, 170

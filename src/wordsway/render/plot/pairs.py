@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from wordsway.auditing.pairs_result import Pair, Pairs
+from wordsway.auditing.pairs import Pair, Pairs
 from wordsway.core.escape import shortened
 from wordsway.render.plot import figures
 from wordsway.render.plot.fonts import spelled

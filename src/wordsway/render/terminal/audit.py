@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wordsway.auditing.explained import EXPLAINED
-from wordsway.auditing.result import Audit, ModelAudit
+from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.core.escape import one_line, shortened
 from wordsway.core.format import format_seconds
 from wordsway.render.numbers import small

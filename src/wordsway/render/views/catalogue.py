@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.core.format import format_bytes
-from wordsway.data.listing import Catalogue
+from wordsway.data.fetch import Catalogue
 from wordsway.render.blocks import Block, Span, View, plain, soft, source
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordsway.auditing.explained import EXPLAINED
-from wordsway.auditing.pairs_result import Pair, Pairs
+from wordsway.auditing.pairs import Pair, Pairs
+from wordsway.auditing.result import EXPLAINED
 from wordsway.core.format import format_seconds
 from wordsway.render.blocks import (
     Bar,

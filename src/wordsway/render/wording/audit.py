@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.auditing.explained import EXPLAINED, REWORDING
-from wordsway.auditing.result import Audit, ModelAudit
+from wordsway.auditing.result import EXPLAINED, REWORDING, Audit, ModelAudit
 from wordsway.auditing.scores import FEW, BlindSpot, KindScore
 from wordsway.render.numbers import small
 

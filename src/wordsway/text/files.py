@@ -11,7 +11,9 @@ from typing import IO, Annotated, Any, cast
 
 from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
-from wordsway.text.columns import LONGEST
+
+#: The longest text, in characters: a longer one is not a text.
+LONGEST = 1_000_000
 
 
 def expanded(path: str | Path) -> Path:
@@ -22,7 +24,7 @@ def expanded(path: str | Path) -> Path:
         return Path(path)
 
 
-def there(path: str | Path) -> bool:
+def path_exists(path: str | Path) -> bool:
     """Is something at this path? Names that no file can have are nowhere."""
     try:
         return str(path) != "" and expanded(path).exists()
@@ -30,7 +32,7 @@ def there(path: str | Path) -> bool:
         return False
 
 
-def opened(path: Path, encoding: str | None) -> IO[str]:
+def open_text(path: Path, encoding: str | None) -> IO[str]:
     """The file as text: UTF-8 unless a byte-order mark or ``encoding`` says otherwise; binary files
     are refused.
     """

@@ -1,0 +1,342 @@
+"""The jobs of an audit, a few texts each: what edits change, and how sensitive layers are to the
+edited words.
+
+For a text and a layer, `wordsway words` gives every word its mean local sensitivity: the root mean
+square response to small random moves of its embedding. The share of the text's other words whose
+response is smaller ranks the edited word from 0 to 1. Next to the AUC of that layer it shows
+whether an edit is missed although the layer responds to the word.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wordsway.auditing.background import Place
+from wordsway.auditing.cases import Case
+from wordsway.auditing.changes import Change, changes_of
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.scores import Measured, intervals
+from wordsway.core.cost import Cost
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.reading import Word, word_spans
+from wordsway.core.result import fields_of
+from wordsway.core.runtime import single_thread
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job
+from wordsway.models.files import ModelName
+from wordsway.models.probe import EncodedText, Probe
+from wordsway.probing.local import mean_local, sketch_of
+from wordsway.probing.targets import target_of
+from wordsway.studies.text_cells import parameters_of
+
+#: Texts of a job: a second or two of MiniLM, more than a worker spends between two jobs.
+CHUNK, LOCAL_CHUNK = 16, 4
+#: Of the local part: texts per kind, backward passes of each, layers at most.
+LOCAL_TEXTS, PASSES, DEPTHS = 12, 4, 7
+#: Bytes of the states of a batch, in addition to the weights.
+STATES = 200_000_000
+#: Hooks on a model's layers belong to the process: one text at a time.
+_ONE_AT_A_TIME = threading.Lock()
+
+#: Characters from … to of each word that an edit changes.
+Spans = tuple[tuple[int, int], ...]
+
+
+class _TextsJob(Job):
+    """Texts through one model; the first text, run alone, gives the time of all."""
+
+    kind: ClassVar[str]
+    #: The meaning of a stored job; raise it when the same content would give other numbers.
+    version: ClassVar[int]
+    texts: Any
+    model: str
+    model_sha256: str
+    device: str
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        own = {
+            name: one for name, one in fields_of(self).items() if (name, one) != ("device", "cpu")
+        }
+        return own | {"kind": self.kind, "version": self.version}
+
+    @property
+    @abstractmethod
+    def tokens(self) -> float:
+        """Tokens that go through the model, estimated from the number of words."""
+
+    @abstractmethod
+    def trial(self) -> _TextsJob:
+        """Return a job of the first text, whose time is measured."""
+
+    def cost(self) -> Cost:
+        parameters = parameters_of(ModelName.of(self.model).model, self.model_sha256)
+        return Cost(PROCESS_WITH_MODEL + 4 * parameters + STATES, 2.0 * parameters * self.tokens)
+
+    @property
+    def family(self) -> Hashable:
+        return (self.kind, self.model, self.model_sha256, getattr(self, "target", None))
+
+    def estimate(self) -> float:
+        tried = self.trial()
+        tried.run()  # the first run of a process takes longer
+        started = time.perf_counter()
+        tried.run()
+        return (time.perf_counter() - started) * self.tokens / tried.tokens
+
+
+@dataclass(frozen=True)
+class AuditJob(_TextsJob):
+    """Texts with their edits as (start, before, after), the model with the hash of its files, the
+    target, and the number of random words that each edit is compared with.
+    """
+
+    texts: tuple[tuple[str, tuple[Place, ...]], ...]
+    model: str
+    model_sha256: str
+    target: str
+    draws: int
+    seed: int
+    device: str = "cpu"
+    kind = "audit"
+    version = 2
+
+    def run(self) -> dict[str, Any]:
+        """Return what each edit of each text changes, or why a text cannot be read.
+
+        One thread, and always the same texts in a batch, so that the numbers are the same for any
+        number of workers.
+        """
+        with _ONE_AT_A_TIME, single_thread(True):
+            encoder = encoder_of(self.model, self.model_sha256, self.target, self.device)
+            found = changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
+        return {"texts": [_output(one) for one in found]}
+
+    def trial(self) -> AuditJob:
+        return replace(self, texts=self.texts[:1], draws=0)
+
+    @property
+    def tokens(self) -> float:
+        return sum(
+            (1.25 * len(word_spans(text)) + 3) * (1 + len(edits) * (1 + self.draws))
+            for text, edits in self.texts
+        )
+
+
+def _output(found: list[Change] | InputError) -> dict[str, Any]:
+    if isinstance(found, InputError):
+        return {"error": first_line(found)}
+    for change in found:
+        if not all(map(math.isfinite, (change.value, *change.distances, *change.layers))):
+            raise WordswayError("hidden states became NaN or Inf")
+    return {"edits": [fields_of(change) for change in found]}
+
+
+def jobs_of(
+    cases: Sequence[Case],
+    name: ModelName,
+    sha256: str,
+    target: str,
+    draws: int,
+    seed: int,
+    device: str = "cpu",
+) -> list[AuditJob]:
+    """Return the jobs of all cases in a model, `CHUNK` texts each, in their order."""
+    texts = [
+        (case.text, tuple(Place(edit.start, edit.before, edit.after) for edit in case.edits))
+        for case in cases
+    ]
+    return [
+        AuditJob(
+            tuple(texts[start : start + CHUNK]), str(name), sha256, target, draws, seed, device
+        )
+        for start in range(0, len(texts), CHUNK)
+    ]
+
+
+def measured_of(case: Case, output: dict[str, Any]) -> Measured:
+    """Return a case with the results of its job."""
+    found = []
+    for row in output["edits"]:
+        layers = {name: tuple(row[name]) for name in ("distances", "layers")}
+        found.append(Change(**(row | layers)))
+    return Measured(case.id, case.text, case.edits, tuple(found))
+
+
+@lru_cache(maxsize=1)
+def encoder_of(model: str, sha256: str, target: str, device: str = "cpu") -> Encoder:
+    """Return the model, loaded once per process, if its files are those of the job."""
+    name = ModelName.of(model)
+    probe = Probe(name.model, twin=name.twin, device=device)
+    if probe.files.digest != sha256:
+        raise InputError(
+            f"{name.model} with the files {sha256[:12]}…",
+            f"other files ({probe.files.digest[:12]}…)",
+            "use the same model on every machine",
+        )
+    return Encoder(probe, target)
+
+
+@dataclass(frozen=True)
+class LocalScore:
+    """A layer: the mean over texts of the share of words to which it responds less than to the
+    edited word, with its 95 % interval.
+    """
+
+    layer: int
+    share: float
+    low: float
+    high: float
+
+
+def changed_words(edit: Edit) -> tuple[str, Spans]:
+    """Return the text that has the changed words of an edit, and their spans: the original, or the
+    edited text if the edit only inserts words. Articles and unchanged words are left out.
+
+    >>> changed_words(Edit("It is good.", 6, "", "not ", "negation", "turning"))
+    ('It is not good.', ((6, 9),))
+    >>> changed_words(Edit("It is an old film.", 6, "an old", "a new", "antonyms", "turning"))
+    ('It is an old film.', ((9, 12),))
+    """
+    gone, come = edit.before, edit.after
+    text, part, other = (edit.text, gone, come) if gone.strip() else (edit.edited, come, gone)
+    stay = {other[a:b].lower() for a, b in word_spans(other)} | {"a", "an"}
+    spans = [(a, b) for a, b in word_spans(part) if part[a].isalnum()]
+    changed = [(a, b) for a, b in spans if part[a:b].lower() not in stay] or spans
+    return text, tuple((edit.start + a, edit.start + b) for a, b in changed)
+
+
+@dataclass(frozen=True)
+class LocalJob(_TextsJob):
+    """Texts with the words that edits change, the model with the hash of its files, the number of
+    its layers that are measured at most, and of backward passes.
+    """
+
+    texts: tuple[tuple[str, tuple[Spans, ...]], ...]
+    model: str
+    model_sha256: str
+    depths: int
+    passes: int
+    seed: int
+    device: str = "cpu"
+    kind = "audit local"
+    version = 1
+
+    def run(self) -> dict[str, Any]:
+        """Return for each text and edit the share in every layer, or why it cannot be read."""
+        with _ONE_AT_A_TIME, single_thread(True):
+            probe = encoder_of(self.model, self.model_sha256, "cosine", self.device).probe
+            layers = spaced(probe.layers.count, self.depths)
+            found = [self._measure(probe, layers, *text) for text in self.texts]
+        return {"layers": list(layers), "texts": found}
+
+    def _measure(
+        self, probe: Probe, layers: Sequence[int], text: str, edits: tuple[Spans, ...]
+    ) -> dict[str, Any]:
+        try:
+            prepared = probe.read(text)
+            shares = [self._shares(probe, prepared, layer, edits) for layer in layers]
+        except InputError as error:
+            return {"error": first_line(error)}
+        return {"edits": [list(one) for one in zip(*shares, strict=True)]}
+
+    def _shares(
+        self, probe: Probe, prepared: EncodedText, layer: int, edits: tuple[Spans, ...]
+    ) -> list[float]:
+        target = target_of(probe, prepared, layer)
+        sketch = sketch_of(target, prepared, passes=self.passes, seed=self.seed)
+        words = [word for word in prepared.words if word.text[0].isalnum()]
+        values = [one.value for one in mean_local(sketch, prepared, words)]
+        return [share_of(words, values, spans) for spans in edits]
+
+    def trial(self) -> LocalJob:
+        return replace(self, texts=self.texts[:1])
+
+    @property
+    def tokens(self) -> float:
+        """Half of the model per layer on average, and backward for twice as much."""
+        tokens = sum(1.25 * len(word_spans(text)) + 3 for text, _ in self.texts)
+        return 3 * self.passes * 0.5 * self.depths * tokens
+
+
+def share_of(words: Sequence[Word], values: Sequence[float], spans: Spans) -> float:
+    """Return the share of a text's other words that have a smaller value than those at ``spans``,
+    ties half; one half if there is no other.
+    """
+    own = [any(word.start < b and a < word.end for a, b in spans) for word in words]
+    inside = [value for value, mine in zip(values, own, strict=True) if mine]
+    others = np.array([value for value, mine in zip(values, own, strict=True) if not mine])
+    if not inside or not len(others):
+        return 0.5
+    return float(np.mean([np.mean((others < x) + 0.5 * (others == x)) for x in inside]))
+
+
+def spaced(count: int, most: int) -> tuple[int, ...]:
+    """Return at most ``most`` layers from 0 to ``count``, evenly spaced.
+
+    >>> spaced(6, 7), spaced(12, 7)
+    ((0, 1, 2, 3, 4, 5, 6), (0, 2, 4, 6, 8, 10, 12))
+    """
+    steps = min(count, most - 1)
+    return tuple(round(count * step / steps) for step in range(steps + 1)) if steps else (0,)
+
+
+class LocalPlan:
+    """The local jobs of the first ``texts`` cases of every kind, and their scores."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        kinds: Sequence[str],
+        name: ModelName,
+        sha256: str,
+        texts: int,
+        seed: int,
+        device: str = "cpu",
+    ) -> None:
+        left = dict.fromkeys(kinds, texts)
+        found: dict[str, dict[Spans, None]] = {}
+        self.wanted: list[tuple[str, str, Spans]] = []
+        for case in cases:
+            for edit in case.edits:
+                if left.get(edit.kind, 0) and edit.role == "turning":
+                    left[edit.kind] -= 1
+                    text, spans = changed_words(edit)
+                    found.setdefault(text, {})[spans] = None
+                    self.wanted.append((edit.kind, text, spans))
+        items = [(text, tuple(spans)) for text, spans in found.items()]
+        chunks = [tuple(items[at : at + LOCAL_CHUNK]) for at in range(0, len(items), LOCAL_CHUNK)]
+        rest = (str(name), sha256, DEPTHS, PASSES, seed, device)
+        self.jobs = [LocalJob(chunk, *rest) for chunk in chunks]
+
+    def scores(self, outputs: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[LocalScore, ...]]:
+        """Return for every kind the mean share in each layer, from the jobs' outputs by key."""
+        shares: dict[tuple[str, Spans], list[float]] = {}
+        layers: list[int] = []
+        for job in self.jobs:
+            if job.key not in outputs:
+                continue
+            layers = list(outputs[job.key]["layers"])
+            for (text, edits), output in zip(job.texts, outputs[job.key]["texts"], strict=True):
+                found = output.get("edits", ())
+                shares |= {(text, spans): row for spans, row in zip(edits, found, strict=False)}
+        by_kind: dict[str, list[list[float]]] = {}
+        for kind, text, spans in self.wanted:
+            if (text, spans) in shares:
+                by_kind.setdefault(kind, []).append(shares[text, spans])
+        return {
+            kind: tuple(
+                LocalScore(layer, one.auc, one.low, one.high)
+                for layer, one in zip(layers, intervals(np.array(rows)), strict=True)
+            )
+            for kind, rows in by_kind.items()
+        }
