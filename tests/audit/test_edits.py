@@ -6,7 +6,7 @@ import pytest
 
 from wordsway.auditing.cases import PACKAGED, packaged, readable, sentences
 from wordsway.auditing.edits import KEEPING, RULES, TURNING
-from wordsway.auditing.edits.edit import Edit, Rule, Sentence
+from wordsway.auditing.edits.edit import Edit, EnglishSentence, Rule
 from wordsway.auditing.edits.word_pairs import SURE_OPPOSITES, SURE_SYNONYMS
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
@@ -221,7 +221,7 @@ def test_pairs_of_the_lists_are_those_of_wordnet() -> None:
 
 
 def test_articles_follow_the_new_word() -> None:
-    sentence = Sentence("An old man and a young woman.")
+    sentence = EnglishSentence("An old man and a young woman.")
     assert sentence.replaced(1, 1, "young").after == "A young"
     assert sentence.replaced(5, 5, "old").after == "an old"
     assert sentence.replaced(5, 5, "tall").after == "tall"

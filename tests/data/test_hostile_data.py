@@ -16,7 +16,7 @@ import shelf
 from wordsway.core.errors import InputError
 from wordsway.data import archives
 from wordsway.data.archives import ArchiveError, Budget, extract
-from wordsway.data.catalogue import Registry
+from wordsway.data.catalogue import PackageSource
 from wordsway.data.hub import Unreachable
 from wordsway.studies.corpus_texts import stamp
 from wordsway.studies.texts import TextOptions
@@ -98,7 +98,7 @@ def test_a_client_that_never_stops_is_stopped(
     monkeypatch.setattr(archives, "CLIENT_SLACK", MEGABYTE)
     script = "import time\nwhile True:\n    open('x', 'ab').write(bytes(1 << 19)); time.sleep(0.02)"
     monkeypatch.setattr(archives, "_npm", lambda source, folder: [sys.executable, "-c", script])
-    source = Registry("npm", ("endless@1",), (), 1000)
+    source = PackageSource("npm", ("endless@1",), (), 1000)
     with pytest.raises(Unreachable, match="npm was stopped: endless@1 is larger than"):
         archives.fetch_packages(source, tmp_path, lambda done, total: None)
     assert (tmp_path / "x").stat().st_size < 400 * MEGABYTE

@@ -19,7 +19,7 @@ from fake_hub import FakeHub, serve
 from wordsway import data
 from wordsway.core.errors import WordswayError
 from wordsway.data import DataError, hub
-from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile
+from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PinnedFile
 from wordsway.data.hub import Unreachable, hub_folder, run_with_timeout
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -164,7 +164,7 @@ def test_unpinned_files_have_the_hash_that_the_hub_declares(
     monkeypatch: pytest.MonkeyPatch, name: str, wrong: bool
 ) -> None:
     """As for bert-base: git's SHA-1 of small files, SHA-256 of large ones."""
-    unpinned = Hub("someone/small", (PinnedFile(name, name, None),))
+    unpinned = HubSource("someone/small", (PinnedFile(name, name, None),))
     monkeypatch.setitem(CATALOGUE, "small", Entry("small", "model", "", "", 10, (unpinned,)))
     with serve(FakeHub("someone/small", {name: shelf.REVIEWS})) as fake:
         monkeypatch.setenv("HF_ENDPOINT", fake.url)

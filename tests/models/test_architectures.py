@@ -15,7 +15,7 @@ import wordsway as ws
 from benchmarks.architectures import ARCHITECTURES, CHECKS, Architecture, faults, judge, save
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.attention_layer import LayerReader
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.prefix import Prefix, can_reuse
 from wordsway.models.probe import Probe
 
@@ -62,15 +62,15 @@ def test_wrong_numbers_and_raw_errors_are_faults(tmp_path: Path, monkeypatch: An
     """The comparison itself can fail: a layer that is 1 % off, an error of another library, and a
     refusal that was not expected.
     """
-    hidden = Layers.hidden
+    hidden = ModelLayers.hidden
 
-    def off(self: Layers, *arguments: Any) -> torch.Tensor:
+    def off(self: ModelLayers, *arguments: Any) -> torch.Tensor:
         return 1.01 * hidden(self, *arguments)
 
     def broken(*_: Any, **__: Any) -> None:
         raise KeyError("layer")
 
-    monkeypatch.setattr(Layers, "hidden", off)
+    monkeypatch.setattr(ModelLayers, "hidden", off)
     monkeypatch.setattr(ws, "attention", broken)
     verdicts = judge(BY_NAME["bert"], tmp_path, ("states", "embeddings", "attention"))
     assert [one.outcome for one in verdicts.values()] == ["differs", "refused", "raw"]
@@ -118,7 +118,7 @@ def test_layers_of_hybrids_have_the_models_own_numbers(
         ws.attract(TEXT, "good", probe)
     for layer in range(1, layers + 1):
         if layer in with_attention:
-            out = LayerReader(probe, layer).passed(probe.read(TEXT).ids).given
+            out = LayerReader(probe, layer).passed(probe.read(TEXT).ids).outputs
             assert out.shape == (probe.read(TEXT).n, 32)
         else:
             with pytest.raises(InputError, match=f"layer {layer} has no attention"):

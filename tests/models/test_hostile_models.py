@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 import tiny
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.files import locate
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.load import Loading, load, quiet
 from wordsway.models.probe import Probe
 
@@ -67,14 +67,14 @@ def test_a_missing_weight_is_refused_by_name(tmp_path: Path, architecture: str) 
     """One weight of the last layer gone, in every architecture."""
     folder = tiny.save(tmp_path / architecture, architecture)
     weights = load_file(folder / "model.safetensors")
-    whole = Layers(locate(folder))
+    whole = ModelLayers(locate(folder))
     assert whole.count >= 2
     used = [name for name in weights if "decoder" not in name and "pooler" not in name]
     norms = [name for name in used if "norm" in name.lower() or "ln_" in name]
     gone = next(name for name in reversed(norms) if name.endswith("weight"))
     rewrite(folder, lambda some: some.pop(gone))
     with pytest.raises(WordswayError, match=r"lacks weights.*save the whole model") as caught:
-        Layers(locate(folder))
+        ModelLayers(locate(folder))
     assert gone.split(".", 1)[1] in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -126,7 +126,7 @@ def test_a_head_has_to_be_there_when_it_is_asked_for(tmp_path: Path) -> None:
     rewrite(folder, drop("classifier"))
     with pytest.raises(WordswayError, match=r"classifier\.bias, classifier\.weight"):
         load(locate(folder), Loading("classifier"))
-    Layers(locate(folder))  # hidden states need no head
+    ModelLayers(locate(folder))  # hidden states need no head
     rewrite(classifier(tmp_path / "pooled"), drop("pooler"))
     with pytest.raises(WordswayError, match="pooler"):
         load(locate(tmp_path / "pooled"), Loading("classifier"))
@@ -160,9 +160,9 @@ def sharded(folder: Path) -> Path:
 
 
 def test_shards_are_read_and_hashed(tmp_path: Path) -> None:
-    whole = Layers(locate(tiny.save(tmp_path / "whole")))
+    whole = ModelLayers(locate(tiny.save(tmp_path / "whole")))
     folder = sharded(tmp_path / "shards")
-    shards = Layers(locate(folder))
+    shards = ModelLayers(locate(folder))
     ids = torch.arange(5, 9)[None]
     for layer in range(4):
         torch.testing.assert_close(
@@ -211,7 +211,7 @@ def test_an_index_names_only_safetensors_of_its_own_folder(tmp_path: Path, shard
     }
     path.write_text(json.dumps(index))
     with pytest.raises(InputError, match=r"safetensors files beside model\.safetensors\.index"):
-        Layers(locate(folder))
+        ModelLayers(locate(folder))
     assert not (tmp_path / "harmed").exists()
 
 
@@ -254,7 +254,7 @@ def test_a_configuration_asks_for_no_more_than_any_model_has(
 ) -> None:
     folder = configure(tiny.save(tmp_path / "bert"), **settings)
     with pytest.raises(InputError, match=said):
-        Layers(locate(folder))
+        ModelLayers(locate(folder))
     with pytest.raises(InputError, match=said):
         Probe(folder, twin=0)
 
@@ -271,11 +271,11 @@ def test_attention_from_a_configuration_is_never_a_kernel(
         modeling_utils, "lazy_import_flash_attention", lambda *some, **_: asked.append(some)
     )
     folder = configure(tiny.save(tmp_path / "bert"), **{key: "someone/evil-kernel"})
-    layers = Layers(locate(folder), Loading(eager=eager))
+    layers = ModelLayers(locate(folder), Loading(eager=eager))
     assert not asked
     assert layers.model.config._attn_implementation == ("eager" if eager else "sdpa")
     folder = configure(tiny.save(tmp_path / "own"), **{key: "eager"})
-    assert Layers(locate(folder)).model.config._attn_implementation == "eager"
+    assert ModelLayers(locate(folder)).model.config._attn_implementation == "eager"
 
 
 def test_an_adapter_is_no_model(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.data import home
 from wordsway.models import Embedder
 from wordsway.models.files import locate
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.load import quiet
 
 TEXT = (
@@ -94,7 +94,7 @@ def test_every_architecture_stops_at_the_right_layer(tmp_path, architecture):
     (ALBERT) included.
     """
     folder = tiny.save(tmp_path / architecture, architecture)
-    model, layers = reference(folder), Layers(locate(folder))
+    model, layers = reference(folder), ModelLayers(locate(folder))
     ids = torch.randint(4, 24, (3, 11), generator=torch.Generator().manual_seed(0))
     mask = torch.ones_like(ids)
     mask[1, 7:] = 0
@@ -187,7 +187,7 @@ def test_cached_once_and_equal(fresh_cache, tmp_path, monkeypatch):
     texts = [f"{TEXT} {word}" for word in tiny.WORDS]
     first = Embedder(folder, context=64).rows(texts)
     calls = []
-    monkeypatch.setattr(Layers, "hidden", lambda *_: calls.append(1))
+    monkeypatch.setattr(ModelLayers, "hidden", lambda *_: calls.append(1))
     again = Embedder(folder, context=64).rows(list(reversed(texts)))
     assert not calls
     for one, two in zip(first, reversed(again), strict=True):

@@ -12,8 +12,8 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.models.files import locate
-from wordsway.models.layers import Layers
-from wordsway.models.norms import Call, Norm, norms_of
+from wordsway.models.layers import ModelLayers
+from wordsway.models.norms import Call, NormLayer, norms_of
 from wordsway.models.pooling import pool, pooling_of
 from wordsway.models.probe import Probe
 
@@ -36,7 +36,7 @@ def test_rows_of_a_normed_layer_are_weight_times_s_plus_bias(
     tmp_path: Path, architecture: str
 ) -> None:
     """s = (H − b)/γ has ‖s‖ ≤ √d in every row, for texts and for inputs that no text has."""
-    layers = Layers(locate(tiny.save(tmp_path / architecture, architecture)))
+    layers = ModelLayers(locate(tiny.save(tmp_path / architecture, architecture)))
     normed, kind = NORMED[architecture]
     found = [layers.norm_after(layer) for layer in range(layers.count + 1)]
     assert {layer for layer, norm in enumerate(found) if norm is not None} == normed
@@ -62,7 +62,7 @@ def test_rows_of_a_normed_layer_are_weight_times_s_plus_bias(
 
 
 def test_minilm_normalises_every_layer() -> None:
-    layers = Layers(locate("minilm"))
+    layers = ModelLayers(locate("minilm"))
     model: Any = layers.model
     for layer in range(1, 7):
         norm = layers.norm_after(layer)
@@ -109,7 +109,7 @@ def test_what_a_module_computes_decides_not_its_name() -> None:
 def test_a_norm_is_its_formula() -> None:
     x = torch.randn(5, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     theirs = torch.nn.LayerNorm(7, eps=0.1, dtype=torch.float64)
-    norm = Norm(True, theirs.weight.detach(), theirs.bias.detach(), 0.1)
+    norm = NormLayer(True, theirs.weight.detach(), theirs.bias.detach(), 0.1)
     torch.testing.assert_close(norm(x), theirs(x).detach(), rtol=1e-12, atol=0)
     assert norm.standardised(x).norm(dim=1).max() < 7**0.5
 

@@ -16,7 +16,7 @@ import tiny
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError, MemoryBudgetError, WordswayError
 from wordsway.models.files import locate
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
 from wordsway.probing import swap as swapping
@@ -60,7 +60,7 @@ def own_states(folder, embeds, dtype=torch.float32):
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_states_and_attentions_equal_the_models_own(folders, name):
     """From word embeddings, and from hidden_states[0]; in a batch."""
-    layers = Layers(locate(folders[name]), Loading(eager=True))
+    layers = ModelLayers(locate(folders[name]), Loading(eager=True))
     ids = torch.tensor([[4, 6, 7, 8, 9, 3], [4, 9, 9, 5, 20, 3]])
     with torch.no_grad():
         own = layers.model(

@@ -13,7 +13,7 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import unit
-from wordsway.models.norms import Norm
+from wordsway.models.norms import NormLayer
 from wordsway.models.prefix import can_reuse, is_causal, prefix_of
 from wordsway.models.probe import Probe
 from wordsway.probing.attention import attention
@@ -133,7 +133,7 @@ def test_the_ceiling_is_attained() -> None:
     torch.manual_seed(0)
     ball = 3**0.5 * unit(torch.randn(200_000, 3).double())
     for centred in (True, False):
-        norm = Norm(centred, gain, bias, 0.0)
+        norm = NormLayer(centred, gain, bias, 0.0)
         reachable = ball - ball.mean(1, keepdim=True) if centred else ball
         reachable = 3**0.5 * unit(reachable)
         here = norm(torch.tensor([[1.0, 2.0, -1.0], [0.1, -3.0, 0.4]]).double())

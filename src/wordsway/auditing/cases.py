@@ -13,9 +13,9 @@ from pathlib import Path
 
 from wordsway.auditing.background import place_of
 from wordsway.auditing.edits import KEEPING, RULES, TURNING
-from wordsway.auditing.edits.edit import Edit, Role, Sentence
+from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role
 from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
-from wordsway.auditing.table import PairRow, Refused, read_table
+from wordsway.auditing.table import PairRow, RefusedRow, read_table
 from wordsway.core.errors import InputError, positive
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
@@ -159,7 +159,7 @@ class Cases:
     cases: tuple[Case, ...]
     kinds: tuple[str, ...]
     source: str
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedRow, ...] = ()
     unused: int = 0
 
 
@@ -242,7 +242,7 @@ class _Own:
             f"no English sentence of {SHORTEST} to {LONGEST} words that allows an edit that turns "
             "its meaning and one that keeps it"
         )
-        vain = [Refused(row, reason) for row in self.read if f"row {row}" not in used]
+        vain = [RefusedRow(row, reason) for row in self.read if f"row {row}" not in used]
         refused = sorted((*found.refused, *vain), key=lambda one: one.row)
         return replace(found, refused=tuple(refused))
 
@@ -253,7 +253,7 @@ def _edited(
     count: int,
     seed: int,
     source: str,
-    refused: Sequence[Refused],
+    refused: Sequence[RefusedRow],
     progress: Progress,
 ) -> Cases:
     """The first ``count`` texts for every kind; a text serves as many kinds as it can."""
@@ -265,7 +265,7 @@ def _edited(
         if text in seen:
             continue
         seen.add(text)
-        sentence = Sentence(text)
+        sentence = EnglishSentence(text)
         turning = [edit for kind in kinds if left[kind] for edit in _one(sentence, kind, seed)]
         keeping: list[Edit] = []
         if turning and (source != "imdb" or readable(text)):
@@ -288,7 +288,7 @@ def _edited(
     return Cases(tuple(cases), tuple(kinds), source, tuple(refused), unused)
 
 
-def _one(sentence: Sentence, kind: str, seed: int) -> list[Edit]:
+def _one(sentence: EnglishSentence, kind: str, seed: int) -> list[Edit]:
     """One edit of this kind, drawn by the seed; none where there is none."""
     found = RULES[kind].edits(sentence)
     if not found:
@@ -298,7 +298,7 @@ def _one(sentence: Sentence, kind: str, seed: int) -> list[Edit]:
 
 def _from_pairs(
     pairs: Sequence[PairRow],
-    refused: Sequence[Refused],
+    refused: Sequence[RefusedRow],
     source: str,
     kinds: Sequence[str] | None,
     seed: int,
@@ -312,7 +312,7 @@ def _from_pairs(
     for text, rows in by_text.items():
         edits = [_own_edit(row) for row in rows]
         if not any(edit.role == "keeping" for edit in edits):
-            sentence = Sentence(text)
+            sentence = EnglishSentence(text)
             edits += [edit for kind in KEEPING for edit in _one(sentence, kind, seed)]
         if kinds is not None:
             edits = [edit for edit in edits if edit.role == "keeping" or edit.kind in kinds]
@@ -322,7 +322,7 @@ def _from_pairs(
         else:
             missing = "keeps" if "turning" in roles else "turns"
             reason = f"no pair of this text {missing} its meaning: add one, with its kind"
-            left_out += [Refused(row.row, reason) for row in rows]
+            left_out += [RefusedRow(row.row, reason) for row in rows]
     if not cases:
         raise InputError(
             f"texts in {source} with a pair that turns and one that keeps the meaning",

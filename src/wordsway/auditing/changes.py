@@ -15,7 +15,7 @@ from wordsway.core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Change:
+class EditEffect:
     """What one edit does to a model.
 
     ``value`` is the change by the target, ``percentile`` the share of random real words in that
@@ -42,7 +42,7 @@ class Change:
 
 def changes(
     encoder: Encoder, text: str, places: Sequence[Place], *, draws: int, seed: int
-) -> list[Change]:
+) -> list[EditEffect]:
     """The change by each edit of one text."""
     (found,) = changes_of(encoder, [(text, places)], draws=draws, seed=seed)
     if isinstance(found, InputError):
@@ -56,7 +56,7 @@ def changes_of(
     *,
     draws: int,
     seed: int,
-) -> list[list[Change] | InputError]:
+) -> list[list[EditEffect] | InputError]:
     """The change by each edit of each text, or why a text cannot be read.
 
     Everything runs together, and what is the same in tokens runs once.
@@ -69,7 +69,7 @@ def changes_of(
     rows = {ids: number for number, ids in enumerate(unique)}
     pooled = encoder.pooled(unique)
     heads = encoder.heads(unique) if encoder.head is not None else None
-    found: list[list[Change] | InputError] = []
+    found: list[list[EditEffect] | InputError] = []
     for case in cases:
         if isinstance(case, InputError):
             found.append(case)
@@ -106,7 +106,7 @@ def _case(
 
 def _changes(
     encoder: Encoder, case: _Case, pooled: torch.Tensor, heads: torch.Tensor | None
-) -> list[Change]:
+) -> list[EditEffect]:
     values = encoder.changes(pooled, heads).tolist()
     distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])
     layers = relative(pooled[:1], pooled[1 : 1 + case.edits])
@@ -115,7 +115,7 @@ def _changes(
         first = case.edits + number * case.draws
         beside = values[first : first + case.draws]
         found.append(
-            Change(
+            EditEffect(
                 values[number],
                 percentile(values[number], beside),
                 median(beside) if beside else None,

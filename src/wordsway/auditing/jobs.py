@@ -22,7 +22,7 @@ import numpy as np
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.cases import Case
-from wordsway.auditing.changes import Change, changes_of
+from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.scores import Measured, intervals
@@ -132,7 +132,7 @@ class AuditJob(_TextsJob):
         )
 
 
-def _output(found: list[Change] | InputError) -> dict[str, Any]:
+def _output(found: list[EditEffect] | InputError) -> dict[str, Any]:
     if isinstance(found, InputError):
         return {"error": first_line(found)}
     for change in found:
@@ -168,7 +168,7 @@ def measured_of(case: Case, output: dict[str, Any]) -> Measured:
     found = []
     for row in output["edits"]:
         layers = {name: tuple(row[name]) for name in ("distances", "layers")}
-        found.append(Change(**(row | layers)))
+        found.append(EditEffect(**(row | layers)))
     return Measured(case.id, case.text, case.edits, tuple(found))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wordsway.auditing.background import Place, place_of
 from wordsway.auditing.changes import changes
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.table import PairRow, Refused, read_table, unusable
+from wordsway.auditing.table import PairRow, RefusedRow, read_table, unusable
 from wordsway.core.checks import Natural, Seed, validated
 from wordsway.core.errors import InputError, first_line
 from wordsway.core.progress import Progress, silent
@@ -75,7 +75,7 @@ def pairs(
                 try:
                     found[row.row].append(_measured(encoder, name, row, draws, seed))
                 except InputError as error:
-                    refused.append(Refused(row.row, f"{name}: {first_line(error)}"))
+                    refused.append(RefusedRow(row.row, f"{name}: {first_line(error)}"))
                     del found[row.row]
             done = number * len(rows) + count + 1
             progress(f"pairs through {name}", done, len(asked) * len(rows))
@@ -101,7 +101,7 @@ def _measured(encoder: Encoder, name: str, row: PairRow, draws: int, seed: int) 
 
 def _rows(
     a: str | Path | Sequence[Sequence[str]], b: str | None, encoding: str | None
-) -> tuple[list[PairRow], list[Refused]]:
+) -> tuple[list[PairRow], list[RefusedRow]]:
     if b is not None:
         if not isinstance(a, str):
             raise InputError("two texts", type(a).__name__, "pass them as strings")
@@ -116,7 +116,7 @@ def _rows(
     return _checked(a)
 
 
-def _checked(given: Sequence[Sequence[str]]) -> tuple[list[PairRow], list[Refused]]:
+def _checked(given: Sequence[Sequence[str]]) -> tuple[list[PairRow], list[RefusedRow]]:
     rows, refused = [], []
     for number, cells in enumerate(given, 1):
         if isinstance(cells, str) or len(cells) not in (2, 3):
@@ -127,7 +127,7 @@ def _checked(given: Sequence[Sequence[str]]) -> tuple[list[PairRow], list[Refuse
         same = "the two texts are the same" if a == b else None
         reason = unusable(a) or unusable(b) or same
         if reason:
-            refused.append(Refused(number, reason))
+            refused.append(RefusedRow(number, reason))
         else:
             rows.append(PairRow(number, a, b, kind))
     return rows, refused
@@ -193,7 +193,7 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
 
     pairs: tuple[Pair, ...]
     models: tuple[dict[str, Any], ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedRow, ...]
     draws: int
     seed: int
     seconds: float

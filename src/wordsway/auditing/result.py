@@ -12,7 +12,7 @@ import numpy as np
 from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
 from wordsway.auditing.scores import BlindSpot, KindScore, Measured
-from wordsway.auditing.table import Refused
+from wordsway.auditing.table import RefusedRow
 from wordsway.core.errors import InputError
 from wordsway.core.result import SequenceResult, fields_of
 
@@ -44,7 +44,7 @@ class ModelAudit:
     blind_spots: tuple[BlindSpot, ...]
     retrieval: tuple[Retrieval, ...]
     measured: tuple[Measured, ...]
-    failed: tuple[Refused, ...] = ()
+    failed: tuple[RefusedRow, ...] = ()
     local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict)
     moves: tuple[RankMove, ...] = ()
 
@@ -91,7 +91,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     target: str
     draws: int
     seed: int
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedRow, ...]
     gate: tuple[str, ...]
     interrupted: bool
     seconds: float
@@ -99,7 +99,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     files: tuple[Path, ...] = ()
 
     @property
-    def failed(self) -> list[tuple[str, Refused]]:
+    def failed(self) -> list[tuple[str, RefusedRow]]:
         """Texts that failed, each with the model."""
         return [(model.name, one) for model in self.models for one in model.failed]
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordsway.auditing.changes import Change
+from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
 
 #: The 97.5 % quantile of a normal variable.
@@ -38,9 +38,9 @@ class Measured:
     id: str
     text: str
     edits: tuple[Edit, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[EditEffect, ...]
 
-    def with_role(self, role: str, kind: str | None = None) -> list[tuple[Edit, Change]]:
+    def with_role(self, role: str, kind: str | None = None) -> list[tuple[Edit, EditEffect]]:
         """Edits of a role (and a kind) with what they change."""
         return [
             (edit, change)
@@ -93,8 +93,8 @@ def kind_score(measured: Sequence[Measured], kind: str) -> KindScore | None:
     """The score of a kind; None where no text has such an edit."""
     shares: list[list[float]] = []
     beside: list[list[float]] = []
-    turning: list[Change] = []
-    keeping: list[Change] = []
+    turning: list[EditEffect] = []
+    keeping: list[EditEffect] = []
     texts = 0
     for text in measured:
         kept = [change for _, change in text.with_role("keeping")]
@@ -130,7 +130,7 @@ def kind_score(measured: Sequence[Measured], kind: str) -> KindScore | None:
     )
 
 
-def _shares(turned: Change, kept: Sequence[Change]) -> list[float]:
+def _shares(turned: EditEffect, kept: Sequence[EditEffect]) -> list[float]:
     """a_t by the target, then by every layer."""
     x = np.array([turned.value, *turned.distances])
     y = np.array([[one.value, *one.distances] for one in kept])

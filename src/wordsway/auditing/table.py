@@ -39,7 +39,7 @@ class PairRow:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedRow:
     """A row that cannot be used, and why."""
 
     row: int
@@ -50,15 +50,15 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Table:
+class PairTable:
     """What a file holds: pairs of texts, or texts, and the rows that were refused."""
 
     pairs: tuple[PairRow, ...] = ()
     texts: tuple[tuple[int, str], ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedRow, ...] = ()
 
 
-def read_table(path: str | Path, encoding: str | None = None) -> Table:
+def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     """The pairs of a table with columns a, b or text, word, replacement (kind is optional); or its
     texts.
 
@@ -128,7 +128,7 @@ def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str
             csv.field_size_limit(before)
 
 
-def _lines(path: Path, encoding: str | None) -> Table:
+def _lines(path: Path, encoding: str | None) -> PairTable:
     """One text per line; an endless line is passed over, and told."""
     good: list[tuple[int, str]] = []
     refused = []
@@ -142,12 +142,12 @@ def _lines(path: Path, encoding: str | None) -> Table:
             text = head.strip()
             reason = too_long(length) or (unusable(text) if text else None)
             if reason:
-                refused.append(Refused(row, reason))
+                refused.append(RefusedRow(row, reason))
             elif text:
                 good.append((row, text))
     if not good and not refused:
         raise InputError(f"texts in {path.name}", "an empty file", "write one per line")
-    return Table(texts=tuple(good), refused=tuple(refused))
+    return PairTable(texts=tuple(good), refused=tuple(refused))
 
 
 def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
@@ -156,19 +156,19 @@ def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
 
 def _pairs(
     body: list[tuple[int, list[str]]], width: int, columns: tuple[int, int], kind: int | None
-) -> Table:
+) -> PairTable:
     pairs, refused = [], []
     for row, cells in body:
         if len(cells) < width:
-            refused.append(Refused(row, f"{len(cells)} cells, the header has {width}"))
+            refused.append(RefusedRow(row, f"{len(cells)} cells, the header has {width}"))
             continue
         a, b = cells[columns[0]].strip(), cells[columns[1]].strip()
         reason = unusable(a) or unusable(b) or ("the two texts are the same" if a == b else None)
         if reason:
-            refused.append(Refused(row, reason))
+            refused.append(RefusedRow(row, reason))
         else:
             pairs.append(PairRow(row, a, b, "" if kind is None else cells[kind].strip()))
-    return Table(pairs=tuple(pairs), refused=tuple(refused))
+    return PairTable(pairs=tuple(pairs), refused=tuple(refused))
 
 
 def _replacements(
@@ -176,11 +176,11 @@ def _replacements(
     width: int,
     columns: tuple[int, int, int],
     kind: int | None,
-) -> Table:
+) -> PairTable:
     pairs, refused = [], []
     for row, cells in body:
         if len(cells) < width:
-            refused.append(Refused(row, f"{len(cells)} cells, the header has {width}"))
+            refused.append(RefusedRow(row, f"{len(cells)} cells, the header has {width}"))
             continue
         text, word, new = (cells[column].strip() for column in columns)
         reason = unusable(text)
@@ -190,11 +190,11 @@ def _replacements(
         if reason is None and word == new:
             reason = "the word and its replacement are the same"
         if reason or found is None:
-            refused.append(Refused(row, reason or ""))
+            refused.append(RefusedRow(row, reason or ""))
             continue
         b = " ".join((text[: found[0]] + new + text[found[1] :]).split())
         pairs.append(PairRow(row, " ".join(text.split()), b, "" if kind is None else cells[kind]))
-    return Table(pairs=tuple(pairs), refused=tuple(refused))
+    return PairTable(pairs=tuple(pairs), refused=tuple(refused))
 
 
 def _whole_word(text: str, word: str) -> tuple[int, int] | None:
@@ -206,15 +206,15 @@ def _whole_word(text: str, word: str) -> tuple[int, int] | None:
     return None if found is None else found.span()
 
 
-def _checked_texts(texts: Sequence[tuple[int, str]]) -> Table:
+def _checked_texts(texts: Sequence[tuple[int, str]]) -> PairTable:
     good, refused = [], []
     for row, text in texts:
         reason = unusable(text)
         if reason:
-            refused.append(Refused(row, reason))
+            refused.append(RefusedRow(row, reason))
         else:
             good.append((row, text))
-    return Table(texts=tuple(good), refused=tuple(refused))
+    return PairTable(texts=tuple(good), refused=tuple(refused))
 
 
 def too_long(length: int) -> str | None:

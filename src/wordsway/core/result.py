@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class Renderer(Protocol):
+class ResultRenderer(Protocol):
     """Shows any result in any medium."""
 
     def terminal(self, result: Result) -> RenderableType:
@@ -39,16 +39,16 @@ class Renderer(Protocol):
         """A file of the medium that the ending of its name says."""
 
 
-_load_renderer: Callable[[], Renderer] | None = None
+_load_renderer: Callable[[], ResultRenderer] | None = None
 
 
-def use_renderer(load: Callable[[], Renderer]) -> None:
+def use_renderer(load: Callable[[], ResultRenderer]) -> None:
     """Let ``load()`` provide the renderer; it is called when a result is first shown."""
     global _load_renderer
     _load_renderer = load
 
 
-def _renderer() -> Renderer:
+def _renderer() -> ResultRenderer:
     if _load_renderer is None:
         raise WordswayError("nothing here shows results: import wordsway first")
     return _load_renderer()

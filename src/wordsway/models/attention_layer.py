@@ -28,16 +28,16 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Linear:
+class Projection:
     """x → xM + b, in float64."""
 
     matrix: torch.Tensor  # (in, out)
     bias: torch.Tensor | None
 
-    def part(self, begin: int, end: int) -> Linear:
+    def part(self, begin: int, end: int) -> Projection:
         """Some of the outputs."""
         bias = None if self.bias is None else self.bias[begin:end]
-        return Linear(self.matrix[:, begin:end], bias)
+        return Projection(self.matrix[:, begin:end], bias)
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ class LayerAttention:
     ``key_heads`` heads of keys and values; ``base`` is RoPE's, None where the model names none.
     """
 
-    query: Linear
-    key: Linear
-    value: Linear
-    out: Linear
+    query: Projection
+    key: Projection
+    value: Projection
+    out: Projection
     heads: int
     key_heads: int
     base: float | None
 
 
 @dataclass(frozen=True)
-class Passed:
-    """What one layer's attention took in and gave, (n, d) each, in float64."""
+class AttentionIO:
+    """Inputs and outputs of one layer's attention, (n, d) each, in float64."""
 
-    taken: torch.Tensor
-    given: torch.Tensor
+    inputs: torch.Tensor
+    outputs: torch.Tensor
 
 
 class LayerReader:
@@ -106,7 +106,7 @@ class LayerReader:
         )
 
     @torch.no_grad()
-    def passed(self, ids: torch.Tensor) -> Passed:
+    def passed(self, ids: torch.Tensor) -> AttentionIO:
         """The rows of a text, given as token ids (n,), before and after this layer's attention."""
         taken: list[torch.Tensor] = []
         given: list[torch.Tensor] = []
@@ -131,7 +131,7 @@ class LayerReader:
         if len(taken) < self._call or len(given) < self._call:
             raise _uncovered(self.probe, "its attention is not called once per layer")
         rows = [part[self._call - 1].reshape(ids.shape[1], -1) for part in (taken, given)]
-        return Passed(*(part.to("cpu", torch.float64) for part in rows))
+        return AttentionIO(*(part.to("cpu", torch.float64) for part in rows))
 
 
 def _attentions(model: Any) -> list[tuple[list[torch.nn.Module], torch.nn.Module]]:
@@ -168,13 +168,13 @@ def _child(children: dict[str, torch.nn.Module], part: str) -> torch.nn.Module |
     return None
 
 
-def _linear(module: torch.nn.Module) -> Linear:
+def _linear(module: torch.nn.Module) -> Projection:
     """A module's matrix and bias; GPT-2's Conv1D keeps its matrix the other way round."""
     weight, bias = module.weight, getattr(module, "bias", None)
     assert isinstance(weight, torch.Tensor)
     matrix = weight if type(module).__name__ == "Conv1D" else weight.T
     shift = bias.detach().to("cpu", torch.float64) if isinstance(bias, torch.Tensor) else None
-    return Linear(matrix.detach().to("cpu", torch.float64), shift)
+    return Projection(matrix.detach().to("cpu", torch.float64), shift)
 
 
 def _named(config: Any, *names: str) -> Any:

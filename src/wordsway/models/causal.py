@@ -43,7 +43,7 @@ class States(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class GreedyAnswer:
     """What greedy decoding says; ``cut`` when it was stopped at the number of tokens that was asked
     for.
     """
@@ -153,7 +153,7 @@ class Causal:
         tokens: int,
         progress: Callable[[int, int], None] | None = None,
         kept: Prefix | None = None,
-    ) -> Answer:
+    ) -> GreedyAnswer:
         """The likeliest token after token, until the model ends or ``tokens`` are there; ``kept``
         are first rows of the prompt that need not be computed again.
         """
@@ -178,7 +178,9 @@ class Causal:
             )
         new = out[0, len(prompt.ids) :].tolist()
         ended = bool(new) and new[-1] in self.ends
-        return Answer(self.tokenizer.decode(new, skip_special_tokens=True), len(new), not ended)
+        return GreedyAnswer(
+            self.tokenizer.decode(new, skip_special_tokens=True), len(new), not ended
+        )
 
     def spell(self, token: int) -> str:
         """A token as text; a byte of a longer character is �."""

@@ -19,7 +19,7 @@ from wordsway.core.sample import Sample
 from wordsway.data.hub import Progress
 from wordsway.models.cache import VERSION, Cache
 from wordsway.models.files import locate
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.load import Loading
 from wordsway.models.tokens import Reader, Tokens
 from wordsway.text.clean import checked
@@ -62,7 +62,7 @@ class Embedder:
         self.device = checked_device(device)
         self.reader = Reader(self.files, self.context)
         self.cached = cache
-        self._layers: Layers | None = None
+        self._layers: ModelLayers | None = None
         if self.layer not in ("input", "words"):
             self.layer = (
                 "last" if self.layer == "last" else str(self.layers.number(self.layer, ", words"))
@@ -73,10 +73,10 @@ class Embedder:
         return self.files.name
 
     @property
-    def layers(self) -> Layers:
+    def layers(self) -> ModelLayers:
         """The model itself, loaded when first needed: cached texts never need it."""
         if self._layers is None:
-            self._layers = Layers(self.files, Loading(device=str(self.device)))
+            self._layers = ModelLayers(self.files, Loading(device=str(self.device)))
         return self._layers
 
     def describe(self) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import torch
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
-from wordsway.models.norms import Call, EntryPoint, Norm, norms_of
-from wordsway.models.residual import Sublayer, Trace, sublayers
+from wordsway.models.norms import Call, EntryPoint, NormLayer, norms_of
+from wordsway.models.residual import ForwardTrace, Sublayer, sublayers
 
 #: Tokens of the text by which layers are found; Funnel takes no fewer than five.
 TRACED = 6
@@ -28,7 +28,7 @@ class _Reached(Exception):
     """The layer is computed; the rest of the forward pass is not needed."""
 
 
-class Layers:
+class ModelLayers:
     """hidden_states[l] of a model, l = 0 … L, equal to what ``AutoModel(…,
     output_hidden_states=True)`` gives.
 
@@ -328,7 +328,7 @@ class Layers:
             "this model's layers run in another order for this input; please report it"
         )
 
-    def norm_after(self, layer: int) -> Norm | None:
+    def norm_after(self, layer: int) -> NormLayer | None:
         """The normalisation that hidden_states[layer] comes straight out of, if it does.
 
         For encoders that normalise after each block (BERT and its kin) every layer has one; for
@@ -342,7 +342,9 @@ class Layers:
         """Sublayers between each hidden state and the next (the last state excepted), where they
         add up in a residual stream that is normalised before each of them; else None.
         """
-        return sublayers(self.model, Trace(*self._trace(TRACED)), Trace(*self._trace(1)))
+        return sublayers(
+            self.model, ForwardTrace(*self._trace(TRACED)), ForwardTrace(*self._trace(1))
+        )
 
     @torch.no_grad()
     def inputs_of(

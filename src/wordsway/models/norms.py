@@ -26,12 +26,12 @@ _TOLERANCE = {
 
 
 @dataclass(frozen=True)
-class Norm:
+class NormLayer:
     """H = s ⊙ weight + bias with ‖s‖₂ ≤ √d for every row; ``centred`` rows s also sum to zero.
 
     ``weight`` (γ) and ``bias`` (b) have shape (d,), in float64; ``eps`` is the ε under the root.
 
-    >>> norm = Norm(centred=True, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
+    >>> norm = NormLayer(centred=True, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
     >>> norm(torch.tensor([[1.0, -1.0, 1.0, -1.0]])).tolist()
     [[1.0, -1.0, 1.0, -1.0]]
     """
@@ -74,7 +74,7 @@ class Call:
     given: torch.Tensor | None
 
 
-def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[Norm | None]:
+def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[NormLayer | None]:
     """For each hidden state (1, n, d) the norm that it came out of; None where there is none."""
     candidates = [
         (call, eps)
@@ -114,7 +114,7 @@ def _same(given: torch.Tensor | None, state: torch.Tensor) -> bool:
     )
 
 
-def _fitted(call: Call, eps: float) -> Norm | None:
+def _fitted(call: Call, eps: float) -> NormLayer | None:
     """The formula that gives the call's output; γ is the module's weight, or 1 + weight (Gemma)."""
     assert call.taken is not None and call.given is not None
     width = call.given.shape[-1]
@@ -128,7 +128,7 @@ def _fitted(call: Call, eps: float) -> Norm | None:
     tolerance = _TOLERANCE.get(call.given.dtype, 1e-4)
     for centred in (True, False):
         for gain in (weight, 1 + weight):
-            norm = Norm(centred, gain, bias, eps)
+            norm = NormLayer(centred, gain, bias, eps)
             if (norm(inputs) - outputs).abs().max() <= tolerance * outputs.abs().max():
                 return norm
     return None

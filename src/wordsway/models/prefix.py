@@ -18,7 +18,7 @@ from wordsway.core.reading import Word
 from wordsway.models.probe import EncodedText, Probe
 
 #: Keys and values of every layer, (1, heads, length, ·) each.
-Kept = Sequence[tuple[torch.Tensor, torch.Tensor]]
+KeyValues = Sequence[tuple[torch.Tensor, torch.Tensor]]
 #: Largest relative difference between the cached pass and the whole one.
 TOLERANCE = 1e-4
 _CAUSAL: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
@@ -33,7 +33,7 @@ class Prefix:
     a layer's window, too: its mask knows which count, and places are counted from the first.
     """
 
-    def __init__(self, model: Any, kept: Kept) -> None:
+    def __init__(self, model: Any, kept: KeyValues) -> None:
         self.model, self.kept = model, kept
         self.length = kept[0][0].shape[-2]
         self.device = next(model.parameters()).device

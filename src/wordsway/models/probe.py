@@ -15,7 +15,7 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import Reading, Word, word_spans
 from wordsway.data.hub import Progress
 from wordsway.models.files import locate
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.load import Loading
 from wordsway.models.pooling import Pooling, check_prompt, longest_text, lower_cases
 from wordsway.models.tokens import Reader
@@ -122,7 +122,7 @@ class Probe:
         check_prompt(self.files.folder)
         self.reader = Reader(self.files, None)
         _check_case(self.files.folder, self.reader)
-        self.layers = Layers(self.files, self.options)
+        self.layers = ModelLayers(self.files, self.options)
 
     def with_eager_attention(self) -> Probe:
         """The same model with attention that can be read: this one, or another copy of it."""

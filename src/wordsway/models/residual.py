@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from wordsway.models.norms import Call, EntryPoint, Norm, norms_of
+from wordsway.models.norms import Call, EntryPoint, NormLayer, norms_of
 
 #: Kinds of models (`model_type`) whose attention is a softmax over values, and nothing else.
 SOFTMAX = ("gpt2", "llama", "mistral", "qwen2", "t5", "modernbert")
@@ -48,7 +48,7 @@ class Linear:
     def matrix(self) -> torch.Tensor:
         return _wide(self.weight)
 
-    def of(self, norm: Norm) -> tuple[torch.Tensor, torch.Tensor]:
+    def of(self, norm: NormLayer) -> tuple[torch.Tensor, torch.Tensor]:
         """A and a with y = A·s + a where x = γ⊙s + b; rows of A sum to zero where s does."""
         matrix = self.matrix
         gain = matrix * _wide(norm.weight)
@@ -69,7 +69,7 @@ class Sublayer:
     ``exit`` is the call (module, number) of the last map.
     """
 
-    norm: Norm
+    norm: NormLayer
     first: tuple[Linear, ...]
     last: Linear
     heads: int
@@ -77,14 +77,14 @@ class Sublayer:
 
 
 @dataclass(frozen=True)
-class Trace:
+class ForwardTrace:
     """One pass over a text: hidden states (1, n, d), and every module's calls in their order."""
 
     states: Sequence[torch.Tensor]
     calls: list[Call]
 
 
-def sublayers(model: Any, four: Trace, one: Trace) -> list[list[Sublayer]] | None:
+def sublayers(model: Any, four: ForwardTrace, one: ForwardTrace) -> list[list[Sublayer]] | None:
     """The sublayers between each hidden state and the next, but for the last (which is normed).
 
     ``four`` and ``one`` are passes over so many tokens. None where the model is no such sum.
@@ -124,7 +124,7 @@ def _place(calls: list[Call], wanted: Call) -> int:
 
 
 #: A norm, the calls of linear maps of its output, and the call that follows them.
-_Group = tuple[Norm, list[Call], Call]
+_Group = tuple[NormLayer, list[Call], Call]
 
 
 def _groups(calls: list[Call]) -> list[_Group]:
@@ -154,7 +154,7 @@ def _linear(module: torch.nn.Module) -> Linear | None:
     return Linear(weight.detach().T if kind == "Conv1D" else weight.detach(), bias)
 
 
-def _mlp(norm: Norm, first: list[Call], last: Call, tolerance: float) -> Sublayer | None:
+def _mlp(norm: NormLayer, first: list[Call], last: Call, tolerance: float) -> Sublayer | None:
     """z = φ(y), or φ(a)⊙b for the halves of y, in either order."""
     maps = [one for call in first if (one := _linear(call.module)) is not None]
     end = _linear(last.module)
@@ -181,7 +181,7 @@ def _mlp(norm: Norm, first: list[Call], last: Call, tolerance: float) -> Sublaye
 
 
 def _attention(
-    model: Any, norm: Norm, first: list[Call], last: Call, alone: Call, tolerance: float
+    model: Any, norm: NormLayer, first: list[Call], last: Call, alone: Call, tolerance: float
 ) -> Sublayer | None:
     """On one token every attention weight is 1, so that z is the values: which outputs of the first
     maps they are, repeated for heads that share them, is read off their numbers.

@@ -21,7 +21,7 @@ from wordsway.core.format import format_bytes
 from wordsway.core.reading import Token
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import peak_bytes
-from wordsway.models.layers import Layers
+from wordsway.models.layers import ModelLayers
 from wordsway.models.probe import Probe
 from wordsway.models.tokens import Tokens
 from wordsway.text.clean import checked
@@ -246,7 +246,7 @@ def _counted(what: str, value: int | str, first: int, last: int) -> int:
 
 
 @torch.no_grad()
-def _run(layers: Layers, tokens: Tokens) -> dict[int, torch.Tensor]:
+def _run(layers: ModelLayers, tokens: Tokens) -> dict[int, torch.Tensor]:
     """Attention (1, heads, n, n) by layer for one text, alone and without padding."""
     config = layers.model.config
     n, limit = len(tokens.ids), layers.limit

@@ -42,7 +42,7 @@ import torch
 
 from wordsway.core.reading import Word
 from wordsway.maps.rigorous import opnorm_upper_bound
-from wordsway.models.norms import Norm
+from wordsway.models.norms import NormLayer
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.residual import LEAST, SLOPE, Sublayer
@@ -102,10 +102,10 @@ def _pooled(probe: Probe, target: PooledTarget) -> torch.Tensor | None:
     return largest_moves(norm, pooled[None]) * target.scale**2
 
 
-def largest_moves(norm: Norm, states: torch.Tensor) -> torch.Tensor:
+def largest_moves(norm: NormLayer, states: torch.Tensor) -> torch.Tensor:
     """m (n,): upper bounds of max ‖h′ − h_j‖² over all outputs h′ of the norm, for rows h_j (n, d).
 
-    >>> norm = Norm(centred=False, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
+    >>> norm = NormLayer(centred=False, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
     >>> round(float(largest_moves(norm, torch.ones(1, 4))), 9)  # from s to −s: (2√d)²
     16.0
     """

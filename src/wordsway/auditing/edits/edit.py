@@ -39,7 +39,7 @@ class Edit:
         return self.text[: self.start] + self.after + self.text[self.end :]
 
 
-class Change(NamedTuple):
+class Replacement(NamedTuple):
     """What an edit does, before it has a kind."""
 
     start: int
@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Token:
+class SentenceWord:
     """A word of a sentence, ``text[start:end]``; ``lower`` has a plain apostrophe."""
 
     text: str
@@ -61,13 +61,14 @@ class Token:
         return self.text[:1].isupper()
 
 
-class Sentence:
+class EnglishSentence:
     """A text and its words; rules make edits of it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = [
-            Token(text[a:b], text[a:b].lower().replace("’", "'"), a, b) for a, b in word_spans(text)
+            SentenceWord(text[a:b], text[a:b].lower().replace("’", "'"), a, b)
+            for a, b in word_spans(text)
         ]
         self.lower = [token.lower for token in self.tokens]
 
@@ -95,9 +96,9 @@ class Sentence:
     def misspelled_its(self, index: int) -> bool:
         """Is this an "it's" that should be "its"?
 
-        >>> Sentence("It's tone is dark.").misspelled_its(0)
+        >>> EnglishSentence("It's tone is dark.").misspelled_its(0)
         True
-        >>> Sentence("It's dark.").misspelled_its(0)
+        >>> EnglishSentence("It's dark.").misspelled_its(0)
         False
         """
         if self.word(index) != "it's":
@@ -105,11 +106,11 @@ class Sentence:
         behind = self.word(index - 1) in PREPOSITIONS - {"as", "than", "like"}
         return behind or self.word(index + 2) in AUXILIARIES
 
-    def replaced(self, first: int, last: int, after: str) -> Change:
+    def replaced(self, first: int, last: int, after: str) -> Replacement:
         """Words ``first`` … ``last`` become ``after``: as a capital or not, with a or an before it.
 
-        >>> Sentence("It was an interesting film.").replaced(3, 3, "boring")
-        Change(start=7, before='an interesting', after='a boring')
+        >>> EnglishSentence("It was an interesting film.").replaced(3, 3, "boring")
+        Replacement(start=7, before='an interesting', after='a boring')
         """
         start, end = self.tokens[first].start, self.tokens[last].end
         before = self.text[start:end]
@@ -122,21 +123,21 @@ class Sentence:
             spelled = wanted.capitalize() if token.capital else wanted
             after = spelled + self.text[token.end : start] + after
             start = token.start
-        return Change(start, self.text[start:end], after)
+        return Replacement(start, self.text[start:end], after)
 
-    def inserted(self, index: int, word: str) -> Change:
+    def inserted(self, index: int, word: str) -> Replacement:
         """``word`` and a space come before word ``index``."""
         start = self.tokens[index].start
-        return Change(start, "", f"{word} ")
+        return Replacement(start, "", f"{word} ")
 
-    def removed(self, first: int, last: int) -> Change:
+    def removed(self, first: int, last: int) -> Replacement:
         """Words ``first`` … ``last`` go, with the space behind them."""
         start, end = self.tokens[first].start, self.tokens[last].end
         if self.text[end : end + 1] == " ":
             end += 1
         elif self.text[start - 1 : start] == " ":
             start -= 1
-        return Change(start, self.text[start:end], "")
+        return Replacement(start, self.text[start:end], "")
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,11 @@ class Rule:
     name: str
     role: Role
     about: str
-    apply: Callable[[Sentence], Iterable[Change]]
+    apply: Callable[[EnglishSentence], Iterable[Replacement]]
 
-    def edits(self, text: str | Sentence) -> list[Edit]:
+    def edits(self, text: str | EnglishSentence) -> list[Edit]:
         """All edits of this kind, in the order of the text."""
-        sentence = text if isinstance(text, Sentence) else Sentence(text)
+        sentence = text if isinstance(text, EnglishSentence) else EnglishSentence(text)
         if not sentence.tokens:
             return []
         found = [

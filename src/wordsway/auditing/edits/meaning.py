@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
 from wordsway.auditing.edits.lexicon import FUNCTION
 from wordsway.auditing.edits.word_pairs import (
     ACCEPTED,
@@ -142,7 +142,9 @@ def _usable(one: str, pos: Pos) -> bool:
     return plain and count >= max(USES, SHARE * every)
 
 
-def _replaced(sentence: Sentence, other: Callable[[str], str | None]) -> Iterator[Change]:
+def _replaced(
+    sentence: EnglishSentence, other: Callable[[str], str | None]
+) -> Iterator[Replacement]:
     for at, word in enumerate(sentence.lower):
         new = other(word)
         if new is None or new in sentence.words or sentence.in_name(at):
@@ -167,7 +169,7 @@ ANTONYMS = Rule(
 )
 
 
-def _synonyms(sentence: Sentence) -> list[Change]:
+def _synonyms(sentence: EnglishSentence) -> list[Replacement]:
     """All of them; those that stand in every other sentence only where there are no others."""
     found = list(_replaced(sentence, same))
     return [change for change in found if change.before.lower() not in COMMON] or found

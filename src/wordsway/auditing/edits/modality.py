@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
 from wordsway.auditing.edits.lexicon import BE, negated, words
 from wordsway.text.wordnet import wordnet
 
@@ -34,7 +34,7 @@ _UNSURE = words("hope hopes hoped hoping maybe perhaps probably wish wishes poss
 _NOT_VERBS = words("of in at on a the no you i we they he she it not")
 
 
-def _modals(sentence: Sentence) -> Iterator[Change]:
+def _modals(sentence: EnglishSentence) -> Iterator[Replacement]:
     for at in range(1, len(sentence.tokens)):
         word, before = sentence.word(at), sentence.word(at - 1)
         if word not in _MODALS or sentence.named(at) or "if" in sentence.words:
@@ -67,7 +67,7 @@ def _modals(sentence: Sentence) -> Iterator[Change]:
         yield sentence.replaced(at, at, _MODALS[word])
 
 
-def _main(sentence: Sentence, at: int) -> bool:
+def _main(sentence: EnglishSentence, at: int) -> bool:
     """Does the subject before word ``at`` begin the sentence, or a clause beside the first?"""
     first = at - 1 if sentence.word(at - 1) in _SUBJECT_LIKE else at - 2
     return first == 0 or sentence.word(first - 1) in (",", "and", "but", ";")
@@ -79,7 +79,7 @@ def _verb(word: str) -> bool:
     )
 
 
-def _subject(sentence: Sentence, at: int) -> bool:
+def _subject(sentence: EnglishSentence, at: int) -> bool:
     """A pronoun, or a noun behind its article."""
     word = sentence.word(at)
     if word in _SUBJECT_LIKE:
@@ -139,7 +139,7 @@ _NOT_COMPARED = words("had for no any or and i'd you'd you we know known knows k
 _DEGREE = {"more": "less", "less": "more", "most": "least", "least": "most"}
 
 
-def _comparatives(sentence: Sentence) -> Iterator[Change]:
+def _comparatives(sentence: EnglishSentence) -> Iterator[Replacement]:
     if any(negated(word) for word in sentence.lower):
         return
     for at, word in enumerate(sentence.lower):

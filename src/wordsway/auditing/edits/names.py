@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
 from wordsway.auditing.edits.lexicon import words
 
 _CITIES = "London Paris Berlin Tokyo Chicago Boston Madrid Vienna Rome Moscow Toronto Dublin"
@@ -39,7 +39,7 @@ _OTHER = _next()
 _PLACES = words(f"{_CITIES} {_COUNTRIES} {_NATIONS}")
 
 
-def _names(sentence: Sentence) -> Iterator[Change]:
+def _names(sentence: EnglishSentence) -> Iterator[Replacement]:
     for at, token in enumerate(sentence.tokens):
         name = token.text.removesuffix("'s")
         if name not in _OTHER or sentence.text.count(name) > 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
 from wordsway.auditing.edits.lexicon import (
     AUXILIARIES,
     BE,
@@ -49,7 +49,7 @@ _WONT = {"won't": "will", "can't": "can", "shan't": "shall", "cannot": "can"}
 _FIRST = DETERMINERS | words("i you he she it we they this that there")
 
 
-def _insertions(sentence: Sentence) -> Iterator[Change]:
+def _insertions(sentence: EnglishSentence) -> Iterator[Replacement]:
     words = sentence.lower
     if any(negated(word) for word in words) or words[0] not in _FIRST | _CONTRACTED:
         return
@@ -110,7 +110,7 @@ def _base(word: str) -> bool:
     return word in ("be", "have", "do") or bool(wordnet().senses(word, "verb"))
 
 
-def _with_do(sentence: Sentence, at: int) -> Iterator[Change]:
+def _with_do(sentence: EnglishSentence, at: int) -> Iterator[Replacement]:
     """I like → I do not like; he loved → he did not love."""
     if sentence.word(at + 1) in _SHUN - {"it", "this", "these", "those", "that"}:
         return
@@ -127,7 +127,7 @@ def _with_do(sentence: Sentence, at: int) -> Iterator[Change]:
         return
 
 
-def _removals(sentence: Sentence) -> Iterator[Change]:
+def _removals(sentence: EnglishSentence) -> Iterator[Replacement]:
     words = sentence.lower
     if sum(negated(word) for word in words) != 1:
         return
@@ -155,7 +155,9 @@ def _removals(sentence: Sentence) -> Iterator[Change]:
             yield sentence.replaced(at, at, verb)
 
 
-def _without_do(sentence: Sentence, first: int, not_at: int, verb: str) -> Iterator[Change]:
+def _without_do(
+    sentence: EnglishSentence, first: int, not_at: int, verb: str
+) -> Iterator[Replacement]:
     """do not like → like, didn't like → liked; an order ("Don't watch it") → "Watch it"."""
     base = sentence.word(not_at + 1)
     if not base.isalpha() or not wordnet().senses(base, "verb") or base.endswith("ly"):
@@ -172,7 +174,7 @@ def _without_do(sentence: Sentence, first: int, not_at: int, verb: str) -> Itera
     yield sentence.replaced(first, not_at + 1, inflected(base, form))  # type: ignore[arg-type]
 
 
-def _negation(sentence: Sentence) -> Iterator[Change]:
+def _negation(sentence: EnglishSentence) -> Iterator[Replacement]:
     yield from _insertions(sentence)
     yield from _removals(sentence)
 

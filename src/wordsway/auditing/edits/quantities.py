@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
 from wordsway.auditing.edits.lexicon import (
     AUXILIARIES,
     DETERMINERS,
@@ -43,7 +43,7 @@ _CHILDREN = words("kid kids child children boy boys girl girls baby babies teena
 _NOT_BESIDE = {"or", "to", "and", "something", "plus", "-"}
 
 
-def _numbers(sentence: Sentence) -> Iterator[Change]:
+def _numbers(sentence: EnglishSentence) -> Iterator[Replacement]:
     for at, token in enumerate(sentence.tokens):
         if token.lower in _WORDS:
             if (
@@ -77,11 +77,11 @@ def _numbers(sentence: Sentence) -> Iterator[Change]:
                 yield sentence.replaced(at, at, _other(int(token.text), year))
 
 
-def _beside_another(sentence: Sentence, at: int) -> bool:
+def _beside_another(sentence: EnglishSentence, at: int) -> bool:
     return bool({sentence.word(at - 1), sentence.word(at + 1)} & _NOT_BESIDE)
 
 
-def _glued(sentence: Sentence, at: int) -> bool:
+def _glued(sentence: EnglishSentence, at: int) -> bool:
     """Is the number a part of something larger: 2.5, 1,000, 9:30, a title (Rocky 2), number 1?"""
     token, text = sentence.tokens[at], sentence.text
     before, after = text[token.start - 1 : token.start], text[token.end : token.end + 1]
@@ -113,7 +113,7 @@ def _other(number: int, year: bool = True) -> str:
 _BODY = words("hands eyes feet legs ears arms parents halves sides cents")
 
 
-def _counted(sentence: Sentence, at: int) -> bool:
+def _counted(sentence: EnglishSentence, at: int) -> bool:
     """Is there a plural, one of the next two words?"""
     for index in (at, at + 1):
         word = sentence.word(index)
@@ -170,7 +170,7 @@ def _unit(word: str) -> str | None:
     return base or (word if word in _SAME or word in _UNITS else singular(word))
 
 
-def _units(sentence: Sentence) -> Iterator[Change]:
+def _units(sentence: EnglishSentence) -> Iterator[Replacement]:
     for at in range(1, len(sentence.tokens)):
         number = sentence.word(at - 1)
         if number not in _COUNTS and not number.isdigit():
@@ -221,7 +221,7 @@ _EVERY = {"every", "each"}
 _TIMES = words("thing now time day once way night bit other one year week so")
 
 
-def _quantifiers(sentence: Sentence) -> Iterator[Change]:
+def _quantifiers(sentence: EnglishSentence) -> Iterator[Replacement]:
     words = sentence.lower
     negations = sum(negated(word) for word in words)
     for at, word in enumerate(words):
@@ -238,7 +238,7 @@ def _quantifiers(sentence: Sentence) -> Iterator[Change]:
             yield sentence.replaced(at, at, _SINGLE[word])
 
 
-def _partitive(sentence: Sentence, at: int) -> bool:
+def _partitive(sentence: EnglishSentence, at: int) -> bool:
     """All of the scenes: at the beginning of a clause, and of what can be counted."""
     if not (at == 0 or sentence.word(at - 1) in ("and", ",", "but", "that", "because")):
         return False
@@ -249,7 +249,7 @@ def _partitive(sentence: Sentence, at: int) -> bool:
     return sentence.word(at + 2) in _PARTITIVE and _counted(sentence, at + 3)
 
 
-def _fits(sentence: Sentence, at: int) -> bool:
+def _fits(sentence: EnglishSentence, at: int) -> bool:
     word, before, after = sentence.word(at), sentence.word(at - 1), sentence.word(at + 1)
     if word in _EVERY:
         return at == 0 and after not in _TIMES and "noun" in wordnet().parts(after)

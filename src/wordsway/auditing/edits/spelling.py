@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import Change, Rule, Sentence
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
 from wordsway.auditing.edits.lexicon import BE, HAVE, MODALS, words
 from wordsway.text.forms import verb_forms
 
@@ -52,7 +52,7 @@ _PLURAL = {
 _NOT_ADVERBS = {"while", "whilst"}
 
 
-def _spelling(sentence: Sentence) -> Iterator[Change]:
+def _spelling(sentence: EnglishSentence) -> Iterator[Replacement]:
     for at, word in enumerate(sentence.lower):
         other = _VARIANTS.get(word) or _PLURAL.get(word)
         if other is None or sentence.named(at):
@@ -81,7 +81,7 @@ _NOT = {"will": "won't", "can": "can't"}
 _NO_SHORT = {"am", "may", "might", "shall", "be", "been", "being"}
 
 
-def _contractions(sentence: Sentence) -> Iterator[Change]:
+def _contractions(sentence: EnglishSentence) -> Iterator[Replacement]:
     for at, word in enumerate(sentence.lower):
         if sentence.named(at):
             continue
@@ -101,13 +101,13 @@ def _contractions(sentence: Sentence) -> Iterator[Change]:
             yield sentence.replaced(at, at + 1, sentence.tokens[at].text + _SHORT[after])
 
 
-def _joins(sentence: Sentence, at: int) -> bool:
+def _joins(sentence: EnglishSentence, at: int) -> bool:
     """Is this a pronoun that takes the next word on? A “that” may be another word altogether."""
     word = sentence.word(at)
     return word in _BEFORE.get(sentence.word(at + 1), ()) and not (word == "that" and at > 0)
 
 
-def _goes_on(sentence: Sentence, at: int, verb: str) -> bool:
+def _goes_on(sentence: EnglishSentence, at: int, verb: str) -> bool:
     """No contraction at the end of a clause, nor of a have that is owned."""
     word = sentence.word(at)
     if not word.isalpha() or word in ("and", "but", "or", "that", "because", "if", "when", "not"):
@@ -116,7 +116,7 @@ def _goes_on(sentence: Sentence, at: int, verb: str) -> bool:
     return verb != "have" or participle
 
 
-def _long_not(sentence: Sentence, at: int, word: str) -> Iterator[Change]:
+def _long_not(sentence: EnglishSentence, at: int, word: str) -> Iterator[Replacement]:
     verb = {"won't": "will", "can't": "can", "shan't": "shall"}.get(word, word[:-3])
     if sentence.word(at - 1) in (",", "why"):  # a tag question, or one
         return
@@ -127,7 +127,7 @@ def _long_not(sentence: Sentence, at: int, word: str) -> Iterator[Change]:
 _LONG = {"'re": "are", "'ve": "have", "'ll": "will", "'m": "am"}
 
 
-def _long(sentence: Sentence, at: int, word: str, after: str) -> Iterator[Change]:
+def _long(sentence: EnglishSentence, at: int, word: str, after: str) -> Iterator[Replacement]:
     head, ending = word[: word.rindex("'")], word[word.rindex("'") :]
     spelled = sentence.tokens[at].text[: len(head)]
     if ending in _LONG and head in ("i", "you", "we", "they", "he", "she", "it"):

@@ -26,7 +26,7 @@ from wordsway.maps.attention.ingredients.lifts import Plain
 from wordsway.maps.attention.ingredients.projections import Projections
 from wordsway.maps.attention.scores.softmax import SoftmaxScores
 from wordsway.maps.base import FeatureMap
-from wordsway.models.attention_layer import LayerReader, Passed
+from wordsway.models.attention_layer import AttentionIO, LayerReader
 from wordsway.models.probe import Probe
 
 #: Largest difference to the model's own output, relative to it, that counts as the same.
@@ -84,12 +84,12 @@ class LayerAlone(FeatureMap):
         prepared = self.probe.read(text)
         passed = self.reader.passed(prepared.ids)
         self._same(self._apart(passed), len(prepared.ids))
-        return Sample(passed.taken, reading=prepared.reading, rescale=False)
+        return Sample(passed.inputs, reading=prepared.reading, rescale=False)
 
-    def _apart(self, passed: Passed) -> float:
+    def _apart(self, passed: AttentionIO) -> float:
         """How far φ is from the model's own output, relative to it."""
-        found = self.features(passed.taken, self.dtype)
-        return float((found - passed.given).norm() / passed.given.norm())
+        found = self.features(passed.inputs, self.dtype)
+        return float((found - passed.outputs).norm() / passed.outputs.norm())
 
     def _same(self, apart: float, n: int) -> None:
         if not apart <= SAME:
