@@ -24,8 +24,7 @@ from wordsway.auditing.encoder import Encoder
 from wordsway.core.errors import WordswayError, first_line
 from wordsway.models.causal import Causal
 from wordsway.models.files import locate
-from wordsway.models.load import quiet
-from wordsway.models.load import Loading
+from wordsway.models.load import Loading, quiet
 
 VOCABULARY = (
     "the a film was good bad dull fine and or not very i you it she he they plot cast we all one "
