@@ -18,9 +18,10 @@ import shelf
 from fake_hub import FakeHub, serve
 from wordsway import data
 from wordsway.core.errors import WordswayError
+from wordsway.core.runtime import run_with_timeout
 from wordsway.data import DataError, hub
 from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PinnedFile
-from wordsway.data.hub import Unreachable, hub_folder, run_with_timeout
+from wordsway.data.hub import hub_folder
 
 constants = pytest.importorskip("huggingface_hub.constants")
 FILES = {
@@ -127,14 +128,14 @@ def test_a_hub_that_hangs_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         start = time.monotonic()
-        with pytest.raises(WordswayError, match=r"did not answer|cannot be reached"):
+        with pytest.raises(WordswayError, match="cannot be reached"):
             hub_folder("some/model")
     assert time.monotonic() - start < 10
 
 
 def test_a_name_lookup_that_hangs_is_left() -> None:
     answered = threading.Event()
-    with pytest.raises(Unreachable, match="did not answer"):
+    with pytest.raises(TimeoutError):
         run_with_timeout(0.1, lambda: answered.wait(60))
     answered.set()
 

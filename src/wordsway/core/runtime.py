@@ -8,22 +8,25 @@ import faulthandler
 import gc
 import multiprocessing as mp
 import os
+import queue
 import re
 import resource
 import subprocess
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from wordsway.core.errors import InputError, first_line
 
 if TYPE_CHECKING:
     import torch
 
+T = TypeVar("T")
 _panics_hidden = False
 
 
@@ -130,6 +133,28 @@ def end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+def run_with_timeout(seconds: float, call: Callable[[], T]) -> T:
+    """Return the result of ``call``, run in a thread, or raise TimeoutError after ``seconds``; the
+    thread is then abandoned and ends with the process.
+    """
+    results: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
+
+    def run() -> None:
+        try:
+            results.put((call(), None))
+        except BaseException as error:  # a panic of native code is no Exception
+            results.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        result, error = results.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {seconds:.0f} s") from None
+    if error is not None:
+        raise error
+    return cast(T, result)
 
 
 _IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"

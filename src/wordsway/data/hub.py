@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import queue
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -21,6 +19,7 @@ from typing import Any
 
 from wordsway.core.errors import MissingExtraError, WordswayError, first_line, needs
 from wordsway.core.format import format_bytes
+from wordsway.core.runtime import run_with_timeout
 from wordsway.data.catalogue import HubSource
 from wordsway.data.home import one_at_a_time, sha256, writing
 
@@ -197,40 +196,18 @@ def _reported() -> Iterator[None]:
 
 
 def _files(repo: str, kind: str | None) -> list[Any]:
-    """Return what the hub lists of a repository: names, sizes and hashes."""
+    """Return what the hub lists of a repository: names, sizes and hashes.
+
+    Looking up a host name may hang beyond any time-out of the connection.
+    """
     from huggingface_hub import HfApi
 
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
-    info = run_with_timeout(
+    info: Any = run_with_timeout(
         PATIENCE,
         lambda: api.repo_info(repo, repo_type=kind, files_metadata=True, timeout=PATIENCE),
     )
     return list(info.siblings or ())
-
-
-def run_with_timeout(seconds: float, call: Callable[[], Any]) -> Any:
-    """Return the result of ``call``, or raise `Unreachable` after ``seconds``.
-
-    Looking up a host name may hang beyond any time-out of the connection.
-    """
-    results: queue.Queue[tuple[bool, Any]] = queue.Queue()
-
-    def run() -> None:
-        try:
-            results.put((True, call()))
-        except Exception as error:
-            results.put((False, error))
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        succeeded, result = results.get(timeout=seconds)
-    except queue.Empty:
-        raise Unreachable(
-            f"the Hugging Face hub did not answer within {seconds:.0f} s: connect and try again"
-        ) from None
-    if succeeded:
-        return result
-    raise result
 
 
 def _check_model(files: list[Any]) -> int:

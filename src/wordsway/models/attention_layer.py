@@ -16,6 +16,7 @@ import torch
 
 from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
+from wordsway.models.tracing import Arguments, EntryPoint, first_tensor, hooked
 
 #: What the parts are called, in the models that transformers has.
 NAMES = {
@@ -108,29 +109,20 @@ class LayerReader:
     @torch.no_grad()
     def passed(self, ids: torch.Tensor) -> AttentionIO:
         """The rows of a text, given as token ids (n,), before and after this layer's attention."""
-        taken: list[torch.Tensor] = []
-        given: list[torch.Tensor] = []
+        inputs: dict[EntryPoint, torch.Tensor] = {}
+        outputs: dict[EntryPoint, torch.Tensor] = {}
 
-        def before(module: torch.nn.Module, inputs: tuple[Any, ...], _: Any) -> None:
-            taken.append(inputs[0])
+        def before(entry: EntryPoint, arguments: Arguments) -> None:
+            inputs[entry] = first_tensor(arguments)
 
-        def after(module: torch.nn.Module, _: Any, output: torch.Tensor) -> None:
-            given.append(output)
-
-        handles = [
-            self._first.register_forward_hook(before),
-            self._out.register_forward_hook(after),
-        ]
-        try:
-            model = self.probe.layers.model
-            ids = ids[None].to(self.probe.layers.device)
+        model, ids = self.probe.layers.model, ids[None].to(self.probe.layers.device)
+        with hooked([self._first, self._out], before, outputs.__setitem__):
             model(input_ids=ids, attention_mask=torch.ones_like(ids))
-        finally:
-            for handle in handles:
-                handle.remove()
-        if len(taken) < self._call or len(given) < self._call:
+        taken = inputs.get(EntryPoint(self._first, self._call))
+        given = outputs.get(EntryPoint(self._out, self._call))
+        if taken is None or given is None:
             raise _uncovered(self.probe, "its attention is not called once per layer")
-        rows = [part[self._call - 1].reshape(ids.shape[1], -1) for part in (taken, given)]
+        rows = [part.reshape(ids.shape[1], -1) for part in (taken, given)]
         return AttentionIO(*(part.to("cpu", torch.float64) for part in rows))
 
 

@@ -16,7 +16,7 @@ from wordsway.models.files import ModelFiles
 from wordsway.models.layers import check_rows, positions_of
 from wordsway.models.load import Loading, import_transformers, load, quiet
 from wordsway.models.prefix import TOLERANCE, Prefix
-from wordsway.models.tokens import in_time
+from wordsway.models.tokens import tokenize_in_time
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Causal:
         none.
         """
         spelled = self._in_template(text) if self.chat else text
-        ids = in_time(
+        ids = tokenize_in_time(
             lambda: tuple(self.tokenizer(spelled, add_special_tokens=not self.chat)["input_ids"]),
             characters=len(spelled),
             name=self.files.name,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +13,17 @@ import torch
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
-from wordsway.models.norms import Call, EntryPoint, NormLayer, norms_of
-from wordsway.models.residual import ForwardTrace, Sublayer, sublayers
+from wordsway.models.norms import NormLayer, norms_of
+from wordsway.models.residual import Sublayer, sublayers
+from wordsway.models.tracing import (
+    Arguments,
+    Call,
+    EntryPoint,
+    first_tensor,
+    hooked,
+    trace,
+    with_states,
+)
 
 #: Tokens of the text by which layers are found; Funnel takes no fewer than five.
 TRACED = 6
@@ -42,7 +49,7 @@ class ModelLayers:
         self.model: Any = load(files, options)
         self.device = next(self.model.parameters()).device
         try:
-            states, calls = self._trace(TRACED)
+            states, calls = trace(self.model, TRACED)
         except WordswayError:
             raise
         except Exception as error:  # as many kinds as models
@@ -52,10 +59,10 @@ class ModelLayers:
             ) from None
         #: For every hidden state the first call that takes it in; None: only the whole pass has it.
         self.entry_points: list[EntryPoint | None] = [
-            next((_entry(call) for call in calls if call.taken is state), None) for state in states
+            next((call.entry for call in calls if call.taken is state), None) for state in states
         ]
         #: Every call that takes the input layer's states.
-        self.input_calls = [_entry(call) for call in calls if call.taken is states[0]]
+        self.input_calls = [call.entry for call in calls if call.taken is states[0]]
         #: Layers whose states are not one row per token, with the states of the trace.
         self._without_rows = {
             number: state for number, state in enumerate(states) if state.shape[:-1] != (1, TRACED)
@@ -223,21 +230,13 @@ class ModelLayers:
     def _attentions(self, inputs: dict[str, Any]) -> dict[int, torch.Tensor]:
         """Attention by the model's own layer numbers, 1 … L; layers without any are left out."""
         given: list[tuple[EntryPoint, Any]] = []
-        counts: dict[torch.nn.Module, int] = {}
 
-        def end(module: torch.nn.Module, positional: tuple[Any, ...], out: Any) -> None:
-            counts[module] = counts.get(module, 0) + 1
-            if isinstance(out, tuple):
-                given.append((EntryPoint(module, counts[module]), out))
+        def after(entry: EntryPoint, output: Any) -> None:
+            if isinstance(output, tuple):
+                given.append((entry, output))
 
-        handles = [
-            module.register_forward_hook(_in_this_thread(end)) for module in self.model.modules()
-        ]
-        try:
+        with hooked(self.model.modules(), lambda *_: None, after):
             out = self.model(**inputs, output_attentions=True, use_cache=False)
-        finally:
-            for handle in handles:
-                handle.remove()
         every = list(getattr(out, "attentions", None) or ())
         found = [one for one in every if one is not None]
         n = inputs["attention_mask"].shape[1]
@@ -282,48 +281,27 @@ class ModelLayers:
             raise WordswayError(
                 "this model's input layer cannot be reached; move its word embeddings instead"
             )
-        calls: dict[torch.nn.Module, int] = {}
 
-        def enter(
-            module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
-        ) -> Any:
-            calls[module] = calls.get(module, 0) + 1
-            return (
-                _replaced(positional, named, embeds)
-                if EntryPoint(module, calls[module]) in self.input_calls
-                else None
-            )
+        def before(entry: EntryPoint, arguments: Arguments) -> Arguments | None:
+            return with_states(arguments, embeds) if entry in self.input_calls else None
 
-        handles = [
-            module.register_forward_pre_hook(_in_this_thread(enter), with_kwargs=True)
-            for module in {entry.module for entry in self.input_calls}
-        ]
-        try:
-            yield {
-                "input_ids": torch.full(embeds.shape[:2], 5, device=self.device),
-                "attention_mask": mask,
-            }  # any ids: they are replaced
-        finally:
-            for handle in handles:
-                handle.remove()
+        ids = torch.full(embeds.shape[:2], 5, device=self.device)  # any ids: they are replaced
+        with hooked((entry.module for entry in self.input_calls), before):
+            yield {"input_ids": ids, "attention_mask": mask}
 
     def _until(self, entry: EntryPoint, inputs: dict[str, Any]) -> torch.Tensor:
         reached: list[torch.Tensor] = []
 
-        def stop(
-            module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
-        ) -> None:
-            reached.append(_states(positional, named))
-            if len(reached) == entry.call:
+        def before(found: EntryPoint, arguments: Arguments) -> None:
+            if found == entry:
+                reached.append(first_tensor(arguments))
                 raise _Reached
 
-        handle = entry.module.register_forward_pre_hook(_in_this_thread(stop), with_kwargs=True)
         try:
-            self.model(**inputs, use_cache=False)
+            with hooked([entry.module], before):
+                self.model(**inputs, use_cache=False)
         except _Reached:
             return reached[-1]
-        finally:
-            handle.remove()
         raise WordswayError(
             "this model's layers run in another order for this input; please report it"
         )
@@ -342,32 +320,20 @@ class ModelLayers:
         """Sublayers between each hidden state and the next (the last state excepted), where they
         add up in a residual stream that is normalised before each of them; else None.
         """
-        return sublayers(
-            self.model, ForwardTrace(*self._trace(TRACED)), ForwardTrace(*self._trace(1))
-        )
+        return sublayers(self.model, trace(self.model, TRACED), trace(self.model, 1))
 
     @torch.no_grad()
     def inputs_of(
         self, calls: list[EntryPoint], embeds: torch.Tensor, at: str = "words"
     ) -> list[torch.Tensor]:
         """What these calls take in when texts are given as input embeddings."""
-        counts: dict[torch.nn.Module, int] = {}
         taken: dict[EntryPoint, torch.Tensor] = {}
 
-        def take(
-            module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
-        ) -> None:
-            counts[module] = counts.get(module, 0) + 1
-            taken[EntryPoint(module, counts[module])] = _states(positional, named)
+        def before(entry: EntryPoint, arguments: Arguments) -> None:
+            taken[entry] = first_tensor(arguments)
 
-        modules = {call.module for call in calls}
-        hook = _in_this_thread(take)
-        handles = [one.register_forward_pre_hook(hook, with_kwargs=True) for one in modules]
-        try:
+        with hooked((call.module for call in calls), before):
             self.every(embeds, at)
-        finally:
-            for handle in handles:
-                handle.remove()
         return [taken[call] for call in calls]
 
     def _numbered(self, calls: list[Call]) -> dict[torch.nn.Module, list[int]]:
@@ -380,56 +346,9 @@ class ModelLayers:
         layer = 0
         found: dict[torch.nn.Module, list[int]] = {}
         for call in calls:
-            layer = min(starts.get(_entry(call), layer - 1) + 1, self.count)
+            layer = min(starts.get(call.entry, layer - 1) + 1, self.count)
             found.setdefault(call.module, []).append(layer)
         return found
-
-    @torch.no_grad()
-    def _trace(self, tokens: int) -> tuple[tuple[torch.Tensor, ...], list[Call]]:
-        """Run the model once: its hidden states, and every module's calls in the order in which
-        they began.
-        """
-        calls: list[Call] = []
-        running: list[int] = []
-        counts: dict[torch.nn.Module, int] = {}
-
-        def begin(
-            module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
-        ) -> None:
-            counts[module] = counts.get(module, 0) + 1
-            running.append(len(calls))
-            calls.append(Call(module, counts[module], _states(positional, named), None))
-
-        def end(module: torch.nn.Module, positional: tuple[Any, ...], given: Any) -> None:
-            place = running.pop()
-            if isinstance(given, torch.Tensor):
-                calls[place] = replace(calls[place], given=given)
-
-        modules = [module for module in self.model.modules() if module is not self.model]
-        handles = [
-            handle
-            for module in modules
-            for handle in (
-                module.register_forward_pre_hook(_in_this_thread(begin), with_kwargs=True),
-                module.register_forward_hook(_in_this_thread(end)),
-            )
-        ]
-        try:
-            ids = torch.arange(5, 5 + tokens, device=self.device)[None]
-            out = self.model(
-                input_ids=ids,
-                attention_mask=torch.ones_like(ids),
-                output_hidden_states=True,
-                use_cache=False,
-            )
-        finally:
-            for handle in handles:
-                handle.remove()
-        if not getattr(out, "hidden_states", None):
-            raise WordswayError(
-                "this model gives no hidden states, so its layers cannot be reached"
-            )
-        return out.hidden_states, calls
 
 
 def check_rows(layer: int, states: torch.Tensor, tokens: int) -> None:
@@ -449,35 +368,3 @@ def positions_of(config: Any) -> int | None:
     """
     limit = getattr(config.get_text_config(), "max_position_embeddings", None)
     return limit if isinstance(limit, int) and limit > 0 else None
-
-
-def _entry(call: Call) -> EntryPoint:
-    return EntryPoint(call.module, call.number)
-
-
-def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The hook, deaf to calls of other threads: they may run the same model meanwhile."""
-    here = threading.get_ident()
-
-    def own(*arguments: Any) -> Any:
-        return hook(*arguments) if threading.get_ident() == here else None
-
-    return own
-
-
-def _states(positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The first tensor that a module was called with."""
-    return next(
-        (value for value in (*positional, *named.values()) if isinstance(value, torch.Tensor)), None
-    )
-
-
-def _replaced(
-    positional: tuple[Any, ...], named: dict[str, Any], states: torch.Tensor
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same call with other states."""
-    for place, value in enumerate(positional):
-        if isinstance(value, torch.Tensor):
-            return (*positional[:place], states, *positional[place + 1 :]), named
-    name = next(name for name, value in named.items() if isinstance(value, torch.Tensor))
-    return positional, named | {name: states}

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+
+from wordsway.models.tracing import Call
 
 #: Relative error between a module's output and the formula, per dtype of the model.
 _TOLERANCE = {
@@ -53,25 +55,6 @@ class NormLayer:
     @property
     def kind(self) -> str:
         return "LayerNorm" if self.centred else "RMSNorm"
-
-
-class EntryPoint(NamedTuple):
-    """The call, counted from 1, of a module: layers that share their weights are calls of the same
-    one.
-    """
-
-    module: torch.nn.Module
-    call: int
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of a module during a pass: the states that it took in, and what it gave."""
-
-    module: torch.nn.Module
-    number: int
-    taken: torch.Tensor | None
-    given: torch.Tensor | None
 
 
 def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[NormLayer | None]:

@@ -14,14 +14,15 @@ weights are a softmax's cannot be seen there: it is known of the kinds of models
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-from wordsway.models.norms import Call, EntryPoint, NormLayer, norms_of
+from wordsway.models.norms import NormLayer, norms_of
+from wordsway.models.tracing import Call, EntryPoint, ForwardTrace
 
 #: Kinds of models (`model_type`) whose attention is a softmax over values, and nothing else.
 SOFTMAX = ("gpt2", "llama", "mistral", "qwen2", "t5", "modernbert")
@@ -74,14 +75,6 @@ class Sublayer:
     last: Linear
     heads: int
     exit: EntryPoint
-
-
-@dataclass(frozen=True)
-class ForwardTrace:
-    """One pass over a text: hidden states (1, n, d), and every module's calls in their order."""
-
-    states: Sequence[torch.Tensor]
-    calls: list[Call]
 
 
 def sublayers(model: Any, four: ForwardTrace, one: ForwardTrace) -> list[list[Sublayer]] | None:
@@ -176,7 +169,7 @@ def _mlp(norm: NormLayer, first: list[Call], last: Call, tolerance: float) -> Su
                 found = found * parts[other]
             if _near(found, z, tolerance):
                 which = tuple(maps[place] for place in order)
-                return Sublayer(norm, which, end, 0, EntryPoint(last.module, last.number))
+                return Sublayer(norm, which, end, 0, last.entry)
     return None
 
 
@@ -195,9 +188,7 @@ def _attention(
         gap, which = (z[:, None] - y[None]).abs().min(1)
         near = float(gap.max()) <= tolerance * float(z.abs().max())
         if one is not None and near and heads > 0 and len(z) % heads == 0:
-            return Sublayer(
-                norm, (one.rows(which),), end, heads, EntryPoint(last.module, last.number)
-            )
+            return Sublayer(norm, (one.rows(which),), end, heads, last.entry)
     return None
 
 

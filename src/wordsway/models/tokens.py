@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wordsway.core.errors import InputError, WordswayError, first_line, needs
 from wordsway.core.reading import Kind, Reading
-from wordsway.core.runtime import panics_are_hidden
+from wordsway.core.runtime import panics_are_hidden, run_with_timeout
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import import_transformers
 
@@ -89,7 +87,7 @@ class Reader:
         """The library's own encodings; those of tokenizers with regular expressions in time."""
         if not self._has_expressions:
             return list(self.tokenizer.encode_batch(texts))
-        return in_time(
+        return tokenize_in_time(
             lambda: list(self.tokenizer.encode_batch(texts)),
             characters=sum(map(len, texts)),
             name=self.name,
@@ -103,7 +101,7 @@ def _from_file(path: Path, files: ModelFiles) -> Tokenizer:
     document = path.read_bytes()
     if b"Regex" not in document:
         return Tokenizer.from_buffer(document)
-    return in_time(
+    return tokenize_in_time(
         lambda: Tokenizer.from_buffer(document), characters=len(document), name=files.name
     )
 
@@ -159,47 +157,30 @@ def _converted(files: ModelFiles) -> Tokenizer:
     )
 
 
+T = TypeVar("T")
 #: Seconds that any text gets, and characters that add one more. Tokenizers read a million
 #: characters a second; ten thousand is far below that.
 PATIENCE = 10.0
 CHARACTERS_PER_SECOND = 10_000
 
-T = TypeVar("T")
 
+def tokenize_in_time(work: Callable[[], T], *, characters: int, name: str) -> T:
+    """Return the result of ``work``, a call into the tokenizers library, or raise an error after a
+    time that depends on the number of characters.
 
-def in_time(work: Callable[[], T], *, characters: int, name: str) -> T:
-    """The answer of ``work``, a call into the tokenizers library, or an error once time is over.
-
-    The library releases the interpreter while it runs, so a second thread can be left behind; it
-    ends with the process. Where its regular expressions give up by themselves it panics, which is
-    no ordinary exception.
+    The library releases the interpreter while it runs. Its regular expressions may also panic,
+    which raises no ordinary exception.
     """
-    answers: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue()
-
-    def run() -> None:
-        try:
-            answers.put((work(), None))
-        except BaseException as error:  # a panic is one
-            answers.put((None, error))
-
-    threading.Thread(target=run, daemon=True).start()
     try:
         with _without_panic_report():
-            answer, error = answers.get(timeout=PATIENCE + characters / CHARACTERS_PER_SECOND)
-    except queue.Empty:
-        raise _refused(name, "it does not come to an end") from None
-    if error is None:
-        return answer  # type: ignore[return-value]
-    if type(error).__name__ == "PanicException":
-        raise _refused(name, first_line(error)) from None
-    raise error
-
-
-def _refused(name: str, why: str) -> WordswayError:
-    return WordswayError(
-        f"the tokenizer of {name} cannot read this text ({why}): "
-        "check the regular expressions in its tokenizer.json"
-    )
+            return run_with_timeout(PATIENCE + characters / CHARACTERS_PER_SECOND, work)
+    except BaseException as error:
+        if not isinstance(error, TimeoutError) and type(error).__name__ != "PanicException":
+            raise
+        raise WordswayError(
+            f"the tokenizer of {name} cannot read this text ({first_line(error)}): "
+            "check the regular expressions in its tokenizer.json"
+        ) from None
 
 
 @contextlib.contextmanager
