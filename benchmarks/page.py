@@ -244,7 +244,7 @@ def crowd(port: int, own: psutil.Process) -> list[str]:
         return [
             f"| {CLIENTS} clients at once | {found['right']} right, {found['busy']} told to try "
             f"again, {found['other']} other |",
-            f"| memory of server and lanes meanwhile, at most | {peak() / 1e6:,.0f} MB |",
+            f"| memory of server and workers meanwhile, at most | {peak() / 1e6:,.0f} MB |",
         ]
 
 

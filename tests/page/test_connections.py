@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from wordsway.page.connections import LimitedProtocol
+from wordsway.page.guard import LimitedProtocol
 
 HEAD = b"GET /words HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -63,7 +66,7 @@ def test_foreign_hosts_and_origins_are_refused(client, headers):
     assert client.send("POST", "/api/words", body, sent).status == 403
 
 
-def test_our_own_names_are_heard(client):
+def test_our_own_names_are_accepted(client):
     for name in ("127.0.0.1", "localhost", "[::1]"):
         host = f"{name}:{client.port}"
         assert client.get("/healthz", host=host, origin=f"http://{host}").status == 200
@@ -174,18 +177,30 @@ def test_methods_that_a_place_does_not_know(client):
     assert client.send("POST", "/words").status == 405
 
 
-@pytest.mark.slow
-def test_a_question_whose_page_is_gone_is_cancelled(served, small_model):
-    """A long search is left; the next question is answered although it would have gone on."""
-    text = " ".join(["the film was good and the plot was very dull"] * 2)
-    ask = {"text": text, "model": str(small_model), "tiers": ["curve"]}
-    body = json.dumps(ask).encode()
-    before = {one.pid for one in served.processes}
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as raw:
-        head = f"POST /api/words HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n"
+@contextlib.contextmanager
+def streaming(port: int, request: dict[str, Any]) -> Iterator[socket.socket]:
+    """An open connection with a request of words."""
+    body = json.dumps(request).encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as raw:
+        head = f"POST /api/words HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
         head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         raw.sendall(head.encode() + body)
+        yield raw
+
+
+LONG = " ".join(["the film was good and the plot was very dull"] * 2)
+
+
+@pytest.mark.slow
+def test_requests_whose_page_is_gone_are_cancelled(served, small_model):
+    """A long search, and many that wait for it, are left; the next request is answered soon."""
+    long = {"text": LONG, "model": str(small_model), "tiers": ["curve"]}
+    before = {one.pid for one in served.processes}
+    with streaming(served.port, long) as raw, contextlib.ExitStack() as waiting:
         assert b"200" in raw.recv(2000)
+        for seed in range(20):
+            waiting.enter_context(streaming(served.port, long | {"seed": seed + 1}))
+        time.sleep(1)
     started = time.monotonic()
     found = served.client.ask("/api/words", text=TEXT, model=str(small_model))
     assert found.last("done")
@@ -196,23 +211,19 @@ def test_a_question_whose_page_is_gone_is_cancelled(served, small_model):
 
 @pytest.mark.slow
 def test_the_page_answers_while_a_model_computes(served, small_model):
-    text = " ".join(["the film was good and the plot was very dull"] * 2)
-    ask = json.dumps({"text": text, "model": str(small_model), "tiers": ["curve"]}).encode()
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as raw:
-        head = f"POST /api/words HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n"
-        head += f"content-type: application/json\r\ncontent-length: {len(ask)}\r\n\r\n"
-        raw.sendall(head.encode() + ask)
+    long = {"text": LONG, "model": str(small_model), "tiers": ["curve"]}
+    with streaming(served.port, long) as raw:
         raw.recv(2000)
         assert served.client.get("/healthz").status == 200
         quick = served.client.ask("/api/words", text="it was fine", model=str(small_model))
-        assert quick.events[-1]["kind"] == "done", "a short question does not wait for a long one"
+        assert quick.events[-1]["kind"] == "done"
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_is_replaced(served, small_model):
-    lane = max(served.processes[1:], key=lambda one: one.memory_info().rss)
-    lane.kill()
-    lane.wait(30)
+    worker = max(served.processes[1:], key=lambda one: one.memory_info().rss)
+    worker.kill()
+    worker.wait(30)
     found = served.client.ask("/api/words", text="he was good", model=str(small_model))
     assert found.last("done")
 
@@ -246,7 +257,7 @@ def test_others_need_the_token_and_ctrl_c_ends_a_stream(tmp_path):
         assert b"200 OK" in stream.recv(100)
         served.interrupt()
         rest = b"".join(iter(lambda: stream.recv(65536), b""))
-        assert b"the server was stopped" in rest and rest.endswith(b"0\r\n\r\n"), "a whole answer"
+        assert b"The server was stopped" in rest and rest.endswith(b"0\r\n\r\n"), "a whole answer"
 
 
 def test_a_port_that_is_taken():

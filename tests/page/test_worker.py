@@ -1,50 +1,79 @@
-"""The order in which a lane's process does its tasks."""
+"""The worker's side of a request: events, errors, cancellation."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from multiprocessing import Pipe
 from typing import Any
 
-from wordsway.page.desk import Desk
-from wordsway.page.worker import Worker
+import pytest
+
+from wordsway.core.errors import InputError
+from wordsway.page.worker import Worker, WorkerState
 
 
-def steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
-    for step in range(ask["steps"]):
+def steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    for step in range(request["steps"]):
         yield {"kind": "step", "step": step}
 
 
-def ends_of(tasks: list[tuple[str, int]]) -> list[tuple[int, str]]:
-    """Every message of the tasks (name, steps) in the order in which they are sent."""
+def endless(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    yield {"kind": "step"}
+    while True:
+        time.sleep(0.01)
+        state.progress("computing", 0, 0)
+
+
+def wrong(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    yield {"kind": "step"}
+    raise InputError("a number", "none", "pass one")
+
+
+@pytest.fixture
+def pipe() -> Iterator[Any]:
+    """The server's end; closing it ends the worker."""
     ours, theirs = Pipe()
-    worker = Worker(theirs, {"words": steps, "attention": steps}, Desk())
-    for number, (name, count) in enumerate(tasks, 1):
-        worker.inbox.put(("ask", number, name, {"steps": count}))
-    total = sum(count + 1 for _, count in tasks)
-    found: list[tuple[int, str]] = []
+    worker = Worker(theirs, {"steps": steps, "endless": endless, "wrong": wrong}, WorkerState())
     running = threading.Thread(target=worker.run)
     running.start()
-    while len(found) < total:
-        number, kind, _ = ours.recv()
-        found.append((number, kind))
+    yield ours
     ours.close()
     running.join(30)
-    return found
+    assert not running.is_alive()
 
 
-def test_the_oldest_task_is_done_first():
-    """Of two dozen tasks that wait, those that came first are done while the others wait: with a
-    step of each in turn, all of them would be done at the very end.
-    """
-    found = ends_of([("attention", 10)] * 24)
-    done = [at for at, (_, kind) in enumerate(found) if kind == "end"]
-    assert [found[at][0] for at in done] == list(range(1, 25))
-    assert done == [11 * number - 1 for number in range(1, 25)]
+def answer(pipe: Any) -> list[str]:
+    """The kinds of messages up to the last one, without progress."""
+    found = [pipe.recv()]
+    while found[-1][0] == "event":
+        found.append(pipe.recv())
+    return [kind for kind, body in found if body.get("kind") != "progress"]
 
 
-def test_first_colours_come_before_older_tasks_are_done():
-    found = ends_of([("attention", 50), ("words", 5)])
-    assert found[:3] == [(2, "event"), (1, "event"), (1, "event")]
-    assert [number for number, kind in found if kind == "end"] == [1, 2]
+def test_requests_are_answered_in_their_order_and_whole(pipe):
+    for count in (3, 0, 2):
+        pipe.send(("ask", "steps", {"steps": count}))
+    assert [len(answer(pipe)) for _ in range(3)] == [4, 1, 3]
+
+
+def test_a_cancelled_task_stops_inside_a_step(pipe):
+    pipe.send(("ask", "endless", {}))
+    assert pipe.recv()[0] == "event"
+    pipe.send(("cancel",))
+    assert answer(pipe)[-1] == "end"
+    pipe.send(("ask", "steps", {"steps": 2}))
+    assert answer(pipe) == ["event", "event", "end"], "the cancellation was that of one request"
+
+
+def test_a_wrong_request_is_reported_and_the_next_one_answered(pipe):
+    pipe.send(("ask", "wrong", {}))
+    assert answer(pipe) == ["event", "error"]
+    pipe.send(("ask", "steps", {"steps": 1}))
+    assert answer(pipe) == ["event", "end"]
+
+
+def test_a_worker_ends_with_its_pipe_inside_a_step(pipe):
+    pipe.send(("ask", "endless", {}))
+    assert pipe.recv()[0] == "event"

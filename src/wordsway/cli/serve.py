@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from wordsway.cli.lane import start_lane
 from wordsway.core.errors import needs
 
 
@@ -37,12 +36,21 @@ def serve_command(
     Example: wordsway serve --port 8421 --no-open
     """
     needs("page", "fastapi", "uvicorn")
-    from wordsway.page.serve import serve
+    from wordsway.page.server import serve
     from wordsway.page.settings import Settings
 
     kept = None if store is None else store.absolute()
     settings = Settings(host, tuple(model or ()), kept, audits.absolute())
     try:
-        serve(settings, port, start=start_lane, browse=not no_open, say=typer.echo)
+        serve(settings, port, start=start_worker, browse=not no_open, say=typer.echo)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
+
+
+def start_worker(
+    pipe: Any, places: tuple[str, ...], state: dict[str, Any], threads: int | None
+) -> None:
+    """Run a worker process of the page; torch and the models are loaded here, not by the server."""
+    from wordsway.page.worker import serve
+
+    serve(pipe, places, state, threads)

@@ -1,6 +1,6 @@
 """What the page may ask: every field checked for its type and size before any process hears of it.
 
-What only a model can know (which layers it has, whether a text fits) is checked in the lane.
+What only a model can know (which layers it has, whether a text fits) is checked by the worker.
 """
 
 from __future__ import annotations
@@ -139,3 +139,18 @@ class FileAsk(Ask):
         if sum(one is not None for one in given) != 1:
             raise ValueError("ask for the file of one place")
         return self
+
+
+#: Places on the page: each is a module here with its tasks, and a module of assets/ that draws it.
+PLACES = ("words", "attention", "theory", "audit")
+#: Every request by its path below /api/: its fields, and the worker that answers it.
+REQUESTS: dict[str, tuple[type[Ask], str]] = {
+    "words": (WordsAsk, "models"),
+    "word": (WordAsk, "models"),
+    "attention": (AttentionAsk, "models"),
+    "maps": (NothingAsk, "maps"),
+    "theory": (TheoryAsk, "maps"),
+    "audits": (NothingAsk, "maps"),
+    "audit": (FolderAsk, "maps"),
+    "audit/start": (AuditAsk, "audits"),
+}

@@ -1,35 +1,65 @@
-"""The same numbers elsewhere: the command line and the lines of Python that say what a place shows.
+"""A verb with its options as a command line, and as a call in Python.
 
->>> words_command({"text": "I love her much", "model": "minilm"})
-"wordsway words 'I love her much' --json"
->>> words_command({"text": "I love her", "model": "minilm", "colour": "local"})
-"wordsway words 'I love her' --colour local --json"
+>>> line("words", ["I love her"], {"model": "minilm", "tiers": ["local"], "cut": True})
+"wordsway words 'I love her' --tier local --cut"
+>>> call("words", ["I love her"], {"model": "minilm", "tiers": ["local"], "cut": True})
+"ws.words('I love her', tiers=['local'], cut=True)"
 """
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordsway.auditing.audit import DRAWS
 from wordsway.probing.tiers import headline_tier
 
+#: Values that a verb uses by default; None, False and 0 are always left out.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "words": {"model": "minilm", "layer": "last", "target": "layer"},
+    "pairs": {"models": ["minilm"]},
+    "attract": {"model": "minilm", "show_layer": "1"},
+    "audit": {"target": "cosine", "draws": DRAWS},
+}
+#: Lists in Python, repeated options on the command line.
+REPEATED = {"models": "model", "tiers": "tier", "kinds": "kind"}
 
-def words_command(ask: Mapping[str, Any]) -> str:
-    options = [*_model(ask), *_where(ask)]
-    for tier in ask.get("tiers") or ():
-        options += ["--tier", tier]
-    colour = _colour(ask)
-    options += ["--colour", colour] if colour else []
-    options += ["--cut"] if ask.get("cut") else []
-    return _line("words", [ask["text"]], [*options, *_seed(ask), "--json"])
+
+def line(verb: str, texts: Sequence[str], options: Mapping[str, Any]) -> str:
+    """A command; texts that look like options are put behind ``--``."""
+    parts: list[str] = []
+    for name, value in _chosen(verb, options).items():
+        flag = "--" + REPEATED.get(name, name).replace("_", "-")
+        for one in value if isinstance(value, list) else [value]:
+            parts += [flag] if one is True else [flag, str(one)]
+    if any(text.startswith("-") for text in texts):
+        return shlex.join(["wordsway", verb, *parts, "--", *texts])
+    return shlex.join(["wordsway", verb, *texts, *parts])
 
 
-def words_python(ask: Mapping[str, Any]) -> str:
-    """Of two texts both, and how far apart the model holds them.
+def call(verb: str, values: Sequence[Any], options: Mapping[str, Any]) -> str:
+    """A call of the verb in Python."""
+    named = [f"{name}={value!r}" for name, value in _chosen(verb, options).items()]
+    return f"ws.{verb}({', '.join([*map(repr, values), *named])})"
 
+
+def script(expression: str, name: str = "found") -> str:
+    """Lines of Python that show a result and its table."""
+    return f"import wordsway as ws\n\n{name} = {expression}\n{name}.show()\nprint({name}.frame())"
+
+
+def _chosen(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    usual = DEFAULTS[verb]
+    return {name: one for name, one in options.items() if one and one != usual.get(name)}
+
+
+def words_command(request: Mapping[str, Any]) -> str:
+    return line("words", [request["text"]], _words(request) | {"json": True})
+
+
+def words_python(request: Mapping[str, Any]) -> str:
+    """
     >>> print(words_python({"text": "I love her", "model": "minilm", "layer": "3"}))
     import wordsway as ws
     <BLANKLINE>
@@ -37,169 +67,31 @@ def words_python(ask: Mapping[str, Any]) -> str:
     words.show()
     print(words.frame())
     """
-    named = {name: ask.get(name) for name in ("model", "layer", "target", "tiers")}
-    named |= {"colour": _colour(ask), "cut": ask.get("cut"), "seed": ask.get("seed")}
-    if ask.get("other"):
-        both = f"({ask['text']!r}, {ask['other']!r})"
-        each = _call("words", ["text"], named)
-        between = _call(
-            "pairs",
-            [repr(ask["text"]), repr(ask["other"])],
-            {"models": ask.get("model"), "seed": ask.get("seed")},
-        )
-        lines = [f"for text in {both}:", f"    print({each}.frame())", f"print({between}.frame())"]
-        return "import wordsway as ws\n\n" + "\n".join(lines)
-    call = _call("words", [repr(ask["text"])], named)
-    return f"import wordsway as ws\n\nwords = {call}\nwords.show()\nprint(words.frame())"
+    if not request.get("other"):
+        return script(call("words", [request["text"]], _words(request)), "words")
+    texts = [request["text"], request["other"]]
+    each = call("words", ["text"], _words(request)).replace("'text'", "text", 1)
+    between = call("pairs", texts, _pairs(request))
+    lines = [f"for text in {texts!r}:", f"    print({each}.frame())", f"print({between}.frame())"]
+    return "import wordsway as ws\n\n" + "\n".join(lines)
 
 
-def pairs_command(texts: list[str], ask: Mapping[str, Any]) -> str:
+def pairs_command(texts: list[str], request: Mapping[str, Any]) -> str:
     """
     >>> pairs_command(["a drug", "no drug"], {"model": "minilm"})
     "wordsway pairs 'a drug' 'no drug' --json"
     """
-    return _line("pairs", texts, [*_model(ask), *_seed(ask), "--json"])
+    return line("pairs", texts, _pairs(request) | {"json": True})
 
 
-def attention_command(ask: Mapping[str, Any]) -> str:
-    """
-    >>> ask = {"text": "I love her", "word": "2", "reach": 1.5, "layer": "4", "head": "3"}
-    >>> attention_command(ask)
-    "wordsway attract 'I love her' --word 2 --show-layer 4 --show-head 3 --reach 1.5 --json"
-    """
-    options = [*_model(ask), "--word", ask["word"]]
-    options += ["--show-layer", ask["layer"]] if ask["layer"] != "1" else []
-    options += ["--show-head", ask["head"]] if ask["head"] != "mean" else []
-    options += ["--reach", f"{ask['reach']:g}"]
-    return _line("attract", [ask["text"]], [*options, *_seed(ask), "--json"])
+def _words(request: Mapping[str, Any]) -> dict[str, Any]:
+    names = ["model", "target", "tiers", "cut", "seed"]
+    names += ["layer"] if request.get("target", "layer") == "layer" else []
+    colour = request.get("colour")
+    usual = headline_tier(request.get("tiers"))
+    named = {name: request.get(name) for name in names}
+    return named | {"colour": None if colour == usual else colour}
 
 
-def attention_python(ask: Mapping[str, Any]) -> str:
-    named = {"model": ask.get("model"), "show_layer": ask["layer"]}
-    named |= {"show_head": None if ask["head"] == "mean" else ask["head"]}
-    named |= {"reach": ask.get("reach"), "seed": ask.get("seed")}
-    call = _call("attract", [repr(ask["text"]), repr(ask["word"])], named)
-    return f"import wordsway as ws\n\nfound = {call}\nfound.show()\nprint(found.frame())"
-
-
-def theory_command(ask: Mapping[str, Any]) -> str:
-    """A file of `wordsway sweep`, and the command that runs it: the same cells."""
-    grid = _grid(ask)
-    return f"cat > grid.toml <<'END'\n{grid}\nEND\nwordsway sweep grid.toml --out out/grid"
-
-
-def theory_python(ask: Mapping[str, Any]) -> str:
-    """
-    >>> maps = [{"map": "rf", "options": {}}]
-    >>> ask = {"maps": maps, "n": [3, 5], "d": 6, "trials": 1, "seed": 0, "data": "gaussian"}
-    >>> print(theory_python(ask))  # doctest: +NORMALIZE_WHITESPACE
-    import wordsway as ws
-    from wordsway.studies.spec import parse_study
-    <BLANKLINE>
-    study = parse_study('seed = 0\\ntrials = 1\\n\\n[[grid]]\\nmap = "rf"\\nn = [3,
-    5]\\nd = 6\\ndata = "gaussian"')
-    print(ws.sweep(study, 'out/grid').means())
-    """
-    return (
-        "import wordsway as ws\nfrom wordsway.studies.spec import parse_study\n\n"
-        f"study = parse_study({_grid(ask)!r})\nprint(ws.sweep(study, 'out/grid').means())"
-    )
-
-
-def _grid(ask: Mapping[str, Any]) -> str:
-    """The study that a theory place shows, as TOML."""
-    lines = [f"seed = {ask['seed']}", f"trials = {ask['trials']}"]
-    for chosen in ask["maps"]:
-        lines += ["", "[[grid]]", f"map = {json.dumps(chosen['map'])}"]
-        lines += [f"n = {json.dumps(sorted(set(ask['n'])))}", f"d = {ask['d']}"]
-        lines += [f"data = {json.dumps(ask['data'])}"]
-        lines += [f"{name} = {json.dumps(value)}" for name, value in chosen["options"].items()]
-    return "\n".join(lines)
-
-
-def audit_command(ask: Mapping[str, Any]) -> str:
-    """
-    >>> audit_command({"models": ["minilm"], "data": "imdb", "texts": 40, "out": "out/audit"})
-    'wordsway audit --model minilm --data imdb --texts 40 --out out/audit'
-    """
-    options = [part for name in ask["models"] for part in ("--model", name)]
-    options += ["--data", ask["data"], "--texts", str(ask["texts"])]
-    options += [part for name in ask.get("kinds") or () for part in ("--kind", name)]
-    for name in ("target", "draws"):
-        if ask.get(name, AUDIT_DEFAULTS[name]) != AUDIT_DEFAULTS[name]:
-            options += [f"--{name}", str(ask[name])]
-    return _line("audit", [], [*options, *_seed(ask), "--out", ask["out"]])
-
-
-def audit_python(ask: Mapping[str, Any]) -> str:
-    """
-    >>> print(audit_python({"models": ["minilm"], "data": "imdb", "texts": 40, "out": "out/audit"}))
-    import wordsway as ws
-    <BLANKLINE>
-    found = ws.audit(['minilm'], 'imdb', texts=40, out='out/audit')
-    found.show()
-    """
-    said = [repr(list(ask["models"])), repr(ask["data"]), f"texts={ask['texts']}"]
-    said += [
-        f"{name}={ask[name]!r}"
-        for name, usual in AUDIT_DEFAULTS.items()
-        if ask.get(name, usual) != usual
-    ]
-    said.append(f"out={ask['out']!r}")
-    return f"import wordsway as ws\n\nfound = ws.audit({', '.join(said)})\nfound.show()"
-
-
-#: What an audit takes where nothing is said.
-AUDIT_DEFAULTS = {"kinds": None, "target": "cosine", "draws": DRAWS, "seed": 0}
-
-
-#: What the verbs take where nothing is said.
-DEFAULTS = {
-    "model": "minilm",
-    "models": "minilm",
-    "layer": "last",
-    "target": "layer",
-    "tiers": None,
-    "colour": None,
-    "cut": False,
-    "seed": 0,
-    "show_layer": "1",
-    "show_head": None,
-    "reach": 1.0,
-}
-
-
-def _call(verb: str, values: list[str], named: Mapping[str, Any]) -> str:
-    said = values + [
-        f"{name}={value!r}"
-        for name, value in named.items()
-        if value is not None and value != DEFAULTS[name]
-    ]
-    return f"ws.{verb}({', '.join(said)})"
-
-
-def _line(command: str, texts: list[str], options: list[str]) -> str:
-    """A command; a text that looks like an option stands behind --."""
-    if any(text.startswith("-") for text in texts):
-        return shlex.join(["wordsway", command, *options, "--", *texts])
-    return shlex.join(["wordsway", command, *texts, *options])
-
-
-def _colour(ask: Mapping[str, Any]) -> str | None:
-    """The tier of the headline, where it is not the one that the request has without it."""
-    colour: str | None = ask.get("colour")
-    return None if colour == headline_tier(ask.get("tiers")) else colour
-
-
-def _model(ask: Mapping[str, Any]) -> list[str]:
-    return [] if ask.get("model", "minilm") == "minilm" else ["--model", ask["model"]]
-
-
-def _seed(ask: Mapping[str, Any]) -> list[str]:
-    return ["--seed", str(ask["seed"])] if ask.get("seed") else []
-
-
-def _where(ask: Mapping[str, Any]) -> list[str]:
-    layer, target = ask.get("layer", "last"), ask.get("target", "layer")
-    parts = [] if target == "layer" else ["--target", target]
-    return parts if target != "layer" or layer == "last" else ["--layer", layer]
+def _pairs(request: Mapping[str, Any]) -> dict[str, Any]:
+    return {"models": [request.get("model", "minilm")], "seed": request.get("seed")}

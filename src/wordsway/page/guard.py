@@ -1,15 +1,17 @@
-"""What stands between the network and the page: who may ask, how much, and what a browser may do
-with the answer.
-"""
+"""Protection of the server: limits of connections, hosts, origins, the token, sizes and headers."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
+
+import h11  # which uvicorn installs
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -17,7 +19,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 COOKIE = "wordsway"
-#: Nothing but our own files runs, and nothing is sent elsewhere.
+#: Only our own files run, and nothing is sent elsewhere.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,11 +35,11 @@ HEADERS = {
 
 
 class TooLarge(Exception):
-    """More bytes than a request may have."""
+    """The body of a request is over the limit."""
 
 
 class Guard:
-    """Around the application: hosts, origins, the token, the size of bodies, headers."""
+    """ASGI middleware: checks hosts, origins, the token and sizes, and adds security headers."""
 
     def __init__(
         self, app: App, *, names: Callable[[], frozenset[str]], token: str | None, body: int
@@ -56,7 +58,7 @@ class Guard:
         if reason is not None:
             await _answer(send, *reason)
             return
-        if self.token is not None and not self._known(headers):
+        if self.token is not None and not self._has_token(headers):
             await self._welcome(scope, send)
             return
         answered = False
@@ -70,11 +72,11 @@ class Guard:
                 raise TooLarge
             return message
 
-        async def dressed(message: Message) -> None:
+        async def with_headers(message: Message) -> None:
             nonlocal answered
             if message["type"] == "http.response.start":
                 answered = True
-                if taken > self.body:  # whoever read the body told of it in another way
+                if taken > self.body:  # the application reported it differently
                     message["status"] = 413
                 own = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"]] + [
@@ -85,26 +87,26 @@ class Guard:
             await send(message)
 
         try:
-            await self.app(scope, limited, dressed)
+            await self.app(scope, limited, with_headers)
         except TooLarge:
             if not answered:
-                await _answer(send, 413, f"a request has at most {self.body:,} bytes")
+                await _answer(send, 413, f"a request may have at most {self.body:,} bytes")
 
     def _refusal(self, headers: list[tuple[str, str]]) -> tuple[int, str] | None:
-        """Why a request is not heard."""
+        """Why a request is refused, or None."""
         names = self.names()
         hosts = [value.strip().lower() for name, value in headers if name == "host"]
         if len(hosts) != 1 or hosts[0] not in names:
-            return 403, "this page is asked for by another name than its own"
+            return 403, "wrong Host header: open the address that wordsway serve printed"
         origins = [value.strip().lower() for name, value in headers if name == "origin"]
         if any(origin not in {f"http://{name}" for name in names} for origin in origins):
-            return 403, "another site may not ask this page"
+            return 403, "requests from other sites are refused"
         lengths = [value for name, value in headers if name == "content-length"]
         if any(not value.isdigit() or int(value) > self.body for value in lengths):
-            return 413, f"a request has at most {self.body:,} bytes"
+            return 413, f"a request may have at most {self.body:,} bytes"
         return None
 
-    def _known(self, headers: list[tuple[str, str]]) -> bool:
+    def _has_token(self, headers: list[tuple[str, str]]) -> bool:
         assert self.token is not None
         shown = [value for name, value in headers if name == "authorization"]
         for name, value in headers:
@@ -120,7 +122,7 @@ class Guard:
         )
 
     async def _welcome(self, scope: Message, send: Send) -> None:
-        """The address with the token becomes a cookie; anything else is turned away."""
+        """Exchange the token in the address for a cookie; refuse anything else."""
         try:
             asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         except ValueError:
@@ -132,7 +134,7 @@ class Guard:
         )
         if not good or scope["method"] != "GET":
             await _answer(
-                send, 401, "open the address that wordsway serve printed: it has the token"
+                send, 401, "open the address that wordsway serve printed: it contains the token"
             )
             return
         left = urlencode([(name, value) for name, value in asked if name != "token"])
@@ -159,3 +161,80 @@ async def _answer(
         }
     )
     await send({"type": "http.response.body", "body": body})
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 with a time limit for every request and a limit of connections per client.
+
+    These limits hold before a request is parsed or its token is checked. A request, headers and
+    body, has to arrive within ``request_seconds``; a response that the client does not read is
+    aborted after ``unread_seconds``. If a client has more than ``per_client`` connections, or the
+    server more than ``total``, the oldest one whose request has not arrived is closed; connections
+    with a response in progress stay open. A client that sends its request at once is therefore
+    served while others hold slow connections open, even from the same address.
+    """
+
+    request_seconds: ClassVar[float] = 10.0
+    unread_seconds: ClassVar[float] = 60.0
+    per_client: ClassVar[int] = 128
+    total: ClassVar[int] = 480
+
+    opened = 0.0
+    request_timer: asyncio.TimerHandle | None = None
+    unread_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def arriving(self) -> bool:
+        """Whether the server waits for a request or the rest of one."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.opened = self.loop.time()
+        self._limit_time()
+        live = [
+            one
+            for one in self.connections
+            if isinstance(one, LimitedProtocol) and not one.transport.is_closing()
+        ]
+        host = self.client and self.client[0]
+        own = [one for one in live if (one.client and one.client[0]) == host]
+        if len(own) > self.per_client:
+            _close_oldest(own)
+        elif len(live) > self.total:
+            _close_oldest(live)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._limit_time()
+
+    def _limit_time(self) -> None:
+        """Time a request from its first byte to its last one."""
+        if not self.arriving:
+            _cancel(self.request_timer)
+            self.request_timer = None
+        elif self.request_timer is None:
+            self.request_timer = self.loop.call_later(self.request_seconds, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread_timer = self.loop.call_later(self.unread_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        _cancel(self.unread_timer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self.request_timer)
+        _cancel(self.unread_timer)
+        super().connection_lost(exc)
+
+
+def _close_oldest(connections: list[LimitedProtocol]) -> None:
+    waiting = [one for one in connections if one.arriving]
+    min(waiting, key=lambda one: one.opened).transport.abort()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

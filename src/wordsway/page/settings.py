@@ -1,4 +1,4 @@
-"""What a server was started with, and the limits that keep it answering."""
+"""Settings and limits of the server."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pathlib import Path
 from wordsway.core.errors import InputError
 from wordsway.data.home import home
 
-#: The port that is tried first, and how many behind it where nobody chose one.
+#: The default port, and how many more are tried if it is taken.
 PORT, TRIES = 8421, 20
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Characters of a text, bytes of a request, tasks that wait or run in one lane, seconds that a
-    task may take, seconds of processor time and by the clock that a worker may be silent after a
-    cancellation, models in memory.
+    """Limits that keep the server responsive.
+
+    Characters of a text, bytes of a request, requests that wait for one worker, seconds that a
+    request may take, seconds of processor time and of wall-clock time that a worker may be silent
+    after a cancellation, models in memory.
     """
 
     text: int = 8_000
@@ -33,10 +35,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the server listens, what it may show, and where it keeps cells and audits.
+    """Where the server listens, which models and folders it may use.
 
-    ``models`` can be asked about besides those of the catalogue: names, hub ids or folders.
-    ``token`` is asked for wherever others could reach the server.
+    ``models`` are offered besides those of the catalogue: names, hub ids or folders. ``token`` is
+    required wherever other machines could reach the server.
 
     >>> Settings().token is None, bool(Settings(host="0.0.0.0").token)
     (True, True)
@@ -66,7 +68,7 @@ class Settings:
             return False
 
     def names(self, port: int) -> frozenset[str]:
-        """What a browser of ours says in its Host header, in small letters."""
+        """Accepted values of the Host header, in lower case."""
         names = {"127.0.0.1", "localhost", "[::1]"}
         if not self.loopback:
             names |= {socket.gethostname().lower(), socket.getfqdn().lower(), *_addresses()}
@@ -77,7 +79,7 @@ class Settings:
         )
 
     def address(self, port: int) -> str:
-        """What to open in a browser on this machine."""
+        """The address to open in a browser on this machine."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::", "localhost") else self.host
         return f"http://{_in_url(host)}:{port}/" + (f"?token={self.token}" if self.token else "")
 
@@ -96,7 +98,7 @@ def _addresses() -> set[str]:
 
 
 def listening(host: str, port: int | None) -> socket.socket:
-    """A socket that accepts connections: on the port that was asked for, or the first free one."""
+    """A listening socket on this port, or on the first free one."""
     wanted = [port] if port is not None else [*range(PORT, PORT + TRIES), 0]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     reason = "no port was free"

@@ -1,10 +1,11 @@
 """The place *Theory*: S of random maps against n, with certified bands, theory and claims.
 
-Cells are those of `wordsway sweep`, kept in a store: what was measured once is there at once.
+Cells are those of `wordsway sweep`, kept in a store: a second request reads them from there.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -20,25 +21,24 @@ from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.workers import Executor, Outcome, work
 from wordsway.maps.registry import MAPS
-from wordsway.page.commands import theory_command, theory_python
-from wordsway.page.desk import Desk
+from wordsway.page.worker import WorkerState, file_event
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.studies.slopes import fit_slope
 
-#: Work of one cell, in floating-point operations, and its bytes: more is for the command line.
+#: Limits of one cell: floating-point operations and bytes; larger ones need the command line.
 MOST_WORK, MOST_BYTES = 2e13, 3 * 2**30
 #: Points of a smooth curve.
 FINE = 40
-#: What the name of a curve of the theory says where S does not fall.
+#: Part of the label of a theoretical curve that does not fall.
 STAYS = "Ω(1)"
-#: A slope (± its error) is called flat or falling by these.
+#: Slopes of log S against log n above the first are flat, below the second falling.
 FLAT, FALLING = -0.1, -0.3
 
 
 @dataclass(frozen=True)
 class Here(Machines):
-    """Jobs one after the other in this process, which is a worker already."""
+    """Run jobs in this process, which is a worker already, one after the other."""
 
     def executor(self, progress: Progress = silent) -> Executor:
         return _Here(progress)
@@ -46,7 +46,7 @@ class Here(Machines):
 
 @dataclass(frozen=True)
 class _Here:
-    """``progress`` is called inside a cell, too, where a cancelled task stops."""
+    """``progress`` is also called inside a cell, where a cancelled task stops."""
 
     progress: Progress
 
@@ -59,10 +59,10 @@ class _Here:
                 yield work(job, agreement.for_job(job), run=run)
 
     def close(self) -> None:
-        """Nothing runs beside this process."""
+        """No-op."""
 
 
-def maps_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
+def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """The maps of the registry, and their options."""
     yield {
         "kind": "maps",
@@ -84,7 +84,7 @@ def maps_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
 
 
 def opening() -> list[str]:
-    """Two maps to begin with: the first whose S falls by the theory, the first whose S stays.
+    """The maps that are shown first: by the theory S of one falls, and S of the other does not.
 
     >>> opening()
     ['rf', 'raf']
@@ -98,24 +98,23 @@ def opening() -> list[str]:
     return list(found.values())
 
 
-def theory_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
-    """Events: what is asked, the series after every cell, the claims at the end."""
-    requests = requests_of(ask)
-    store = _store(desk.store)
-    cells = [Cell(one, trial) for one in requests for trial in range(ask["trials"])]
+def theory_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """Events: the plan, the series after every cell, the claims at the end."""
+    requests = requests_of(asked)
+    store = _store(state.store)
+    cells = [Cell(one, trial) for one in requests for trial in range(asked["trials"])]
     left = [cell for cell in cells if cell.key not in store]
     yield {
         "kind": "plan",
         "total": len(cells),
         "kept": len(cells) - len(left),
-        "command": theory_command(ask),
-        "python": theory_python(ask),
-        "series": series(requests, store, ask["trials"]),
+        **_commands(asked),
+        "series": series(requests, store, asked["trials"]),
     }
     failures: dict[str, str] = {}
     for done, cell in enumerate(left):
         stage = f"cell {done + 1} of {len(left)}"
-        inside = partial(_of_cell, desk.progress, stage, done, len(left))
+        inside = partial(_of_cell, state.progress, stage, done, len(left))
         inside("", 0, 1)
         tally = run_jobs([cell], store, Here(workers=1), retry_failed=True, progress=inside)
         failures |= tally.failures
@@ -123,11 +122,11 @@ def theory_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
             "kind": "series",
             "done": done + 1,
             "left": len(left) - done - 1,
-            "series": series(requests, store, ask["trials"]),
+            "series": series(requests, store, asked["trials"]),
         }
     yield {
         "kind": "claims",
-        "claims": claims(series(requests, store, ask["trials"])),
+        "claims": claims(series(requests, store, asked["trials"])),
         "failures": sorted(set(failures.values())),
     }
     yield {"kind": "done"}
@@ -143,32 +142,37 @@ def _of_cell(
     total: float,
     note: str = "",
 ) -> None:
-    """Progress inside one cell as progress of them all."""
+    """Report progress inside one cell as progress of all of them."""
     progress(stage, before + (done / total if total else 0), cells, note)
 
 
-def requests_of(ask: dict[str, Any]) -> list[Request]:
-    """A request for each map and n, the smallest n first; what is too large is refused."""
+def requests_of(asked: dict[str, Any]) -> list[Request]:
+    """A request for each map and n, the smallest n first; too large ones are refused."""
     found = []
-    for n in sorted(set(ask["n"])):
-        for chosen in ask["maps"]:
+    for n in sorted(set(asked["n"])):
+        for chosen in asked["maps"]:
             request = Request(
-                chosen["map"], n, ask["d"], chosen["options"], seed=ask["seed"], data=ask["data"]
+                chosen["map"],
+                n,
+                asked["d"],
+                chosen["options"],
+                seed=asked["seed"],
+                data=asked["data"],
             )
             cost = Cell(request).cost()
             if cost.work > MOST_WORK or cost.bytes > MOST_BYTES:
                 raise InputError(
-                    "sizes that take seconds",
-                    f"{request.kind.title} with n = {n}, d = {ask['d']}",
-                    "take a smaller n or d, or measure it with wordsway sweep",
+                    "sizes that take seconds to compute",
+                    f"{request.kind.title} with n = {n}, d = {asked['d']}",
+                    "use a smaller n or d, or wordsway sweep",
                 )
             found.append(request)
     return found
 
 
 def series(requests: list[Request], store: Store, trials: int) -> list[dict[str, Any]]:
-    """What the store has: for each map the mean S (± sd) and certified end at every n, with the
-    theory's curves.
+    """For each map the stored mean S (± sd) and its certified bound at every n, with the
+    theoretical curves.
     """
     found: dict[str, dict[str, Any]] = {}
     for request in requests:
@@ -207,7 +211,7 @@ def series(requests: list[Request], store: Store, trials: int) -> list[dict[str,
 
 
 def references(request: Request, one: dict[str, Any]) -> list[dict[str, Any]]:
-    """The theory's curves through what was measured."""
+    """The theoretical curves for the measured values."""
     measured = dict(zip(one["n"], one["mean"], strict=True))
     if len(measured) < 2:
         return []
@@ -221,22 +225,22 @@ def references(request: Request, one: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def label_of(request: Request) -> str:
-    """A map with the options that were chosen."""
+    """A map with its options."""
     said = [f"{name} = {value}" for name, value in request.options.items()]
     return ", ".join([request.kind.title, *said])
 
 
 def claims(found: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """What the paper says of each map, beside the slope of log S against log n."""
+    """For each map the paper's claim and the measured slope of log S against log n."""
     rows = []
     for one in found:
         slope = fit_slope(one["n"], one["mean"])
-        measured = "three lengths n are needed" if slope is None else f"slope {slope}"
+        measured = "needs three values of n" if slope is None else f"slope {slope}"
         verdict = "not measured"
         stays = any(STAYS in line["name"] for line in one["references"])
-        claim = f"S stays, {STAYS}" if stays else "S falls with n"
+        claim = f"S stays {STAYS}" if stays else "S falls with n"
         if not one["references"]:
-            claim = "no claim of the paper's" if slope is not None else "–"
+            claim = "none in the paper" if slope is not None else "–"
         if slope is not None and one["references"]:
             holds = slope.low >= FALLING and slope.value >= FLAT if stays else slope.high < FLAT
             fails = slope.high < FLAT if stays else slope.low >= FLAT
@@ -248,16 +252,16 @@ def claims(found: list[dict[str, Any]]) -> list[dict[str, str]]:
         ]
         if sure:
             ratio = max(top / low for low, top in sure)
-            measured += f"; certified at most {ratio:.2f} times what was attained"
+            measured += f"; certified at most {ratio:.2f} times the attained value"
         rows.append({"map": one["name"], "claim": claim, "measured": measured, "verdict": verdict})
     return rows
 
 
-def chart_of(ask: dict[str, Any], desk: Desk) -> Chart:
-    """What the file of a theory place holds: what is in the store."""
-    requests = requests_of(ask)
+def theory_file(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """The stored curves as a file."""
+    requests = requests_of(asked)
     curves, lines = [], []
-    for one in series(requests, _store(desk.store), ask["trials"]):
+    for one in series(requests, _store(state.store), asked["trials"]):
         if one["n"]:
             curves.append(
                 Curve(one["name"], one["n"], one["mean"], one["sd"], one["upper"], one["colour"])
@@ -267,12 +271,33 @@ def chart_of(ask: dict[str, Any], desk: Desk) -> Chart:
                 for line in one["references"]
             ]
     if not curves:
-        raise WordswayError("nothing of this is measured yet: press Draw first")
-    title = f"Word sensitivity of random maps, d = {ask['d']}, {ask['data']}"
-    return Chart([Panel(title, curves, lines, logarithmic=True)])
+        raise WordswayError("none of these maps has been measured: press Draw first")
+    title = f"Word sensitivity of random maps, d = {asked['d']}, {asked['data']}"
+    chart = Chart([Panel(title, curves, lines, logarithmic=True)])
+    yield file_event(chart, asked["ending"], "theory")
+
+
+TASKS = {"maps": maps_steps, "theory": theory_steps, "theory/file": theory_file}
+
+
+def _commands(asked: dict[str, Any]) -> dict[str, str]:
+    """The same cells as a file of `wordsway sweep` with its command, and in Python."""
+    lines = [f"seed = {asked['seed']}", f"trials = {asked['trials']}"]
+    for chosen in asked["maps"]:
+        lines += ["", "[[grid]]", f"map = {json.dumps(chosen['map'])}"]
+        lines += [f"n = {json.dumps(sorted(set(asked['n'])))}", f"d = {asked['d']}"]
+        lines += [f"data = {json.dumps(asked['data'])}"]
+        lines += [f"{name} = {json.dumps(value)}" for name, value in chosen["options"].items()]
+    grid = "\n".join(lines)
+    command = f"cat > grid.toml <<'END'\n{grid}\nEND\nwordsway sweep grid.toml --out out/grid"
+    python = (
+        "import wordsway as ws\nfrom wordsway.studies.spec import parse_study\n\n"
+        f"study = parse_study({grid!r})\nprint(ws.sweep(study, 'out/grid').means())"
+    )
+    return {"command": command, "python": python}
 
 
 def _store(folder: Path | None) -> Store:
     if folder is None:
-        raise WordswayError("this server keeps no cells")
+        raise WordswayError("this server has no store")
     return Store(folder)

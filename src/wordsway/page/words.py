@@ -15,7 +15,7 @@ from wordsway.auditing.pairs import pairs
 from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.page.commands import pairs_command, words_command, words_python
-from wordsway.page.desk import Desk, key_of
+from wordsway.page.worker import WorkerState, file_event, key_of
 from wordsway.probing.differences import word_edits
 from wordsway.probing.real_words import DRAWS
 from wordsway.probing.results import Words, WordSway
@@ -43,25 +43,25 @@ from wordsway.render.wording.words import (
 TOP = 12
 
 
-def words_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
+def words_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """Events: for each tier both texts, then the commands, which words differ, and how far apart
     the model holds the texts.
     """
     texts = [ask["text"], *([ask["other"]] if ask.get("other") else [])]
-    answers = [answer(ask | {"text": text}, desk) for text in texts]
+    answers = [answer(ask | {"text": text}, state) for text in texts]
     last: dict[int, Words] = {}
     if all(answers):
         last = {which: found for which, found in enumerate(answers) if found}
         for which, found in last.items():
             yield _event(which, found, final=True)
     else:
-        probe = desk.probe(ask["model"])
-        runs = [staged(text, probe, ask, desk) for text in texts]
+        probe = state.probe(ask["model"])
+        runs = [staged(text, probe, ask, state) for text in texts]
         for which, found in _in_turn(runs):
             last[which] = found
             yield _event(which, found, final=False)
         for which, text in enumerate(texts):
-            desk.answers.keep(_key(ask | {"text": text}), last[which])
+            state.answers.keep(_key(ask | {"text": text}), last[which])
     coloured = {tier: _commands(ask | {"colour": tier}, texts) for tier in _everywhere(last[0])}
     yield {"kind": "command", "coloured": coloured} | _commands(ask, texts)
     if len(texts) == 2:
@@ -70,21 +70,21 @@ def words_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
         b = {index for edit in edits for index in edit.b_words}
         yield {"kind": "edits", "words": [_places(last[0], a), _places(last[1], b)]}
         if texts[0] != texts[1]:
-            yield from _between(texts, ask, desk)
+            yield from _between(texts, ask, state)
     yield {"kind": "done"}
 
 
-def _between(texts: list[str], ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
+def _between(texts: list[str], ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """How far apart the model holds the two texts: what `wordsway pairs` says, if it does."""
     key = key_of("pair", {name: ask[name] for name in ("model", "seed")} | {"texts": texts})
-    if key not in desk.answers.values:
-        probe = desk.probe(ask["model"])
+    if key not in state.answers.values:
+        probe = state.probe(ask["model"])
         try:
-            found = pairs(texts[0], texts[1], probe, seed=ask["seed"], progress=desk.progress)
+            found = pairs(texts[0], texts[1], probe, seed=ask["seed"], progress=state.progress)
         except InputError:  # texts that cannot be laid beside each other
             return
-        desk.answers.keep(key, found.pairs[0].models[0])
-    one = desk.answers.values[key]
+        state.answers.keep(key, found.pairs[0].models[0])
+    one = state.answers.values[key]
     yield {"kind": "pair", "cosine": one.cosine, "percentile": one.percentile}
 
 
@@ -94,14 +94,14 @@ def _key(ask: dict[str, Any]) -> str:
     return key_of("words", {name: ask.get(name) for name in names})
 
 
-def answer(ask: dict[str, Any], desk: Desk) -> Words | None:
+def answer(ask: dict[str, Any], state: WorkerState) -> Words | None:
     """The stored result of a request about one text, or of the same without its colour, where all
     words have that tier.
     """
-    found: Words | None = desk.answers.values.get(_key(ask))
+    found: Words | None = state.answers.values.get(_key(ask))
     if found is not None:
         return found
-    found = desk.answers.values.get(_key(ask | {"colour": None}))
+    found = state.answers.values.get(_key(ask | {"colour": None}))
     tier = headline_tier(ask.get("tiers"), ask.get("colour"))
     return replace(found, tier=tier) if found and tier in _everywhere(found) else None
 
@@ -137,7 +137,7 @@ def _in_turn(runs: list[Iterator[Words]]) -> Iterator[tuple[int, Words]]:
                 yield which, found
 
 
-def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator[Words]:
+def staged(text: str, probe: Probe, ask: dict[str, Any], state: WorkerState) -> Iterator[Words]:
     """The words of a text after each tier of the request, as `words` plans them; all of them have
     the same headline tier.
     """
@@ -150,7 +150,7 @@ def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator
     tiers = wanted or default_tiers(probe, target, len(encoded.words), encoded.n, colour)
     found: Words | None = None
     for tier in tiers:
-        more = words(text, probe, tiers=[tier], progress=desk.progress, **how)
+        more = words(text, probe, tiers=[tier], progress=state.progress, **how)
         found = replace(more if found is None else joined(found, more, tier), tier=headline)
         yield found
     if found is None or wanted or "real-words" in tiers:
@@ -158,7 +158,7 @@ def staged(text: str, probe: Probe, ask: dict[str, Any], desk: Desk) -> Iterator
     places = largest_words(found.words, probe, target, encoded.n, DRAWS)
     if places:
         some = [found.words[place].index for place in places]
-        more = words(text, probe, tiers=["real-words"], word=some, progress=desk.progress, **how)
+        more = words(text, probe, tiers=["real-words"], word=some, progress=state.progress, **how)
         yield replace(joined(found, more, "real-words"), partial=("real-words",))
 
 
@@ -235,20 +235,20 @@ def _view(found: Words) -> dict[str, Any]:
     }
 
 
-def word_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
+def word_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """Events about one word: its curve with profile and ceiling, then the real words that move the
     model most.
     """
     key = key_of("word", ask)
-    kept = desk.answers.values.get(key)
+    kept = state.answers.values.get(key)
     if kept is None:
-        probe = desk.probe(ask["model"])
+        probe = state.probe(ask["model"])
         one = words(
             ask["text"],
             probe,
             tiers=["curve"],
             word=[ask["index"]],
-            progress=desk.progress,
+            progress=state.progress,
             **_how(ask),
         )
         yield _curve_event(one)
@@ -261,10 +261,10 @@ def word_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
             top=TOP,
             worst_case=False,
             seed=ask["seed"],
-            progress=desk.progress,
+            progress=state.progress,
         )
         kept = (one, found)
-        desk.answers.keep(key, kept)
+        state.answers.keep(key, kept)
     else:
         yield _curve_event(kept[0])
     yield {"kind": "swaps", "swaps": kept[1].to_dict()}
@@ -275,3 +275,17 @@ def _curve_event(one: Words) -> dict[str, Any]:
     word = one.words[0]
     found = {"word": word.to_dict(), "layer": one.layer, "numbers": tier_numbers(one, word)}
     return {"kind": "curve"} | found
+
+
+def words_file(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """The words of a text as a file; what is no longer in memory is computed again."""
+    found = answer(ask, state)
+    if found is None:
+        for _ in words_steps(ask | {"other": None}, state):
+            yield {"kind": "progress", "stage": "measuring again", "done": 0, "total": 0}
+        found = answer(ask, state)
+    assert found is not None
+    yield file_event(found, ask["ending"], "words")
+
+
+TASKS = {"words": words_steps, "word": word_steps, "words/file": words_file}

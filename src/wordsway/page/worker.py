@@ -1,184 +1,208 @@
-"""A lane's process: tasks are generators, and are done step by step, the oldest task first.
+"""A worker process of the page: it answers one request at a time, as a stream of events.
 
-New tasks whose first step is short come before it. While a step is long, others take turns inside
-it, whenever it says how far it is: those new tasks at once, one step of the oldest other task now
-and then. A task whose page is gone stops there.
-
-Steps of all tasks in turn would be fair and useless: a worker that got an eighth of a processor
-spent it on two dozen tasks at once, and none of them was done within its time.
+Every place on the page is a module of this package with a table ``TASKS``: names of tasks and the
+generators that answer them. A task is cancelled between two events, or where it reports progress.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import json
 import queue
 import signal
+import tempfile
 import threading
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.escape import one_line
+from wordsway.core.progress import Progress, silent
+from wordsway.core.result import Result
 from wordsway.core.runtime import end_with_parent, hide_panics, release_memory
-from wordsway.page.desk import Desk
+from wordsway.data.catalogue import CATALOGUE
+from wordsway.models.probe import Probe
+from wordsway.render.files import save
 
+Value = TypeVar("Value")
 Event = dict[str, Any]
-Steps = Iterator[Event]
-Tasks = Mapping[str, Callable[[dict[str, Any], Desk], Steps]]
-#: Seconds between two messages about progress.
+Task = Callable[[dict[str, Any], "WorkerState"], Iterator[Event]]
+#: Answers that are kept for a repeated request.
+ANSWERS = 64
+#: Seconds between two progress events.
 TICK = 0.1
-#: Tasks whose first step is short: first colours wait for nobody.
-QUICK = ("words",)
-#: Seconds that a step has for itself before one of another task, and how deep steps may be nested.
-TURN, DEPTH = 1.0, 3
 
 
 class Cancelled(BaseException):
-    """Nobody waits for this task any more. Not an `Exception`: no job takes it for its failure."""
+    """The client has gone. Not an `Exception`, so that no job records it as its failure."""
 
 
-@dataclass
-class _Task:
-    number: int
-    steps: Steps
-    quick: bool
-    fresh: bool = True
+class Recent(Generic[Value]):
+    """The most recently used values, at most ``most`` of them.
+
+    >>> kept = Recent[int](2)
+    >>> [kept.get(name, lambda: len(name)) for name in ("a", "bb", "a", "ccc")], list(kept.values)
+    ([1, 2, 1, 3], ['a', 'ccc'])
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.values: OrderedDict[str, Value] = OrderedDict()
+
+    def get(self, name: str, make: Callable[[], Value]) -> Value:
+        """The value of this name; a missing one is made after the oldest ones are dropped."""
+        if name not in self.values:
+            while len(self.values) >= self.most:
+                self.values.popitem(last=False)
+            self.values[name] = make()
+        self.values.move_to_end(name)
+        return self.values[name]
+
+    def keep(self, name: str, value: Value) -> None:
+        self.values.pop(name, None)
+        self.get(name, lambda: value)
+
+
+class WorkerState:
+    """What the tasks of one worker share: models in memory, recent answers, folders, progress.
+
+    ``models`` may be used besides those of the catalogue.
+    """
+
+    def __init__(
+        self,
+        models: tuple[str, ...] = (),
+        most_models: int = 3,
+        store: Path | None = None,
+        audits: Path | None = None,
+    ) -> None:
+        self.allowed = models
+        self.store, self.audits = store, audits
+        self.progress: Progress = silent
+        self.probes = Recent[Probe](most_models)
+        self.eager = Recent[Probe](most_models)
+        self.answers = Recent[Any](ANSWERS)
+
+    def probe(self, name: str, *, eager: bool = False) -> Probe:
+        """The model of this name, loaded once.
+
+        ``eager`` returns a variant whose attention weights can be read; it shares all parameters.
+        """
+        self.checked(name)
+        if name not in self.probes.values:
+            self.progress("loading the model", 0, 0)
+        loaded = self.probes.get(name, lambda: Probe(name, progress=self._fetching(name)))
+        self.eager.values = OrderedDict(
+            (key, one) for key, one in self.eager.values.items() if key in self.probes.values
+        )
+        return self.eager.get(name, lambda: _sharing(loaded)) if eager else loaded
+
+    def checked(self, name: str) -> str:
+        """The name of a model that this server offers."""
+        known = [entry.name for entry in CATALOGUE.values() if entry.kind == "model"]
+        if name not in (*known, *self.allowed):
+            raise InputError(
+                f"a model among {', '.join((*known, *self.allowed))}",
+                repr(name),
+                f"start the page with it: wordsway serve --model {name}",
+            )
+        return name
+
+    def _fetching(self, name: str) -> Any:
+        return lambda done, total: self.progress(f"fetching {name}", done, total)
+
+
+def _sharing(loaded: Probe) -> Probe:
+    """The same model with readable attention, on the same parameters in memory."""
+    readable = loaded.with_eager_attention()
+    readable.layers.model.load_state_dict(loaded.layers.model.state_dict(), assign=True)
+    return readable
+
+
+def key_of(what: str, request: Mapping[str, Any]) -> str:
+    """The key of a kept answer."""
+    return what + json.dumps(request, sort_keys=True, ensure_ascii=False)
+
+
+def file_event(result: Result, ending: str, name: str) -> Event:
+    """A result as the text of a file, written as `Result.save` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = save(result, Path(folder) / f"{name}.{ending}")
+        return {"kind": "file", "name": path.name, "text": path.read_text("utf-8")}
 
 
 class Worker:
-    """Runs tasks for as long as the pipe is open."""
+    """Answers requests in the order of their arrival until the pipe is closed.
 
-    def __init__(self, pipe: Connection, tasks: Tasks, desk: Desk) -> None:
-        self.pipe, self.tasks, self.desk = pipe, tasks, desk
-        self.inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
-        self.waiting: deque[_Task] = deque()
-        self.gone: set[int] = set()
-        self.over = False
-        self.depth = 0
-        self.turned = 0.0
+    Messages in: ``("ask", task, request)``, ``("cancel",)``. Messages out: ``(kind, body)`` with
+    the kinds event, and last error or end.
+    """
 
-    def listen(self) -> None:
-        """Take messages in while a step is running; a closed pipe is the end."""
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                message = self.pipe.recv()
-                if message[0] == "cancel":
-                    self.gone.add(message[1])
-                self.inbox.put(message)
-        self.inbox.put(("stop",))
+    def __init__(self, pipe: Connection, tasks: Mapping[str, Task], state: WorkerState) -> None:
+        self.pipe, self.tasks, self.state = pipe, tasks, state
+        self.requests: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
+        self.cancelled = threading.Event()
 
     def run(self) -> None:
-        threading.Thread(target=self.listen, daemon=True).start()
-        while not self.over:
-            self._take(wait=not self.waiting)
-            if self.waiting:
-                self.turned = time.monotonic()
-                self._step(self.waiting.popleft())
+        threading.Thread(target=self._receive, daemon=True).start()
+        while (request := self.requests.get()) is not None:
+            self._answer(*request)
 
-    def _take(self, *, wait: bool) -> None:
-        """New tasks with a short first step come first, then all others as they came."""
-        new: list[_Task] = []
-        with contextlib.suppress(queue.Empty):
+    def _receive(self) -> None:
+        """Receive messages while a task is running."""
+        with contextlib.suppress(EOFError, OSError):
             while True:
-                message = self.inbox.get(block=wait and not new and not self.over)
-                wait = False
-                if message[0] == "stop":
-                    self.over = True
-                elif message[0] == "cancel":
-                    self._drop(message[1])
-                elif message[0] == "ask":
-                    _, number, name, ask = message
-                    new.append(_Task(number, self.tasks[name](ask, self.desk), name in QUICK))
-        tasks = [*self.waiting, *new]
-        self.waiting = deque(
-            sorted(tasks, key=lambda task: (not (task.fresh and task.quick), task.number))
-        )
+                kind, *request = self.pipe.recv()
+                if kind == "cancel":
+                    self.cancelled.set()
+                else:
+                    self.cancelled.clear()
+                    self.requests.put(tuple(request))
+        self.cancelled.set()
+        self.requests.put(None)
 
-    def _drop(self, number: int) -> None:
-        """A task that was not begun, or is between two steps, ends at once."""
-        left = [task for task in self.waiting if task.number == number]
-        for task in left:
-            self.waiting.remove(task)
-            self._end(task)
-
-    def _end(self, task: _Task) -> None:
-        task.steps.close()  # type: ignore[attr-defined]
-        self.gone.discard(task.number)
-        self._send(task.number, "end", {})
-
-    def _step(self, task: _Task) -> None:
-        """One step of a task; what it says, or why it ends."""
-        before = self.desk.progress
-        self.desk.progress = self._progress(task)
-        task.fresh = False
-        try:
-            self._check(task)
-            event = next(task.steps)
-        except StopIteration:
-            self._send(task.number, "end", {})
-        except Cancelled:
-            self._end(task)
-            release_memory()
-        except Exception as error:
-            self._send(task.number, "error", _reason(error))
-        else:
-            self._send(task.number, "event", event)
-            self.waiting.append(task)
-        finally:
-            self.desk.progress = before
-
-    def _check(self, task: _Task) -> None:
-        if task.number in self.gone or self.over:
-            raise Cancelled
-
-    def _progress(self, task: _Task) -> Callable[..., None]:
-        said = 0.0
+    def _answer(self, name: str, request: dict[str, Any]) -> None:
+        sent = 0.0
 
         def progress(stage: str, done: float, total: float, note: str = "") -> None:
-            nonlocal said
-            self._check(task)
-            now = time.monotonic()
-            if now - said >= TICK:
-                said = now
+            nonlocal sent
+            self._check()
+            if time.monotonic() - sent >= TICK:
+                sent = time.monotonic()
                 event = {"kind": "progress", "stage": stage, "done": done, "total": total}
-                self._send(task.number, "event", event | {"note": note})
-            self._squeeze_in()
+                self._send("event", event | {"note": note})
 
-        return progress
-
-    def _squeeze_in(self) -> None:
-        """Steps of other tasks, while one is long."""
-        if self.depth >= DEPTH or (self.inbox.empty() and not self.waiting):
-            return
-        self.depth += 1
+        self.state.progress = progress
         try:
-            self._take(wait=False)
-            with torch.enable_grad():
-                while self.waiting and self.waiting[0].fresh and self.waiting[0].quick:
-                    self._step(self.waiting.popleft())
-                turn = self.depth == 1 and time.monotonic() - self.turned > TURN
-                if turn and self.waiting:
-                    self._step(self.waiting.popleft())
-                    self.turned = time.monotonic()
-        finally:
-            self.depth -= 1
+            for event in self.tasks[name](request, self.state):
+                self._send("event", event)
+                self._check()
+            self._send("end", {})
+        except Cancelled:
+            release_memory()
+            self._send("end", {})
+        except Exception as error:
+            self._send("error", _reason(error))
 
-    def _send(self, number: int, kind: str, body: Event) -> None:
-        try:
-            self.pipe.send((number, kind, body))
-        except OSError:
-            self.over = True
+    def _check(self) -> None:
+        if self.cancelled.is_set():
+            raise Cancelled
+
+    def _send(self, kind: str, body: Event) -> None:
+        with contextlib.suppress(OSError):  # the server has gone: `_receive` ends the worker
+            self.pipe.send((kind, body))
 
 
 def _reason(error: Exception) -> Event:
-    """What went wrong, in plain words; 400 where the request is wrong, 500 where we are."""
+    """An error for the client; status 400 for a wrong request, 500 for an error of ours."""
     if isinstance(error, InputError):
         parts = {"expected": error.expected, "got": error.got, "remedy": error.remedy}
         plain = {name: one_line(part) for name, part in parts.items()}
@@ -189,12 +213,20 @@ def _reason(error: Exception) -> Event:
     return {"message": one_line(what), "status": 500}
 
 
-def serve(pipe: Connection, tasks: Tasks, desk: dict[str, Any], threads: int | None) -> None:
-    """The process of a lane; Ctrl-C is the server's business, and without it this ends, too."""
+def tasks_of(places: tuple[str, ...]) -> dict[str, Task]:
+    """Every task of these places."""
+    modules = [import_module(f"wordsway.page.{place}") for place in places]
+    return {name: task for module in modules for name, task in module.TASKS.items()}
+
+
+def serve(
+    pipe: Connection, places: tuple[str, ...], state: dict[str, Any], threads: int | None
+) -> None:
+    """Run a worker process; it ignores Ctrl-C, and ends with the server."""
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
     hide_panics()
     if threads is not None:
         torch.set_num_threads(threads)
-    Worker(pipe, tasks, Desk(**desk)).run()
+    Worker(pipe, tasks_of(places), WorkerState(**state)).run()

@@ -1,10 +1,10 @@
-// Which place this address is, and its module.
+// Loads the module of the place that this address names.
 const place = location.pathname.slice(1);
 for (const link of document.querySelectorAll("nav a")) {
-  if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
+  if (link.pathname !== location.pathname) continue;
+  link.setAttribute("aria-current", "page");
+  document.title = `${link.textContent} · wordsway`;
 }
-const names = { words: "Words", attention: "Attention", theory: "Theory", audit: "Audit" };
-document.title = `${names[place] ?? "Page"} · wordsway`;
 const main = document.getElementById("place");
 try {
   const { open } = await import(`/assets/${place}.js`);
@@ -14,6 +14,6 @@ try {
   const said = document.createElement("p");
   said.className = "error";
   said.setAttribute("role", "alert");
-  said.textContent = `This page could not be drawn: ${error.message}. Reload it to try again.`;
+  said.textContent = `This page failed to load: ${error.message}. Reload it to try again.`;
   main.prepend(said);
 }

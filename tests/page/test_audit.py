@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from wordsway.core.errors import InputError, WordswayError
-from wordsway.page.auditing import (
+from wordsway.page.audit import (
+    audit_file,
     audit_steps,
     audits_steps,
     confined,
@@ -18,8 +19,7 @@ from wordsway.page.auditing import (
     inside,
     start_steps,
 )
-from wordsway.page.desk import Desk
-from wordsway.page.files import audit_file_steps
+from wordsway.page.worker import WorkerState
 
 KIND = {"kind": "negation", "texts": 4, "auc": 0.75, "low": 0.5, "high": 1.0, "blind": 0.25}
 SPOT: dict[str, Any] = {
@@ -60,17 +60,16 @@ def root(tmp_path) -> Path:
 
 
 def shown(root: Path, folder: str = "bad") -> dict[str, Any]:
-    return next(audit_steps({"folder": folder}, Desk(audits=root)))
+    return next(audit_steps({"folder": folder}, WorkerState(audits=root)))
 
 
 def file(root: Path, folder: str = "bad", ending: str = "csv") -> dict[str, Any]:
-    ask = {"ending": ending, "audit": {"folder": folder}}
-    return next(audit_file_steps(ask, Desk(audits=root)))
+    return next(audit_file({"ending": ending, "folder": folder}, WorkerState(audits=root)))
 
 
 def started(root: Path, folder: str = "bad") -> Any:
     ask = {"folder": folder, "models": ["minilm"], "data": "everyday", "kinds": None, "texts": 4}
-    return next(start_steps(ask | {"seed": 0}, Desk(audits=root)))
+    return next(start_steps(ask | {"seed": 0}, WorkerState(audits=root)))
 
 
 def test_a_good_audit_is_shown_and_saved(root):
@@ -96,7 +95,7 @@ def test_a_linked_folder_outside_is_not_served(root):
     for use in (shown, file, started):
         with pytest.raises(InputError, match="inside the folder of audits"):
             use(root, "way")
-    listed = next(audits_steps({}, Desk(audits=root)))["audits"]
+    listed = next(audits_steps({}, WorkerState(audits=root)))["audits"]
     assert [one["folder"] for one in listed] == ["good"]
 
 

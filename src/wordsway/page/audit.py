@@ -1,7 +1,7 @@
-"""The place *Audit*: the league and the blind spots of an audit folder, or a new audit.
+"""The place *Audit*: the leaderboard and the blind spots of an audit folder, or a new audit.
 
-Folders are named below one root; nothing outside of it is read or written: every path goes through
-`confined`.
+Folders are named below one root. Every path goes through `confined`, so that nothing outside of
+the root is read or written.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wordsway.auditing.audit import audit
 from wordsway.auditing.edits import RULES, TURNING
@@ -22,74 +22,117 @@ from wordsway.auditing.result import REWORDING
 from wordsway.auditing.scores import FEW
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelName, labels_of
-from wordsway.page.commands import audit_command, audit_python
-from wordsway.page.desk import Desk
-from wordsway.page.stored_audit import StoredAudit
+from wordsway.page.commands import call, line
+from wordsway.page.worker import WorkerState
 from wordsway.render.wording.audit import AUC, BLIND
 
-#: How deep below the root audits are looked for; how large their files, and how deep their JSON may
-#: be.
+#: Limits: the depth of folders below the root, bytes of a file, the depth of its JSON.
 DEPTH, MOST, NESTED = 3, 64 * 2**20, 16
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}(/[A-Za-z0-9][A-Za-z0-9._-]{0,60}){0,2}")
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
 
-def audits_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
-    """The audits that are here, the newest first, and the kinds that a new one may ask about."""
+
+class _Stored(BaseModel):
+    """The part of audit.json that the page shows; unknown fields are allowed."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class StoredKind(_Stored):
+    kind: str
+    texts: Count
+    auc: Share
+    low: Share
+    high: Share
+    blind: Share
+
+
+class StoredSpot(_Stored):
+    kind: str
+    text: str
+    start: Count
+    before: str
+    after: str
+    change: float
+    keeping: str
+    keeping_before: str
+    keeping_after: str
+    keeping_change: float
+
+
+class StoredModel(_Stored):
+    name: str
+    mean_auc: Share | None
+    kinds: list[StoredKind]
+    blind_spots: list[StoredSpot] = []
+
+
+class StoredAudit(_Stored):
+    models: list[StoredModel]
+    data: str
+    texts: Count
+    target: str = "cosine"
+    seed: int = 0
+    draws: Count = 0
+
+
+def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """The stored audits, newest first, and the kinds of edits that a new one may use."""
     yield {
         "kind": "audits",
-        "audits": folders(root_of(desk)),
+        "audits": folders(root_of(state)),
         "kinds": [{"name": name, "about": rule.about} for name, rule in RULES.items()],
         "wording": {"auc": AUC, "blind": BLIND, "rewording": REWORDING},
         "few": FEW,
     }
 
 
-def audit_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
-    """One audit as it was written."""
-    root = root_of(desk)
-    folder = inside(root, ask["folder"])
-    result = read(root, ask["folder"])
-    known = asked_for(result, desk) | {"out": str(folder)}
+def audit_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """A stored audit."""
+    root = root_of(state)
+    folder = inside(root, request["folder"])
+    result = read(root, request["folder"])
+    asked = asked_for(result, state) | {"out": str(folder)}
     yield {
         "kind": "audit",
-        "folder": ask["folder"],
+        "folder": request["folder"],
         "result": result,
-        "command": audit_command(known),
-        "python": audit_python(known),
+        **_commands(asked),
     }
     yield {"kind": "done"}
 
 
-def start_steps(ask: dict[str, Any], desk: Desk) -> Iterator[dict[str, Any]]:
-    """A new audit, or the rest of one: leaving the page stops it, asking again goes on."""
-    root = root_of(desk)
-    folder = inside(root, ask["folder"])
+def start_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """Run a new audit, or resume one that was interrupted."""
+    root = root_of(state)
+    folder = inside(root, request["folder"])
     check_links(root, folder)
-    for name in ask["models"]:
-        desk.checked(name)
-    known = ask | {"out": str(folder)}
-    yield {"kind": "started", "command": audit_command(known), "python": audit_python(known)}
+    for name in request["models"]:
+        state.checked(name)
+    yield {"kind": "started", **_commands(request | {"out": str(folder)})}
     found = audit(
-        ask["models"],
-        ask["data"],
-        kinds=ask["kinds"],
-        texts=ask["texts"],
+        request["models"],
+        request["data"],
+        kinds=request["kinds"],
+        texts=request["texts"],
         out=folder,
-        seed=ask["seed"],
+        seed=request["seed"],
         workers=1,
-        progress=desk.progress,
+        progress=state.progress,
     )
     if found.interrupted:
-        raise WordswayError("the audit was interrupted: ask again, and it goes on")
-    yield {"kind": "audit", "folder": ask["folder"], "result": read(root, ask["folder"])}
+        raise WordswayError("the audit was interrupted: start it again to resume")
+    yield {"kind": "audit", "folder": request["folder"], "result": read(root, request["folder"])}
     yield {"kind": "done"}
 
 
-def asked_for(result: dict[str, Any], desk: Desk) -> dict[str, Any]:
-    """What an audit was asked for, as far as its result says. A model that the server was started
-    with by its folder is named by its folder.
+def asked_for(result: dict[str, Any], state: WorkerState) -> dict[str, Any]:
+    """The arguments of an audit, as far as its result records them. A model that the server
+    offers by its folder is named by its folder.
     """
-    offered = {label: name for name, label in labels_of(desk.allowed).items()}
+    offered = {label: name for name, label in labels_of(state.allowed).items()}
     models = [ModelName.of(model["name"]) for model in result["models"]]
     scores = [score for model in result["models"] for score in model["kinds"]]
     kinds = list(dict.fromkeys(score["kind"] for score in scores))
@@ -101,14 +144,14 @@ def asked_for(result: dict[str, Any], desk: Desk) -> dict[str, Any]:
     } | {name: result[name] for name in ("target", "draws", "seed") if name in result}
 
 
-def root_of(desk: Desk) -> Path:
-    if desk.audits is None:
+def root_of(state: WorkerState) -> Path:
+    if state.audits is None:
         raise WordswayError("this server shows no audits")
-    return desk.audits
+    return state.audits
 
 
 def confined(root: Path, *parts: str) -> Path:
-    """The path below the root, all links followed; refused where it leads out of the root.
+    """The path below the root, all links followed; a path that leads out of the root is refused.
 
     >>> confined(Path("/srv/out"), "audit", "audit.csv").name
     'audit.csv'
@@ -154,13 +197,13 @@ def folders(root: Path) -> list[dict[str, Any]]:
                 real = confined(root, name, "audit.json")
                 if NAME.fullmatch(name) and real.is_file():
                     found.append({"folder": name, "when": real.stat().st_mtime})
-            except (InputError, OSError):  # it leads out, or was removed meanwhile
+            except (InputError, OSError):  # it leads out, or was removed in the meantime
                 continue
     return sorted(found, key=lambda one: -one["when"])[:100]
 
 
 def read(root: Path, name: str) -> dict[str, Any]:
-    """The audit that was written to a folder, checked for what the page shows of it."""
+    """The audit of a folder, validated."""
     path = confined(root, name, "audit.json")
     if not path.is_file():
         raise InputError("a folder with an audit", repr(name), "start one, or choose another")
@@ -179,14 +222,34 @@ def read(root: Path, name: str) -> dict[str, Any]:
     return result
 
 
-def file_of(ask: dict[str, Any], desk: Desk) -> dict[str, Any]:
-    """The file that the audit wrote beside its page: its name and its text."""
-    root, name = root_of(desk), f"audit.{ask['ending']}"
-    inside(root, ask["folder"])
-    path = confined(root, ask["folder"], name)
+def audit_file(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
+    """A file that the audit wrote next to its page."""
+    root, name = root_of(state), f"audit.{request['ending']}"
+    inside(root, request["folder"])
+    path = confined(root, request["folder"], name)
     if not path.is_file():
         raise WordswayError(f"this audit has no {name}: run it again")
-    return {"name": name, "text": text_of(path, ask["folder"])}
+    yield {"kind": "file", "name": name, "text": text_of(path, request["folder"])}
+
+
+TASKS = {
+    "audits": audits_steps,
+    "audit": audit_steps,
+    "audit/start": start_steps,
+    "audit/file": audit_file,
+}
+
+
+def _commands(asked: dict[str, Any]) -> dict[str, str]:
+    """The command and the lines of Python that run the same audit."""
+    models, data = list(asked["models"]), asked["data"]
+    options = {name: asked.get(name) for name in ("texts", "kinds", "target", "draws", "seed")}
+    options |= {"out": asked["out"]}
+    python = call("audit", [models, data], options)
+    return {
+        "command": line("audit", [], {"models": models, "data": data} | options),
+        "python": f"import wordsway as ws\n\nfound = {python}\nfound.show()",
+    }
 
 
 def text_of(path: Path, folder: str) -> str:
@@ -209,7 +272,7 @@ def _unreadable(path: Path, folder: str, reason: str) -> WordswayError:
 def _finite(spelling: str) -> float:
     value = float(spelling)
     if not math.isfinite(value):
-        raise ValueError(f"{spelling} is no finite number")
+        raise ValueError(f"{spelling} is not a finite number")
     return value
 
 
