@@ -47,10 +47,10 @@ def serve_command(
         typer.echo("stopped", err=True)
 
 
-def start_worker(
-    pipe: Any, places: tuple[str, ...], state: dict[str, Any], threads: int | None
-) -> None:
+def start_worker(pipe: Any, state: dict[str, Any], threads: int | None) -> None:
     """Run a worker process of the page; torch and the models are loaded here, not by the server."""
+    from wordsway.page import attention, audit, theory, words
     from wordsway.page.worker import serve
 
-    serve(pipe, places, state, threads)
+    tasks = words.TASKS | attention.TASKS | theory.TASKS | audit.TASKS
+    serve(pipe, tasks, state, threads)

@@ -16,7 +16,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -213,14 +212,8 @@ def _reason(error: Exception) -> Event:
     return {"message": one_line(what), "status": 500}
 
 
-def tasks_of(places: tuple[str, ...]) -> dict[str, Task]:
-    """Every task of these places."""
-    modules = [import_module(f"wordsway.page.{place}") for place in places]
-    return {name: task for module in modules for name, task in module.TASKS.items()}
-
-
 def serve(
-    pipe: Connection, places: tuple[str, ...], state: dict[str, Any], threads: int | None
+    pipe: Connection, tasks: Mapping[str, Task], state: dict[str, Any], threads: int | None
 ) -> None:
     """Run a worker process; it ignores Ctrl-C, and ends with the server."""
     faulthandler.enable()
@@ -229,4 +222,4 @@ def serve(
     hide_panics()
     if threads is not None:
         torch.set_num_threads(threads)
-    Worker(pipe, tasks_of(places), WorkerState(**state)).run()
+    Worker(pipe, tasks, WorkerState(**state)).run()

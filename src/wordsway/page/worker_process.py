@@ -23,7 +23,6 @@ from typing import Any
 import psutil
 
 from wordsway.core.errors import exit_reason
-from wordsway.page.asks import PLACES
 from wordsway.page.settings import Limits, Settings
 
 log = logging.getLogger("wordsway")
@@ -218,7 +217,7 @@ def workers_of(settings: Settings, start: Callable[..., None]) -> dict[str, Work
     limits = settings.limits
     patient = replace(limits, seconds=AUDIT_SECONDS, queue=2)
     return {
-        "models": WorkerProcess("models", start, (PLACES, state, None), limits),
-        "maps": WorkerProcess("maps", start, (PLACES, state, 1), limits),
-        "audits": WorkerProcess("audits", start, (PLACES, state, 1), patient, lazy=True),
+        "models": WorkerProcess("models", start, (state, None), limits),
+        "maps": WorkerProcess("maps", start, (state, 1), limits),
+        "audits": WorkerProcess("audits", start, (state, 1), patient, lazy=True),
     }
