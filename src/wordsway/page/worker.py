@@ -168,7 +168,8 @@ class Worker:
         self.cancelled.set()
         self.requests.put(None)
 
-    def _answer(self, name: str, request: dict[str, Any]) -> None:
+    def _progress(self) -> Progress:
+        """Progress events of one task, a few per second; a cancelled task stops in it."""
         sent = 0.0
 
         def progress(stage: str, done: float, total: float, note: str = "") -> None:
@@ -179,7 +180,10 @@ class Worker:
                 event = {"kind": "progress", "stage": stage, "done": done, "total": total}
                 self._send("event", event | {"note": note})
 
-        self.state.progress = progress
+        return progress
+
+    def _answer(self, name: str, request: dict[str, Any]) -> None:
+        self.state.progress = self._progress()
         try:
             for event in self.tasks[name](request, self.state):
                 self._send("event", event)
