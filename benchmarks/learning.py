@@ -20,7 +20,7 @@ import torch
 import wordsway as ws
 from benchmarks.fresh import fresh
 from wordsway.core.runtime import peak_bytes
-from wordsway.studies.lessons import learning_trials
+from wordsway.studies.flips import learning_trials
 from wordsway.studies.texts import LabelledGaussianTexts
 
 N, LENGTH = 100, 40

@@ -121,7 +121,7 @@ RETURNED = {
     for name in ws.__all__
     if inspect.isclass(getattr(ws, name)) and issubclass(getattr(ws, name), (ws.Result, Exception))
 } | {
-    *("AttentionMap", "Chart", "Corpus", "LayerChange", "Learned", "ModelAudit", "Pair"),
+    *("AttentionMap", "Chart", "Corpus", "LayerChange", "FlipRow", "ModelAudit", "Pair"),
     *("Playground", "Reading", "Result", "Study", "Swap", "Text", "Token", "Trial", "View", "Word"),
     *("WordSensitivity", "WordSway", "FeatureMap", "__version__"),
 }

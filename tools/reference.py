@@ -15,7 +15,7 @@ GROUPS = {
     "layer_norm rms_norm read_out transformer_block GaussianMatrix TokenMatrix",
     "Sensitivity of maps": "sensitivity Sensitivity WordSensitivity Plan measure Measurement Trial "
     "forecast Forecast Request",
-    "Learning": "learn Learning Learned learning_trials Lessons LearningOptions",
+    "Learning": "learn FlipResult FlipRow learning_trials FlipTrials LearningOptions",
     "Sweeps and figures": "sweep Sweep Study SweepForecast reproduce Reproduction Chart",
     "Real models": "words Words WordSway CorpusWords swap Swaps Swap attention AttentionMap "
     "AttentionMaps attract Attracted compare Comparison LayerChange Probe",

@@ -30,8 +30,12 @@ from importlib import import_module
 
 import lazy_loader
 
+from wordsway.core.errors import renamed_names
 from wordsway.core.result import use_renderer
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_lazy, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = renamed_names(
+    _lazy, __name__, Learned="FlipRow", Learning="FlipResult", Lessons="FlipTrials"
+)
 
 use_renderer(lambda: import_module("wordsway.render.renderer").Renderer())

@@ -27,8 +27,8 @@ from .studies.forecast import (
     Forecast as Forecast,
     forecast as forecast,
 )
-from .studies.lessons import (
-    Lessons as Lessons,
+from .studies.flips import (
+    FlipTrials as FlipTrials,
     learning_trials as learning_trials,
 )
 from .studies.measure import (
@@ -50,10 +50,10 @@ from .gaussian import (
     GaussianMatrix as GaussianMatrix,
     TokenMatrix as TokenMatrix,
 )
-from .learning.learn import (
-    Learned as Learned,
-    Learning as Learning,
-    learn as learn,
+from .learning.learn import learn as learn
+from .learning.results import (
+    FlipResult as FlipResult,
+    FlipRow as FlipRow,
 )
 from .maps import (
     DRF as DRF,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import os
 import random
 import signal
@@ -12,7 +10,7 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psutil
 import pytest
@@ -26,8 +24,7 @@ from wordsway.engine.agreement import Agreement
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Meter, run_jobs
 from wordsway.engine.store import Store
-from wordsway.engine.workers import LocalWorkers, Outcome, _Worker, work
-from wordsway.studies.request import LearningOptions
+from wordsway.engine.workers import LocalWorkers, Outcome, work
 
 
 def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
@@ -94,38 +91,6 @@ def test_progress_learns_how_long_families_take() -> None:
         for count in range(20)
     ]
     assert shares[3:] == pytest.approx(truth[3:], rel=0.1) and shares[-1] == 1.0
-
-
-def test_jobs_that_share_work_follow_each_other() -> None:
-    """In the order of a run, and on one worker: the other one takes another group."""
-    learning = [
-        cell("raf", 6, 8, trial, learning=LearningOptions(train, update))
-        for trial in range(3)
-        for train in (4, 9)
-        for update in ("fine-tune", "retrain")
-    ]
-    order = Meter([*learning, cell("rf", 20, 20)]).order
-    groups = [group for group, _ in itertools.groupby(order, lambda job: job.together)]
-    assert len(groups) == len(set(groups)) == 4
-
-    workers = LocalWorkers(2, 2**40)
-    waiting = deque(order)
-    workers.workers = [_Worker(None, cast(Any, None)), _Worker(None, cast(Any, None))]
-    for worker in workers.workers:
-        place, number = workers._choose(waiting, [worker], math.inf)
-        assert place is worker and number is not None
-        worker.job = waiting[number]
-        worker.last = worker.job.together
-        del waiting[number]
-    first, second = workers.workers
-    assert first.last != second.last
-    second.job = None
-    _, number = workers._choose(waiting, [second], math.inf)
-    assert number is not None
-    if second.last is not None:
-        assert waiting[number].together == second.last
-    else:
-        assert waiting[number].together != first.last
 
 
 @pytest.mark.slow

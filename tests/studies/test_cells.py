@@ -15,8 +15,7 @@ from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.engine.job import canonical
 from wordsway.engine.run import Meter
 from wordsway.maps.registry import MAPS
-from wordsway.studies import cells as cells_module
-from wordsway.studies.cells import Cell
+from wordsway.studies.cells import Cell, FlipJob, jobs_of
 from wordsway.studies.measure import measure, run_trials
 from wordsway.studies.request import LearningOptions, Request, request_of
 from wordsway.studies.texts import TextOptions
@@ -36,14 +35,13 @@ def test_a_cell_is_its_content() -> None:
         Cell(replace(BASE, effort=2.0), 2),
         Cell(replace(BASE, radius=1.0), 2),
         Cell(replace(BASE, map="drf", options={"depth": 3}), 2),
-        Cell(replace(BASE, learning=LearningOptions(9)), 2),
     ]
     assert len({first.key, *(other.key for other in changes)}) == 1 + len(changes)
     searched = [one for one in changes if one.request.drawn == BASE and one.trial == 2]
-    assert len(searched) == 4  # rows, effort, radius, learning
-    for one in searched[:3]:
+    assert len(searched) == 3  # rows, effort, radius
+    for one in searched:
         assert one.seed == first.seed, "the same text and weights"
-    drawn = [one for one in changes if one not in searched[:3]]
+    drawn = [one for one in changes if one not in searched]
     assert len({first.seed, *(one.seed for one in drawn)}) == 1 + len(drawn)
     for each in [first, *changes]:
         assert Cell.of(json.loads(json.dumps(each.content))) == each
@@ -84,16 +82,6 @@ WRITTEN = [
         1195288910159027633,
         cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
     ),
-    (
-        "3f1db65bdbebb20614d116d2b2b382cd5996ddee87959cd52a5b0e8a1b88e11b",
-        4265786470272923027,
-        cell("raf", 40, 384, learning=LearningOptions(100, "retrain", "penalised", 0.1)),
-    ),
-    (
-        "41ae2e7376e75c6820eec57d126bd498871392dbba5724a72ef04b7a8d4d8543",
-        4265786470272923027,
-        cell("raf", 40, 384, learning=LearningOptions(100)),
-    ),
 ]
 
 
@@ -101,6 +89,33 @@ WRITTEN = [
 def test_keys_and_seeds_are_what_they_were(key: str, seed: int, job: Cell) -> None:
     assert (job.key, job.seed) == (key, seed)
     assert Cell.of(json.loads(json.dumps(job.content))) == job
+
+
+def test_learning_under_the_same_weights_is_one_job() -> None:
+    """Its seed is that of version 0.2.0, whatever is learnt; its key depends on all of it."""
+    learnt = [
+        LearningOptions(100, update, loss, penalty)
+        for update in ("fine-tune", "retrain")
+        for loss, penalty in (("align", None), ("penalised", 0.1))
+    ]
+    request = Request("raf", 40, 384)
+    points = [
+        (replace(request, learning=one), trial) for one in (None, *learnt) for trial in range(2)
+    ]
+    measured, other, job, last = jobs_of(points)
+    assert isinstance(measured, Cell) and isinstance(other, Cell)
+    assert isinstance(job, FlipJob) and isinstance(last, FlipJob)
+    assert job.flips == tuple(learnt) and job.seed == 4265786470272923027 != last.seed
+    assert job.content["flips"][1] == {
+        "train": 100,
+        "update": "fine-tune",
+        "loss": "penalised",
+        "penalty": 0.1,
+    }
+    less = FlipJob(request, 0, tuple(learnt[:3]))
+    assert less.seed == job.seed and less.key != job.key
+    with pytest.raises(InputError, match="fewer training texts than features, 20"):
+        FlipJob(Request("raf", 5, 4), 0, (LearningOptions(20, "retrain"),))
 
 
 def test_the_content_of_a_cell() -> None:
@@ -119,11 +134,6 @@ def test_the_content_of_a_cell() -> None:
         "effort": 1.0,
         "version": 2,
     }
-    learning = cell(
-        "rf", 4, 3, learning=LearningOptions(9, loss="penalised", penalty=0.1), data="imdb"
-    )
-    assert learning.content["texts"]["layer"] == "input" and "update" not in learning.content
-    assert (learning.content["train"], learning.content["penalty"]) == (9, 0.1)
 
 
 @pytest.mark.slow
@@ -253,60 +263,38 @@ def test_contents_have_one_spelling() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
-def test_learning_cells_share_work_and_give_what_they_give_alone(name: str) -> None:
-    """Numbers of training texts, updates and losses in any order, after each other or in a fresh
-    process: the same outputs, to the last bit. RF at this size draws its weights on demand.
+def test_a_learning_job_does_not_depend_on_other_jobs(name: str) -> None:
+    """The same outputs again, after another trial and with more texts known; and what each setting
+    finds alone, within the tolerance of the search. RF at this size draws its weights on demand.
     """
-    sizes = {"rf": (40, 80)}.get(name, (20, 24))
-    options = [
+    n, d = {"rf": (40, 80)}.get(name, (20, 24))
+    learnt = tuple(
         LearningOptions(train, update, loss)
-        for train in (20, 4, 300)
+        for train in (20, 4)
         for update in ("fine-tune", "retrain")
         for loss in ("align", "direct")
-    ]
-    if name == "rf":
-        options = options[:8]
-    cells = [cell(name, *sizes, learning=one) for one in options]
-    assert len({one.together for one in cells}) == 1 and cells[0].together is not None
-    assert cell(name, *sizes, 1, learning=options[0]).together != cells[0].together
+    )
+    job, *others = (FlipJob(Request(name, n, d), trial, learnt) for trial in range(2))
 
-    def alone(one: Cell) -> dict[str, Any]:
-        cells_module._SHARED.forget()
-        return outputs(one)
+    def outputs() -> list[dict[str, Any]]:
+        return [
+            {name: value for name, value in one.items() if name != "seconds"}
+            for one in job.run()["flips"]
+        ]
 
-    expected = [alone(one) for one in cells]
-    cells_module._SHARED.forget()
-    assert [outputs(one) for one in cells] == expected
-    assert [outputs(one) for one in reversed(cells)] == expected[::-1]
-
-
-def outputs(one: Cell) -> dict[str, Any]:
-    return {name: value for name, value in one.run().items() if name != "seconds"}
-
-
-def test_cells_that_expect_others_have_the_outputs_that_they_have_alone() -> None:
-    """Both figures' questions of one lesson, searched together, one by one, and in part."""
-    asked = [("align", None), ("direct", None), ("penalised", 0.1)]
-    cells = [
-        cell("raf", 8, 16, learning=LearningOptions(6, update, loss, penalty))
-        for update in ("fine-tune", "retrain")
-        for loss, penalty in asked
-    ]
-
-    def outputs(expecting: bool) -> list[dict[str, Any]]:
-        found = []
-        for number, job in enumerate(cells):
-            job.expect(cells[number + 1 :] if expecting else ())
-            found.append({k: v for k, v in job.run().items() if k != "seconds"})
-        cell("raf", 8, 16).run()  # which forgets the lesson
-        return found
-
-    assert outputs(True) == outputs(False) == outputs(True)
+    first = outputs()
+    FlipJob(Request(name, n, d), 2, (LearningOptions(300),)).run()
+    others[0].run()
+    assert outputs() == first
+    for one, together in zip(learnt[::3], first[::3], strict=True):
+        (alone,) = FlipJob(job.request, 0, (one,)).run()["flips"]
+        for field in ("error", "gamma", "alignment", "before_original"):
+            assert alone[field] == pytest.approx(together[field], rel=1e-3, abs=1e-3)
 
 
 def test_cells_of_one_size_follow_each_other_by_their_texts() -> None:
     cells = [
-        cell("raf", 8, 16, trial, data=data, learning=LearningOptions(6))
+        FlipJob(Request("raf", 8, 16, data=data), trial, (LearningOptions(6),))
         for trial in range(4)
         for data in ("gaussian", "imdb:minilm", "imdb:mpnet")
     ]

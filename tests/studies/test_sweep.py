@@ -15,7 +15,7 @@ from wordsway.engine.store import Record, Store
 from wordsway.render.plot.pictures import view_figure
 from wordsway.render.terminal import panel
 from wordsway.render.views import view_of
-from wordsway.studies.cells import Cell
+from wordsway.studies.cells import Cell, FlipJob
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.spec import Study, parse_study
 from wordsway.studies.sweep import Sweep
@@ -117,12 +117,10 @@ def test_a_grid_over_heads_and_temperature(tmp_path: Path) -> None:
 
 def test_cells_that_learn_beside_cells_that_measure(tmp_path: Path) -> None:
     """One store may hold both: an error is not averaged with an S."""
-    learning = replace(BASE, learning=LearningOptions(9))
     found = [record(BASE, trial) for trial in range(3)]
     for trial in range(2):
-        one = record(learning, trial)
-        outputs = one.outputs | {"error": 0.25, "lower": 0.25, "upper": None}
-        found.append(replace(one, outputs=outputs))
+        learns = FlipJob(BASE, trial, (LearningOptions(9),))
+        found.append(Record(learns.content, {"flips": [{"error": 0.25}]}, {}))
     result = swept(tmp_path, found)
     means = result.means().set_index("measured")
     assert means["trials"].to_dict() == {"S": 3, "error": 2}

@@ -37,7 +37,7 @@ from wordsway.core.result import Result
 from wordsway.data.fetch import Catalogue
 from wordsway.engine.forecast import SweepForecast
 from wordsway.intervals import Sensitivity, WordSensitivity
-from wordsway.learning.results import Learned, Learning
+from wordsway.learning.results import FlipResult, FlipRow
 from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import Attention, AttentionMap
 from wordsway.probing.attract import Attracted
@@ -45,8 +45,8 @@ from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
 from wordsway.probing.differences import word_edits
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.studies.corpus_words import CorpusWords
+from wordsway.studies.flips import FlipTrials
 from wordsway.studies.forecast import Forecast
-from wordsway.studies.lessons import Lessons
 from wordsway.studies.measure import Measurement
 from wordsway.studies.sweep import Sweep
 
@@ -208,9 +208,9 @@ def chart(text: str) -> Chart:
     return Chart([panel, cloud, Panel(WORDS[5], tiles=[tiles], x_label="n/d", y_label="d")])
 
 
-def learning(text: str) -> Learning:
+def learning(text: str) -> FlipResult:
     rows = tuple(
-        Learned(
+        FlipRow(
             position=row,
             before_original=0.1234,
             before_changed=-0.4567 - 0.1 * row,
@@ -231,7 +231,7 @@ def learning(text: str) -> Learning:
         )
         for row in range(3)
     )
-    return Learning(
+    return FlipResult(
         rows=rows,
         update="fine-tune",
         loss="direct",
@@ -351,13 +351,13 @@ EXAMPLES: dict[type[Result], Example] = {
     Comparison: Example(comparison, (0.0567, 0.0678), (0.0456, 0.1234)),
     Attention: Example(attention, (1, 6, 12), tuple(matrices(8)[0][0, :2].tolist())),
     Attracted: Example(attracted, (0.3333, 0.2222, 4), (0.1111, 0.2222, 0.3333, 0.05)),
-    Learning: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
+    FlipResult: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),
     Audit: Example(audit, (0.7123,), (0.7123, 0.6512, 0.275)),
     Measurement: Example(
         measurement, (0.4321, 0.8765, 0.4198, 0.0731, 0.0567, 0.0922), (0.4321, 0.8765, 0.0731)
     ),
-    Lessons: Example(lessons, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
+    FlipTrials: Example(lessons, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Forecast: Example(forecast, (), (83.0, 1400.0)),
     SweepForecast: Example(sweep_forecast, (123, 400), (83.0, 1400.0)),
     Sweep: Example(sweep, (6, 12, 0.4259, 0.4014), (0.4321, 0.8765)),

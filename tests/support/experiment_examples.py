@@ -18,8 +18,8 @@ from wordsway.paper.reproduce import Drawn, Reproduction
 from wordsway.studies.batches import aggregates
 from wordsway.studies.cells import Cell
 from wordsway.studies.corpus_words import CorpusWords
+from wordsway.studies.flips import FlipTrials
 from wordsway.studies.forecast import Forecast
-from wordsway.studies.lessons import Lessons
 from wordsway.studies.measure import Measurement, RowInterval, Trial
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.spec import Study
@@ -56,7 +56,7 @@ def measurement(text: str) -> Measurement:
     return Measurement(Request("raf", 5, 4, data=text[:20]), trials, 1.5, 321.0, False, source)
 
 
-def lessons(text: str) -> Lessons:
+def lessons(text: str) -> FlipTrials:
     request = Request("raf", 5, 4, data=text[:20] or "x", learning=LearningOptions(9))
     trials = tuple(
         {
@@ -80,7 +80,7 @@ def lessons(text: str) -> Lessons:
         }
         for number in range(2)
     )
-    return Lessons(request, trials, 0.5, 321.0, {"data": text[:20]})
+    return FlipTrials(request, trials, 0.5, 321.0, {"data": text[:20]})
 
 
 def forecast(text: str) -> Forecast:

@@ -45,8 +45,8 @@ def learn_command(
 
     Example: wordsway learn --map raf --n 40 --d 384 --train 100 --data imdb --trials 5
     """
+    from wordsway.studies.flips import run_learning_trials
     from wordsway.studies.forecast import forecast as predict
-    from wordsway.studies.lessons import run_learning_trials
     from wordsway.studies.request import LearningOptions, Request
     from wordsway.studies.texts import TextOptions
 

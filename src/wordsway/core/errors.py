@@ -149,3 +149,24 @@ def renamed(**names: str) -> Callable[[Callable[Options, Answer]], Callable[Opti
         return wrapper
 
     return around
+
+
+def renamed_names(find: Callable[[str], Any], module: str, **names: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` that also finds public names by their old form, with a
+    DeprecationWarning.
+
+    >>> find = renamed_names({"New": 1}.__getitem__, "package", Old="New")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     find("Old")
+    1
+    """
+
+    def attribute(name: str) -> Any:
+        if name not in names:
+            return find(name)
+        told = f"{module}.{name} is now {module}.{names[name]}"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return find(names[name])
+
+    return attribute

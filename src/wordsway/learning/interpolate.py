@@ -1,24 +1,26 @@
 """The minimum-norm interpolator and its two updates, from a Gram matrix.
 
-Φ₊ ∈ ℝ^{(N+1)×p} stacks the features of the training texts and, last, of the new text X. Every θ
-here lies in the span of those rows, θ = Φ₊ᵀc, so K = Φ₊Φ₊ᵀ finds it; neither a p×p projector nor a
-pseudo-inverse of Φ is formed.
+Φ₊ ∈ ℝ^{(N+1)×p} has the features of the training texts and, last, of the new text X. Every θ
+here lies in the span of its rows, so K = Φ₊Φ₊ᵀ is enough; neither a p×p projector nor a
+pseudo-inverse of Φ is formed. With the label y of X, r = y − f(X, θ*) and v = P⊥φ(X):
 
-    θ*  = Φ⁺y                                 on the N training texts
-    θ_f = θ* + φ(X)(y − f(X,θ*))/‖φ(X)‖²      fine-tuned
-    θ_r = Φ₊⁺(y, y_new)                       re-trained on all N + 1: θ* + v(y − f(X,θ*))/‖v‖², v =
-    P⊥φ(X)
+    θ*  = Φ⁺y_train                interpolates the N training texts
+    θ_f = θ* + r·φ(X)/‖φ(X)‖²      fine-tuned
+    θ_r = θ* + r·v/‖v‖²            re-trained: interpolates all N + 1 texts
 
-**Rank.** A Gram matrix knows singular values of Φ down to about 1e-8 of the largest. Those below
-`CUT` = 1e-7 of it count as zero, and K⁺ inverts the others: the interpolator is then the
-minimum-norm least-squares solution, as `pinv` gives it. So duplicate texts are one text with the
-mean of their labels, and N > p is least squares.
+**Rank.** A Gram matrix resolves singular values of Φ down to about 1e-8 of the largest. Those below
+`CUT` = 1e-7 of it count as zero and K⁺ inverts the others, which gives the minimum-norm
+least-squares solution, as `pinv` does. Duplicate texts therefore count as one text with the mean of
+their labels, and N > p is least squares.
 
-**Condition.** θ = Φ₊ᵀK⁺b loses cond(K)·1e-16, the square of what Φ itself would lose. Above
-`REFINE` it is therefore refined: the residual b − Φθ is taken through the features and solved for
-again, θ ← θ + Φᵀ K⁺(b − Φθ), until nothing is gained. Features in single precision, whose K has
-seven digits, are refined until `GAINED`, and asked for in double precision above `SINGLE_UP_TO` and
-where anything counts as zero.
+**Condition.** θ = Φ₊ᵀK⁺b has a relative error of cond(K)·1e-16, the square of what Φ itself would
+give. Where cond(K) is above `REFINE`, the residual is computed through the features and solved for
+again, until nothing is gained:
+
+    θ ← θ + Φᵀ K⁺(b − Φθ)
+
+Features in single precision are refined until a step gains less than `GAINED`, and replaced by
+features in double precision where cond(K) is above `SINGLE_UP_TO` or K is singular.
 """
 
 from __future__ import annotations
@@ -28,22 +30,20 @@ from dataclasses import dataclass
 
 import torch
 
-from wordsway.learning.stack import Stack
+from wordsway.learning.features import Stack
 
 #: Singular values of Φ below this share of the largest count as zero.
 CUT = 1e-7
-#: Condition of K above which solutions are refined, and at most how often.
+#: Condition of K above which solutions are refined, and the largest number of refinements.
 REFINE, TIMES = 1e6, 20
-#: Condition of K up to which single precision will do, and the share of a solution that one more
-#: step of refinement may be without being taken.
+#: Largest condition of K for features in single precision, and the share of a solution below which
+#: the next step of refinement is not taken.
 SINGLE_UP_TO, GAINED = 1e5, 1e-9
 
 
 @dataclass(frozen=True)
 class Solved:
-    """K⁺ applied to a vector, by Cholesky where K is well conditioned, by its eigenvectors
-    otherwise.
-    """
+    """K⁺ applied to a vector: by Cholesky where K has full rank, by its eigenvectors otherwise."""
 
     rank: int
     condition: float
@@ -58,9 +58,7 @@ class Solved:
 
 
 def solver(K: torch.Tensor) -> Solved:
-    """Solve with a symmetric positive semidefinite K (N×N, float64), cutting what its rounding
-    hides.
-    """
+    """Factorise a symmetric positive semidefinite K (N×N, float64); see *Rank* above."""
     values = torch.linalg.eigvalsh((K + K.T) / 2)
     top = values[-1].clamp_min(torch.finfo(K.dtype).tiny)
     kept = values > CUT**2 * top
@@ -76,10 +74,10 @@ def solver(K: torch.Tensor) -> Solved:
 
 @dataclass(frozen=True)
 class Updates:
-    """θ*, φ(X) and P⊥φ(X), each of p numbers, and what makes both updates of them.
+    """θ*, φ(X) and v = P⊥φ(X), each of p numbers, and the scalars of both updates.
 
-    ``residual`` is y − f(X, θ*); ``norm2`` is ‖φ(X)‖²; ``fresh2`` is ‖P⊥φ(X)‖², 0 where the new
-    text adds no direction: re-training then is least squares on all texts, ``again``.
+    ``residual`` is r = y − f(X, θ*); ``norm2`` is ‖φ(X)‖²; ``fresh2`` is ‖v‖², 0 where φ(X) lies
+    in the span of the training texts: re-training is then least squares on all texts, ``again``.
     """
 
     start: torch.Tensor
@@ -100,16 +98,14 @@ class Updates:
     @property
     def retrained(self) -> torch.Tensor:
         """θ_r."""
-        return (
-            self.start + self.fresh * (self.residual / self.fresh2)
-            if self.again is None
-            else self.again
-        )
+        if self.again is not None:
+            return self.again
+        return self.start + self.fresh * (self.residual / self.fresh2)
 
 
 def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
-    """Both updates of the minimum-norm interpolator of y (N labels) by the stack's last text, with
-    label ``y_new``.
+    """Both updates of the interpolator of ``y`` (N labels) with the last text of the stack, whose
+    label is ``y_new``.
     """
     K = stack.gram()
     N = len(y)
@@ -117,8 +113,7 @@ def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
     if stack.single and (solve.rank < N or not solve.condition <= SINGLE_UP_TO):
         return interpolate(stack.exact(), y, y_new)
     coefficients = torch.zeros(3, N + 1, dtype=K.dtype)
-    coefficients[1, N] = 1.0
-    coefficients[2, N] = 1.0
+    coefficients[1:, N] = 1.0
     coefficients[0, :N] = solve(y)
     coefficients[2, :N] = -solve(K[:N, N])
     start, own, fresh = stack.combine(coefficients)
@@ -135,30 +130,28 @@ def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
         fresh2 = 0.0
         again = _refined(stack, whole, stack.combine(whole(labels[0])[None]), labels)[0]
     return Updates(
-        start,
-        own,
-        fresh,
-        again,
-        float(y_new - own @ start),
-        norm2,
-        fresh2,
-        solve.rank,
-        solve.condition,
+        start=start,
+        own=own,
+        fresh=fresh,
+        again=again,
+        residual=float(y_new - own @ start),
+        norm2=norm2,
+        fresh2=fresh2,
+        rank=solve.rank,
+        condition=solve.condition,
     )
 
 
 def _refined(stack: Stack, solve: Solved, theta: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Each θ of (T, p) with Φθ nearer to its b, (T, N), on the first texts, those that ``solve``
-    knows; each step is a fraction of the one before.
-    """
+    """Each θ of (T, p) refined towards Φθ = b, (T, M), on the first M texts; see *Condition*."""
     if solve.condition < REFINE and not stack.single:
         return theta
-    N = b.shape[1]
+    M = b.shape[1]
     last = math.inf
     for _ in range(TIMES):
-        step = torch.zeros(len(b), stack.count, dtype=theta.dtype)
-        wrong = b - stack.predict(theta)[:, :N]
-        step[:, :N] = torch.stack([solve(one) for one in wrong])
+        step = torch.zeros(len(b), stack.N + 1, dtype=theta.dtype)
+        wrong = b - stack.predict(theta)[:, :M]
+        step[:, :M] = torch.stack([solve(one) for one in wrong])
         size = float(step.norm())
         if not size < last / 2:
             break
@@ -166,6 +159,6 @@ def _refined(stack: Stack, solve: Solved, theta: torch.Tensor, b: torch.Tensor) 
         theta = theta + moved
         last = size
         share = float(moved.norm() / theta.norm())
-        if stack.single and share**2 < GAINED:  # what the next step would be
+        if stack.single and share**2 < GAINED:  # the size of the next step
             break
     return theta

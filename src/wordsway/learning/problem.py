@@ -1,201 +1,254 @@
-"""An updated interpolator seen from the new text: its predictions with one row moved."""
+"""One learning problem: an interpolator, a new text, and the Δ of one row that flips its label."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+import time
+from collections.abc import Sequence
 
 import torch
 
-from wordsway.core.errors import InputError
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.runtime import single_thread
 from wordsway.core.sample import Sample
-from wordsway.learning.interpolate import Updates, interpolate
-from wordsway.learning.loss import Loss
-from wordsway.learning.stack import Features, Listed, Stack, Texts
-from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm, search_view_of
+from wordsway.core.seeds import generator
+from wordsway.core.vectors import exactly_inside
+from wordsway.intervals import MEMORY
+from wordsway.learning.features import Stack, TrainingFeatures
+from wordsway.learning.interpolate import interpolate
+from wordsway.learning.losses import POLISH, UPDATES, FlipSetting, NegativeLosses
+from wordsway.learning.results import FlipRow
+from wordsway.maps.base import Readout, View, nonzero_norm, search_view_of
+from wordsway.optimize import maximise
 
-UPDATES = ("fine-tune", "retrain")
+#: How far rounding may carry an error below its certified bound.
+SLACK = 1e-7
 
 
-@dataclass(frozen=True)
-class Problem:
-    """An interpolator after an update with (X, y), seen from X: for a row i and a Δ, u = f(X^i(Δ),
-    θ*) and the alignment a = A(Δ) tell everything.
+class FlipProblem:
+    """The interpolator of the first N texts of ``features``, to be updated with (X, y).
 
-    f(X^i(Δ), θ′) = u + a·(y − f(X, θ*)), and the changed text is meant to get −y. ``readout`` gives
-    u and the a of every update, this one's at ``column``; ``search_readout`` the same where less
-    than float64 finds the same places; ``before`` and ``after`` are f(X, θ*) and f(X, θ′);
-    ``v_norm2`` is ‖v‖²; ``ends`` are the rows' certified S so far, and ``known`` the Δ that were
-    found for this update and others of the same lesson.
+    After an update along v, v = φ(X) (fine-tuned) or v = P⊥φ(X) (re-trained), the prediction for
+    the text with row i changed by Δ follows from two readouts, u = f(X^i(Δ), θ*) and the alignment
+    A(Δ) = φ(X^i(Δ))·v/‖v‖²:
+
+        f(X^i(Δ), θ′) = u + A(Δ)·(y − f(X, θ*)),
+
+    and the changed text is to get −y. Features, Gram matrix and factorisation serve every row, both
+    updates and all losses.
     """
 
-    phi: FeatureMap
-    view: View
-    readout: Readout
-    search_view: View
-    search_readout: Readout
-    updates: Updates
-    y: int
-    before: float
-    after: float
-    v_norm2: float
-    column: int
-    ends: dict[tuple[int, float], float | None] = field(default_factory=dict)
-    known: dict[Hashable, torch.Tensor] = field(default_factory=dict)
-
-    def certified(self, row: int, radius: float) -> float | None:
-        """The certified S of one row, asked for once; None where there is no certificate."""
-        if (row, radius) not in self.ends:
-            bound = self.view.certify([row], radius)
-            end = math.inf if bound is None else float(bound.upper[0])
-            self.ends[row, radius] = end if end < math.inf else None
-        return self.ends[row, radius]
-
-    def loss(self, name: str, penalty: float = 0.0, update: str | None = None) -> Loss | None:
-        """What a Δ minimises after this update, or another; None where that one is impossible."""
-        column = self.column if update is None else UPDATES.index(update) + 1
-        if column > len(UPDATES) - (not self.updates.fresh2 > 0):
-            return None
-        return Loss(name, float(self.y), self.residual, self.before, penalty, column)
+    def __init__(
+        self, features: TrainingFeatures, labels: Sequence[int], X: Sample, y: int
+    ) -> None:
+        _check_labels([*labels, y])
+        stack = Stack(features, len(labels), X)
+        self.phi, self.X, self.y = stack.phi, X, int(y)
+        self.train = len(labels)
+        found = interpolate(stack, torch.tensor(labels, dtype=torch.float64), float(y))
+        self.updates = found
+        nonzero_norm(math.sqrt(found.norm2), self.phi.name)
+        self.before = float(found.own @ found.start)
+        thetas = [found.start, found.own / found.norm2]
+        if found.fresh2 > 0:
+            thetas.append(found.fresh / found.fresh2)
+        stacked = torch.stack(thetas)
+        self.view = self.phi.view(X, torch.float64)
+        self.readout = self.view.readout(stacked)
+        self.search_view, self.search_readout = self.view, self.readout
+        fast = search_view_of(self.phi, X)
+        if fast.X.dtype != torch.float64:
+            self.search_view, self.search_readout = fast, fast.readout(stacked)
 
     @property
     def residual(self) -> float:
         """y − f(X, θ*)."""
         return self.updates.residual
 
-    @property
-    def ratio(self) -> float:
-        """‖φ(X)‖/‖v‖."""
-        return math.sqrt(self.updates.norm2 / self.v_norm2)
-
-    def error(self, u: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
-        """(f(X^i(Δ), θ′) + y)²."""
-        return (u + a * self.residual + self.y) ** 2
-
-    def floor(self, gamma: float, sensitivity: float) -> float:
-        """The error's lower bound, (2 − γ − S·(‖φ(X)‖/‖v‖)·|y − f(X,θ*)|)₊²."""
-        return max(0.0, 2 - gamma - sensitivity * self.ratio * abs(self.residual)) ** 2
-
-
-class Lesson:
-    """The interpolator of the training texts and a new one (X, y) to update it with, by either
-    update: features, Gram matrix and factorisation are shared by all questions about it.
-    """
-
-    def __init__(
-        self,
-        features: Features,
-        train: Texts,
-        labels: Sequence[int],
-        X: Sample,
-        y: int,
-        rows: Sequence[int],
-    ) -> None:
-        _check(len(train), labels, y)
-        stacked = Stack(features, train, X, rows)
-        self.phi = stacked.phi
-        self.texts = len(train)
-        self.X = X
-        self.y = int(y)
-        self.updates = interpolate(stacked, torch.tensor(labels, dtype=torch.float64), float(y))
-        nonzero_norm(math.sqrt(self.updates.norm2), self.phi.name)
-        self._ends: dict[tuple[int, float], float | None] = {}
-        self._known: dict[Hashable, torch.Tensor] = {}
-
-    def updated(self, update: str) -> Problem:
-        """The problem of one update."""
-        check_update(update)
+    def v_norm2(self, update: str) -> float:
+        """‖v‖² of an update; raises where φ(X) adds no direction to re-train on."""
         found = self.updates
-        if update == "retrain" and not found.fresh2 > 0:
+        if update == "fine-tune":
+            return found.norm2
+        if not found.fresh2 > 0:
             raise InputError(
                 "a new text whose features are not in the span of the training texts'",
-                f"rank {found.rank} of {self.texts}",
+                f"rank {found.rank} of {self.train}",
                 "take fewer training texts, or fine-tune",
             )
-        if update == "fine-tune":
-            v_norm2, theta = found.norm2, found.fine_tuned
-        else:
-            v_norm2, theta = found.fresh2, found.retrained
-        readout, search_readout = self._readouts
-        return Problem(
-            phi=self.phi,
-            view=self._view,
-            readout=readout,
-            search_view=self._search_view,
-            search_readout=search_readout,
-            updates=found,
-            y=self.y,
-            before=float(found.own @ found.start),
-            after=float(found.own @ theta),
-            v_norm2=v_norm2,
-            column=UPDATES.index(update) + 1,
-            ends=self._ends,
-            known=self._known,
+        return found.fresh2
+
+    def search(
+        self,
+        row: int,
+        settings: Sequence[FlipSetting],
+        *,
+        radius: float,
+        seed: int = 0,
+        certificate: bool = True,
+        memory: int = MEMORY,
+        progress: Progress = silent,
+    ) -> list[FlipRow]:
+        """The Δ of one row that minimises the loss of each setting, all settings in one search.
+
+        Where weights are drawn on demand, those of a row are only kept until the next row is
+        searched: evaluate a row's other changes before that.
+        """
+        started = time.perf_counter()
+        for setting in settings:
+            self.v_norm2(setting.update)
+        with single_thread(self.view.small), torch.no_grad():
+            upper = None
+            if certificate:
+                progress("certifying", 0, 1)
+                bound = self.view.certify([row], radius)
+                end = math.inf if bound is None else float(bound.upper[0])
+                upper = end if end < math.inf else None
+            deltas = self._minimise(row, settings, radius, seed, memory, progress)
+            seconds = (time.perf_counter() - started) / len(settings)
+            return [
+                self.evaluate(row, exactly_inside(delta, radius), setting.update, upper, seconds)
+                for delta, setting in zip(deltas, settings, strict=True)
+            ]
+
+    def _minimise(
+        self,
+        row: int,
+        settings: Sequence[FlipSetting],
+        radius: float,
+        seed: int,
+        memory: int,
+        progress: Progress,
+    ) -> torch.Tensor:
+        """The best Δ of each setting, (T, d); all begin at the same places."""
+        rough = self._losses(self.search_readout, self.search_view, row, settings, radius)
+        noise = generator(seed, "descent", row, device=rough.device)
+        first = rough.starts(rough.plan.starts, noise)
+        which = torch.arange(len(settings), device=rough.device)
+        x = maximise(
+            rough,
+            which,
+            rough.plan,
+            seed=seed,
+            memory=memory,
+            starts=lambda _, problems, *__: first.expand(len(problems), -1, -1),
+            progress=progress,
+        ).x
+        if self.search_view is self.view or self.view.bytes_kept:
+            return x
+        exact = self._losses(self.readout, self.view, row, settings, radius)
+        x = x.to(exact.dtype)
+        polished = maximise(
+            exact,
+            which,
+            POLISH,
+            seed=seed,
+            memory=memory,
+            starts=lambda _, problems, *__: x[problems, None],
+        )
+        better = polished.value > exact.value(which, x)
+        return torch.where(better[:, None], polished.x, x)
+
+    def _losses(
+        self,
+        readout: Readout,
+        view: View,
+        row: int,
+        settings: Sequence[FlipSetting],
+        radius: float,
+    ) -> NegativeLosses:
+        return NegativeLosses(
+            readout, view, row, radius, settings, y=float(self.y), residual=self.residual
         )
 
-    @cached_property
-    def _readouts(self) -> tuple[Readout, Readout]:
-        """Of θ* and of every update's v/‖v‖²."""
-        found = self.updates
-        thetas = [found.start, found.own / found.norm2]
-        if found.fresh2 > 0:
-            thetas.append(found.fresh / found.fresh2)
-        stacked = torch.stack(thetas)
-        readout = self._view.readout(stacked)
-        if self._search_view is self._view:
-            return readout, readout
-        return readout, self._search_view.readout(stacked)
+    def _predictions(
+        self, row: int, delta: torch.Tensor, update: str
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """u and A(Δ), each (B,), for Δ (B, d)."""
+        rows = torch.full((len(delta),), row)
+        readings = self.readout.values(rows, delta.to(self.view.X.dtype))
+        return readings[:, 0], readings[:, UPDATES.index(update) + 1]
 
-    @cached_property
-    def _view(self) -> View:
-        return self.phi.view(self.X, torch.float64)
+    def evaluate(
+        self,
+        row: int,
+        delta: torch.Tensor,
+        update: str,
+        sensitivity: float | None = None,
+        seconds: float = 0.0,
+    ) -> FlipRow:
+        """The predictions of the updated model for X^i(Δ).
 
-    @cached_property
-    def _search_view(self) -> View:
-        found = search_view_of(self.phi, self.X)
-        return self._view if found.X.dtype == torch.float64 else found
+        Every instance satisfies
 
+            √Err ≥ 2 − γ − S·(‖φ(X)‖/‖v‖)·|y − f(X, θ*)|,   γ = |u − f(X, θ*)|,
 
-def update_interpolator(
-    phi: FeatureMap,
-    train: Sequence[Sample],
-    labels: Sequence[int],
-    X: Sample,
-    y: int,
-    *,
-    update: str,
-    rows: Sequence[int],
-) -> Problem:
-    """Interpolate the training texts, update with (X, y), and get ready for Δ at these rows of X,
-    one after another.
-    """
-    check_update(update)
-    return Lesson(Features(phi), Listed(train), labels, X, y, rows).updated(update)
-
-
-def check_update(update: str) -> None:
-    """Refuse an update of another name."""
-    if update not in UPDATES:
-        raise InputError(
-            f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
+        so that a certified S is a lower bound of the error (Theorem 4). It is checked: a violation
+        is a bug.
+        """
+        u, a = (float(one) for one in self._predictions(row, delta[None], update))
+        changed = u + a * self.residual
+        error = (changed + self.y) ** 2
+        gamma = abs(u - self.before)
+        found, v_norm2 = self.updates, self.v_norm2(update)
+        theta = found.fine_tuned if update == "fine-tune" else found.retrained
+        bound = None
+        if sensitivity is not None:
+            moved = sensitivity * math.sqrt(found.norm2 / v_norm2) * abs(self.residual)
+            bound = max(0.0, 2 - gamma - moved) ** 2
+        if not math.isfinite(error):
+            raise WordswayError(
+                f"the error at word {row} is not a number; please report it with the map, its seed "
+                "and the texts"
+            )
+        if bound is not None and error < bound * (1 - SLACK) - SLACK:
+            raise WordswayError(
+                f"error {error:.9g} is below its certified bound {bound:.9g} at word {row}; this "
+                "is a bug in wordsway (or an event of probability 1e-9): please report it with the "
+                "map, its seed and the texts"
+            )
+        return FlipRow(
+            position=row,
+            before_original=self.before,
+            before_changed=u,
+            after_original=round(float(found.own @ theta), 12),
+            after_changed=changed,
+            error=error,
+            gamma=gamma,
+            alignment=a,
+            bound=bound,
+            sensitivity=sensitivity,
+            v_norm=math.sqrt(v_norm2),
+            phi_norm=math.sqrt(found.norm2),
+            rank=found.rank,
+            condition=found.condition,
+            label=self.y,
+            seconds=seconds,
+            delta=delta,
         )
 
+    def errors(
+        self, row: int, replacements: torch.Tensor, update: str, batch: int = 256
+    ) -> torch.Tensor:
+        """The error (V,) for each of many vectors (V, d) in the place of row i, such as the rows of
+        real words.
+        """
+        deltas = replacements.to(torch.float64) - self.view.X[row].to(torch.float64)
+        found = []
+        with torch.no_grad():
+            for part in deltas.split(batch):
+                u, a = self._predictions(row, part, update)
+                found.append((u + a * self.residual + self.y) ** 2)
+        return torch.cat(found)
 
-def _check(texts: int, labels: Sequence[int], y: int) -> None:
-    if not texts:
-        raise InputError("at least one training text", "none", "pass N ≥ 1 texts")
-    if len(labels) != texts:
-        raise InputError(
-            f"{texts} labels, one per training text",
-            f"{len(labels)} labels",
-            "pass one label per text",
-        )
-    for label in [*labels, y]:
+
+def _check_labels(labels: Sequence[int]) -> None:
+    """Refuse labels other than ±1, and training texts of one label. The new text's comes last."""
+    for label in labels:
         if label not in (-1, 1):
             raise InputError("labels −1 or 1", repr(label), "map your labels to ±1")
-    if len(set(labels)) < 2 and len(labels) > 1:
+    if len(labels) > 2 and len(set(labels[:-1])) < 2:
         raise InputError(
             "training texts of both labels",
             f"only {int(labels[0]):+d}",

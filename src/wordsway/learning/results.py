@@ -1,4 +1,4 @@
-"""What became of a changed word after an update, and of all that were tried."""
+"""The results of `learn`: one row of the new text that changes, and all rows that were searched."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from wordsway.core.result import SequenceResult, fields_of
 if TYPE_CHECKING:
     import pandas
 
-#: An error below this is 0: the label has flipped, and only rounding tells such errors apart.
+#: An error below this counts as 0: the label has flipped, and smaller errors are rounding.
 FLIPPED = 1e-12
 
 
 def difficulty(error: float, gamma: float) -> tuple[float, float]:
-    """The order of rows, easiest first: by the error, and among flipped ones by γ, which the update
+    """A key that sorts rows, easiest first: by the error, and flipped ones by γ, which the update
     cannot change.
 
     >>> difficulty(1e-29, 0.3) < difficulty(1e-31, 0.4) < difficulty(0.5, 0.1)
@@ -27,13 +27,15 @@ def difficulty(error: float, gamma: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What became of one changed row: predictions before and after the update, on the original and
-    the changed text.
+class FlipRow:
+    """Predictions before and after the update, on the original text and with one row changed.
 
-    ``error`` is (after_changed − (−y))², ``gamma`` = |before_changed − before_original|,
-    ``alignment`` = A(Δ), ``bound`` the floor that the certified ``sensitivity`` sets under the
-    error (None without a certificate).
+        error     = (after_changed + y)²
+        gamma     = |before_changed − before_original|
+        alignment = A(Δ) = φ(X^i(Δ))·v/‖v‖²
+
+    ``bound`` is the lower bound of the error that the certified ``sensitivity`` implies, None
+    without a certificate.
     """
 
     position: int
@@ -56,7 +58,7 @@ class Learned:
 
     @property
     def difficulty(self) -> tuple[float, float]:
-        """How hard it was to flip the label, easiest least."""
+        """See `difficulty`."""
         return difficulty(self.error, self.gamma)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,14 +66,14 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Learning(SequenceResult[Learned], items="rows"):
-    """One `Learned` per searched row, in the order asked for; ``best`` is the easiest of them.
+class FlipResult(SequenceResult[FlipRow], items="rows"):
+    """One `FlipRow` per searched row, in the order of ``positions``; ``best`` is the easiest.
 
     Iterating, indexing and ``len`` go over the rows. ``delta`` is the best row's Δ; check it with
     ``phi(X.replaced(position, delta))``.
     """
 
-    rows: tuple[Learned, ...]
+    rows: tuple[FlipRow, ...]
     update: str
     loss: str
     penalty: float
@@ -85,7 +87,7 @@ class Learning(SequenceResult[Learned], items="rows"):
     versions: dict[str, str]
 
     @property
-    def best(self) -> Learned:
+    def best(self) -> FlipRow:
         return min(self.rows, key=lambda row: row.difficulty)
 
     @property
@@ -97,9 +99,7 @@ class Learning(SequenceResult[Learned], items="rows"):
         return self.best.delta
 
     def to_dict(self) -> dict[str, Any]:
-        """The best row's numbers and its Δ, those of every row, and what it takes to make them
-        again.
-        """
+        """The best row with its Δ, all rows, the settings and the versions."""
         rows = [row.to_dict() for row in self.rows]
         return (
             self.best.to_dict()
@@ -111,13 +111,13 @@ class Learning(SequenceResult[Learned], items="rows"):
         """A data frame with one row per searched row."""
         import pandas
 
-        columns = [field.name for field in fields(Learned) if field.name != "delta"]
+        columns = [field.name for field in fields(FlipRow) if field.name != "delta"]
         return pandas.DataFrame([row.to_dict() for row in self.rows], columns=columns)
 
     def __repr__(self) -> str:
         best = self.best
         floor = "no bound" if best.bound is None else f"bound={best.bound:.4g}"
         return (
-            f"Learning(error={best.error:.4g}, {floor}, gamma={best.gamma:.4g}, "
+            f"FlipResult(error={best.error:.4g}, {floor}, gamma={best.gamma:.4g}, "
             f"position={best.position}, rows={len(self)})"
         )

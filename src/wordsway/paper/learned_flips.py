@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wordsway.core.chart import Chart, Panel, Points, Reference
-from wordsway.learning.problem import UPDATES
+from wordsway.learning.losses import UPDATES
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import GridFigure
 from wordsway.paper.finding import FAILS, HOLDS, OPEN, OWN, UNDECIDED, Finding, check, decide
 from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS, minus
 from wordsway.paper.sources import Sources, texts_for
-from wordsway.studies.cells import Cell
+from wordsway.studies.cells import FlipJob
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.slopes import Interval, mean_interval
 
@@ -75,32 +74,31 @@ class LearnedFlips(GridFigure):
     by: str = "train"
     label: str = "N = {:,.0f}"
 
-    def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Cell]:
+    def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[FlipJob]:
+        """One job per map and trial; the quick numbers of training texts have jobs of their own,
+        so that a full run finds them in the store.
+        """
         if self.data not in sources.by_width.get(self.d, []):
             return []
         chosen = (QUICK_WIDTH, sources.preferred(QUICK_WIDTH))
         if quick and (self.d, self.data) != chosen:
             return []
+        rest = tuple(train for train in self.trains if train not in self.quick_trains)
         return [
-            Cell(request, trial)
-            for request in self._requests(quick, seed)
+            FlipJob(
+                Request(name, n, self.d, data=self.data, seed=seed, texts=texts_for(self.data)),
+                trial,
+                tuple(
+                    LearningOptions(train, update, loss, penalty)
+                    for train in trains
+                    for update in UPDATES
+                    for loss, penalty in self.losses
+                ),
+            )
+            for name, n in (self.quick_panels if quick else self.panels)
+            for trains in ([self.quick_trains] if quick or not rest else [self.quick_trains, rest])
             for trial in range(QUICK_TRIALS if quick else TRIALS)
         ]
-
-    def _requests(self, quick: bool, seed: int) -> Iterator[Request]:
-        for name, n in self.quick_panels if quick else self.panels:
-            for train in self.quick_trains if quick else self.trains:
-                for update in UPDATES:
-                    for loss, penalty in self.losses:
-                        yield Request(
-                            name,
-                            n,
-                            self.d,
-                            data=self.data,
-                            seed=seed,
-                            texts=texts_for(self.data),
-                            learning=LearningOptions(train, update, loss, penalty),
-                        )
 
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         return (

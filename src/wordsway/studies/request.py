@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from wordsway.core.checks import Bytes, Count, Effort, NonNegative, OneOf, Radius, check_fields
 from wordsway.core.errors import InputError
 from wordsway.intervals import MEMORY, Draws
-from wordsway.learning.loss import LOSSES, check_loss
-from wordsway.learning.problem import UPDATES
+from wordsway.learning.losses import LOSSES, UPDATES, check_setting
 from wordsway.maps import FeatureMap
 from wordsway.maps.registry import MapKind, check_options, kind_of
 from wordsway.studies.texts import TextOptions
@@ -42,8 +41,7 @@ class LearningOptions:
                 self.train,
                 "pass --train 2 or more: both labels have to be there",
             )
-        _, loss, penalty = self.settings
-        check_loss(loss, penalty)
+        check_setting(*self.settings)
 
     @property
     def settings(self) -> tuple[str, str, float]:

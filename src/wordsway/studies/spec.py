@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.core.errors import InputError
-from wordsway.learning.loss import LOSSES
-from wordsway.learning.problem import UPDATES
+from wordsway.learning.losses import LOSSES, UPDATES
 from wordsway.maps.registry import MAPS, all_options
-from wordsway.studies.cells import Cell
+from wordsway.studies.cells import Cell, FlipJob, jobs_of
 from wordsway.studies.request import LearningOptions, Request, as_rows
 from wordsway.studies.texts import PADDING, TextOptions
 
@@ -42,7 +41,7 @@ class Study:
     """A name and its cells, each once."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell | FlipJob, ...]
 
     @cached_property
     def key(self) -> str:
@@ -183,7 +182,7 @@ def parse_study(text: str, name: str = "study") -> Study:
         )
     for key, value in tables.items():
         _check(text, None, key, value, _TOP)
-    found: dict[str, tuple[Cell, int]] = {}
+    found: dict[tuple[Request, int], int] = {}
     for number, grid in enumerate(grids):
         for key, value in grid.items():
             _check(text, number, key, value, _GRID)
@@ -194,31 +193,32 @@ def parse_study(text: str, name: str = "study") -> Study:
                     "none",
                     f"write {missing} = {_GRID[missing].allowed}",
                 )
-        for cell in _cells(text, number, tables, grid):
-            if cell.key in found:
-                other = found[cell.key][1]
+        for point in _points(text, number, tables, grid):
+            if point in found:
+                other = found[point]
                 where = f"[[grid]] number {number + 1}" + (
                     " twice" if other == number else f" and number {other + 1}"
                 )
-                point = cell.request
-                what = (
-                    f"map {point.map}, n {point.n}, d {point.d}, {point.data}, trial {cell.trial}"
-                )
+                one, trial = point
+                what = f"map {one.map}, n {one.n}, d {one.d}, {one.data}, trial {trial}"
                 raise InputError("every cell once", f"{what} in {where}", "leave one of them out")
-            found[cell.key] = (cell, number)
+            found[point] = number
             if len(found) > MOST:
                 raise InputError(f"at most {MOST:,} cells", "more", "split the study")
-    return Study(str(tables.get("name", name)), tuple(cell for cell, _ in found.values()))
+    return Study(str(tables.get("name", name)), tuple(jobs_of(found)))
 
 
-def _cells(text: str, number: int, top: dict[str, Any], grid: dict[str, Any]) -> list[Cell]:
+def _points(
+    text: str, number: int, top: dict[str, Any], grid: dict[str, Any]
+) -> list[tuple[Request, int]]:
+    """The requests of a grid with their trials."""
     merged = {key: value for key, value in top.items() if key in _COMMON} | grid
     trials = int(merged.pop("trials", 1))
     fixed = {key: merged.pop(key) for key in list(merged) if not _GRID[key].spans}
     spans = {key: _values(key, value) for key, value in merged.items()}
     if trials * math.prod(map(len, spans.values())) > MOST:  # before they are made
         raise InputError(f"at most {MOST:,} cells", "more", "split the study")
-    cells = []
+    points = []
     for values in itertools.product(*spans.values()):
         point = dict(zip(spans, values, strict=True)) | fixed
         try:
@@ -229,8 +229,8 @@ def _cells(text: str, number: int, top: dict[str, Any], grid: dict[str, Any]) ->
                 error.got,
                 f"{error.remedy} ([[grid]] number {number + 1}, line {_line(text, number, '')})",
             ) from None
-        cells += [Cell(request, trial) for trial in range(trials)]
-    return cells
+        points += [(request, trial) for trial in range(trials)]
+    return points
 
 
 def _request(point: dict[str, Any], seed: int) -> Request:

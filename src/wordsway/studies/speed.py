@@ -14,13 +14,14 @@ from functools import lru_cache
 import torch
 
 from wordsway.core.runtime import single_thread
+from wordsway.core.vectors import ball_radius
 from wordsway.gaussian.joint import CHUNK
-from wordsway.learning.learn import Question, evaluate_words, search_changes
-from wordsway.learning.problem import UPDATES, Lesson
-from wordsway.learning.stack import BLOCK
+from wordsway.learning.features import BLOCK, TrainingFeatures
+from wordsway.learning.losses import FlipSetting
+from wordsway.learning.problem import FlipProblem
 from wordsway.optimize.ranking import MANY
 from wordsway.studies.cost import search_cost, trial_cost
-from wordsway.studies.lessons import begin_trial, features_of, learning_of
+from wordsway.studies.flips import learning_of
 from wordsway.studies.measure import run_trial
 from wordsway.studies.request import Request
 from wordsway.studies.texts import GaussianTexts, LabelledGaussianTexts, TextOptions
@@ -52,15 +53,13 @@ def trial_seconds(request: Request, *, one_core: bool = True) -> float:
     """
     plain = _plain(request)
     with single_thread(one_core):
-        return sum(_learning(plain)[:2]) if request.learning is not None else _search(plain)
+        return sum(_learning(plain)) if request.learning is not None else _search(plain)
 
 
 def searching_seconds(request: Request) -> float:
-    """Seconds of a learning trial whose training texts are interpolated already, on one core, and
-    that is searched side by side with the others of its lesson.
-    """
+    """Seconds of a learning trial whose training texts are interpolated already, on one core."""
     with single_thread(True):
-        return _learning(_plain(request))[2]
+        return _learning(_plain(request))[1]
 
 
 def _plain(request: Request) -> Request:
@@ -112,11 +111,9 @@ def _run(request: Request) -> float:
 
 
 @lru_cache(maxsize=256)
-def _learning(request: Request) -> tuple[float, float, float]:
-    """Seconds to set up, to search, and to search beside others. Setting up takes a + bN, through
-    two measurements, and a Gram matrix; weights that are drawn for many texts take a for every
-    chunk of them. A search takes what it takes with few texts, where all of them take more than a
-    moment.
+def _learning(request: Request) -> tuple[float, float]:
+    """Seconds to set up, and to search. Setting up takes a + bN, through two measurements, and a
+    Gram matrix; weights that are drawn for many texts take a for every chunk of them.
     """
     learning = learning_of(request)
     while trial_cost(_with_texts(request, SOME)).bytes > 4 * MOST_BYTES and request.n > 4:
@@ -124,75 +121,48 @@ def _learning(request: Request) -> tuple[float, float, float]:
     N = learning.train
     _set_up(request, min(N, FEW))  # the first run takes longer
     if N <= SOME:
-        setting_up, lesson = _set_up(request, N)
-        return setting_up, *_searched(request, lesson)
+        setting_up, problem = _set_up(request, N)
+        return setting_up, _searched(request, problem)
     few, _ = _set_up(request, FEW)
-    some, lesson = _set_up(request, SOME)
+    some, problem = _set_up(request, SOME)
     each = max(0.0, (some - few) / (SOME - FEW))
     once = max(0.0, few - FEW * each)
     chunks = -(-N // CHUNK) if request.kind.joint else 1
     setting_up = once * chunks + each * N + _gram_seconds() * N**2 * request.features
-    if setting_up <= 2 * MOMENT:  # with more texts a search often ends sooner
-        setting_up, lesson = _set_up(request, N)
-    return setting_up, *_searched(request, lesson)
+    return setting_up, _searched(request, problem)
 
 
 def _with_texts(request: Request, train: int) -> Request:
     return replace(request, learning=replace(learning_of(request), train=train))
 
 
-def _set_up(request: Request, train: int) -> tuple[float, Lesson]:
-    """Seconds of setting up a trial with so many training texts, and what it is then."""
+def _set_up(request: Request, train: int) -> tuple[float, FlipProblem]:
+    """Seconds of setting up a problem with so many training texts, and the problem."""
     started = time.perf_counter()
-    first = _with_texts(replace(request, positions=(0,)), train)
     source = LabelledGaussianTexts(request.n, request.d, request.seed)
-    lesson = begin_trial(first, source, features_of(first, 0), new=train).lesson
-    return time.perf_counter() - started, lesson
+    features = TrainingFeatures(request.build(0), source.matrix, train, [0])
+    labels = [source.label(number) for number in range(train)]
+    problem = FlipProblem(features, labels, source.draw(train).sample, source.label(train))
+    return time.perf_counter() - started, problem
 
 
-def _searched(request: Request, lesson: Lesson) -> tuple[float, float]:
-    """Seconds of updating, and of searching all rows; and of a search that has others beside it."""
+def _searched(request: Request, problem: FlipProblem) -> float:
+    """Seconds of searching all rows, from the first one."""
     learning = learning_of(request)
-    update, loss, penalty = learning.settings
+    setting = FlipSetting(*learning.settings)
     started = time.perf_counter()
-    problem = lesson.updated(update)
-    # The first row also pays for what all rows share: later ones cost what the second one does.
-    tried = list(range(min(2, request.rows)))
-    found = search_changes(
-        problem, tried, loss=loss, penalty=penalty, certificate=request.certificate
+    problem.search(
+        0,
+        [setting],
+        radius=ball_radius(request.radius, request.d),
+        certificate=request.certificate,
     )
-    ends = [time.perf_counter() for _ in found]
-    seconds = ends[0] - started + (request.rows - 1) * (ends[-1] - ends[0])
-    each = seconds
-    if not problem.view.bytes_kept:
-        each *= min(1.0, _side_by_side(lesson, loss, penalty) / (ends[0] - started))
+    seconds = request.rows * (time.perf_counter() - started)
     if learning.real_words:
         begun = time.perf_counter()
-        evaluate_words(problem, 0, torch.randn(WORDS, request.d))
-        words = (time.perf_counter() - begun) * VOCABULARY / WORDS
-        return seconds + words, each + words
-    return seconds, each
-
-
-def _side_by_side(lesson: Lesson, loss: str, penalty: float) -> float:
-    """Seconds of one search of several, as a figure asks for them, on the first row."""
-    updates = UPDATES if lesson.updates.fresh2 > 0 else UPDATES[:1]
-    losses = (loss,) if loss == "penalised" else ("align", "direct")
-    questions = [Question(update, name, penalty) for update in updates for name in losses]
-    started = time.perf_counter()
-    for update, name, cost in questions:
-        problem = lesson.updated(update)
-        search = search_changes(
-            problem,
-            [0],
-            loss=name,
-            penalty=cost,
-            seed=1,  # of which nothing is known
-            certificate=False,
-            beside=questions,
-        )
-        next(search)
-    return (time.perf_counter() - started) / len(questions)
+        problem.errors(0, torch.randn(WORDS, request.d), setting.update)
+        seconds += (time.perf_counter() - begun) * VOCABULARY / WORDS
+    return seconds
 
 
 @lru_cache(maxsize=1)

@@ -58,15 +58,26 @@ def cells_frame(
     import pandas
 
     rows = [
-        _row(key, record) | ({name: record.facts.get(name) for name in FACTS} if facts else {})
+        _row(key, content, outputs)
+        | ({name: record.facts.get(name) for name in FACTS} if facts else {})
         for key, record in store.records(keys)
         if "kind" not in record.content
+        for content, outputs in _parts(record)
     ]
     return pandas.DataFrame(rows)
 
 
-def _row(key: str, record: Record) -> dict[str, Any]:
-    content, outputs = record.content, record.outputs
+def _parts(record: Record) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Contents and outputs of a record: of each learning setting, where there are several."""
+    content, outputs = dict(record.content), record.outputs
+    flips = content.pop("flips", None)
+    if flips is None:
+        return [(content, outputs)]
+    found = [one | {"lower": one["error"]} for one in outputs["flips"]]
+    return [(content | setting, one) for setting, one in zip(flips, found, strict=True)]
+
+
+def _row(key: str, content: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, Any]:
     row = {"key": key} | {name: content[name] for name in content if name != "certificate"}
     rows = row["positions"]
     row["positions"] = rows if isinstance(rows, str) else ",".join(map(str, rows))

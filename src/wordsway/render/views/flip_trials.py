@@ -11,10 +11,10 @@ from wordsway.render.blocks import Column, Table, View, headline, plain, soft, s
 from wordsway.render.numbers import number
 from wordsway.render.views.flips import COLUMNS, KEY, error_chart, flip_cells, place, update_line
 from wordsway.render.views.provenance import provenance
-from wordsway.studies.lessons import Lessons, learning_of
+from wordsway.studies.flips import FlipTrials, learning_of
 
 
-def view(result: Lessons) -> View:
+def view(result: FlipTrials) -> View:
     """One row per trial, then the errors together."""
     real = any(trial.get("word") for trial in result.trials)
     words = [Column("row and word", "text")] if real else []
@@ -48,7 +48,7 @@ def view(result: Lessons) -> View:
     )
 
 
-def _title(result: Lessons) -> str:
+def _title(result: FlipTrials) -> str:
     request = result.request
     learning = learning_of(request)
     update, loss, penalty = learning.settings
@@ -56,7 +56,7 @@ def _title(result: Lessons) -> str:
     return f"{request.map.upper()} n={request.n} d={request.d} · {how} ({request.data})"
 
 
-def _errors(result: Lessons) -> str:
+def _errors(result: FlipTrials) -> str:
     errors = sorted(result.errors)
     if not errors:
         return "no trial was finished"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from wordsway.core.format import format_seconds
-from wordsway.learning.results import Learning
+from wordsway.learning.results import FlipResult
 from wordsway.render.blocks import Table, View, headline, soft, source
 from wordsway.render.numbers import number
 from wordsway.render.views.flips import COLUMNS, KEY, error_chart, flip_cells, update_line
 from wordsway.render.views.provenance import provenance
 
 
-def view(result: Learning) -> View:
+def view(result: FlipResult) -> View:
     """The easiest row, then a line per row, the easiest to flip first."""
     rows = sorted(result.rows, key=lambda row: row.difficulty)
     cells = [[str(row.position), *flip_cells(row.to_dict())] for row in rows]
@@ -41,7 +41,7 @@ def view(result: Learning) -> View:
     )
 
 
-def _best(result: Learning) -> str:
+def _best(result: FlipResult) -> str:
     best = result.best
     floor = "no certificate" if best.bound is None else f"floor {number(best.bound)}"
     return f"error {number(best.error)} at row {best.position} ({floor}), γ = {number(best.gamma)}"

@@ -1,0 +1,269 @@
+"""Learning trials: each adds one new text to the same training texts, under new weights, and
+changes one of its words.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from wordsway.core.checks import Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, part_of, silent
+from wordsway.core.result import SequenceResult, versions
+from wordsway.core.runtime import peak_bytes
+from wordsway.core.sample import rows_of
+from wordsway.core.seeds import derive
+from wordsway.core.vectors import ball_radius
+from wordsway.gaussian.joint import Chain
+from wordsway.learning.features import TrainingFeatures
+from wordsway.learning.losses import FlipSetting
+from wordsway.learning.problem import FlipProblem
+from wordsway.learning.results import FlipRow
+from wordsway.studies.corpus_texts import CorpusTexts
+from wordsway.studies.cost import check_memory
+from wordsway.studies.request import LearningOptions, Request, as_rows
+from wordsway.studies.texts import (
+    Drawn,
+    LabelledGaussianTexts,
+    LabelledSource,
+    TextOptions,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class FlipTrials(SequenceResult[dict[str, Any]], items="trials", brief="request"):
+    """The finished trials of a request that learns, one dictionary each."""
+
+    request: Request
+    trials: tuple[dict[str, Any], ...]
+    seconds: float
+    peak_mb: float
+    source: dict[str, Any]
+    interrupted: bool = False
+
+    @property
+    def errors(self) -> list[float]:
+        return [trial["error"] for trial in self.trials]
+
+    def to_dict(self) -> dict[str, Any]:
+        request, learning = self.request, learning_of(self.request)
+        update, loss, penalty = learning.settings
+        errors = self.errors
+        return request.sizes | {
+            "train": learning.train,
+            "update": update,
+            "loss": loss,
+            "penalty": penalty,
+            "seed": request.seed,
+            "data": request.data,
+            "source": self.source,
+            "trials": list(self.trials),
+            "mean": statistics.fmean(errors) if errors else None,
+            "median": statistics.median(errors) if errors else None,
+            "seconds": self.seconds,
+            "peak_mb": self.peak_mb,
+            "interrupted": self.interrupted,
+            "versions": versions(),
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with one row per trial."""
+        import pandas
+
+        lists = ("rows", "real_words", "text")
+        plain = [
+            {name: value for name, value in trial.items() if name not in lists}
+            for trial in self.trials
+        ]
+        return pandas.DataFrame([{"trial": index} | row for index, row in enumerate(plain)])
+
+
+def learning_of(request: Request) -> LearningOptions:
+    """The learning part of a request that has one."""
+    if request.learning is None:
+        raise InputError(
+            "a request that learns", "one that measures", "pass learning=LearningOptions(N)"
+        )
+    return request.learning
+
+
+@validated
+def learning_trials(
+    map: str,
+    n: int,
+    d: int,
+    train: int,
+    *,
+    update: str = "fine-tune",
+    loss: str = "direct",
+    penalty: float = 0.0,
+    real_words: bool = False,
+    positions: str | int | Sequence[int | str] = 0,
+    trials: int = 1,
+    seed: Seed = 0,
+    data: str = "gaussian",
+    texts: TextOptions | None = None,
+    certificate: bool = True,
+    progress: Progress = silent,
+    **options: Any,
+) -> FlipTrials:
+    """Test whether a linear readout of a random map learns that one word flips the label.
+
+    Each trial draws a new text and new weights; `learn` runs one trial on texts of your own.
+
+    >>> result = learning_trials("raf", n=5, d=8, train=6, trials=2)
+    >>> len(result.trials), all(trial["error"] >= (trial["bound"] or 0) for trial in result.trials)
+    (2, True)
+    """
+    request = Request(
+        map=map,
+        n=n,
+        d=d,
+        options=options,
+        positions=as_rows(positions),
+        trials=trials,
+        seed=seed,
+        data=data,
+        texts=texts or TextOptions(),
+        certificate=certificate,
+        learning=LearningOptions(train, update, loss, penalty, real_words),
+    )
+    return run_learning_trials(request, progress=progress)
+
+
+def run_learning_trials(request: Request, *, progress: Progress = silent) -> FlipTrials:
+    """Run the trials of a request that learns; Ctrl-C keeps the finished ones."""
+    learning = learning_of(request)
+    check_memory(request)
+    source = _source(request, learning, progress)
+    trials: list[dict[str, Any]] = []
+    interrupted = False
+    factors: Factors = {}
+    for index in range(request.trials):
+        started = time.perf_counter()
+        stage = f"trial {index + 1} of {request.trials}"
+        part = part_of(progress, stage, index, request.trials)
+        try:
+            (trial,) = run_flips(request, source, index, [learning], index, factors, part)
+        except KeyboardInterrupt:
+            interrupted = True
+            break
+        trials.append(trial | {"seconds": time.perf_counter() - started})
+    spent = sum(trial["seconds"] for trial in trials)
+    peak = peak_bytes() / 1e6
+    about = source.describe()
+    return FlipTrials(request, tuple(trials), spent, peak, about, interrupted)
+
+
+#: Factorisations of the texts' inner products, by the rows that change.
+Factors = dict[tuple[int, ...], Chain]
+
+
+def run_flips(
+    request: Request,
+    source: LabelledSource,
+    index: int,
+    every: Sequence[LearningOptions],
+    trial: int,
+    factors: Factors,
+    progress: Progress = silent,
+) -> list[dict[str, Any]]:
+    """The results of one draw of the weights, one dictionary for each of ``every`` options.
+
+    The source's first N texts are the training texts, and its text N + ``trial`` is the new one.
+    Weights and search have the seeds of trial ``index`` of the request. The features of the
+    training texts are computed once, and options with the same N share one search.
+    """
+    phi = request.build(derive(request.seed, "trial", index, "map"))
+    most = max(options.train for options in every)
+    features: TrainingFeatures | None = None
+    found: dict[LearningOptions, dict[str, Any]] = {}
+    for train in sorted({options.train for options in every}, reverse=True):
+        new = train + trial
+        drawn = source.draw(new)
+        rows = rows_of(request.named_rows, drawn.sample)
+        if features is None:
+            factor = factors.setdefault(tuple(rows), Chain(rows))
+            features = TrainingFeatures(phi, source.matrix, most, rows, factor=factor)
+        features = features.for_rows(rows)
+        labels = [source.label(number) for number in range(train)]
+        problem = FlipProblem(features, labels, drawn.sample, source.label(new))
+        same = [options for options in every if options.train == train]
+        seed = derive(request.seed, "trial", index, "search")
+        results = _search(request, problem, source, drawn, rows, same, seed, progress)
+        found |= zip(same, results, strict=True)
+    return [found[options] for options in every]
+
+
+def _search(
+    request: Request,
+    problem: FlipProblem,
+    source: LabelledSource,
+    drawn: Drawn,
+    rows: Sequence[int],
+    every: Sequence[LearningOptions],
+    seed: int,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """The results of each of the options on one problem: the easiest row, then all rows."""
+    settings = [FlipSetting(*options.settings) for options in every]
+    results: list[list[FlipRow]] = [[] for _ in every]
+    real: list[dict[str, Any]] = [{} for _ in every]
+    for number, row in enumerate(rows, 1):
+        found = problem.search(
+            row,
+            settings,
+            radius=ball_radius(request.radius, request.d),
+            seed=seed,
+            certificate=request.certificate,
+        )
+        for place, one in enumerate(found):
+            results[place].append(one)
+            if every[place].real_words and one is _easiest(results[place]):
+                update = settings[place].update
+                real[place] = _real_words(problem, source, drawn, row, update, request.d)
+        progress("learning", number, len(rows))
+    word = drawn.sample.word
+    finished = []
+    for own, more in zip(results, real, strict=True):
+        best = _easiest(own)
+        about: dict[str, Any] = {"word": word(best.position), "text": drawn.text}
+        if len(own) > 1:
+            about["rows"] = [one.to_dict() | {"word": word(one.position)} for one in own]
+        finished.append(best.to_dict() | about | more)
+    return finished
+
+
+def _easiest(rows: Sequence[FlipRow]) -> FlipRow:
+    return min(rows, key=lambda row: row.difficulty)
+
+
+def _real_words(
+    problem: FlipProblem, source: LabelledSource, new: Drawn, row: int, update: str, d: int
+) -> dict[str, Any]:
+    """The errors of the whole vocabulary in the same place, evaluated exactly; the best ten."""
+    assert isinstance(source, CorpusTexts) and new.sample.reading is not None
+    pieces, vectors = source.drawn.embedder.candidates(new.sample.reading.text, row, d)
+    errors = problem.errors(row, vectors, update)
+    order = errors.argsort()[:10].tolist()
+    unchanged = (problem.before + problem.residual + problem.y) ** 2
+    return {
+        "unchanged_error": unchanged,
+        "real_words": [{"piece": pieces[place], "error": float(errors[place])} for place in order],
+        "real_words_tried": len(pieces),
+    }
+
+
+def _source(request: Request, learning: LearningOptions, progress: Progress) -> LabelledSource:
+    if request.data == "gaussian":
+        return LabelledGaussianTexts(request.n, request.d, request.seed)
+    ahead = learning.train + request.trials
+    n, d, seed = request.n, request.d, request.seed
+    return CorpusTexts(request.data, n, d, seed, ahead, request.texts, progress)
