@@ -8,8 +8,8 @@ import time
 
 import wordsway as ws
 from benchmarks.probing import SENTENCE, texts_of
-from wordsway.maps.attention.trained import LayerAlone
 from wordsway.models.probe import Probe
+from wordsway.probing.trained_attention import TrainedAttention
 
 SENTENCES = 50
 
@@ -19,7 +19,7 @@ def page(count: int = SENTENCES) -> str:
     probe = Probe("minilm")
     texts = texts_of(probe, count, SENTENCE)
     started = time.perf_counter()
-    layers = [ws.Attention.of(probe, layer) for layer in range(1, probe.layers.count + 1)]
+    layers = [ws.TrainedAttention(probe, layer) for layer in range(1, probe.layers.count + 1)]
     for phi in layers:
         _measured(phi, texts[0])
     making = time.perf_counter() - started
@@ -52,7 +52,7 @@ def page(count: int = SENTENCES) -> str:
     return "\n".join([note, "", *lines])
 
 
-def _measured(phi: LayerAlone, text: str) -> tuple[float, float]:
+def _measured(phi: TrainedAttention, text: str) -> tuple[float, float]:
     X = phi.sample(text)
     assert X.reading is not None
     words = X.reading.words

@@ -57,7 +57,7 @@ def _family(phi: Any, X: Any) -> Any:
             [[math.cos(t) if a % 2 else math.sin(t) for a, t in enumerate(row)] for row in angle]
         )
     out = _heads(phi, given, X, "")
-    return out - phi.strength * _heads(phi, given, X, "2") if "twice" in phi.choice.shape else out
+    return out - phi.strength * _heads(phi, given, X, "2") if "twice" in phi.function.shape else out
 
 
 def _heads(phi: Any, given: dict[str, Any], X: Any, which: str) -> Any:

@@ -118,7 +118,7 @@ def _family(phi: Any, X: Matrix) -> Matrix:
         added = [[mpf(0)] * d for _ in range(n)]
     X = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(X, added, strict=True)]
     out = _heads(phi, X, "")
-    if phi.choice.shape == "twice":
+    if phi.function.shape == "twice":
         other = _heads(phi, X, "2")
         pairs = zip(out, other, strict=True)
         out = [[a - phi.strength * b for a, b in zip(x, y, strict=True)] for x, y in pairs]

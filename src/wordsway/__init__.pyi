@@ -59,7 +59,6 @@ from .maps import (
     DRF as DRF,
     RAF as RAF,
     RF as RF,
-    Attention as Attention,
     FeatureMap as FeatureMap,
     ReluRAF as ReluRAF,
     View as View,
@@ -106,6 +105,10 @@ from .probing.results import (
     WordSway as WordSway,
 )
 from .probing.swap import swap as swap
+from .probing.trained_attention import (
+    Attention as Attention,
+    TrainedAttention as TrainedAttention,
+)
 from .probing.words import words as words
 from .core.reading import (
     Reading as Reading,

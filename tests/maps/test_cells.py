@@ -9,18 +9,18 @@ import pytest
 import torch
 
 import wordsway as ws
+from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.cells import Cells
 from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
 from wordsway.maps.attention.certificates.problem import Problem
-from wordsway.maps.attention.one_matrix.view import AttentionView
 
 
 def problem_at(n: int, d: int, scale: float) -> tuple[Problem, float]:
     phi = ws.RAF(weight=scale * ws.RAF(d, seed=1).weight)
     view = phi.view(ws.Sample.gaussian(n, d, seed=2), torch.float64)
-    assert isinstance(view, AttentionView)
+    assert isinstance(view.bounds, RowBounds)
     radius = math.sqrt(d)
-    return problem_of(view.layer, phi.bounds, 0, radius, 1.0, Around(view.layer.norm)), radius
+    return problem_of(view.layer, view.bounds, 0, radius, 1.0, Around(view.layer.norm)), radius
 
 
 def naive(

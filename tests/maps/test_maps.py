@@ -15,7 +15,7 @@ import naive
 import wordsway as ws
 from tolerances import TOLERANCE
 from wordsway.maps.activation import activation
-from wordsway.maps.attention.scores.sigmoid import SigmoidRAF
+from wordsway.maps.attention.family import SigmoidRAF
 
 
 class Case(NamedTuple):

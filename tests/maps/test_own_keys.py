@@ -12,8 +12,9 @@ from violations import disc
 from wordsway.maps.attention.certificates.dual import minimise_dual
 from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
 from wordsway.maps.attention.certificates.problem import Joined
+from wordsway.maps.attention.family import SigmoidRAF
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.attention.scores.sigmoid import SigmoidBounds, SigmoidRAF
+from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 
 BOUNDS = SigmoidBounds()
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.scores.sigmoid import SigmoidRAF
+from wordsway.maps.attention.family import SigmoidRAF
 
 N, D = 8, 6
 SCALES = (1.0, 15.0, 30.0, 60.0)

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.definition import LARGE_SCORE
-from wordsway.maps.attention.scores.sigmoid import SigmoidRAF
+from wordsway.maps.attention.family import LARGE_SCORE, SigmoidRAF
 
 RADIUS = math.sqrt(3)
 

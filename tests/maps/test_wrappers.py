@@ -11,7 +11,7 @@ import torch
 
 import naive
 import wordsway as ws
-from wordsway.maps.attention.scores.sigmoid import SigmoidRAF
+from wordsway.maps.attention.family import SigmoidRAF
 from wordsway.maps.wrappers import norm as norm_module
 from wordsway.maps.wrappers.block import NormedText
 from wordsway.maps.wrappers.norm import Norm

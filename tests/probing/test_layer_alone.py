@@ -1,4 +1,4 @@
-"""`ws.Attention.of`: a layer's attention, against transformers alone."""
+"""`ws.TrainedAttention`: a layer's attention, against transformers alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def by_transformers(folder: Path, ids: torch.Tensor, layer: int, architecture: s
 def test_features_are_the_models_own_attention(architecture: str, tmp_path: Path) -> None:
     probe = Probe(save(tmp_path / "model", architecture))
     for layer in (1, 3):
-        phi = ws.Attention.of(probe, layer)
+        phi = ws.TrainedAttention(probe, layer)
         X = phi.sample(TEXT)
         taken, given = by_transformers(
             tmp_path / "model", probe.read(TEXT).ids, layer, architecture
@@ -66,7 +66,7 @@ def test_features_are_the_models_own_attention(architecture: str, tmp_path: Path
 @pytest.fixture(scope="module")
 def phi(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One trained layer with biases and shared keys."""
-    return ws.Attention.of(Probe(save(tmp_path_factory.mktemp("llama"), "llama")), 2)
+    return ws.TrainedAttention(Probe(save(tmp_path_factory.mktemp("llama"), "llama")), 2)
 
 
 def test_the_view_is_the_definition(phi: Any) -> None:
@@ -103,7 +103,7 @@ def test_large_moves_stay_below_the_certificate(phi: Any) -> None:
 @pytest.mark.parametrize("layer", [0, 4, "2"])
 def test_layers_that_are_not_there_are_refused(phi: Any, layer: Any) -> None:
     with pytest.raises(InputError):
-        ws.Attention.of(phi.probe, layer)
+        ws.TrainedAttention(phi.probe, layer)
 
 
 @pytest.mark.slow
@@ -111,4 +111,4 @@ def test_layers_that_are_not_there_are_refused(phi: Any, layer: Any) -> None:
 def test_attention_of_another_form_is_refused(architecture: str, tmp_path: Path) -> None:
     """Distances enter their scores in a way of their own."""
     with pytest.raises(InputError, match="does something else"):
-        ws.Attention.of(Probe(save(tmp_path / "model", architecture)), 1)
+        ws.TrainedAttention(Probe(save(tmp_path / "model", architecture)), 1)

@@ -1,9 +1,7 @@
 """The maps: RF, DRF, RAF, ReLU-RAF, and any torch callable; each with its view from one word."""
 
 from wordsway.maps.activation import Activation, activation
-from wordsway.maps.attention.family import Attention
-from wordsway.maps.attention.scores.relu import ReluRAF
-from wordsway.maps.attention.scores.softmax import RAF
+from wordsway.maps.attention.family import RAF, Attention, ReluRAF
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.boolean import boolean_sensitivity
 from wordsway.maps.callable import CallableMap

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from wordsway.core.errors import InputError
-from wordsway.maps.attention.kinds import ATTENTION_KIND, PRESETS
-from wordsway.maps.attention.one_matrix.view import plan_for
-from wordsway.maps.attention.scores.relu import RELU_RAF_KIND
-from wordsway.maps.attention.scores.sigmoid import SIGMOID_KIND
-from wordsway.maps.attention.scores.softmax import RAF_KIND
+from wordsway.maps.attention.kinds import (
+    ATTENTION_KIND,
+    PRESETS,
+    RAF_KIND,
+    RELU_RAF_KIND,
+    SIGMOID_KIND,
+)
+from wordsway.maps.attention.row_view import plan_for
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
 from wordsway.maps.kind import MapKind, Option, Reference, Style
 from wordsway.maps.wrappers.kind import block_kind, with_wrappers

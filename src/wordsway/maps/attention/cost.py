@@ -14,11 +14,12 @@ from wordsway.maps.attention.certificates.heads.table import FINE, INTERVALS, LA
 from wordsway.maps.attention.certificates.heads.together import LANCZOS_STEPS, joins
 from wordsway.maps.attention.certificates.heads.weights import FOLLOWED
 from wordsway.maps.attention.certificates.heads.weights import STEPS as WEIGHT_STEPS
-from wordsway.maps.attention.certificates.sparse import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.heads.layer import KEPT_BYTES
-from wordsway.maps.attention.heads.sparse_view import sparse_keys_bytes
 from wordsway.maps.attention.heads.view import heads_bytes_per_point
-from wordsway.maps.attention.one_matrix.view import bytes_per_point, plan_for
+from wordsway.maps.attention.one_matrix.view import bytes_per_point
+from wordsway.maps.attention.row_view import plan_for
+from wordsway.maps.attention.scores.sparsemax import CELLS as SPARSE_CELLS
+from wordsway.maps.attention.scores.sparsemax import sparse_keys_bytes
 from wordsway.maps.cost import evaluations, searches
 from wordsway.optimize.plan import Plan
 

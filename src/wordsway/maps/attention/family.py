@@ -1,4 +1,4 @@
-"""`ws.Attention`: one family of attention layers, composed of choices.
+"""`ws.Attention`: one family of attention layers, composed of choices, and its presets.
 
     φ(X) = heads side by side · O,     head h of row j: Σ_l P_jl v_l,   P from scores s_jl
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 
@@ -20,10 +20,7 @@ from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import check_seed
 from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
-from wordsway.maps.attention.definition import LARGE_SCORE
-from wordsway.maps.attention.heads.layer import HeadsLayer, Setting
-from wordsway.maps.attention.heads.sparse_view import SparseView
-from wordsway.maps.attention.heads.view import Certify as CertifyHeads
+from wordsway.maps.attention.heads.layer import Setting
 from wordsway.maps.attention.heads.view import HeadsView
 from wordsway.maps.attention.ingredients.encodings import (
     MASKS,
@@ -35,20 +32,25 @@ from wordsway.maps.attention.ingredients.encodings import (
     learned,
     sinusoidal,
 )
-from wordsway.maps.attention.ingredients.weights import draw_projections, given_projections
+from wordsway.maps.attention.ingredients.projections import (
+    draw_projections,
+    given_projections,
+    projections_of,
+)
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.view import AttentionView
-from wordsway.maps.attention.scores.registry import SCORES, Choice
-from wordsway.maps.attention.scores.sparsemax import SparseLayer, SparsemaxScores
-from wordsway.maps.attention.trained import LayerAlone
+from wordsway.maps.attention.scores.function import ScoreFunction
+from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.rigorous import ELEMENTARY, U
-from wordsway.models.probe import Probe
 
-AnyView = AttentionView | HeadsView | SparseView
+AnyView = AttentionView | HeadsView
+
+#: Scores beyond this are searched in double precision: single precision resolves a score of 1,000
+#: to 1e-4 only, and e^−88 is zero in it. Rows of norm √d with W_ab ~ N(0, 1/d) have scores N(0, 1).
+LARGE_SCORE = 30.0
 
 
-@final
 class Attention(FeatureMap):
     """Attention composed of choices; the default is the paper's RAF.
 
@@ -74,6 +76,7 @@ class Attention(FeatureMap):
 
     name = "attention"
     has_rows = True
+    has_single = True
 
     @validated
     def __init__(
@@ -101,55 +104,45 @@ class Attention(FeatureMap):
         self.scores, self.mask, self.positions = scores, mask, positions
         self.temperature, self.window, self.visible = float(temperature), window, visible
         self.heads, self.strength = heads, float(strength)
-        self.choice: Choice = SCORES[scores]
+        self.function: ScoreFunction = SCORES[scores]
         self.seed: int | None = None
+        shape = self.function.shape
         if weight is None and weights is None:
             self.seed = check_seed(seed)
-            drawn = draw_projections(positive("d", d), self.seed, heads, self.choice.shape)
+            drawn = draw_projections(positive("d", d), self.seed, heads, shape)
         else:
-            drawn = given_projections(d, heads, self.choice.shape, weight, weights)
-        like = torch.empty(0, dtype=dtype, device=self.device)
-        self.given = {key: value.to(like) for key, value in drawn.items()}
+            drawn = given_projections(d, heads, shape, weight, weights)
+        #: The matrices by name, as ``weights`` takes them.
+        self.given = {key: value.to(self.device, dtype) for key, value in drawn.items()}
         self.d = len(next(iter(self.given.values())))
-        self.projections = self.choice.projections(self.given, heads or 1, self.strength)
-        self._certify_heads: CertifyHeads | None = None
-        if self.choice.heads_are_means:
+        self.projections = projections_of(self.given, shape, heads, self.strength)
+        self._certify_heads = None
+        if self.function.scores.logistic:
             self._certify_heads = HeadsCertificate(self.projections)
-        if positions == "rope" and self.projections.Q.shape[1] // self.projections.heads % 2:
+        if positions == "rope" and self.projections.width % 2:
             raise InputError(
                 "an even number of dimensions per head, which RoPE turns in pairs",
-                self.projections.Q.shape[1] // self.projections.heads,
+                self.projections.width,
                 "take another d or number of heads, or other positions",
             )
-
-    @staticmethod
-    def of(probe: Probe, layer: int) -> LayerAlone:
-        """The trained attention of layer 1 … L of a model, taken alone: a map on its input rows.
-
-        ``phi.sample(text)`` has the rows of a text.
-        """
-        return LayerAlone(probe, layer)
 
     @property
     def one_matrix(self) -> bool:
         """Whether it is the paper's layer but for scores, mask and added constants."""
-        return self.heads is None and self.choice.bounds is not None and not self._rope
+        by_scores = self.function.bounds is not None
+        return self.heads is None and by_scores and self.positions != "rope"
 
     @property
-    def _rope(self) -> bool:
-        return self.positions == "rope"
+    def weight(self) -> torch.Tensor:
+        """W of a layer with one matrix."""
+        return self.projections.Q
 
     def check(self, n: int, d: int) -> None:
         if d != self.d:
             raise InputError(f"texts with d={self.d}", f"d={d}", "make the map with the text's d")
 
-    def factor(self, n: int) -> float:
-        """What f·g is multiplied with."""
-        m = self.projections.Q.shape[1] // self.projections.heads
-        return self.choice.factor(m) * (growth(n) if self.choice.log_n else 1) / self.temperature
-
     def bias(self, n: int) -> torch.Tensor | None:
-        """What masks and ALiBi add to the scores, (n, n) or (heads, n, n)."""
+        """What masks and ALiBi add to the scores, (1, n, n) or (heads, n, n)."""
         hidden = hidden_pairs(n, self.mask, self.window, self.visible)
         bias = None
         if self.positions == "alibi":
@@ -170,37 +163,67 @@ class Attention(FeatureMap):
         return X
 
     def setting(self, n: int, like: torch.Tensor) -> Setting:
-        """The layer for texts of n rows."""
-        m = self.projections.Q.shape[1] // self.projections.heads
-        rotation = Rotation.of(n, m) if self._rope else None
-        lift, bias = self.choice.lift, self.bias(n)
-        kind = self.choice.scores
-        setting = Setting(kind, lift, self.projections, self.factor(n), bias, rotation, self.name)
+        """The layer with heads for texts of n rows."""
+        function, m = self.function, self.projections.width
+        factor = m**-function.power * self._sharpness(n)
+        rotation = Rotation.of(n, m) if self.positions == "rope" else None
+        setting = Setting(
+            function.scores,
+            function.lift,
+            self.projections,
+            factor,
+            self.bias(n),
+            rotation,
+            self.name,
+        )
         return setting.to(like)
 
+    def _sharpness(self, n: int) -> float:
+        return (growth(n) if self.function.log_n else 1) / self.temperature
+
+    def _one_matrix(self, n: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """W with the score function's own factor in place of 1/√d, and the bias (n, n)."""
+        W, bias = self.weight.to(like), self.bias(n)
+        factor = self.d ** (0.5 - self.function.power) * self._sharpness(n)
+        return W if factor == 1 else W * factor, None if bias is None else bias[0].to(like)
+
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        return self.setting(X.shape[-2], X.to(dtype)).features(self.encoded(X))
+        X = self.encoded(X.to(dtype))
+        return self._attend(X, self._scores(X))
+
+    def features_in_single(self, X: torch.Tensor) -> torch.Tensor | None:
+        X = self.encoded(X.to(self.device, torch.float32))
+        s = self._scores(X)
+        return self._attend(X, s) if largest_score(s) <= LARGE_SCORE else None
+
+    def _scores(self, X: torch.Tensor) -> torch.Tensor:
+        """(…, n, d) → (…, n, n), or (…, heads, n, n)."""
+        n = X.shape[-2]
+        if not self.one_matrix:
+            setting = self.setting(n, X)
+            return setting.score(setting.queries(X), setting.keys(X))
+        W, bias = self._one_matrix(n, X)
+        s = X @ W @ X.mT / math.sqrt(self.d)
+        return s if bias is None else s + bias
+
+    def _attend(self, X: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        if self.one_matrix:
+            return self.function.scores.attention(s) @ X
+        return self.setting(X.shape[-2], X).attend(X, s)
 
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> AnyView:
         self.check(sample.n, sample.d)
         text = sample.X.to(self.device, dtype or self.dtype)
-        X = self.encoded(text)
+        X, function = self.encoded(text), self.function
         if self.one_matrix:
-            assert self.choice.bounds is not None
-            bias = self.bias(sample.n)
-            W = self.projections.Q.to(X) * (self.factor(sample.n) * math.sqrt(self.d))
-            layer = Layer(
-                self.choice.scores, X, W, self.name, None if bias is None else bias[0].to(X)
-            )
+            assert function.bounds is not None
+            W, bias = self._one_matrix(sample.n, X)
+            layer = Layer(function.scores, X, W, self.name, bias)
             layer.text_error = self._text_error(X)
-            return AttentionView(layer, self.choice.bounds, self.choice.suggest, text)
-        setting = self.setting(sample.n, X)
-        sparse = isinstance(setting.scores, SparsemaxScores)
-        heads = SparseLayer(setting, X) if sparse else HeadsLayer(setting, X)
+            return AttentionView(layer, function.bounds, function.starts, text)
+        heads = function.layer(self.setting(sample.n, X), X)
         heads.text_error = self._text_error(X)
-        if isinstance(heads, SparseLayer):
-            return SparseView(heads, text)
-        return HeadsView(heads, self._certify_heads, text)
+        return function.view(heads, self._certify_heads, text)
 
     def _text_error(self, X: torch.Tensor) -> float:
         """The rounding of a row to which a position of up to n radians was added."""
@@ -210,12 +233,11 @@ class Attention(FeatureMap):
         return 2 * U * float(X.norm(dim=1).max()) + 4 * n * ELEMENTARY * math.sqrt(d)
 
     def search_view(self, sample: Sample) -> AnyView:
-        if not self.choice.smooth:
-            return self.view(sample)
+        return self.ranking_view(sample) if self.function.smooth else self.view(sample)
+
+    def ranking_view(self, sample: Sample) -> AnyView:
         view = self.view(sample, torch.float32)
-        s = view.layer.s
-        largest = float(s[s > -math.inf].abs().max())
-        return view if largest <= LARGE_SCORE else self.view(sample)
+        return view if largest_score(view.layer.s) <= LARGE_SCORE else self.view(sample)
 
     def describe(self) -> dict[str, Any]:
         about: dict[str, Any] = {"map": self.name, "d": self.d, "scores": self.scores}
@@ -230,6 +252,78 @@ class Attention(FeatureMap):
         }
         about |= {name: value for name, (value, usual) in optional.items() if value != usual}
         return about | {"seed": self.seed}
+
+
+def largest_score(s: torch.Tensor) -> float:
+    """The largest |score| over visible keys; NaN where a score is none."""
+    return float(torch.where(s == -math.inf, 0.0, s).abs().max())
+
+
+class Preset(Attention):
+    """The paper's layer, φ(X) = P(XWXᵀ/√d) X with W_ab ~ N(0, 1/d), with one score function."""
+
+    #: Its name in `SCORES`.
+    preset: ClassVar[str]
+
+    @validated
+    def __init__(
+        self,
+        d: Count | None = None,
+        seed: Seed = 0,
+        *,
+        weight: Any = None,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(
+            d,
+            seed,
+            scores=self.preset,
+            weight=weight,
+            name=type(self).name,
+            dtype=dtype,
+            device=device,
+        )
+
+    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> AttentionView:
+        view = super().view(sample, dtype)
+        assert isinstance(view, AttentionView)
+        return view
+
+    def describe(self) -> dict[str, Any]:
+        return {"map": self.name, "d": self.d, "seed": self.seed}
+
+
+@final
+class RAF(Preset):
+    """Random attention features φ(X) = softmax(XWXᵀ/√d) X, W_ab ~ N(0, 1/d), or your own
+    ``weight=W``.
+
+    >>> from wordsway import Sample
+    >>> RAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
+    torch.Size([3, 4])
+    """
+
+    name, preset = "raf", "softmax"
+
+
+@final
+class ReluRAF(Preset):
+    """Attention with normalised ReLU scores,
+
+        φ(X)_j = Σ_l (s_jl)₊ x_l / Σ_l (s_jl)₊,
+
+    zero where no score is positive.
+    """
+
+    name, preset = "relu-raf", "relu"
+
+
+@final
+class SigmoidRAF(Preset):
+    """Sigmoid attention φ(X)_j = Σ_l σ(s_jl − log n) x_l, s = XWXᵀ/√d, W_ab ~ N(0, 1/d)."""
+
+    name, preset = "sigmoid", "sigmoid"
 
 
 def check_choices(

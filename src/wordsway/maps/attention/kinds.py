@@ -8,9 +8,16 @@ from typing import Any
 
 from wordsway.core.cost import Cost
 from wordsway.maps.attention.cost import attention_cost, heads_cost
-from wordsway.maps.attention.family import Attention, check_choices
+from wordsway.maps.attention.family import (
+    RAF,
+    Attention,
+    Preset,
+    ReluRAF,
+    SigmoidRAF,
+    check_choices,
+)
 from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS
-from wordsway.maps.attention.ingredients.weights import check_heads
+from wordsway.maps.attention.ingredients.projections import check_heads
 from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.attention.scores.relu import silencing_work
 from wordsway.maps.kind import MapKind, Option, Reference, Style, constant, falling
@@ -25,8 +32,6 @@ OPTIONS = (
     Option("window", int, None, "Keys nearer than this are seen; with mask window.", least=1),
     Option("visible", int, None, "Keys before this one are seen; with mask padding.", least=1),
 )
-#: Scores of which the paper's argument says that a word is lost.
-LOSING = ("softmax-1/d", "relu", "relu/n", "linear/n", "linear-attention", "l2", "qk-norm")
 
 
 def _make(
@@ -71,7 +76,7 @@ def _cost(
         )
         return one(n, d, rows, certificate=certificate, **asked)
     count = (heads or 1) * (2 if choice.shape == "twice" else 1)
-    certified = certificate and choice.heads_are_means
+    certified = certificate and choice.scores.logistic
     return heads_cost(
         n,
         d,
@@ -85,7 +90,7 @@ def _cost(
 
 
 def _references(d: int, *, scores: str = "softmax", **options: Any) -> list[Reference]:
-    return [falling() if scores in LOSING else constant()]
+    return [falling() if SCORES[scores].falling else constant()]
 
 
 ATTENTION_KIND = MapKind(
@@ -104,26 +109,60 @@ ATTENTION_KIND = MapKind(
 
 
 def preset(
-    name: str, title: str, about: str, style: Style, chosen: Callable[[int], dict[str, Any]]
+    name: str,
+    title: str,
+    about: str,
+    style: Style,
+    chosen: Callable[[int], dict[str, Any]],
+    made: type[Preset] | None = None,
 ) -> MapKind:
-    """A map of the family under a name of its own; ``chosen(d)`` are its options."""
+    """A map of the family under its own name; ``chosen(d)`` are its options. ``made`` is its class,
+    where it has one.
+    """
 
     def filled(d: int) -> dict[str, Any]:
         return ATTENTION_KIND.filled(chosen(d))
+
+    def make(n: int, d: int, seed: int) -> Attention:
+        return _make(n, d, seed, name=name, **filled(d)) if made is None else made(d, seed)
 
     return MapKind(
         name=name,
         title=title,
         about=about,
-        make=lambda n, d, seed: _make(n, d, seed, name=name, **filled(d)),
+        make=make,
         count=lambda n, d: n * d,
         search_cost=lambda n, d, rows, **how: _cost(n, d, rows, **how, **filled(d)),
         style=style,
         references=lambda d: _references(d, **filled(d)),
-        composed=True,
+        composed=made is None,
     )
 
 
+RAF_KIND = preset(
+    RAF.name,
+    "RAF (softmax)",
+    "Random attention features, φ(X) = softmax(XWXᵀ/√d)X with W_ab ~ N(0, 1/d).",
+    Style("#D55E00", "^"),
+    lambda d: {"scores": RAF.preset},
+    RAF,
+)
+RELU_RAF_KIND = preset(
+    ReluRAF.name,
+    "ReLU-RAF",
+    "Attention with ReLU scores divided by their row's sum in place of softmax.",
+    Style("#CC79A7", "D"),
+    lambda d: {"scores": ReluRAF.preset},
+    ReluRAF,
+)
+SIGMOID_KIND = preset(
+    SigmoidRAF.name,
+    "sigmoid attention",
+    "Attention without a normaliser, φ(X)_j = Σ_l σ(s_jl − log n)x_l, s = XWXᵀ/√d.",
+    Style("#56B4E9", "v"),
+    lambda d: {"scores": SigmoidRAF.preset},
+    SigmoidRAF,
+)
 PRESETS = (
     preset(
         "sink",

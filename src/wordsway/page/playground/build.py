@@ -17,7 +17,6 @@ from wordsway.maps.attention.certificates import curves, dual, silence
 from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.scores.relu import ReluBounds
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
-from wordsway.maps.attention.scores.sink import SinkBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
 from wordsway.render.html.page import document
@@ -26,7 +25,7 @@ TITLE = "How far can one word sway a layer? A playground"
 #: What the ceiling of each kind of scores rests on.
 BOUNDS: dict[str, type[RowBounds]] = {
     "softmax": SoftmaxBounds,
-    "sink": SinkBounds,
+    "sink": SoftmaxBounds,
     "sigmoid": SigmoidBounds,
     "relu": ReluBounds,
 }

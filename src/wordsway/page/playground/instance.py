@@ -23,9 +23,8 @@ from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.maps import RAF, RF, ReluRAF
 from wordsway.maps.attention.certificates.bounds import RowBounds
-from wordsway.maps.attention.family import Attention
+from wordsway.maps.attention.family import Attention, SigmoidRAF
 from wordsway.maps.attention.one_matrix.view import AttentionView
-from wordsway.maps.attention.scores.sigmoid import SigmoidRAF
 from wordsway.maps.base import FeatureMap
 from wordsway.page.playground.ceiling import ceiling
 from wordsway.page.playground.draws import FEATURES, TEXT, WEIGHT, normals

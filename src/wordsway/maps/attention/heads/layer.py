@@ -79,7 +79,10 @@ class Setting(NamedTuple):
 
     def features(self, X: torch.Tensor) -> torch.Tensor:
         """The definition: (…, n, d) → (…, n, d)."""
-        s = self.score(self.queries(X), self.keys(X))
+        return self.attend(X, self.score(self.queries(X), self.keys(X)))
+
+    def attend(self, X: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        """The features of given scores (…, H, n, n)."""
         heads = self.scores.attention(s) @ self.weights.values(X).transpose(-3, -2)
         return self.weights.out(heads.transpose(-3, -2))
 
@@ -253,10 +256,7 @@ class FromRow:
         shares = scores.move(self.pairs, a)
         if self.sharp is not None:
             gain, slope = scores.gain(self.pairs, a)
-            shares = shares._replace(
-                t=torch.where(self.sharp, gain, shares.t),
-                dt=torch.where(self.sharp, slope, shares.dt),
-            )
+            shares = shares.sharpened(self.sharp, gain, slope)
         return shares, None
 
     def more(self, moved: Moved, z: torch.Tensor) -> More | None:

@@ -5,18 +5,18 @@ cost, starts and readouts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.core.vectors import unit
-from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer, Moved
+from wordsway.maps.attention.heads.layer import HeadsLayer
 from wordsway.maps.attention.heads.rows import HeadsMoving, by_row
-from wordsway.maps.attention.one_matrix.view import is_small, plan_for
+from wordsway.maps.attention.row_view import LayerView
 from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
-from wordsway.maps.rows import Moving, RowView
+from wordsway.maps.rows import Moving, RowReadout
 
 Certify = Callable[[HeadsLayer, Sequence[int], float, Progress], Certificate]
 
@@ -58,18 +58,14 @@ def _across(
     return _Across(td.transpose(0, 1), pd.transpose(0, 1), drawn.permute(2, 1, 0, 3))
 
 
-class HeadsView(RowView):
-    """The view of attention with projections. Points of a batch are evaluated row by row of i.
-    ``text`` is the layer's without what positions add to it.
-    """
+class HeadsView(LayerView[HeadsLayer]):
+    """The view of attention with projections. Points of a batch are evaluated row by row of i."""
 
-    def __init__(self, layer: HeadsLayer, certify: Certify | None, text: torch.Tensor) -> None:
-        self.X = text
-        self.layer = layer
-        self.rows_before = layer.phi
+    def __init__(
+        self, layer: HeadsLayer, certify: Certify | None, text: torch.Tensor | None = None
+    ) -> None:
+        super().__init__(layer, text)
         self._certify = certify
-        self.small = is_small(*layer.X.shape)
-        self.plan = plan_for(*layer.X.shape)
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         value = torch.empty(len(rows), dtype=self.X.dtype, device=self.X.device)
@@ -130,14 +126,6 @@ class HeadsView(RowView):
             return None
         return self._certify(self.layer, rows, radius, progress)
 
-    @property
-    def row_errors(self) -> torch.Tensor:
-        return self.layer.errors.rows
-
-    def allow_text_error(self, error: float) -> None:
-        super().allow_text_error(error)
-        self.layer.text_error += error
-
     def rows_attending_to(self, i: int) -> torch.Tensor:
         seen = torch.zeros(len(self.X), dtype=torch.bool, device=self.X.device)
         seen[self.layer.row(i).rows] = True
@@ -145,7 +133,7 @@ class HeadsView(RowView):
         return seen
 
     def readout(self, thetas: torch.Tensor) -> Readout:
-        return HeadsReadout(self.layer, thetas)
+        return RowReadout(self, thetas)
 
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases)
@@ -154,41 +142,6 @@ class HeadsView(RowView):
     def bytes_per_point(self) -> int:
         n, d = self.X.shape
         return heads_bytes_per_point(n, d, self.layer.setting.weights.heads, self.X.itemsize)
-
-
-@final
-class HeadsReadout(Readout):
-    """φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, n·d): O(B·T·n·d)."""
-
-    def __init__(self, layer: HeadsLayer, thetas: torch.Tensor) -> None:
-        self.layer = layer
-        theta = thetas.to(layer.X).reshape(-1, *layer.X.shape)
-        self.theta = layer.setting.weights.out_back(theta)  # (T, n, H, m′)
-        self.before = torch.einsum("jd,tjd->tj", layer.phi, theta)
-
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        T = len(self.theta)
-        value = torch.empty(len(rows), T, dtype=delta.dtype, device=delta.device)
-        gradient = torch.empty(len(rows), T, delta.shape[1], dtype=delta.dtype, device=delta.device)
-        for i, points in by_row(rows):
-            row = self.layer.row(i)
-            moved = row.moved(delta[points])
-            for which in range(T):
-                value[points, which], gradient[points, which] = self._one(which, row, moved)
-        return value, gradient
-
-    def _one(self, which: int, row: FromRow, moved: Moved) -> tuple[torch.Tensor, torch.Tensor]:
-        theta = self.theta[which, row.rows].transpose(0, 1)  # (H, m, m′)
-        own = self.theta[which, row.i]
-        t, p, dt, dp, _ = moved.shares
-        y = (row.y * theta).sum(-1)  # (H, m)
-        d = torch.bmm(moved.delta_v.transpose(0, 1), theta.mT).transpose(0, 1)  # (B, H, m)
-        value = self.before[which].sum() + (t * y + p * d).sum((1, 2))
-        value = value + (moved.own_heads * own).sum((1, 2))
-        along = torch.bmm(p.transpose(0, 1), theta).transpose(0, 1)
-        return value, row.pulled(moved, dt * y + dp * d, along, own.expand_as(moved.own_heads))
 
 
 def attracting_heads(

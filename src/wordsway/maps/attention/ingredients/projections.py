@@ -8,10 +8,16 @@ identity).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+
+from wordsway.core.errors import InputError
+from wordsway.core.sample import finite_matrix
+from wordsway.core.seeds import generator
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,11 @@ class Projections:
     bias_k: torch.Tensor | None = None
     bias_v: torch.Tensor | None = None
     bias_o: torch.Tensor | None = None
+
+    @property
+    def width(self) -> int:
+        """m, the dimensions of a query or key of one head."""
+        return self.Q.shape[1] // self.heads
 
     def to(self, like: torch.Tensor) -> Projections:
         """The same in another precision or place."""
@@ -103,3 +114,97 @@ class Projections:
     def _gathered(self, grad: torch.Tensor) -> torch.Tensor:
         times = self.heads // self.key_heads
         return grad if times == 1 else grad.unflatten(-2, (self.key_heads, times)).sum(-2)
+
+
+#: Which matrices a layer has: with one matrix, and with heads. "tied": keys are queries (L2);
+#: "twice": a second pair of queries and keys (differential).
+ONE = {"usual": ("W",), "tied": ("W",), "twice": ("W", "W2")}
+MANY = {
+    "usual": ("Q", "K", "V", "O"),
+    "tied": ("Q", "V", "O"),
+    "twice": ("Q", "K", "V", "O", "Q2", "K2"),
+}
+
+
+def draw_projections(d: int, seed: int, heads: int | None, shape: str) -> dict[str, torch.Tensor]:
+    """Entries N(0, 1/d), each matrix from its own stream; W is that of `RAF` with this seed."""
+    check_heads(d, heads)
+    drawn = {}
+    for name in ONE[shape] if heads is None else MANY[shape]:
+        path = ("attention", d) if name == "W" else ("attention", d, name)
+        noise = torch.randn(d, d, dtype=torch.float64, generator=generator(seed, *path))
+        drawn[name] = noise / math.sqrt(d)
+    return drawn
+
+
+def given_projections(
+    d: int | None,
+    heads: int | None,
+    shape: str,
+    weight: Any,
+    weights: Mapping[str, Any] | None,
+) -> dict[str, torch.Tensor]:
+    """The caller's own matrices, checked: d×d each."""
+    wanted = ONE[shape] if heads is None else MANY[shape]
+    if weight is not None and (weights is not None or wanted != ("W",)):
+        raise InputError(
+            f"weights={{{', '.join(wanted)}}}",
+            "weight=",
+            "one matrix is all there is without heads and with most scores",
+        )
+    named = {"W": weight} if weight is not None else dict(weights or {})
+    if set(named) != set(wanted):
+        raise InputError(
+            f"weights named {', '.join(wanted)}", ", ".join(named) or "none", "name each matrix"
+        )
+    found = {name: finite_matrix(named[name], "a weight matrix") for name in wanted}
+    size = len(found[wanted[0]])
+    for name, matrix in found.items():
+        if matrix.shape != (size, size):
+            raise InputError(
+                f"square d×d weight matrices, d={size}",
+                f"{name} of shape {tuple(matrix.shape)}",
+                "trained layers of other shapes are made with TrainedAttention(probe, layer)",
+            )
+    if d is not None and d != size:
+        raise InputError(
+            f"d={size}, the size of the weights", f"d={d}", "leave d out when weights are given"
+        )
+    check_heads(size, heads)
+    return found
+
+
+def check_heads(d: int, heads: int | None) -> None:
+    """Heads share the dimensions evenly."""
+    if heads is not None and (heads < 1 or d % heads):
+        divisors = [str(h) for h in range(1, min(d, 64) + 1) if d % h == 0]
+        raise InputError(
+            f"a number of heads that divides d={d}", heads, f"choose among {', '.join(divisors)}"
+        )
+
+
+def projections_of(
+    given: Mapping[str, torch.Tensor], shape: str, heads: int | None, strength: float
+) -> Projections:
+    """The projections made of the matrices that `draw_projections` or `given_projections` return.
+
+    "twice" stands for softmax₁ − λ softmax₂: two sets of heads, the second with the outputs −λO.
+    """
+    if heads is None:
+        W = given["W"]
+        if shape != "twice":
+            return Projections(W, W if shape == "tied" else None, None, None)
+        both = torch.eye(len(W), dtype=W.dtype, device=W.device).repeat(1, 2)
+        out = torch.cat([both[:, : len(W)], -strength * both[:, : len(W)]])
+        return Projections(torch.cat([W, given["W2"]], 1), both, both, out, 2, 2)
+    Q, K, V, O = given["Q"], given.get("K", given["Q"]), given["V"], given["O"]
+    if shape != "twice":
+        return Projections(Q, K, V, O, heads, heads)
+    return Projections(
+        torch.cat([Q, given["Q2"]], 1),
+        torch.cat([K, given["K2"]], 1),
+        torch.cat([V, V], 1),
+        torch.cat([O, -strength * O]),
+        2 * heads,
+        2 * heads,
+    )

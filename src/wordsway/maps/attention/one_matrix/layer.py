@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -45,35 +44,30 @@ class Sharp(NamedTuple):
     means: torch.Tensor
 
 
-@dataclass(frozen=True)
-class Others:
-    """Rows j ≠ i of the features after row i moved by Δ, for B pairs (i, Δ).
+class LayerMove(NamedTuple):
+    """The rows of the features after row i moved by Δ, for B pairs (i, Δ).
 
-    Row j changes by t y_j + pΔ (row i's own entries mean nothing, as those of rows in ``lost``,
-    whose output became zero). ``yd`` is y_j·Δ. ``sharp`` (B, m) says for which points a sharp pair
-    is the one that moved.
+    Row j ≠ i changes by t y_j + pΔ; entries of row i itself, at the index ``own``, mean nothing.
+
+    Parameters
+    ----------
+    shares : t, p and their derivatives in a_j, (B, n) each
+    yd : y_j·Δ (B, n)
+    sharp : which sharp pairs moved (B, m)
+    own : the index of each point's own row in a (B, n) tensor
+    s, r : row i's scores and shares (B, n)
+    own_change : the change of row i (B, d)
+    turned : HΔ, H = (W + Wᵀ)/2√d (B, d)
     """
 
-    t: torch.Tensor  # (B, n)
-    p: torch.Tensor  # (B, n)
-    dt: torch.Tensor  # (B, n)
-    dp: torch.Tensor  # (B, n)
-    lost: torch.Tensor | None  # (B, n)
-    yd: torch.Tensor  # (B, n)
-    sharp: torch.Tensor | None  # (B, m)
-    own: tuple[torch.Tensor, torch.Tensor]  # index of each point's own row in a (B, n) tensor
-
-
-@dataclass(frozen=True)
-class Moved(Others):
-    """All rows: the others, and row i, which has scores ``s``, shares ``r`` and changes by
-    ``own_change``; ``turned`` is HΔ, H = (W + Wᵀ)/2√d.
-    """
-
-    s: torch.Tensor  # (B, n)
-    r: torch.Tensor  # (B, n)
-    own_change: torch.Tensor  # (B, d)
-    turned: torch.Tensor  # (B, d)
+    shares: Shares
+    yd: torch.Tensor
+    sharp: torch.Tensor | None
+    own: tuple[torch.Tensor, torch.Tensor]
+    s: torch.Tensor
+    r: torch.Tensor
+    own_change: torch.Tensor
+    turned: torch.Tensor
 
 
 @final
@@ -217,26 +211,46 @@ class Layer:
         """The rows' queries Wx_l/√d: what a moved row does not hear lies in their cone."""
         return Cone.of(self.queries)
 
-    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> Moved:
+    def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> LayerMove:
         """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""
         turned, a, phi_d, query_d = (delta @ self._stack.T).split(self._sizes, dim=1)
-        others = self._others(rows, delta, a, phi_d)
-        s = self.own_scores(rows, delta, query_d, turned)
-        r = self.scores.attention(s)
-        change = r @ self.X + r[others.own][:, None] * delta - self.phi[rows]
-        return Moved(**vars(others), s=s, r=r, own_change=change, turned=turned)
-
-    def _others(
-        self, rows: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, phi_d: torch.Tensor
-    ) -> Others:
-        own = (torch.arange(len(rows), device=rows.device), rows)
         shares, pair = self.shares(rows, a)
         xd = (delta * self.X[rows]).sum(1, keepdim=True)
         yd = xd - phi_d if self.scores.normalised else xd.expand_as(a)
         if self.sharp is not None and pair is not None:
             some = self.sharp.rows
             yd[:, some] = torch.where(pair, xd - delta @ self.sharp.means.T, yd[:, some])
-        return Others(*shares, yd, pair, own)
+        own = (torch.arange(len(rows), device=rows.device), rows)
+        s = self.own_scores(rows, delta, query_d, turned)
+        r = self.scores.attention(s)
+        change = r @ self.X + r[own][:, None] * delta - self.phi[rows]
+        return LayerMove(shares, yd, pair, own, s, r, change, turned)
+
+    def pulled(
+        self,
+        moved: LayerMove,
+        rows: torch.Tensor,
+        delta: torch.Tensor,
+        slope: torch.Tensor,
+        by_yd: torch.Tensor,
+        along: torch.Tensor,
+        by_own: torch.Tensor,
+    ) -> torch.Tensor:
+        """The gradient in Δ (B, d), given those in the moves a_j and in y_j·Δ (B, n; 0 at row i),
+        in Δ itself (B, d) and in the change of row i (B, d).
+        """
+        h = by_own @ self.X.T
+        h[moved.own] += (by_own * delta).sum(1)
+        own_slope = self.scores.pull(moved.s, moved.r, h)
+        features = [-by_yd] if self.scores.normalised else []
+        g = torch.cat([slope, *features, own_slope], 1) @ self._stack[self._sizes[0] :]
+        g += along
+        if moved.sharp is not None and self.sharp is not None:
+            some = self.sharp.rows
+            g -= (by_yd[:, some] * moved.sharp) @ (self.sharp.means - self.phi[some])
+        own_score = self.keys[rows] + 2 * moved.turned
+        g += moved.r[moved.own][:, None] * by_own + own_slope[moved.own][:, None] * own_score
+        return g
 
     def shares(
         self, rows: torch.Tensor | int, a: torch.Tensor
@@ -269,13 +283,3 @@ class Layer:
         own = (torch.arange(len(delta), device=delta.device), rows)
         s[own] += (delta * (self.keys[rows] + turned)).sum(1)
         return s
-
-    def gradient(
-        self, slope: torch.Tensor, along: torch.Tensor, own_slope: torch.Tensor
-    ) -> torch.Tensor:
-        """Σ_j slope_j ∂a_j/∂Δ + along_j ∂(y_j·Δ)/∂Δ + own_slope_j ∂s_ij/∂Δ without the terms of x_i
-        and of row i's own key: three times (B, n) → (B, d).
-        """
-        features = [-along] if self.scores.normalised else []
-        coefficients = torch.cat([slope, *features, own_slope], 1)
-        return coefficients @ self._stack[self._sizes[0] :]

@@ -20,17 +20,14 @@ from wordsway.maps.base import Pull, Readout
 
 
 @dataclass(frozen=True)
-class Row:
-    """What readouts know of row i before it moves.
-
-    ``weights`` (2n, T) are y_j·θ_j, 0 for j = i, above x_l·θ_i; ``given`` (n, T) is φ_j·θ_j, 0 for
-    j = i, and ``before`` (T,) its sum.
+class ReadoutRow:
+    """The readouts of row i before it moves: ``own`` (n,) is its mask, ``weights`` (2n, T) are
+    y_j·θ_j, 0 for j = i, above x_l·θ_i, and ``before`` (T,) is Σ_{j≠i} φ_j·θ_j.
     """
 
     i: int
     own: torch.Tensor
     weights: torch.Tensor
-    given: torch.Tensor
     before: torch.Tensor
 
 
@@ -44,7 +41,7 @@ class AttentionReadout(Readout):
         self._phi = torch.einsum("jd,tjd->jt", layer.phi, self.theta)  # φ_j·θ_j
         #: All that Δ is multiplied with, and that slopes are, but for H, on the way back.
         self._stack = torch.cat([layer.keys, layer.queries, self.theta.flatten(0, 1), layer.H])
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, ReadoutRow] = {}
 
     def __call__(
         self, rows: torch.Tensor, delta: torch.Tensor
@@ -71,22 +68,18 @@ class AttentionReadout(Readout):
 
         return values, pull_each
 
-    def _at(self, row: Row, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
+    def _at(self, row: ReadoutRow, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         """Values and slopes of points that all move this row."""
         layer, i = self.layer, row.i
         T, n, d = self.theta.shape
         a, query_d, delta_theta, turned = (delta @ self._stack.T).split((n, n, T * n, d), 1)
         delta_theta = delta_theta.reshape(-1, T, n)  # Δ·θ_j
-        shares, _ = layer.shares(i, a)
-        gone = row.own if shares.lost is None else row.own | shares.lost
-        t, p, dt, dp = (part.masked_fill(gone, 0) for part in shares[:4])
+        t, p, dt, dp = (part.masked_fill(row.own, 0) for part in layer.shares(i, a)[0])
         s = layer.own_scores(i, delta, query_d, turned)
         r = layer.scores.attention(s)
         p[:, i] = r[:, i]
         value = torch.cat([t, r], 1) @ row.weights + row.before
         value += (p[:, None] * delta_theta).sum(2)
-        if shares.lost is not None:
-            value -= shares.lost.to(value.dtype) @ row.given
 
         def pull(c: torch.Tensor) -> torch.Tensor:
             along = (c[:, :, None] * delta_theta).sum(1)
@@ -102,12 +95,12 @@ class AttentionReadout(Readout):
 
         return value, pull
 
-    def _row(self, i: int) -> Row:
+    def _row(self, i: int) -> ReadoutRow:
         if i not in self._rows:
             self._rows[i] = self._known(i)
         return self._rows[i]
 
-    def _known(self, i: int) -> Row:
+    def _known(self, i: int) -> ReadoutRow:
         layer = self.layer
         y = torch.einsum("d,tjd->jt", layer.X[i], self.theta)  # x_i·θ_j
         if layer.scores.normalised:
@@ -118,11 +111,9 @@ class AttentionReadout(Readout):
             apart = layer.X[i] - layer.sharp.means[sharp]
             y[some] = torch.einsum("md,tmd->mt", apart, self.theta[:, some])
         own = torch.arange(len(layer.X), device=y.device) == i
-        given = self._phi.masked_fill(own[:, None], 0)
-        return Row(
+        return ReadoutRow(
             i=i,
             own=own,
             weights=torch.cat([y.masked_fill(own[:, None], 0), layer.X @ self.theta[:, i].T]),
-            given=given,
-            before=given.sum(0),
+            before=self._phi.masked_fill(own[:, None], 0).sum(0),
         )

@@ -24,36 +24,21 @@ class _Coefficients(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, delta: torch.Tensor, layer: Layer, rows: torch.Tensor) -> Any:
-        moved = layer.moved(rows, delta)
-        ctx.layer, ctx.rows, ctx.moved, ctx.delta = layer, rows, moved, delta
-        own = at_rows(rows, len(layer.X))
-        gone = own if moved.lost is None else own | moved.lost
-        ctx.gone = gone
-        t, p = moved.t.masked_fill(gone, 0), moved.p.masked_fill(gone, 0)
-        lost = torch.zeros_like(gone) if moved.lost is None else moved.lost & ~own
+        moved, own = layer.moved(rows, delta), at_rows(rows, len(layer.X))
+        ctx.layer, ctx.rows, ctx.moved, ctx.delta, ctx.own = layer, rows, moved, delta, own
+        t, p = (part.masked_fill(own, 0) for part in moved.shares[:2])
         pair = own.new_zeros(len(rows), 0) if moved.sharp is None else moved.sharp
-        ctx.mark_non_differentiable(lost, pair)
-        return t, p, moved.yd, moved.own_change, lost, pair
+        ctx.mark_non_differentiable(pair)
+        return t, p, moved.yd, moved.own_change, pair
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
-        by_t, by_p, by_yd, by_own = slopes[:4]
+        by_t, by_p, by_yd, by_own, _ = slopes
         layer, rows, moved, delta = ctx.layer, ctx.rows, ctx.moved, ctx.delta
-        by_yd = by_yd.masked_fill(ctx.gone, 0)
-        slope = (by_t * moved.dt + by_p * moved.dp).masked_fill(ctx.gone, 0)
-        h = by_own @ layer.X.T
-        h[moved.own] += (by_own * delta).sum(1)
-        own_slope = layer.scores.pull(moved.s, moved.r, h)
-        gradient = layer.gradient(slope, by_yd, own_slope)
-        gradient += by_yd.sum(1, keepdim=True) * layer.X[rows]
-        own_score = layer.keys[rows] + 2 * moved.turned
-        gradient += moved.r[moved.own][:, None] * by_own
-        gradient += own_slope[moved.own][:, None] * own_score
-        if moved.sharp is not None and layer.sharp is not None:
-            some = layer.sharp.rows
-            across = layer.sharp.means - layer.phi[some]
-            gradient -= (by_yd[:, some] * moved.sharp) @ across
-        return gradient, None, None
+        by_yd = by_yd.masked_fill(ctx.own, 0)
+        slope = (by_t * moved.shares.dt + by_p * moved.shares.dp).masked_fill(ctx.own, 0)
+        along = by_yd.sum(1, keepdim=True) * layer.X[rows]
+        return layer.pulled(moved, rows, delta, slope, by_yd, along, by_own), None, None
 
 
 @final
@@ -74,14 +59,12 @@ class AttentionMoving:
 
 @final
 class AttentionRows(MovedRows):
-    """B moves of a layer; see the module's formulas. Rows that fell silent (``lost``) move by
-    −φ_j.
-    """
+    """B moves of a layer; see the module's formulas."""
 
     def __init__(self, moving: AttentionMoving, rows: torch.Tensor, delta: torch.Tensor) -> None:
         self._moving, self._layer, self._rows, self._delta = moving, moving.layer, rows, delta
         found: Any = _Coefficients.apply(delta, moving.layer, rows)  # type: ignore[no-untyped-call]
-        self._t, self._p, self._yd, self.own, self._lost, self._pair = found
+        self._t, self._p, self._yd, self.own, self._pair = found
         self._mine = at_rows(rows, len(moving.layer.X))
 
     @cached_property
@@ -89,7 +72,6 @@ class AttentionRows(MovedRows):
         layer, t, p = self._layer, self._t, self._p
         d2 = (self._delta * self._delta).sum(1, keepdim=True)
         others = t * t * layer.y2[self._rows] + 2 * t * p * self._yd + p * p * d2
-        others = torch.where(self._lost, layer.phi2, others)
         return torch.where(self._mine, (self.own * self.own).sum(1, keepdim=True), others)
 
     @cached_property
@@ -105,20 +87,19 @@ class AttentionRows(MovedRows):
             apart = moving.base_x[:, rows][:, :, some].transpose(0, 1) - moving.base_means
             y[:, :, some] = torch.where(self._pair[:, None], apart, y[:, :, some])
         others = self._t[:, None] * y + self._p[:, None] * along
-        others = torch.where(self._lost[:, None], -moving.base_phi, others)
         own = torch.einsum("bd,mbd->bm", self.own, bases[:, rows])
         return torch.where(self._mine[:, None], own[:, :, None], others)
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
         layer, t = self._layer, weights * self._t
-        apart = t if layer.scores.normalised else torch.zeros_like(t)
         found = t.sum(1, keepdim=True) * layer.X[self._rows]
         found = found + (weights * self._p).sum(1, keepdim=True) * self._delta
         if layer.sharp is not None:
             some = layer.sharp.rows
             steep = t[:, some] * self._pair
             found = found - steep @ (layer.sharp.means - layer.phi[some])
-        found = found - (apart + weights * self._lost) @ layer.phi
+        if layer.scores.normalised:
+            found = found - t @ layer.phi
         return found + (weights * self._mine).sum(1, keepdim=True) * self.own
 
     def dense(self) -> torch.Tensor:
@@ -131,5 +112,4 @@ class AttentionRows(MovedRows):
             apart = layer.X[self._rows][:, None] - layer.sharp.means
             y[:, some] = torch.where(self._pair[..., None], apart, y[:, some])
         others = self._t[..., None] * y + self._p[..., None] * self._delta[:, None]
-        others = torch.where(self._lost[..., None], -layer.phi, others)
         return torch.where(self._mine[..., None], self.own[:, None], others)

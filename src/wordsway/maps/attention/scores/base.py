@@ -1,13 +1,16 @@
-"""From scores to attention, and what one moved key does to a row.
+"""From scores to attention, and the effect of one moved key on a row.
 
 Let row j attend to row i of the text with share p⁰. When the score s_ji moves by a, the share
-becomes p, and the output of row j moves by t·y_j + pΔ, x_i itself having moved to x_i + Δ:
+becomes p, and the output of row j moves by
 
-- shares that sum to one: y_j = x_i − φ_j and t = (p − p⁰)/(1 − p⁰), since the other keys have to
-  make room;
+    t·y_j + pΔ,
+
+since x_i itself has moved to x_i + Δ. Here
+
+- shares that sum to one: y_j = x_i − φ_j and t = (p − p⁰)/(1 − p⁰);
 - shares without a normaliser: y_j = x_i and t = p − p⁰.
 
-A kind of attention is therefore two functions of a, t and p, with their derivatives.
+A score function is therefore two functions of a, t and p, with their derivatives.
 """
 
 from __future__ import annotations
@@ -17,28 +20,33 @@ from typing import NamedTuple
 
 import torch
 
-#: What `Scores.move` needs to know of every pair (row j, key i); one tensor each.
+#: The tensors that `Scores.move` needs of every pair (row j, key i).
 Pairs = tuple[torch.Tensor, ...]
 
 
 class Shares(NamedTuple):
-    """t and p after a move a of one score, with their derivatives in a; ``lost`` marks rows whose
-    output became zero.
-    """
+    """t and p after a move a of one score, with their derivatives in a."""
 
     t: torch.Tensor
     p: torch.Tensor
     dt: torch.Tensor
     dp: torch.Tensor
-    lost: torch.Tensor | None
+
+    def sharpened(self, sharp: torch.Tensor, gain: torch.Tensor, slope: torch.Tensor) -> Shares:
+        """These shares with t = p − p⁰ (``gain``) where ``sharp``."""
+        return self._replace(
+            t=torch.where(sharp, gain, self.t), dt=torch.where(sharp, slope, self.dt)
+        )
 
 
 class Scores(ABC):
-    """A kind of attention."""
+    """How the scores of a row become its shares."""
 
     #: Whether the shares of a row sum to one.
     normalised: bool = True
-    #: Whether every row also hears a key of score 0 and value 0.
+    #: Whether a share is logistic in its score, and the shares of a row sum to at most one.
+    logistic: bool = False
+    #: Whether every row also attends to a key of score 0 and value 0.
     sink: bool = False
     #: Whether `attention` has kinks, which `smoothed` rounds.
     kinks: bool = False
@@ -49,24 +57,25 @@ class Scores(ABC):
 
     @abstractmethod
     def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-        """Gradient with respect to the scores of Σ_l h_l·shares_l."""
+        """The gradient with respect to the scores of Σ_l h_l·shares_l."""
 
     @abstractmethod
     def prepare(self, s: torch.Tensor) -> Pairs:
-        """What `move` needs to know of every pair (row j, key i), computed once from the scores (n,
-        n).
-        """
+        """The tensors that `move` needs of every pair (row j, key i), from the scores (…, n, n)."""
 
     @abstractmethod
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
-        """Shares after the scores of the given pairs move by a."""
+        """The shares after the scores of the given pairs move by a.
+
+        Where p⁰ is nearly one, `gain` takes the place of t.
+        """
 
     @abstractmethod
     def share_error(
         self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Σ_l |P̂_jl − P_jl| at most, where the scores (n, n) of row j are off by ``error`` (n,):
-        of all keys (n,), and without any one key i, (n, n), or (n, 1) where i makes no difference.
+        """Upper bounds of Σ_l |P̂_jl − P_jl| where the scores (n, n) of row j are off by ``error``
+        (n,): over all keys (n,), and over all keys but i, (n, n) or (n, 1).
         """
 
     def smoothed(self, width: float) -> Scores:
@@ -76,7 +85,5 @@ class Scores(ABC):
         return self
 
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """p − p⁰ and its derivative in a, accurate where p⁰ is nearly one; asked of normalised
-        shares only.
-        """
+        """p − p⁰ and its derivative in a, accurate where p⁰ is nearly one (normalised shares)."""
         raise NotImplementedError

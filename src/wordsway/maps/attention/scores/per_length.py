@@ -31,6 +31,7 @@ from wordsway.maps.attention.certificates.problem import across_error
 from wordsway.maps.attention.certificates.rounding import PREPARED
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
+from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 
@@ -63,7 +64,7 @@ class PerLength(Scores):
         # p − p⁰ without cancellation where both weights are those of a line.
         straight = self._slope(s) * self._slope(s + a) > 0
         gain = torch.where(straight, a * share, p - self._weight(s) * share)
-        return Shares(gain, p, slope, slope, None)
+        return Shares(gain, p, slope, slope)
 
     def share_error(
         self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
@@ -129,3 +130,11 @@ def certify_per_length(
         upper.append(relative(math.hypot(others, own) * SAFE, layer.norm_below))
         progress("certifying", len(upper), len(rows))
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+RELU_PER_LENGTH = ScoreFunction(
+    PerLength(relu=True), shifts=False, smooth=False, falling=True, bounds=certify_per_length
+)
+LINEAR_PER_LENGTH = ScoreFunction(
+    PerLength(relu=False), shifts=False, falling=True, bounds=certify_per_length
+)

@@ -10,13 +10,13 @@ import torch
 from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row, hull
 from wordsway.maps.attention.certificates.curves import NODES, Curve, Tail, neighbour
 from wordsway.maps.attention.certificates.silence import CELLS, STEPS, own_row_above
-from wordsway.maps.attention.definition import RandomAttention, attention_kind
+from wordsway.maps.attention.ingredients.lifts import Positive
 from wordsway.maps.attention.one_matrix.cone import STEPS as STEPS_TO_SILENCE
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.starts import attracting, owning, silencing
-from wordsway.maps.attention.one_matrix.view import plan_for
+from wordsway.maps.attention.row_view import plan_for
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
-from wordsway.maps.kind import Style, falling
+from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.rigorous import SAFE, U
 
 #: A row is steep where R is below 1/600 of what Δ can add to its score.
@@ -64,11 +64,9 @@ class ReluScores(Scores):
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         s, R = pairs
         w, before = torch.relu(s + a), torch.relu(s)
-        total = R + w
-        lost = (total == 0) & (before > 0)
-        total = _nonzero(total)
+        total = _nonzero(R + w)
         up = (s + a > 0) / total**2
-        return Shares((w - before) / total, w / total, (R + before) * up, R * up, lost)
+        return Shares((w - before) / total, w / total, (R + before) * up, R * up)
 
     def share_error(
         self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
@@ -93,13 +91,12 @@ class ReluScores(Scores):
 
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         s, R = pairs
-        shares = self.move(pairs, a)
-        assert shares.lost is not None
-        before = torch.relu(s)
+        shares, before = self.move(pairs, a), torch.relu(s)
         total = _nonzero(R + before)
-        gain = shares.t * (R / total)
-        # A row that falls silent gives up all that it gave.
-        return torch.where(shares.lost, -before / total, gain), shares.dt * (R / total)
+        # A row whose only positive score vanishes becomes zero: p − p⁰ = −1, as R = 0 and p⁰ = 1.
+        vanished = (R + torch.relu(s + a) == 0) & (before > 0)
+        gain = torch.where(vanished, -before / total, shares.t * (R / total))
+        return gain, shares.dt * (R / total)
 
 
 @final
@@ -151,22 +148,6 @@ def all_starts(
     return torch.cat([make(layer, rows, size, radius, noise) for make, size in kinds], 1)
 
 
-@final
-class ReluRAF(RandomAttention):
-    """Attention with normalised ReLU scores: φ(X)_j = Σ_l (s_jl)₊ x_l / Σ_l (s_jl)₊, zero where no
-    score is positive.
-
-    >>> from wordsway import Sample
-    >>> ReluRAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
-    torch.Size([3, 4])
-    """
-
-    name = "relu-raf"
-    scores = ReluScores()
-    bounds = ReluBounds()
-    suggest = staticmethod(all_starts)
-
-
 def silencing_work(n: int, d: int) -> float:
     """Operations of a row's silencing starts and of the bound on its own row."""
     plan = plan_for(n, d, kinks=True)
@@ -174,16 +155,17 @@ def silencing_work(n: int, d: int) -> float:
     return 2.0 * n * n * (2 * d + starts + CELLS * STEPS)
 
 
-RELU_RAF_KIND = attention_kind(
-    ReluRAF,
-    title="ReLU-RAF",
-    about="Attention with ReLU scores divided by their row's sum in place of softmax.",
-    style=Style("#CC79A7", "D"),
-    reference=falling,
-    row_work=silencing_work,
-)
-
-
 def _nonzero(total: torch.Tensor) -> torch.Tensor:
     """``total`` where it is positive, 1 where it is 0: a row of zeros then stays zero."""
     return torch.where(total > 0, total, 1.0)
+
+
+_RELU = ReluScores()
+
+RELU = ScoreFunction(
+    _RELU, shifts=False, smooth=False, falling=True, starts=all_starts, bounds=ReluBounds()
+)
+#: (elu(q) + 1)·(elu(k) + 1), divided by their sum over the keys.
+LINEAR_ATTENTION = ScoreFunction(
+    _RELU, lift=Positive(), power=0.0, shifts=False, smooth=False, falling=True
+)

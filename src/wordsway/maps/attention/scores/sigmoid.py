@@ -51,11 +51,9 @@ from wordsway.maps.attention.certificates.curves import (
     neighbour,
 )
 from wordsway.maps.attention.certificates.problem import Problem, across_error
-from wordsway.maps.attention.definition import RandomAttention, attention_kind
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.attention.one_matrix.starts import attracting
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
-from wordsway.maps.kind import Style, constant
+from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.rigorous import ELEMENTARY, SAFE, U, opnorm_upper_bound
 
 
@@ -79,7 +77,7 @@ class SigmoidScores(Scores):
         moved = logit + a
         p = torch.sigmoid(moved)
         slope = p * torch.sigmoid(-moved)
-        return Shares(p - torch.sigmoid(logit), p, slope, slope, None)
+        return Shares(p - torch.sigmoid(logit), p, slope, slope)
 
     def share_error(
         self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
@@ -220,26 +218,4 @@ class SigmoidBounds(RowBounds):
         return math.hypot(math.sqrt(len(layer.X) - 1) * each, own)
 
 
-@final
-class SigmoidRAF(RandomAttention):
-    """Sigmoid attention φ(X)_j = Σ_l σ(s_jl − log n) x_l, s = XWXᵀ/√d, W_ab ~ N(0, 1/d).
-
-    >>> from wordsway import Sample
-    >>> SigmoidRAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
-    torch.Size([3, 4])
-    """
-
-    name = "sigmoid"
-    scores = SigmoidScores()
-    bounds = SigmoidBounds()
-    suggest = staticmethod(attracting)
-    smooth = True
-
-
-SIGMOID_KIND = attention_kind(
-    SigmoidRAF,
-    title="sigmoid attention",
-    about="Attention without a normaliser, φ(X)_j = Σ_l σ(s_jl − log n)x_l, s = XWXᵀ/√d.",
-    style=Style("#56B4E9", "v"),
-    reference=constant,
-)
+SIGMOID = ScoreFunction(SigmoidScores(), bounds=SigmoidBounds())

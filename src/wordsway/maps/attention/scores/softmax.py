@@ -1,4 +1,7 @@
-"""RAF: softmax attention."""
+"""Softmax attention (the paper's RAF), with or without a sink.
+
+The sink is one more key, of score 0 and value 0: shares e^s/(1 + Σe^s).
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,38 @@ import torch
 
 from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row, hull
 from wordsway.maps.attention.certificates.curves import Curve, Tail, logistic_curve, low_shares
-from wordsway.maps.attention.definition import RandomAttention, attention_kind
+from wordsway.maps.attention.ingredients.lifts import Distance, Unit
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.attention.one_matrix.starts import attracting
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
-from wordsway.maps.kind import Style, constant
+from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.rigorous import ELEMENTARY, U
-
-
-def log_shares(s: torch.Tensor) -> Pairs:
-    """logit p⁰ and log(1 − p⁰) of every share of softmax(s)."""
-    log_p = torch.log_softmax(s, -1)
-    # log(1 − p⁰) from 1 − p⁰ loses everything where p⁰ ≈ 1; at the row's largest score, sum the
-    # others instead. Where there are no others, a large number stands for infinity.
-    log_q = torch.log1p(-log_p.exp().clamp_max(0.75))
-    top = log_p.argmax(-1, keepdim=True)
-    others = log_p.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
-    log_q = log_q.scatter(-1, top, others.clamp_min(-torch.finfo(s.dtype).max / 4))
-    return log_p - log_q, log_q
 
 
 @final
 class SoftmaxScores(Scores):
-    """p = σ(ℓ + a) with ℓ = logit p⁰ = s_ji − log Σ_{l≠i} exp s_jl."""
+    """p = σ(ℓ + a) with
+
+        ℓ = logit p⁰ = s_ji − log Σ_{l≠i} exp s_jl,
+
+    where the sum has the further term 1 with a ``sink``.
+    """
+
+    logistic = True
+
+    def __init__(self, *, sink: bool = False) -> None:
+        self.sink = sink
 
     def attention(self, s: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(s, -1)
+        return torch.softmax(_with_sink(s), -1)[..., :-1] if self.sink else torch.softmax(s, -1)
 
     def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
         return shares * (h - (shares * h).sum(-1, keepdim=True))
 
     def prepare(self, s: torch.Tensor) -> Pairs:
-        return log_shares(s)
+        if not self.sink:
+            return log_shares(s)
+        logit, log_q = log_shares(_with_sink(s))
+        return logit[..., :-1], log_q[..., :-1]
 
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
         logit, log_q = pairs
@@ -47,7 +50,7 @@ class SoftmaxScores(Scores):
         p = torch.sigmoid(moved)
         # (1 − p)/(1 − p⁰) = exp(log σ(−ℓ−a) − log(1 − p⁰)), and t is one minus that.
         t = -torch.expm1(torch.nn.functional.logsigmoid(-moved) - log_q)
-        return Shares(t, p, (1 - t) * p, p * (1 - p), None)
+        return Shares(t, p, (1 - t) * p, p * (1 - p))
 
     def share_error(
         self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
@@ -65,9 +68,12 @@ class SoftmaxScores(Scores):
 
 @final
 class SoftmaxBounds(RowBounds):
-    """Every row is a mean of the text's rows."""
+    """Every row is a mean of the text's rows, and of zero with a ``sink``."""
 
     tilts = (0.0, 0.5, 1.0, 1.5)
+
+    def __init__(self, *, sink: bool = False) -> None:
+        self.sink = sink
 
     def curve(
         self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
@@ -78,33 +84,38 @@ class SoftmaxBounds(RowBounds):
         return low_shares(curve, p0, most)
 
     def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
-        return OwnRow(farthest_row(layer, i), layer.X[i] - layer.phi[i])
+        return OwnRow(farthest_row(layer, i, or_zero=self.sink), layer.X[i] - layer.phi[i])
 
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
         return hull(layer, i, radius)
 
 
-@final
-class RAF(RandomAttention):
-    """Random attention features φ(X) = softmax(XWXᵀ/√d) X, W_ab ~ N(0, 1/d), or your own
-    ``weight=W``.
-
-    >>> from wordsway import Sample
-    >>> RAF(d=4, seed=0)(Sample.gaussian(n=3, d=4, seed=0)).shape
-    torch.Size([3, 4])
-    """
-
-    name = "raf"
-    scores = SoftmaxScores()
-    bounds = SoftmaxBounds()
-    suggest = staticmethod(attracting)
-    smooth = True
+def log_shares(s: torch.Tensor) -> Pairs:
+    """logit p⁰ and log(1 − p⁰) of every share of softmax(s)."""
+    log_p = torch.log_softmax(s, -1)
+    # log(1 − p⁰) from 1 − p⁰ loses everything where p⁰ ≈ 1; at the row's largest score, sum the
+    # others instead. Where there are no others, a large number stands for infinity.
+    log_q = torch.log1p(-log_p.exp().clamp_max(0.75))
+    top = log_p.argmax(-1, keepdim=True)
+    others = log_p.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
+    log_q = log_q.scatter(-1, top, others.clamp_min(-torch.finfo(s.dtype).max / 4))
+    return log_p - log_q, log_q
 
 
-RAF_KIND = attention_kind(
-    RAF,
-    title="RAF (softmax)",
-    about="Random attention features, φ(X) = softmax(XWXᵀ/√d)X with W_ab ~ N(0, 1/d).",
-    style=Style("#D55E00", "^"),
-    reference=constant,
-)
+def _with_sink(s: torch.Tensor) -> torch.Tensor:
+    return torch.cat([s, torch.zeros_like(s[..., :1])], -1)
+
+
+_SCORES, _BOUNDS = SoftmaxScores(), SoftmaxBounds()
+
+SOFTMAX = ScoreFunction(_SCORES, bounds=_BOUNDS)
+#: Scores are divided by d instead of √d.
+SOFTMAX_OVER_D = ScoreFunction(_SCORES, power=1.0, bounds=_BOUNDS, falling=True)
+SOFTMAX_LOG_N = ScoreFunction(_SCORES, log_n=True, bounds=_BOUNDS)
+SINK = ScoreFunction(SoftmaxScores(sink=True), bounds=SoftmaxBounds(sink=True))
+#: softmax(−‖q − k‖²/√m).
+L2 = ScoreFunction(_SCORES, lift=Distance(), shape="tied", falling=True)
+#: softmax(√m q̂·k̂).
+QK_NORM = ScoreFunction(_SCORES, lift=Unit(), power=-0.5, falling=True)
+#: softmax₁ − λ softmax₂, of two pairs of queries and keys.
+DIFFERENTIAL = ScoreFunction(_SCORES, shape="twice")

@@ -11,6 +11,7 @@ keys are turned by RoPE, is found by what reproduces the model's own output.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, final
 
 import torch
@@ -18,7 +19,7 @@ import torch
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
-from wordsway.maps.attention.definition import LARGE_SCORE
+from wordsway.maps.attention.family import LARGE_SCORE, Attention, largest_score
 from wordsway.maps.attention.heads.layer import HeadsLayer, Setting
 from wordsway.maps.attention.heads.view import HeadsView
 from wordsway.maps.attention.ingredients.encodings import Rotation, hidden_pairs
@@ -36,8 +37,11 @@ TRIED = 7
 
 
 @final
-class LayerAlone(FeatureMap):
-    """The trained attention of layer 1 … L; made by `ws.Attention.of`."""
+class TrainedAttention(FeatureMap):
+    """The trained attention of layer 1 … L of a model: a map on the rows that the layer reads.
+
+    ``phi.sample(text)`` has the rows of a text.
+    """
 
     name = "layer-alone"
     has_rows = True
@@ -129,11 +133,24 @@ class LayerAlone(FeatureMap):
 
     def search_view(self, sample: Sample) -> HeadsView:
         view = self.view(sample, torch.float32)
-        s = view.layer.s
-        largest = float(s[s > -math.inf].abs().max())
-        return view if largest <= LARGE_SCORE else self.view(sample)
+        return view if largest_score(view.layer.s) <= LARGE_SCORE else self.view(sample)
 
     def describe(self) -> dict[str, Any]:
         heads = self.projections.heads
         about: dict[str, Any] = {"map": self.name, "d": self.d, "layer": self.layer, "heads": heads}
         return about | {"causal": self.causal, "rope": self.base, "model": self.probe.describe()}
+
+
+def _of(probe: Probe, layer: int) -> TrainedAttention:
+    """`TrainedAttention` by its former name."""
+    warnings.warn(
+        "Attention.of(probe, layer) is now TrainedAttention(probe, layer)",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return TrainedAttention(probe, layer)
+
+
+Attention.of = staticmethod(_of)
+
+__all__ = ["Attention", "TrainedAttention"]
