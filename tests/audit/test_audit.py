@@ -13,7 +13,7 @@ import pytest
 import tiny
 import wordsway as ws
 from jobs import Here
-from wordsway.auditing.audit import forecast_audit
+from wordsway.auditing.audit import AuditRequest, forecast_audit
 from wordsway.auditing.cases import collect
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words, jobs_of, measured_of
@@ -143,7 +143,7 @@ def test_shares_of_words_equal_the_naive_ones(model: str) -> None:
 
 
 def test_a_forecast_counts_what_is_left(model: str) -> None:
-    cost = forecast_audit([model], TEXTS, draws=2, workers=1)
+    cost = forecast_audit(AuditRequest([model], TEXTS, draws=2), workers=1)
     assert cost.left == cost.total == 2 and cost.seconds > 0  # the edits, and the local part
 
 

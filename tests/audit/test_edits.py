@@ -7,7 +7,7 @@ import pytest
 from wordsway.auditing.cases import PACKAGED, packaged, readable, sentences
 from wordsway.auditing.edits import KEEPING, RULES, TURNING
 from wordsway.auditing.edits.edit import Edit, EnglishSentence, Rule
-from wordsway.auditing.edits.word_pairs import SURE_OPPOSITES, SURE_SYNONYMS
+from wordsway.auditing.edits.meaning import SURE_OPPOSITES, SURE_SYNONYMS
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 

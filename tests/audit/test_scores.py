@@ -23,7 +23,7 @@ from wordsway.auditing.changes import EditEffect, changes
 from wordsway.auditing.edits import KEEPING, TURNING
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder, relative
-from wordsway.auditing.result import ModelAudit, below, keeping_scores, parse_gate
+from wordsway.auditing.result import ModelAudit, below, check_gate, keeping_scores, parse_gate
 from wordsway.auditing.retrieval import (
     TOP,
     documents_of,
@@ -208,7 +208,7 @@ def test_the_gate() -> None:
         with pytest.raises(InputError, match="KIND=X"):
             parse_gate(wrong)
     with pytest.raises(InputError, match="that is measured"):
-        parse_gate(["humour=0.5"]).check(["negation"])
+        check_gate(parse_gate(["humour=0.5"]), ["negation"])
 
 
 def test_names_of_models() -> None:

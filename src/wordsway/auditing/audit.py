@@ -6,18 +6,25 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.jobs import CHUNK, LOCAL_TEXTS, AuditJob, LocalPlan, jobs_of, measured_of
-from wordsway.auditing.result import Audit, ModelAudit, below, keeping_scores, parse_gate
-from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
+from wordsway.auditing.result import (
+    Audit,
+    ModelAudit,
+    below,
+    check_gate,
+    keeping_scores,
+    parse_gate,
+)
+from wordsway.auditing.retrieval import documents_of, rank_moves, retrieval
 from wordsway.auditing.scores import Measured, blind_spots, kind_score
 from wordsway.auditing.table import RefusedRow
-from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, validated
-from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, check_fields, validated
+from wordsway.core.errors import WordswayError
 from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
@@ -34,12 +41,59 @@ from wordsway.text.files import Encoding
 
 #: Random real words that each edit is compared with.
 DRAWS = 2
+ModelNames = str | Path | Several[str | Path]
+Texts = str | Path | Several[str]
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """What an audit measures; see `audit`."""
+
+    models: ModelNames = "minilm"
+    data: Texts = "imdb"
+    kinds: Several[str] | None = None
+    texts: Count | None = None
+    quick: bool = False
+    target: int | str = "cosine"
+    draws: Natural = DRAWS
+    local: Natural = LOCAL_TEXTS
+    seed: Seed = 0
+    encoding: Encoding | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        checked_device(self.device)
+
+    @property
+    def names(self) -> list[ModelName]:
+        """The models, each once."""
+        one = isinstance(self.models, (str, Path))
+        given = [self.models] if one else self.models
+        return list(dict.fromkeys(ModelName.of(str(name)) for name in given))  # type: ignore[union-attr]
+
+    def cases(self, progress: Progress = silent) -> Cases:
+        """The texts and their edits."""
+        return collect(
+            self.data,
+            kinds=self.kinds,
+            texts=self.texts if self.texts is not None else QUICK if self.quick else TEXTS,
+            seed=self.seed,
+            encoding=self.encoding,
+            progress=progress,
+        )
+
+    def jobs(self, name: ModelName, cases: Cases) -> tuple[list[AuditJob], LocalPlan]:
+        """The jobs of one model: what edits change, and the local part."""
+        files, rest = (name, locate(name.model).digest), (self.seed, self.device)
+        jobs = jobs_of(cases.cases, *files, str(self.target), self.draws, *rest)
+        return jobs, LocalPlan(cases.cases, cases.kinds, *files, self.local, *rest)
 
 
 @validated
 def audit(
-    models: str | Path | Several[str | Path] = "minilm",
-    data: str | Path | Several[str] = "imdb",
+    models: ModelNames = "minilm",
+    data: Texts = "imdb",
     *,
     kinds: Several[str] | None = None,
     texts: Count | None = None,
@@ -59,43 +113,40 @@ def audit(
     retry_failed: bool = False,
     progress: Progress = silent,
 ) -> Audit:
-    """A league of models: how well each notices words that turn the meaning of a text.
+    """Rank models by how well they notice words that change the meaning of a text.
 
     Parameters
     ----------
     models : names, hub ids or folders; "minilm:random" is the twin with random weights
     data : "imdb", "everyday", "medical", "legal", "packaged", a file of texts or of pairs, or a
         list of texts
-    kinds : kinds of turning edits; all by default. ``texts`` per kind: 200, 40 if ``quick``
+    kinds : kinds of meaning-changing edits; all by default. ``texts`` per kind: 200, 40 if
+        ``quick``
     target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
     draws : random real words in the place of each edit
     local : texts per kind whose edited word's local sensitivity is measured in every layer
     documents : a file of documents: how do their ranks move when a query is edited?
-    fail_under : {"negation": 0.7} or ["negation=0.7"]; what falls short is in the result's gate
-    device : where the models run
-    out : a folder for the store: the same call goes on where it was
+    fail_under : {"negation": 0.7} or ["negation=0.7"]; lower scores are listed in the result's gate
+    device : the device that the models run on
+    out : a folder for the store: the same call resumes there
     """
     started = time.perf_counter()
+    request = AuditRequest(
+        models, data, kinds, texts, quick, target, draws, local, seed, encoding, device
+    )
     floors = parse_gate(fail_under)
     archive = documents_of(documents, encoding) if documents is not None else None
-    names = _names(models)
-    chosen = collect(
-        data,
-        kinds=kinds,
-        texts=texts if texts is not None else QUICK if quick else TEXTS,
-        seed=seed,
-        encoding=encoding,
-        progress=progress,
-    )
-    floors.check(chosen.kinds)
+    names = request.names
+    chosen = request.cases(progress)
+    check_gate(floors, chosen.kinds)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
         store = Store(writable(Path(folder)) / "store")
         machines = Machines(workers, cluster, memory)
-        league, interrupted = [], False
+        leaderboard, interrupted = [], False
         labels = labels_of(name.model for name in names)
-        for name, (jobs, plan) in _jobs(names, chosen, target, draws, local, seed, device).items():
-            # A model after the other: a worker holds one at a time.
+        for name in names:  # one model after the other: a worker holds one at a time
+            jobs, plan = request.jobs(name, chosen)
             tally = run_jobs(
                 [*jobs, *plan.jobs],
                 store,
@@ -106,17 +157,28 @@ def audit(
             )
             interrupted = interrupted or tally.interrupted
             measured, failed = _measured(name, chosen, jobs, store, tally)
-            encoder = Encoder(Probe(name.model, twin=name.twin, device=device), target)
-            moved = () if archive is None else rank_moves(encoder, measured, archive, progress)
-            label = str(name._replace(model=labels[name.model]))
-            found = _scored(label, encoder, chosen, measured, failed, moved)
+            probe = Probe(name.model, twin=name.twin, device=device)
+            encoder = Encoder(probe, target)
+            moves = () if archive is None else rank_moves(encoder, measured, archive, progress)
+            scores = [kind_score(measured, kind) for kind in chosen.kinds]
             done = [job.key for job in plan.jobs if job.key in store]
-            heard = {key: record.outputs for key, record in store.records(done)}
-            league.append(replace(found, local=plan.scores(heard)))
-    league.sort(key=lambda model: (-model.mean_auc, model.name))
-    short = tuple(below(floors, league))
+            leaderboard.append(
+                ModelAudit(
+                    str(name._replace(model=labels[name.model])),
+                    probe.describe() | {"pooling": probe.pooling},
+                    tuple(score for score in scores if score is not None),
+                    keeping_scores(measured),
+                    blind_spots(measured),
+                    retrieval(moves),
+                    tuple(measured),
+                    tuple(failed),
+                    plan.scores({key: record.outputs for key, record in store.records(done)}),
+                    moves,
+                )
+            )
+    leaderboard.sort(key=lambda model: (-model.mean_auc, model.name))
     result = Audit(
-        tuple(league),
+        tuple(leaderboard),
         chosen.source,
         len(chosen.cases),
         chosen.unused,
@@ -124,7 +186,7 @@ def audit(
         draws,
         seed,
         chosen.refused,
-        short,
+        tuple(below(floors, leaderboard)),
         interrupted,
         time.perf_counter() - started,
         versions(),
@@ -133,7 +195,7 @@ def audit(
 
 
 def write(found: Audit, folder: Path) -> Audit:
-    """The page, a picture, the league and every edit as tables; the result knows its files."""
+    """Write the page, a picture and the tables; return the result with its files."""
     names = ("index.html", "audit.svg", "audit.csv", "edits.csv", "edits.parquet", "audit.json")
     full = replace(found, files=tuple(folder / name for name in names))
     edits = full.edits_frame()
@@ -144,64 +206,23 @@ def write(found: Audit, folder: Path) -> Audit:
     return full
 
 
-@validated
 def forecast_audit(
-    models: str | Path | Several[str | Path] = "minilm",
-    data: str | Path | Several[str] = "imdb",
+    request: AuditRequest,
     *,
-    kinds: Several[str] | None = None,
-    texts: Count | None = None,
-    quick: bool = False,
-    target: int | str = "cosine",
-    draws: Natural = DRAWS,
-    local: Natural = LOCAL_TEXTS,
-    out: Path | str | None = None,
-    seed: Seed = 0,
-    encoding: Encoding | None = None,
-    device: str = "cpu",
+    out: Path | None = None,
     workers: int | None = None,
     progress: Progress = silent,
 ) -> SweepForecast:
-    """Time and memory of what is left of an audit on this machine."""
-    count = texts if texts is not None else QUICK if quick else TEXTS
-    chosen = collect(
-        data, kinds=kinds, texts=count, seed=seed, encoding=encoding, progress=progress
-    )
-    every = _jobs(_names(models), chosen, target, draws, local, seed, device).values()
+    """Time and memory of the unfinished part of an audit on this machine."""
+    chosen = request.cases(progress)
+    every = [request.jobs(name, chosen) for name in request.names]
     jobs: list[Job] = [job for own, plan in every for job in (*own, *plan.jobs)]
     machines = Machines(workers)
     left = jobs
-    if out is not None and Path(out).exists():
-        store = Store(Path(out) / "store")
+    if out is not None and out.exists():
+        store = Store(out / "store")
         left = [job for job in jobs if job.key not in store]
     return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(jobs))
-
-
-def _names(models: str | Path | Sequence[str | Path]) -> list[ModelName]:
-    asked = [models] if isinstance(models, (str, Path)) else list(models)
-    names = list(dict.fromkeys(ModelName.of(str(one)) for one in asked))
-    if not names:
-        raise InputError("a model", "none", "name one: minilm")
-    return names
-
-
-def _jobs(
-    names: Sequence[ModelName],
-    chosen: Cases,
-    target: int | str,
-    draws: int,
-    local: int,
-    seed: int,
-    device: str,
-) -> dict[ModelName, tuple[list[AuditJob], LocalPlan]]:
-    checked_device(device)
-    found = {}
-    for name in names:
-        sha256 = locate(name.model).digest
-        jobs = jobs_of(chosen.cases, name, sha256, str(target), draws, seed, device)
-        plan = LocalPlan(chosen.cases, chosen.kinds, name, sha256, local, seed, device)
-        found[name] = jobs, plan
-    return found
 
 
 def _measured(
@@ -213,38 +234,15 @@ def _measured(
     failed: list[RefusedRow] = []
     for number, case in enumerate(chosen.cases):
         key = jobs[number // CHUNK].key
+        error = tally.failures.get(key)
         if key in records:
             output = records[key].outputs["texts"][number % CHUNK]
-            if "error" in output:
-                failed.append(RefusedRow(number + 1, f"{case.id}: {output['error']}"))
-            else:
+            error = output.get("error")
+            if error is None:
                 measured.append(measured_of(case, output))
-        elif key in tally.failures:
-            failed.append(RefusedRow(number + 1, f"{case.id}: {tally.failures[key]}"))
+        if error is not None:
+            failed.append(RefusedRow(number + 1, f"{case.id}: {error}"))
     if not measured:
         reason = failed[0].reason if failed else "interrupted before the first text was done"
         raise WordswayError(f"{name} has no results ({reason}): run the same command again")
     return measured, failed
-
-
-def _scored(
-    name: str,
-    encoder: Encoder,
-    chosen: Cases,
-    measured: Sequence[Measured],
-    failed: Sequence[RefusedRow],
-    moved: tuple[RankMove, ...],
-) -> ModelAudit:
-    """What the finished texts say of a model."""
-    scores = [kind_score(measured, kind) for kind in chosen.kinds]
-    return ModelAudit(
-        name,
-        encoder.probe.describe() | {"pooling": encoder.probe.pooling},
-        tuple(score for score in scores if score is not None),
-        keeping_scores(measured),
-        blind_spots(measured),
-        retrieval(moved),
-        tuple(measured),
-        tuple(failed),
-        moves=moved,
-    )

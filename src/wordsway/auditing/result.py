@@ -219,44 +219,40 @@ EXPLAINED = {
 }
 
 
-class Floors(dict[str, float]):
-    """The least score per kind; "all" means every kind that has none of its own."""
-
-    def check(self, kinds: Sequence[str]) -> None:
-        """Refuse kinds that are not measured."""
-        for kind in self:
-            if kind not in (*kinds, "all"):
-                raise InputError(
-                    f"a kind that is measured ({', '.join(kinds)}) or all", repr(kind), "check it"
-                )
-
-
-def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> Floors:
-    """The floors of {"negation": 0.7}, or of "negation=0.7" as a command line has it.
+def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
+    """Return the least score per kind of {"negation": 0.7}, or of "negation=0.7" as a command line
+    has it; "all" stands for every kind that has none of its own.
 
     >>> parse_gate(["negation=0.7", "all=0.5"])
     {'negation': 0.7, 'all': 0.5}
     """
-    if isinstance(fail_under, Mapping):
-        pairs = [(kind, str(floor)) for kind, floor in fail_under.items()]
-    else:
-        pairs = [(text.partition("=")[0], text.partition("=")[2]) for text in fail_under]
-    floors = Floors()
-    for kind, floor in pairs:
+    given = fail_under.items() if isinstance(fail_under, Mapping) else ()
+    texts = [f"{kind}={floor}" for kind, floor in given] or list(fail_under)
+    floors: dict[str, float] = {}
+    for text in texts:
+        kind, _, floor = text.partition("=")
         try:
-            floors[kind.strip()] = float(floor)
+            value = float(floor)
         except ValueError:
-            floors[kind.strip()] = -1.0
-        if not kind.strip() or not 0 <= floors[kind.strip()] <= 1:
-            raise InputError(
-                "KIND=X with X between 0 and 1", repr(f"{kind}={floor}"), "negation=0.7, say"
-            )
+            value = -1.0
+        if not kind.strip() or not 0 <= value <= 1:
+            raise InputError("KIND=X with X between 0 and 1", repr(text), "as negation=0.7")
+        floors[kind.strip()] = value
     return floors
 
 
-def below(floors: Floors, league: Sequence[ModelAudit]) -> Iterator[str]:
-    """One line for every score that falls short."""
-    for model in league:
+def check_gate(floors: Mapping[str, float], kinds: Sequence[str]) -> None:
+    """Refuse a gate for kinds that are not measured."""
+    for kind in floors:
+        if kind not in (*kinds, "all"):
+            raise InputError(
+                f"a kind that is measured ({', '.join(kinds)}) or all", repr(kind), "check its name"
+            )
+
+
+def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
+    """Yield one line for every score below its floor."""
+    for model in models:
         for score in model.kinds:
             floor = floors.get(score.kind, floors.get("all"))
             if floor is not None and score.auc < floor:

@@ -78,7 +78,7 @@ def audit_command(
 
     Example: wordsway audit --quick --model minilm --model mpnet
     """
-    from wordsway.auditing.audit import audit, forecast_audit
+    from wordsway.auditing.audit import AuditRequest, audit, forecast_audit
 
     names = model or ["minilm"]
     asked: dict[str, Any] = {
@@ -88,20 +88,21 @@ def audit_command(
         "target": target,
         "draws": draws,
         "local": local,
-        "out": out,
         "seed": seed,
         "encoding": encoding,
-        "workers": workers,
         "device": device,
     }
     with progress_line() as progress:
         if forecast:
-            cost = forecast_audit(names, data, **asked, progress=progress)
+            request = AuditRequest(names, data, **asked)
+            cost = forecast_audit(request, out=out, workers=workers, progress=progress)
         else:
             result = audit(
                 names,
                 data,
                 **asked,
+                out=out,
+                workers=workers,
                 documents=documents,
                 fail_under=fail_under or (),
                 cluster=cluster,

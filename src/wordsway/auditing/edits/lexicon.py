@@ -4,8 +4,14 @@ from __future__ import annotations
 
 
 def words(listed: str) -> frozenset[str]:
-    """A set of words, written in a row."""
+    """Return a set of words, written in a row."""
     return frozenset(listed.split())
+
+
+def pairs(table: str) -> dict[str, str]:
+    """Return the rows "word other" of a table, separated by bars or line breaks; "~" is a space."""
+    rows = [row.split() for row in table.replace("\n", "|").split("|") if row.strip()]
+    return {one: other.replace("~", " ") for one, other in rows}
 
 
 SUBJECTS = words("i you he she it we they this that there")

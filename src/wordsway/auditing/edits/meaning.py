@@ -4,31 +4,29 @@ No tagger says which part of speech a word has, or which sense is meant. So a wo
 where there is little to mistake: in the texts tagged for WordNet, at least `SHARE` of its uses have
 one part of speech, and at least `DOMINANT` of these the very sense whose antonym or synonym is
 taken; the new word must be known as well, and mostly of the same part of speech itself. What this
-still gets wrong was read, word by word, and is listed. Synonyms are closer calls: of what the guard
-lets through only those in `ACCEPTED` are used.
+still gets wrong is listed in ``word_pairs.toml``. Of the synonyms that pass, only those of its list
+``accepted`` are used.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.resources import files
 
 from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
-from wordsway.auditing.edits.lexicon import FUNCTION
-from wordsway.auditing.edits.word_pairs import (
-    ACCEPTED,
-    COMMON,
-    IDIOMS,
-    NOT_AFTER,
-    NOT_BEFORE,
-    ONLY_BEFORE,
-    REFUSED,
-    SURE_OPPOSITES,
-    SURE_SYNONYMS,
-)
+from wordsway.auditing.edits.lexicon import FUNCTION, pairs, words
 from wordsway.text.forms import Form, inflected, plural, singular, verb_forms
 from wordsway.text.wordnet import PARTS, Pos, wordnet
 
+_LISTS = tomllib.loads(files(__package__).joinpath("word_pairs.toml").read_text("utf-8"))
+SURE_OPPOSITES, SURE_SYNONYMS = pairs(_LISTS["opposites"]), pairs(_LISTS["synonyms"])
+REFUSED, ACCEPTED, COMMON = (words(_LISTS[name]) for name in ("refused", "accepted", "common"))
+NOT_AFTER, NOT_BEFORE, ONLY_BEFORE, IDIOMS = (
+    {word: words(listed) for word, listed in _LISTS[name].items()}
+    for name in ("not_after", "not_before", "only_before", "idioms")
+)
 #: Of a word's uses in tagged texts: those of one part of speech, and those of one sense of it.
 SHARE, DOMINANT = 0.85, 0.6
 #: Uses that a word needs to be known well enough.

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
-from wordsway.auditing.edits.lexicon import BE, negated, words
+from wordsway.auditing.edits.lexicon import BE, negated, pairs, words
 from wordsway.text.wordnet import wordnet
 
-_MODALS = {
-    "must": "might",
-    "should": "might",
-    "will": "might",
-    "would": "must",
-    "can": "must",
-    "could": "must",
-    "may": "must",
-    "might": "must",
-    "shall": "may",
-}
+_MODALS = pairs("""
+must might|should might|will might|would must|can must|could must|may must|might must|shall may
+""")
 #: Adverbs that stand between a modal verb and its verb.
 _BETWEEN = words("also always never only still even definitely really easily")
 _SUBJECT_LIKE = words("i you he she it we they this that there who which")
@@ -88,43 +80,14 @@ def _subject(sentence: EnglishSentence, at: int) -> bool:
     return article and bool(wordnet().senses(word, "noun")) and not wordnet().senses(word, "adv")
 
 
-_OPPOSITES = {
-    "better": "worse",
-    "worse": "better",
-    "best": "worst",
-    "worst": "best",
-    "bigger": "smaller",
-    "larger": "smaller",
-    "smaller": "larger",
-    "older": "younger",
-    "younger": "older",
-    "longer": "shorter",
-    "shorter": "longer",
-    "faster": "slower",
-    "slower": "faster",
-    "higher": "lower",
-    "lower": "higher",
-    "stronger": "weaker",
-    "weaker": "stronger",
-    "easier": "harder",
-    "harder": "easier",
-    "richer": "poorer",
-    "cheaper": "dearer",
-    "happier": "sadder",
-    "smarter": "dumber",
-    "funnier": "duller",
-    "biggest": "smallest",
-    "largest": "smallest",
-    "oldest": "youngest",
-    "youngest": "oldest",
-    "longest": "shortest",
-    "strongest": "weakest",
-    "weakest": "strongest",
-    "highest": "lowest",
-    "lowest": "highest",
-    "fastest": "slowest",
-    "funniest": "dullest",
-}
+_OPPOSITES = pairs("""
+better worse|worse better|best worst|worst best|bigger smaller|larger smaller|smaller larger
+older younger|younger older|longer shorter|shorter longer|faster slower|slower faster
+higher lower|lower higher|stronger weaker|weaker stronger|easier harder|harder easier
+richer poorer|cheaper dearer|happier sadder|smarter dumber|funnier duller|biggest smallest
+largest smallest|oldest youngest|youngest oldest|longest shortest|strongest weakest
+weakest strongest|highest lowest|lowest highest|fastest slowest|funniest dullest
+""")
 _SUPERLATIVES = {word for word in _OPPOSITES if word.endswith(("st", "est"))}
 _FIXED = words("known interest friend friends left way to trying when they i you he she we")
 #: Behind a verb these say how it is done, and their opposites do not.

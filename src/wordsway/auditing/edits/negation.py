@@ -90,14 +90,13 @@ def _insertions(sentence: EnglishSentence) -> Iterator[Replacement]:
             return
 
 
+_FULL_VERBS = words("be have do been being")
+
+
 def _goes_on(word: str) -> bool:
-    return word.isalpha() and word not in PREPOSITIONS | AUXILIARIES - {
-        "be",
-        "have",
-        "do",
-        "been",
-        "being",
-    }
+    return word.isalpha() and word not in PREPOSITIONS | AUXILIARIES - words(
+        "be have do been being"
+    )
 
 
 def _participle(word: str) -> bool:

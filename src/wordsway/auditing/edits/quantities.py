@@ -12,30 +12,17 @@ from wordsway.auditing.edits.lexicon import (
     SUBJECTS,
     WITH_NEGATION,
     negated,
+    pairs,
     words,
 )
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import wordnet
 
-_WORDS = {
-    "two": "seven",
-    "three": "nine",
-    "four": "ten",
-    "five": "twelve",
-    "six": "two",
-    "seven": "three",
-    "eight": "two",
-    "nine": "three",
-    "ten": "four",
-    "eleven": "three",
-    "twelve": "five",
-    "fifteen": "forty",
-    "twenty": "sixty",
-    "thirty": "seventy",
-    "forty": "ninety",
-    "fifty": "twenty",
-    "sixty": "thirty",
-}
+_WORDS = pairs("""
+two seven|three nine|four ten|five twelve|six two|seven three|eight two|nine three|ten four
+eleven three|twelve five|fifteen forty|twenty sixty|thirty seventy|forty ninety|fifty twenty
+sixty thirty
+""")
 _DIGITS = re.compile(r"[2-9]|[1-9]\d{1,3}")
 _RATING = re.compile(r"\d|10")
 _CHILDREN = words("kid kids child children boy boys girl girls baby babies teenager teenagers")
@@ -62,12 +49,7 @@ def _numbers(sentence: EnglishSentence) -> Iterator[Replacement]:
                 continue
             rating = sentence.word(at - 1) in ("a", "an") or sentence.word(at + 1) == "out"
             if rating and _RATING.fullmatch(token.text):
-                low = int(token.text) <= 5 and sentence.word(at + 3) not in (
-                    "4",
-                    "5",
-                    "five",
-                    "four",
-                )
+                low = int(token.text) <= 5 and sentence.word(at + 3) not in words("4 5 five four")
                 yield sentence.replaced(at, at, "9" if low else "2" if token.text != "2" else "4")
             elif sentence.word(at - 1) == "at" and int(token.text) <= 12:  # o'clock
                 hour = int(token.text)
@@ -125,40 +107,12 @@ def _counted(sentence: EnglishSentence, at: int) -> bool:
     return False
 
 
-_UNITS = {
-    "second": "hour",
-    "minute": "hour",
-    "hour": "minute",
-    "day": "year",
-    "week": "year",
-    "month": "day",
-    "year": "week",
-    "decade": "month",
-    "century": "decade",
-    "dollar": "cent",
-    "buck": "cent",
-    "cent": "dollar",
-    "mile": "foot",
-    "meter": "mile",
-    "metre": "mile",
-    "kilometer": "meter",
-    "kilometre": "metre",
-    "inch": "foot",
-    "foot": "mile",
-    "ounce": "pound",
-    "gram": "kilogram",
-    "kilogram": "gram",
-    "mg": "g",
-    "ml": "l",
-    "g": "mg",
-    "kg": "g",
-    "km": "m",
-    "cm": "m",
-    "liter": "milliliter",
-    "litre": "millilitre",
-    "million": "thousand",
-    "billion": "thousand",
-}
+_UNITS = pairs("""
+second hour|minute hour|hour minute|day year|week year|month day|year week|decade month
+century decade|dollar cent|buck cent|cent dollar|mile foot|meter mile|metre mile|kilometer meter
+kilometre metre|inch foot|foot mile|ounce pound|gram kilogram|kilogram gram|mg g|ml l|g mg|kg g
+km m|cm m|liter milliliter|litre millilitre|million thousand|billion thousand
+""")
 _PLURALS = {"foot": "feet", "century": "centuries", "inch": "inches"}
 _SAME = {"mg", "ml", "g", "l", "kg", "km", "cm", "m", "million", "billion", "thousand"}
 _COUNTS = set(_WORDS) | words("few several many hundred thousand dozen couple")
@@ -191,22 +145,11 @@ def _units(sentence: EnglishSentence) -> Iterator[Replacement]:
 
 
 #: One word that says of how many it is true, and the one that turns it.
-_SINGLE = {
-    "everyone": "nobody",
-    "everybody": "nobody",
-    "everything": "nothing",
-    "nobody": "everybody",
-    "nothing": "everything",
-    "always": "never",
-    "never": "always",
-    "often": "rarely",
-    "rarely": "often",
-    "seldom": "often",
-    "frequently": "rarely",
-    "every": "no",
-    "each": "no",
-    "many": "few",
-}
+_SINGLE = pairs("""
+everyone nobody|everybody nobody|everything nothing|nobody everybody|nothing everything
+always never|never always|often rarely|rarely often|seldom often|frequently rarely|every no
+each no|many few
+""")
 _WITH_OF = {"all": "none", "most": "few", "many": "few", "some": "none"}
 _NOT_BEFORE = words(
     "so too how as very that great good not a the this these those his her its their our my your "
@@ -262,20 +205,7 @@ def _fits(sentence: EnglishSentence, at: int) -> bool:
             return False
         if "any" in sentence.words:
             return False
-        return after not in (
-            "am",
-            "is",
-            "was",
-            "are",
-            "were",
-            "a",
-            "the",
-            "been",
-            "to",
-            "do",
-            ",",
-            "times",
-        )
+        return after not in _NOT_BEHIND_ADVERB
     if at > 0 or after in ("else", "but", ",", "about", "that", "to", "of", "more"):
         return False
     if word == "nothing":
@@ -284,6 +214,9 @@ def _fits(sentence: EnglishSentence, at: int) -> bool:
     if word != "many" or after == "people":
         return True
     return singular(after) is not None and after != "moons"
+
+
+_NOT_BEHIND_ADVERB = words("am is was are were a the been to do , times")
 
 
 def _once(before: str, after: str) -> bool:

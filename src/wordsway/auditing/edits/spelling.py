@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
-from wordsway.auditing.edits.lexicon import BE, HAVE, MODALS, words
+from wordsway.auditing.edits.lexicon import BE, HAVE, MODALS, pairs, words
 from wordsway.text.forms import verb_forms
 
-_PAIRS = """
+_PAIRS = pairs("""
 colour color|humour humor|honour honor|behaviour behavior|neighbour neighbor|favour favor
 flavour flavor|labour labor|rumour rumor|harbour harbor|armour armor|odour odor|vigour vigor
 favourite favorite|colourful colorful|honourable honorable|glamour glamor
@@ -31,21 +31,16 @@ aluminium aluminum|tyre tire|storey story|kerb curb|cheque check|draught draft|c
 disc disk|whisky whiskey|yoghurt yogurt|omelette omelet|among amongst|while whilst|toward towards
 afterward afterwards|okay ok|e-mail email|web-site website|alright all~right|learnt learned
 dreamt dreamed|spoilt spoiled|burnt burned|leapt leaped|forever for~ever|anymore any~more
-"""
+""")
 #: Of these only the first spelling is sure to be this word.
 _ONE_WAY = words(
     "metre storey kerb cheque draught tyre programme licence disc okay learnt burnt spoilt alright"
 )
 
 
-def _variants() -> dict[str, str]:
-    pairs = [row.split() for line in _PAIRS.split("\n") for row in line.split("|") if row]
-    there = {one: two.replace("~", " ") for one, two in pairs}
-    back = {two: one for one, two in pairs if one not in _ONE_WAY and "~" not in two}
-    return there | back
-
-
-_VARIANTS = _variants()
+_VARIANTS = _PAIRS | {
+    two: one for one, two in _PAIRS.items() if one not in _ONE_WAY and " " not in two
+}
 _PLURAL = {
     f"{one}s": f"{two}s" for one, two in _VARIANTS.items() if one[-1] in "rel" if two[-1] in "rel"
 }
@@ -57,13 +52,7 @@ def _spelling(sentence: EnglishSentence) -> Iterator[Replacement]:
         other = _VARIANTS.get(word) or _PLURAL.get(word)
         if other is None or sentence.named(at):
             continue
-        if word in _NOT_ADVERBS and sentence.word(at - 1) in (
-            "a",
-            "the",
-            "worth",
-            "every",
-            "little",
-        ):
+        if word in _NOT_ADVERBS and sentence.word(at - 1) in words("a the worth every little"):
             continue
         yield sentence.replaced(at, at, other)
 
