@@ -34,7 +34,7 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
     assert "reach=2.5" in tab.url
     tab.locator("canvas").nth(1).focus()
     tab.keyboard.press("ArrowRight")
-    assert "[CLS] looks at [CLS]: " in tab.locator(".readout").nth(1).inner_text()
+    assert "[CLS] attends to [CLS]: " in tab.locator(".readout").nth(1).inner_text()
     tab.select_option("select[aria-label=Layer]", "3")
     tab.wait_for_selector(".result[data-state=done]")
     tab.select_option("select[aria-label=Head]", "1")
@@ -71,7 +71,7 @@ def test_theory_draws_itself_and_is_kept(tab):
 
     tab.goto("/theory?maps=rf,raf&n=3,5,8&d=6&trials=1")
     tab.wait_for_selector(".result[data-state=done]")
-    assert "6 of them measured now" in tab.locator(".status").inner_text()
+    assert "6 of them computed now" in tab.locator(".status").inner_text()
     assert tab.locator(".plotted circle").count() == 6
     assert tab.locator(".plotted .band").count() == 2
     assert tab.locator(".claims tbody tr").count() == 2
@@ -82,7 +82,7 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert f"{first['lower']:#.4g}" in rows[0] and f"{first['upper']:#.4g}" in rows[0]
     tab.reload()
     tab.wait_for_selector(".result[data-state=done]")
-    assert "all 6 cells were kept from before" in tab.locator(".status").inner_text()
+    assert "all 6 cells read from the store" in tab.locator(".status").inner_text()
     for ending in ("json", "csv", "svg"):
         with tab.expect_download() as got:
             tab.click(f"[data-file={ending}]")
@@ -96,7 +96,7 @@ def test_theory_draws_itself_and_is_kept(tab):
     while tab.locator("[data-map]:checked").count():
         tab.locator("[data-map]:checked").first.uncheck()
     tab.click("button[type=submit]")
-    assert "tick at least one" in tab.locator("[role=alert]").first.inner_text()
+    assert "elect at least one" in tab.locator("[role=alert]").first.inner_text()
 
 
 @pytest.mark.slow

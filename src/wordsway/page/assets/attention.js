@@ -1,10 +1,10 @@
-// Attention: before and after a Δ that the user drags along the attracting direction.
+// Attention before and after a Δ along the attracting direction; a slider sets its length.
 import { asked, field, h, number, option, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { chart } from "./chart.js";
 import { Matrix } from "./matrix.js";
 import { Status } from "./status.js";
-import { TakeAway } from "./takeaway.js";
+import { Export } from "./export.js";
 
 export async function open(main) {
   new Place(main, await get("/api/models"), asked()).measure(false);
@@ -22,15 +22,15 @@ class Place {
     const state = this.state;
     this.text = h("textarea", { rows: 2, maxlength: known.text, "aria-label": "Text", spellcheck: "false", dir: "auto", value: state.text });
     const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
-    this.model = h("select", { "aria-label": "Model" }, models.map((one) => option(one.name, one.here ? one.name : `${one.name} (fetched once, ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
-    this.word = h("select", { "aria-label": "Word that attracts", onchange: () => this.measure() }, option("", "the last one", ""));
+    this.model = h("select", { "aria-label": "Model" }, models.map((one) => option(one.name, one.here ? one.name : `${one.name} (downloads ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
+    this.word = h("select", { "aria-label": "Word", onchange: () => this.measure() }, option("", "the last word", ""));
     this.layer = h("select", { "aria-label": "Layer", onchange: () => this.measure() }, option(state.layer, state.layer, state.layer));
     this.head = h("select", { "aria-label": "Head", onchange: () => this.measure() }, option(state.head, state.head, state.head));
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); if (this.text.value !== this.state.text) this.word.value = ""; this.measure(); } },
       h("div", { class: "texts" }, h("div", { class: "field wide" }, h("span", {}, "Text"), this.text)),
-      h("div", { class: "controls" }, field("Model", this.model), field("Word that attracts", this.word), field("Layer", this.layer), field("Head", this.head),
+      h("div", { class: "controls" }, field("Model", this.model), field("Word", this.word), field("Layer", this.layer), field("Head", this.head),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Show"))));
-    this.slider = h("input", { type: "range", min: 0, max: 3, step: 0.25, "aria-label": "Length of Δ, relative to the word's own", oninput: () => this.move() });
+    this.slider = h("input", { type: "range", min: 0, max: 3, step: 0.25, "aria-label": "Length of Δ relative to the word's embedding", oninput: () => this.move() });
     this.slider.value = state.reach;
     this.length = h("output", { class: "length" });
     this.share = h("p", { class: "headline", role: "status" });
@@ -39,14 +39,14 @@ class Place {
     this.change = new Matrix("Difference");
     this.profile = h("div", { class: "slot" });
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Attention to the word as a table"), h("div", { class: "scroll" }));
-    this.take = new TakeAway(this.status, () => ({ attention: { ...this.body(), word: this.first.word, reach: Math.max(0.25, Number(this.slider.value)) } }));
+    this.exports = new Export(this.status, () => ({ attention: { ...this.body(), word: this.first.word, reach: Math.max(0.25, Number(this.slider.value)) } }));
     this.result = h("div", { class: "result", hidden: true },
-      h("section", { class: "card" }, this.share, h("label", { class: "drag" }, h("span", {}, "Drag the change Δ"), this.slider, this.length),
-        h("p", { class: "soft" }, "A row tells how a token spreads its attention over the columns, and sums to 1. Δ moves the word along the direction that raises the first layer's scores for it most."),
+      h("section", { class: "card" }, this.share, h("label", { class: "drag" }, h("span", {}, "Length of Δ"), this.slider, this.length),
+        h("p", { class: "soft" }, "Rows attend to columns; each row sums to 1. Δ moves the word along the direction that most increases the first layer's scores for it."),
         h("div", { class: "matrices" }, this.before.element, this.now.element, this.change.element)),
-      h("section", { class: "card below" }, this.profile, this.table), this.take.element);
+      h("section", { class: "card below" }, this.profile, this.table), this.exports.element);
     main.replaceChildren(h("h1", {}, "Draw attention to a word"),
-      h("p", { class: "lead" }, "A model knows a word as a list of numbers, its embedding. Add a change Δ to one word's, a little or a lot, and watch who looks at it: in any layer, in any head."), this.form, this.status.element, this.result);
+      h("p", { class: "lead" }, "A model represents a word by a vector, its embedding. Add a change Δ to the embedding of one word and see how much the other tokens attend to it, in any layer and head."), this.form, this.status.element, this.result);
     addEventListener("popstate", () => location.reload());
   }
 
@@ -61,55 +61,55 @@ class Place {
   }
 
   async measure(push = true) {
-    if (!this.text.value.trim()) { this.status.failed(new Error("There is no text yet: write or paste one.")); return; }
+    if (!this.text.value.trim()) { this.status.failed(new Error("Enter a text first.")); return; }
     this.leaving?.abort();
     const mine = this.leaving = new AbortController();
     if (push) Object.assign(this.state, { text: this.text.value, model: this.model.value, word: this.word.value, layer: this.layer.value, head: this.head.value, reach: this.slider.value });
     this.save(push);
     this.result.dataset.state = "working";
-    this.status.working("asking …");
+    this.status.working("Waiting for the server…");
     try {
-      await ask("/api/attention", this.body(), (event) => this.hear(event), mine.signal);
-      this.status.done("every position of the slider is computed");
+      await ask("/api/attention", this.body(), (event) => this.receive(event), mine.signal);
+      this.status.done("All positions of the slider are computed.");
       this.result.dataset.state = "done";
     } catch (error) {
       if (mine === this.leaving) this.status.failed(error);
     }
   }
 
-  hear(event) {
+  receive(event) {
     if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "before") {
       this.first = event;
       this.after = new Map();
-      this.take.say(event.command, event.python);
+      this.exports.show(event.command, event.python);
       this.word.replaceChildren(...event.words.map((one) => option(String(one.index), `${one.text} (${one.index})`, String(event.word))));
       const numbers = (count, first) => Array.from({ length: count }, (_, at) => String(at + first));
       this.layer.replaceChildren(...numbers(event.layers, 1).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
-      this.head.replaceChildren(option("mean", "mean of all", this.state.head), ...numbers(event.heads, 0).map((one) => option(one, `head ${one}`, this.state.head)));
+      this.head.replaceChildren(option("mean", "mean of all heads", this.state.head), ...numbers(event.heads, 0).map((one) => option(one, `head ${one}`, this.state.head)));
       this.tokens = event.tokens.map((one) => one.piece);
       this.before.set(this.tokens, event.rows, event.matrix);
-      this.status.working("moving the word …");
+      this.status.working("Computing…");
     }
     if (event.kind === "after") {
       this.after.set(event.reach, event);
-      this.status.working("computing every position of the slider …", this.after.size / this.first.reaches.length);
+      this.status.working("Computing all positions of the slider…", this.after.size / this.first.reaches.length);
       if (this.result.hidden || Number(this.slider.value) === event.reach) { this.result.hidden = false; this.move(false); }
     }
   }
 
-  // The nearest length that is computed; 0 is the text as it is.
+  // Shows the attention for this length of Δ; 0 is the unchanged text.
   move(save = true) {
     const reach = Number(this.slider.value);
-    this.length.textContent = `${reach.toFixed(2)} × the word's own length`;
+    this.length.textContent = `${reach.toFixed(2)} × the length of its embedding`;
     if (save) { this.state.reach = String(reach); this.save(); }
     const found = reach === 0 ? { matrix: this.first.matrix, share: this.first.share } : this.after.get(reach);
-    if (found?.command) this.take.say(found.command, found.python);
-    if (!found) { this.share.textContent = "This position is being computed …"; return; }
+    if (found?.command) this.exports.show(found.command, found.python);
+    if (!found) { this.share.textContent = "Computing this position…"; return; }
     this.now.set(this.tokens, this.first.rows, found.matrix);
     this.change.set(this.tokens, this.first.rows, found.matrix.map((row, j) => row.map((value, i) => value - this.first.matrix[j][i])), true);
     const name = this.first.rows.map((row) => this.tokens[row].replace(/^##/, "")).join("");
-    this.share.replaceChildren("The others give ", h("b", {}, "“", h("bdi", {}, name), "”"), ` ${(100 * this.first.share).toFixed(1)} % of their attention before, and `, h("b", { class: "share" }, `${(100 * found.share).toFixed(1)} %`), " after.");
+    this.share.replaceChildren("The other tokens give ", h("b", {}, "“", h("bdi", {}, name), "”"), ` ${(100 * this.first.share).toFixed(1)} % of their attention before, and `, h("b", { class: "share" }, `${(100 * found.share).toFixed(1)} %`), " after.");
     this.drawProfile(found);
     this.list();
   }
@@ -118,7 +118,7 @@ class Place {
     if (!found.profile) return;
     const line = (values) => values.map((value, at) => [at, value]);
     this.profile.replaceChildren(chart({
-      title: `How far each layer moves by this Δ, beside noise as long (reach ${Number(this.slider.value)})`, xlabel: "layer", width: innerWidth < 640 ? 380 : 640, height: 240,
+      title: `Change of every layer by this Δ, compared with noise of the same length (reach ${Number(this.slider.value)})`, xlabel: "layer", width: innerWidth < 640 ? 380 : 640, height: 240,
       xticks: found.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((found.profile.length - 1) / 12)) === 0),
       series: [{ name: "attracting Δ", kind: "worst", points: line(found.profile) }, { name: "noise", kind: "noise", points: line(found.noise) }],
     }));

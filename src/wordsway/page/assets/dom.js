@@ -1,4 +1,4 @@
-// Elements from data: text only ever becomes text, so nothing that a user types is markup.
+// Elements from data. Text only ever becomes text nodes, so nothing that a user types is markup.
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
@@ -17,7 +17,7 @@ function fill(element, attributes, children) {
 export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-// Four digits, as every other medium spells them.
+// Four significant digits, as everywhere else.
 export function number(value) {
   if (value === null || value === undefined) return "–";
   if (value === 0) return "0.000";
@@ -36,7 +36,7 @@ export function field(label, control, more = "") {
   return h("label", { class: `field ${more}` }, h("span", {}, label), control);
 }
 
-// One tooltip for the page: numbers of what is pointed at or has the focus.
+// One tooltip for the page: numbers of the hovered or focused element.
 const tip = document.getElementById("tip");
 export function hint(element, text) {
   const show = () => {
@@ -56,7 +56,7 @@ export function hint(element, text) {
 addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-// The address is the state: what is set can be shared and reloaded.
+// The address holds the state, so that it can be shared and reloaded.
 export function address(values) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {

@@ -103,6 +103,6 @@ export class Matrix {
   show(at) {
     this.at = at;
     this.draw();
-    this.readout.textContent = at ? `${this.tokens[at[0]]} looks at ${this.tokens[at[1]]}: ${number(this.matrix[at[0]][at[1]])}` : "\u00a0";
+    this.readout.textContent = at ? `${this.tokens[at[0]]} attends to ${this.tokens[at[1]]}: ${number(this.matrix[at[0]][at[1]])}` : "\u00a0";
   }
 }

@@ -1,5 +1,5 @@
-// What is being done, and what went wrong: one line where the user looks, read out politely.
-// Where the server is gone, `again` is called once it is back.
+// Progress and errors in one line, which screen readers announce.
+// If the connection is lost, `again` is called once the server is back.
 import { h } from "./dom.js";
 
 export class Status {
@@ -17,7 +17,7 @@ export class Status {
     this.waiting = null;
     this.error.hidden = true;
     this.box.classList.add("on");
-    // A screen reader hears stages, not percents.
+    // Screen readers announce stages, not percentages.
     if (this.stage !== text) { this.line.textContent = text; this.stage = text; }
     this.bar.style.width = share === null ? "100%" : `${Math.round(100 * share)}%`;
     this.bar.classList.toggle("unknown", share === null);
@@ -25,7 +25,7 @@ export class Status {
 
   progress(event) {
     const names = event.note ? `${event.stage}: ${event.note}` : event.stage;
-    this.working(`${names} …`, event.total ? Math.min(1, event.done / event.total) : null);
+    this.working(`${names}…`, event.total ? Math.min(1, event.done / event.total) : null);
   }
 
   done(text) {
@@ -43,7 +43,7 @@ export class Status {
     if (error.reason?.gone && this.again) this.wait();
   }
 
-  // A way out, beside what went wrong.
+  // A remedy next to the error.
   offer(name, action) {
     this.error.append(h("button", { type: "button", class: "plain small", onclick: action }, name));
   }

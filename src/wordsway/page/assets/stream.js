@@ -1,4 +1,4 @@
-// Questions to the server: a stream of JSON lines, or an error in plain words.
+// Requests to the server: a stream of JSON lines, or an error.
 export class Problem extends Error {
   constructor(reason) {
     super(reason.message);
@@ -6,7 +6,7 @@ export class Problem extends Error {
   }
 }
 
-const LOST = { message: "the page has lost its server: is wordsway serve still running? Once it is back, this is asked again by itself.", status: 0, gone: true };
+const LOST = { message: "Connection lost. Retrying… (Is wordsway serve still running?)", status: 0, gone: true };
 
 export async function get(path) {
   let response;
@@ -16,7 +16,7 @@ export async function get(path) {
   return body;
 }
 
-export async function ask(path, body, hear, signal) {
+export async function ask(path, body, receive, signal) {
   let response;
   try {
     response = await fetch(path, {
@@ -44,7 +44,7 @@ export async function ask(path, body, hear, signal) {
     for (const line of lines) {
       const event = JSON.parse(line);
       if (event.kind === "error") throw new Problem(event);
-      hear(event);
+      receive(event);
     }
   }
 }

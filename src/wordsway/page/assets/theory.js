@@ -1,9 +1,9 @@
-// Theory: S of random maps against n, drawn as cells finish.
+// Theory: S of random maps against n, drawn while cells are computed.
 import { asked, field, h, number, option, plural, remember } from "./dom.js";
 import { ask } from "./stream.js";
 import { chart } from "./chart.js";
 import { Status } from "./status.js";
-import { TakeAway } from "./takeaway.js";
+import { Export } from "./export.js";
 
 const FIRST = { n: "5,10,20,40", d: "32", data: "gaussian", trials: "3", seed: "0", axes: "log" };
 
@@ -25,7 +25,7 @@ function parse(text) {
     return { map, options: Object.fromEntries(options.map((pair) => pair.split("=")).map(([name, value]) => [name, value === "true" ? true : value === "false" ? false : Number.isNaN(Number(value)) ? value : Number(value)])) };
   });
 }
-// Black is the colour of the text, in the dark, too.
+// Black lines take the colour of the text, which is light in the dark theme.
 const inked = (colour) => (colour === "#000000" ? "var(--ink)" : colour);
 const spell = (chosen) => chosen.map(({ map, options }) => [map, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(":")).join(",");
 
@@ -34,7 +34,7 @@ class Place {
     this.main = main;
     this.state = { ...FIRST, ...given };
     this.status = new Status(() => { if (this.form) this.measure(false); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "A random map is a layer with random weights: nothing is trained. S tells how far its whole output moves, relative to its size, when one word of a text changes in the worst way. Some maps lose a single word as texts grow, others keep it. Choose some, and the curves draw themselves; what was measured once is kept."), this.status.element);
+    main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "A random map is a layer with random, untrained weights. S is the largest relative change of its output when one word of the text changes. For some maps S falls as texts grow, for others it does not. Select maps to compare; results are stored and reused."), this.status.element);
   }
 
   build(known) {
@@ -55,9 +55,9 @@ class Place {
     this.plot = h("div", { class: "slot tall" });
     this.claims = h("div", { class: "scroll" });
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every point as a table"), h("div", { class: "scroll" }));
-    this.take = new TakeAway(this.status, () => ({ theory: this.body() }));
-    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points are the worst change that a search found, their bars its spread over draws; the shaded band ends where it is proved that no change goes further.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "What the theory says, and what was measured"),
-      h("p", { class: "soft" }, "The slope tells how S changes with the length on logarithmic axes: 0 stays, −0.5 falls as 1/√n; in brackets its 95 % interval. Where that is too wide to say, the verdict is not determined: take more lengths or trials."), this.claims), this.table, this.take.element);
+    this.exports = new Export(this.status, () => ({ theory: this.body() }));
+    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points: the largest change found by search, with its standard deviation over draws. Shaded band: up to the certified upper bound, which no change can exceed.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "Theory and measurement"),
+      h("p", { class: "soft" }, "Slope of log S against log n with its 95 % interval: 0 means constant, −0.5 means S falls as 1/√n. If the interval is too wide, the verdict is “not determined”: use more lengths or trials."), this.claims), this.table, this.exports.element);
     this.status.element.before(this.form);
     this.status.element.after(this.result);
     addEventListener("popstate", () => location.reload());
@@ -91,27 +91,27 @@ class Place {
 
   async measure(push = true) {
     if (push) this.read();
-    if (!this.chosen.length) { this.status.failed(new Error("No map is chosen: tick at least one.")); return; }
+    if (!this.chosen.length) { this.status.failed(new Error("Select at least one map.")); return; }
     this.save(push);
     this.leaving?.abort();
     const mine = this.leaving = new AbortController();
     this.result.dataset.state = "working";
-    this.status.working("asking …");
+    this.status.working("Waiting for the server…");
     try {
-      await ask("/api/theory", this.body(), (event) => this.hear(event), mine.signal);
+      await ask("/api/theory", this.body(), (event) => this.receive(event), mine.signal);
       this.result.dataset.state = "done";
-      this.status.done(this.plan.total === this.plan.kept ? `all ${plural(this.plan.total, "cell")} were kept from before` : `${plural(this.plan.total, "cell")}, ${this.plan.total - this.plan.kept} of them measured now`);
+      this.status.done(this.plan.total === this.plan.kept ? `all ${plural(this.plan.total, "cell")} read from the store` : `${plural(this.plan.total, "cell")}, ${this.plan.total - this.plan.kept} of them computed now`);
     } catch (error) {
       if (mine === this.leaving) this.status.failed(error);
     }
   }
 
-  hear(event) {
-    if (event.kind === "progress") this.status.working(`${event.stage} …`, event.total ? event.done / event.total : null);
-    if (event.kind === "plan") { this.plan = event; this.take.say(event.command, event.python); }
+  receive(event) {
+    if (event.kind === "progress") this.status.working(`${event.stage}…`, event.total ? event.done / event.total : null);
+    if (event.kind === "plan") { this.plan = event; this.exports.show(event.command, event.python); }
     if (event.series) { this.series = event.series.map((one) => ({ ...one, colour: inked(one.colour) })); this.draw(); }
-    if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} cells …`, event.done / (event.done + event.left));
-    if (event.kind === "claims") this.judge(event);
+    if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} cells…`, event.done / (event.done + event.left));
+    if (event.kind === "claims") this.drawClaims(event);
   }
 
   draw() {
@@ -119,16 +119,16 @@ class Place {
     const log = this.state.axes === "log";
     const shown = this.series.filter((one) => one.n.length);
     const lines = shown.flatMap((one) => [
-      { name: `${one.name}: attained, and certified (shaded)`, short: one.name, colour: one.colour, points: one.n.map((n, at) => [n, one.mean[at]]), sd: one.sd, upper: one.upper },
+      { name: `${one.name}: attained; shaded up to certified`, short: one.name, colour: one.colour, points: one.n.map((n, at) => [n, one.mean[at]]), sd: one.sd, upper: one.upper },
       ...one.references.map((line, at) => ({ name: `${one.name}: ${line.name}`, colour: one.colour, kind: at ? "dotted" : "dashed", dots: false, points: line.x.map((x, place) => [x, line.y[place]]) })),
     ]);
     this.result.hidden = false;
-    if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "The first cell is being measured …")); return; }
-    this.plot.replaceChildren(chart({ title: `How far one word can move the output (S), against the length of the text (d = ${this.state.d} numbers a word)`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text, n words", ylabel: "S", xticks: this.body().n }));
+    if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "Computing the first cell…")); return; }
+    this.plot.replaceChildren(chart({ title: `S against the length of the text (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text n", ylabel: "S", xticks: this.body().n }));
     this.list();
   }
 
-  judge(event) {
+  drawClaims(event) {
     this.claims.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ["map", "claim", "measured", "verdict"].map((name) => h("th", {}, name)))),
       h("tbody", {}, event.claims.map((one) => h("tr", {}, h("td", {}, one.map), h("td", {}, one.claim), h("td", {}, one.measured), h("td", { class: `verdict ${one.verdict === "agrees" ? "agrees" : one.verdict === "disagrees" ? "disagrees" : "open"}` }, one.verdict))))));
     if (event.failures.length) this.status.failed(new Error(`Some cells failed: ${event.failures.join("; ")}`));

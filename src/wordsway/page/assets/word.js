@@ -1,4 +1,4 @@
-// One word: its numbers, its curve S(ρ) with ceiling, its profile over the layers, its real words.
+// One word: its numbers, its curve S(ρ) with certified bound, its change per layer, its real words.
 import { h, number } from "./dom.js";
 import { ask } from "./stream.js";
 import { chart } from "./chart.js";
@@ -13,7 +13,7 @@ export class WordPanel {
     this.curve = h("div", { class: "slot" });
     this.profile = h("div", { class: "slot" });
     this.real = h("div", { class: "real" });
-    this.empty = h("p", { class: "soft hint" }, "Choose a word of the text: its curve, its profile over the layers and the real words that move the model most appear here.");
+    this.empty = h("p", { class: "soft hint" }, "Click a word to see its curve S(ρ), its effect on every layer, and the real words that change the model most.");
     this.body = h("div", { hidden: true }, this.title, this.numbers, this.status.element, h("div", { class: "charts" }, this.curve, this.profile), this.real);
     this.element = h("section", { class: "card chosen", "aria-label": "The chosen word", "aria-live": "off" }, this.empty, this.body);
     this.index = null;
@@ -52,21 +52,21 @@ export class WordPanel {
     this.title.replaceChildren("“", h("bdi", {}, word.text), `”, word ${word.index}`);
     this.known = {};
     this.refresh();
-    this.curve.replaceChildren(h("p", { class: "soft waiting" }, "S(ρ) is being followed …"));
+    this.curve.replaceChildren(h("p", { class: "soft waiting" }, "Computing S(ρ)…"));
     if (word.profile) this.drawProfile(word, this.text.result.layer);
-    else this.profile.replaceChildren(h("p", { class: "soft waiting" }, "The profile follows …"));
-    this.real.replaceChildren(h("p", { class: "soft waiting" }, "Real words follow …"));
-    this.status.working("following S(ρ) …");
+    else this.profile.replaceChildren(h("p", { class: "soft waiting" }, "Waiting for S(ρ)…"));
+    this.real.replaceChildren(h("p", { class: "soft waiting" }, "Searching real words…"));
+    this.status.working("Computing S(ρ)…");
     if (innerWidth < 960) this.element.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
     try {
-      await ask("/api/word", body, (event) => this.hear(event), mine.signal);
+      await ask("/api/word", body, (event) => this.receive(event), mine.signal);
       this.status.done("");
     } catch (error) {
       if (mine === this.leaving) { this.key = null; this.status.failed(error); }
     }
   }
 
-  hear(event) {
+  receive(event) {
     if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "curve") { this.known = event.numbers; this.refresh(); this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
     if (event.kind === "swaps") this.drawSwaps(event.swaps);
@@ -75,19 +75,19 @@ export class WordPanel {
   drawCurve(word) {
     const points = word.curve.map((one) => [one.reach, one.lower]);
     this.curve.replaceChildren(chart({
-      title: "How far it can move the model, by reach", xlabel: "reach ρ: length of Δ, relative to the word's own", logx: true,
+      title: "Largest change found, by reach", xlabel: "reach ρ: length of Δ relative to the word's embedding", logx: true,
       xticks: word.curve.map((one) => one.reach).filter((_, at, all) => (all.length - 1 - at) % 2 === 0),
       ceiling: word.upper, series: [{ name: "found", kind: "worst", points }],
-    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}. Δ is what is added to the word's embedding, the numbers that the model knows it by; the height tells how far the model's answer moves, 1 being as far as it is long. No Δ passes a certified ceiling.`));
+    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}. Δ is added to the word's embedding; the height is the relative change of the model's output. No Δ exceeds the certified bound.`));
   }
 
   drawProfile(word, layer) {
     const line = (values) => values.map((value, at) => [at, value]);
     this.profile.replaceChildren(chart({
-      title: "Change of every layer, beside noise as long", xlabel: "layer", mark: layer,
+      title: "Change of every layer, compared with noise", xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
-      series: [{ name: word.curve ? "worst Δ found" : "worst small move", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise), dots: true }],
-    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length: a model that noticed nothing in particular would move as far."));
+      series: [{ name: word.curve ? "worst Δ found" : "worst small Δ", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise), dots: true }],
+    }), h("p", { class: "soft" }, "Noise: a random Δ of the same length."));
   }
 
   drawSwaps(swaps) {
@@ -95,11 +95,11 @@ export class WordPanel {
     const text = this.text.result.text;
     const word = this.text.result.words[this.index];
     const rows = swaps.swaps.map((one) => h("li", {}, h("button", { type: "button", class: "swap", "data-swap": one.word,
-      "aria-label": `See the text with ${one.word}, change ${number(one.change)}`,
-      onclick: () => this.place.besides(text.slice(0, word.start) + one.word + text.slice(word.end)) },
+      "aria-label": `Compare with ${one.word}, change ${number(one.change)}`,
+      onclick: () => this.place.compareWith(text.slice(0, word.start) + one.word + text.slice(word.end)) },
     h("span", { class: "name" }, h("bdi", {}, one.word)), h("span", { class: "track" }, h("span", { class: "bar", style: { width: `${(100 * one.change) / top}%` } })), h("span", { class: "num" }, number(one.change)))));
     this.real.replaceChildren(h("h3", {}, "Real words in its place"),
-      h("p", { class: "soft" }, `Of ${swaps.candidates.toLocaleString("en")} words ${swaps.evaluated.toLocaleString("en")} were tried; these move ${swaps.target} most, relative to its size. Choose one to see the text with it.`),
+      h("p", { class: "soft" }, `${swaps.evaluated.toLocaleString("en")} of ${swaps.candidates.toLocaleString("en")} candidates were evaluated; these change ${swaps.target} most. Click one to compare the texts.`),
       h("ol", { class: "swaps" }, rows));
   }
 }

@@ -1,8 +1,8 @@
-// Words: how far each word moves the model; tiers fill in as they are done.
+// Words: how far each word moves the model; tiers appear as they are measured.
 import { asked, field, h, hint, option, plural, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { Status } from "./status.js";
-import { TakeAway } from "./takeaway.js";
+import { Export } from "./export.js";
 import { WordPanel } from "./word.js";
 
 const EXAMPLE = "I love her much";
@@ -12,8 +12,8 @@ const TARGETS = {
 };
 const ALL = "mean-local,local,real-words,curve";
 const TIERS = {
-  "": "what is quick", "mean-local": "mean local only", "mean-local,local,real-words": "mean local, local, real words",
-  [ALL]: "all, with S(ρ) of every word",
+  "": "default", "mean-local": "mean local only", "mean-local,local,real-words": "mean local, local, real words",
+  [ALL]: "all, including S(ρ)",
 };
 
 export async function open(main) {
@@ -37,19 +37,19 @@ class Place {
       onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); } });
     this.text = area(state.text ?? EXAMPLE, "Text", 3);
     this.other = area(state.other, "Second text", 3);
-    this.second = h("div", { class: "field wide", hidden: !state.other }, h("span", {}, "Second text, to see beside the first"), this.other);
+    this.second = h("div", { class: "field wide", hidden: !state.other }, h("span", {}, "Second text"), this.other);
     const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
     this.model = h("select", { "aria-label": "Model" }, models.map((one) =>
-      option(one.name, one.here ? one.name : `${one.name} (fetched once, ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
-    this.target = h("select", { "aria-label": "What moves", onchange: () => this.layers() }, Object.entries(TARGETS).map(([value, name]) => option(value, name, state.target)));
+      option(one.name, one.here ? one.name : `${one.name} (downloads ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
+    this.target = h("select", { "aria-label": "Target", onchange: () => this.layers() }, Object.entries(TARGETS).map(([value, name]) => option(value, name, state.target)));
     this.layer = h("input", { "aria-label": "Layer", value: state.layer, size: 4, pattern: "last|input|[0-9]{1,3}", title: "last, input, or a number" });
     this.tiers = h("select", { "aria-label": "What to measure" }, Object.entries(TIERS).map(([value, name]) => option(value, name, state.tiers)));
     this.seed = h("input", { "aria-label": "Seed", value: state.seed, size: 4, inputmode: "numeric", pattern: "[0-9]{1,9}" });
-    this.compare = h("button", { type: "button", class: "plain", "aria-expanded": String(!this.second.hidden), onclick: () => this.toggle() }, this.second.hidden ? "Beside a second text" : "One text only");
+    this.compare = h("button", { type: "button", class: "plain", "aria-expanded": String(!this.second.hidden), onclick: () => this.toggle() }, this.second.hidden ? "Compare with a second text" : "Remove the second text");
     this.layerField = field("Layer", this.layer);
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } },
       h("div", { class: "texts" }, h("div", { class: "field wide" }, h("span", {}, "Text"), this.text), this.second),
-      h("div", { class: "controls" }, field("Model", this.model), field("What moves", this.target), this.layerField, field("Measure", this.tiers), field("Seed", this.seed),
+      h("div", { class: "controls" }, field("Model", this.model), field("Target", this.target), this.layerField, field("Measure", this.tiers), field("Seed", this.seed),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"), this.compare)));
     this.headline = h("p", { class: "headline" });
     this.plain = h("p", { class: "plainly" });
@@ -59,15 +59,15 @@ class Place {
     this.flows = h("div", { class: "flows" });
     this.scale = h("p", { class: "scale" });
     this.meaning = h("p", { class: "soft" });
-    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every word as a table"), h("div", { class: "scroll" }));
-    this.take = new TakeAway(this.status, () => ({ words: this.body() }));
-    this.facts = h("details", { class: "all" }, h("summary", {}, "Where these numbers come from"), h("dl", {}));
+    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Table of all words"), h("div", { class: "scroll" }));
+    this.exports = new Export(this.status, () => ({ words: this.body() }));
+    this.facts = h("details", { class: "all" }, h("summary", {}, "Details"), h("dl", {}));
     this.stage = h("div", { class: "stage" },
       h("section", { class: "card text", "aria-label": "The text, coloured" }, this.between, this.headline, this.plain, this.notes, this.colours, this.flows, this.scale, this.meaning),
-      this.panel.element, h("div", { class: "more" }, this.table, this.facts, this.take.element));
+      this.panel.element, h("div", { class: "more" }, this.table, this.facts, this.exports.element));
     this.result = h("div", { class: "result", hidden: true }, this.stage);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
-      h("p", { class: "lead" }, "Type a sentence. Each word is changed while the others stay, and its colour tells how far that moves what the model makes of the text. Colours and headline use one measure, mean local unless you choose another; the others follow as columns."),
+      h("p", { class: "lead" }, "Enter a text. Each word is changed while the others stay the same; its colour shows how far that moves the model's representation of the text. Colours and headline use mean local unless you choose another measure."),
       this.form, this.status.element, this.result);
     this.layers();
     addEventListener("popstate", () => location.reload());
@@ -80,7 +80,7 @@ class Place {
   toggle() {
     this.second.hidden = !this.second.hidden;
     if (this.second.hidden) this.other.value = "";
-    this.compare.textContent = this.second.hidden ? "Beside a second text" : "One text only";
+    this.compare.textContent = this.second.hidden ? "Compare with a second text" : "Remove the second text";
     this.compare.setAttribute("aria-expanded", String(!this.second.hidden));
     if (!this.second.hidden) this.other.focus();
   }
@@ -97,8 +97,8 @@ class Place {
     this.measure(false);
   }
 
-  // The sentence with another word, beside this one.
-  besides(text) {
+  // Compares the text with one in which a word is replaced.
+  compareWith(text) {
     this.other.value = text;
     this.second.hidden = true;
     this.toggle();
@@ -108,7 +108,7 @@ class Place {
   }
 
   async measure(push = true) {
-    if (!this.text.value.trim()) { this.text.focus(); this.status.failed(new Error("There is no text yet: write or paste one.")); return; }
+    if (!this.text.value.trim()) { this.text.focus(); this.status.failed(new Error("Enter a text first.")); return; }
     this.leaving?.abort();
     const mine = this.leaving = new AbortController();
     const { word: chosen, cut } = this.state;
@@ -122,20 +122,20 @@ class Place {
     this.between.hidden = true;
     this.fresh = true;
     this.panel.clear();
-    this.status.working("asking …");
+    this.status.working("Waiting for the server…");
     this.result.dataset.state = "working";
     try {
-      await ask("/api/words", this.body(), (event) => this.hear(event), mine.signal);
+      await ask("/api/words", this.body(), (event) => this.receive(event), mine.signal);
       this.result.dataset.state = "done";
       const seconds = this.texts[0].result.seconds;
-      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s of computing`);
+      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s`);
       if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
     } catch (error) {
       if (mine !== this.leaving) return;
       const long = error.reason?.remedy?.includes("--cut");
       if (long) error.message = `This text is too long for the model: ${error.message.replace(/: [^:]*--cut.*$/, "")}.`;
       this.status.failed(error);
-      if (long) this.status.offer("Measure its beginning", () => { this.state.cut = "1"; this.measure(); });
+      if (long) this.status.offer("Measure the beginning", () => { this.state.cut = "1"; this.measure(); });
     }
   }
 
@@ -144,7 +144,7 @@ class Place {
     remember({ ...rest, model: model === "minilm" ? "" : model, layer: layer === "last" ? "" : layer, target: target === "layer" ? "" : target, seed: seed === "0" ? "" : seed }, push);
   }
 
-  hear(event) {
+  receive(event) {
     if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "command") { this.commands = event; this.export(); }
     if (event.kind === "edits") { this.edits = event.words; this.draw(); }
@@ -157,7 +157,7 @@ class Place {
     }
   }
 
-  // One tier names, colours and orders the words: that of the request, or the one chosen since.
+  // The tier that names, colours and orders the words: the requested one, or a later choice.
   get tier() {
     return this.state.colour || this.texts[0].result.tier;
   }
@@ -168,7 +168,7 @@ class Place {
 
   export() {
     const { command, python } = this.commands.coloured[this.state.colour] ?? this.commands;
-    this.take.say(command, python);
+    this.exports.show(command, python);
   }
 
   draw() {
@@ -181,7 +181,7 @@ class Place {
     this.meaning.textContent = view.meaning;
     this.drawColours();
     this.flows.classList.toggle("two", Boolean(this.texts[1]));
-    // Words that stay are kept, so that colours change in place and nothing jumps.
+    // Unchanged words are kept, so that colours change in place.
     this.texts.forEach((text, which) => {
       if (!text) { this.flows.children[which]?.remove(); return; }
       const old = this.flows.children[which];
@@ -202,14 +202,14 @@ class Place {
     this.facts.lastElementChild.replaceChildren(...Object.entries(first.facts).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))]));
   }
 
-  // How far the model holds the two texts apart, beside random words in the same place.
+  // The similarity of the two texts, compared with random words in the same place.
   drawBetween({ cosine, percentile }) {
-    const less = percentile === null ? "" : ` Of random words in the same place, ${percentile.toFixed(0)} % would move it less and ${(100 - percentile).toFixed(0)} % more.`;
-    this.between.replaceChildren("To the model the two texts are alike by ", h("b", {}, `${(100 * cosine).toFixed(1)} %`), ` (the cosine of their embeddings).${less} Words that differ are underlined.`);
+    const less = percentile === null ? "" : ` ${percentile.toFixed(0)} % of random words in the same place change the text less.`;
+    this.between.replaceChildren("Cosine similarity of the two texts: ", h("b", {}, cosine.toFixed(3)), `.${less} Words that differ are underlined.`);
     this.between.hidden = false;
   }
 
-  // One scale for both texts, so that the same colour is the same number.
+  // One scale for both texts: the same colour is the same number.
   get ends() {
     const views = this.texts.filter(Boolean).map((text) => this.view(text));
     return [Math.min(...views.map((view) => view.low)), Math.max(...views.map((view) => view.high))];
@@ -258,7 +258,7 @@ class Place {
       words.push(word);
       return word;
     });
-    return h("p", { class: "flow", dir: "auto", role: "group", "aria-label": `${which ? "The second text" : "The text"}, word by word: arrow keys walk, Enter chooses`, "data-text": text.result.text, "data-count": text.result.words.length }, run);
+    return h("p", { class: "flow", dir: "auto", role: "group", "aria-label": `${which ? "The second text" : "The text"}, word by word: arrow keys move, Enter selects`, "data-text": text.result.text, "data-count": text.result.words.length }, run);
   }
 
   walk(event, words, which) {
@@ -292,7 +292,7 @@ class Place {
     this.mark();
   }
 
-  // Which word is open: two words change, whatever the length of the text.
+  // Marks the open word; only two elements change.
   mark() {
     for (const word of this.flows.querySelectorAll('.w[aria-pressed="true"]')) word.setAttribute("aria-pressed", "false");
     this.flows.children[this.panel.which]?.querySelector(`.w[data-index="${this.panel.index}"]`)?.setAttribute("aria-pressed", "true");
@@ -304,12 +304,12 @@ class Place {
     const view = this.view(text);
     const order = view.shades.map((_, at) => at).sort((a, b) => known(view, b) - known(view, a) || a - b);
     this.table.lastElementChild.replaceChildren(h("table", {},
-      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), h("th", { class: "num" }, "place"), text.columns.map((column) => h("th", { class: "num" }, column.title)), h("th", { class: "num" }, "pieces"))),
+      h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), h("th", { class: "num" }, "index"), text.columns.map((column) => h("th", { class: "num" }, column.title)), h("th", { class: "num" }, "tokens"))),
       h("tbody", {}, order.map((at) => h("tr", {}, h("td", { class: "num" }, view.ranks[at]), h("td", {}, h("bdi", {}, text.result.words[at].text)), h("td", { class: "num" }, String(text.result.words[at].index)),
         text.columns.map((column) => h("td", { class: "num" }, column.numbers[at])), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
   }
 }
 
-// Where a word stands on the scale; one without a number stands below all others.
+// Position of a word on the scale; words without a number come last.
 const known = (view, at) => (view.ranks[at] === "–" ? -1 : view.shades[at]);
 const format = (value) => value.toPrecision(4);

@@ -1,4 +1,4 @@
-// Everything on a page can be taken away: link, files, command line, Python.
+// Exports what a place shows: link, files, command line, Python.
 import { h } from "./dom.js";
 import { ask } from "./stream.js";
 
@@ -13,8 +13,8 @@ export function save(name, text, type) {
 
 const TYPES = { json: "application/json", csv: "text/csv", svg: "image/svg+xml" };
 
-export class TakeAway {
-  // `request(ending)` is the body that asks the server for a file.
+export class Export {
+  // `request()` returns the part of the request body that names the file.
   constructor(status, request) {
     this.status = status;
     this.request = request;
@@ -23,8 +23,8 @@ export class TakeAway {
     const files = ["json", "csv", "svg"].map((ending) =>
       h("button", { type: "button", class: "plain", "data-file": ending, onclick: () => this.file(ending) }, ending.toUpperCase()));
     this.link = h("button", { type: "button", class: "plain", "data-link": "", onclick: () => this.copy(location.href, this.link) }, "Copy link");
-    this.element = h("section", { class: "take card", "aria-label": "Take away" },
-      h("div", { class: "buttons" }, h("h2", {}, "Take it away"), this.link, files), this.command.box, this.python.box);
+    this.element = h("section", { class: "export card", "aria-label": "Export" },
+      h("div", { class: "buttons" }, h("h2", {}, "Export"), this.link, files), this.command.box, this.python.box);
   }
 
   code(title) {
@@ -33,14 +33,14 @@ export class TakeAway {
     return { text, box: h("details", { class: "code" }, h("summary", {}, title), h("div", { class: "codebox" }, h("pre", {}, text), copy)) };
   }
 
-  say(command, python) {
+  show(command, python) {
     this.command.text.textContent = command;
     this.python.text.textContent = python;
   }
 
   async copy(text, button) {
     const before = button.dataset.name ??= button.textContent;
-    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Not allowed to copy"; }
+    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Copying was refused"; }
     setTimeout(() => { button.textContent = before; }, 1600);
   }
 
