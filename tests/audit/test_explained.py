@@ -15,7 +15,7 @@ from wordsway.auditing.retrieval import Retrieval
 from wordsway.auditing.scores import KindScore
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.errors import InputError
-from wordsway.render.wording.audit import few_texts, verdict
+from wordsway.render.views.audit import few_texts, verdict
 
 
 @pytest.mark.parametrize(("of", "names"), [(KindScore, {"kind"}), (Retrieval, {"kind", "role"})])

@@ -40,7 +40,7 @@ def test_colours_numbers_and_headline_are_those_of_the_verb(tab, small_model, nu
     found = tab.locator(".w")
     assert found.all_inner_texts() == TEXT.split()
     from wordsway.render.numbers import percent
-    from wordsway.render.wording.words import interval, ranks, shades, stands_out, target_name
+    from wordsway.render.views.words import interval, ranks, shades, stands_out, target_name
 
     for at, (word, share, rank) in enumerate(
         zip(numbers.words, shades(numbers), ranks(numbers), strict=True)

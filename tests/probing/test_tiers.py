@@ -29,7 +29,7 @@ from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.tiers import TIERS, leaders, rank_ranges
 from wordsway.probing.words import words
-from wordsway.render.wording.words import headline, notes
+from wordsway.render.views.words import headline, notes
 
 TEXT = "the film was good , films and the plot"
 CAUSAL = {"gpt2", "llama"}

@@ -10,7 +10,7 @@ import pytest
 from examples import PLAIN, attention, comparison, swaps
 from pages import Page
 from wordsway.core.escape import readable
-from wordsway.render.html.elements import STRONGEST
+from wordsway.render.html.blocks import STRONGEST
 
 
 def test_the_differing_words_are_marked_in_their_place() -> None:

@@ -1,13 +1,13 @@
 """A picture's content without its drawing: curves with references, points or tiles, in panels.
 
-Whoever has numbers that are best seen as curves makes a `Chart` of them; `wordsway.render.plot`
-draws it. ``colour`` counts through the palette, so that a series looks the same everywhere.
+`wordsway.render.plot` draws a `Chart`. ``colour`` is a number of the palette, so that a series
+looks the same everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """Means ± sd at each x, and the means of their certified ends (None where there is none).
+    """Means ± sd at each x, and a band from ``lower`` (by default the means) to ``upper``, such as
+    the means of certified ends (None where there is none).
 
-    ``marker`` is a name of matplotlib's, by default the one that goes with the colour; ``labels``
-    stand at the points.
+    ``marker`` is a name of matplotlib's ("" for none), by default the one that goes with the
+    colour; ``labels`` stand at the points.
     """
 
     label: str
@@ -34,11 +35,14 @@ class Curve:
     marker: str | None = None
     dashed: bool = False
     labels: Sequence[str] = ()
+    lower: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A line to compare with: theory, or a rate. Grey unless it has the colour of a curve."""
+    """A line to compare with: theory, or a rate. Grey unless it has the colour of a curve, and not
+    in the key where it has no label.
+    """
 
     label: str
     x: Sequence[float]
@@ -49,7 +53,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Points:
-    """A cloud of points; ``labels`` stand beside the first of them."""
+    """A cloud of points; ``labels`` stand next to the first of them, and a horizontal interval goes
+    from ``low`` to ``high``.
+    """
 
     label: str
     x: Sequence[float]
@@ -57,6 +63,8 @@ class Points:
     colour: int | str = 0
     marker: str = "o"
     labels: Sequence[str] = ()
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,8 @@ class Panel:
     """One pair of axes.
 
     ``logarithmic`` draws both axes in logarithms, where a rate is a straight line; ``right`` and
-    ``top`` end the axes of points, which then stand on the edge where they lie beyond it.
+    ``top`` end the axes, and points beyond them stand on the edge. ``names`` are the rows of points
+    at y = 0, 1, …, from the top; ``ticks`` the labels of the x axis.
     """
 
     title: str
@@ -90,6 +99,8 @@ class Panel:
     y_label: str = "word sensitivity S"
     right: float | None = None
     top: float | None = None
+    names: Sequence[str] = ()
+    ticks: Mapping[float, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

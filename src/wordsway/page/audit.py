@@ -24,7 +24,7 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelName, labels_of
 from wordsway.page.commands import call, line
 from wordsway.page.worker import WorkerState
-from wordsway.render.wording.audit import AUC, BLIND
+from wordsway.render.views.audit import AUC, BLIND
 
 #: Limits: the depth of folders below the root, bytes of a file, the depth of its JSON.
 DEPTH, MOST, NESTED = 3, 64 * 2**20, 16

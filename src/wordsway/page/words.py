@@ -23,21 +23,7 @@ from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.tiers import TIERS, headline_tier
 from wordsway.probing.words import chosen_tiers, default_tiers, largest_words, words
-from wordsway.render.wording.words import (
-    Headline,
-    facts,
-    headline,
-    interval,
-    meaning,
-    notes,
-    pieces,
-    plain,
-    ranks,
-    scale,
-    shades,
-    tier_numbers,
-    tip,
-)
+from wordsway.render.views.words import tier_numbers, words_data
 
 #: Real words that are listed for one word.
 TOP = 12
@@ -190,49 +176,8 @@ def joined(found: Words, more: Words, tier: str) -> Words:
 
 
 def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
-    return {
-        "kind": "words",
-        "which": which,
-        "result": found.to_dict(),
-        "pieces": pieces(found),
-        "views": {
-            tier: _view(replace(found, tier=tier))
-            for tier in TIERS
-            if tier == found.tier or tier in _everywhere(found)
-        },
-        "columns": [
-            {
-                "title": TIERS[tier].title,
-                "numbers": [interval(word.score(tier)) for word in found.words],
-            }
-            for tier in found.tiers
-        ],
-        "notes": notes(found),
-        "facts": facts(found),
-        "numbers": [tier_numbers(found, word) for word in found.words],
-        "kept": final,
-    }
-
-
-def _view(found: Words) -> dict[str, Any]:
-    """The text with its headline, colours and order by one tier; the headline of a tier that is
-    still to be measured says so.
-    """
-    waiting = Headline((), f"{TIERS[found.tier].title}: not measured yet")
-    top = headline(found) if found.tier in found.tiers else waiting
-    low, high = scale(found)
-    return {
-        "title": TIERS[found.tier].title,
-        "plain": plain(found),
-        "meaning": meaning(found),
-        "low": low,
-        "high": high,
-        "shades": shades(found),
-        "ranks": ranks(found),
-        "numbers": [interval(word.score(found.tier)) for word in found.words],
-        "tips": [tip(found, word) for word in found.words],
-        "headline": {"names": [name for name, _ in top.names], "text": top.text},
-    }
+    event = {"kind": "words", "which": which, "result": found.to_dict(), "kept": final}
+    return event | words_data(found)
 
 
 def word_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:

@@ -1,14 +1,15 @@
 """The parts that a view of a result is made of.
 
-A result describes itself once, as a list of blocks (`wordsway.render.views`); `terminal`, `html`
-and `plot` render blocks. Texts are stored as they are: each renderer escapes them.
+A result is described once, as a list of blocks (`wordsway.render.views`); `terminal`, `html` and
+`plot` render blocks. Texts are stored as they are: each renderer escapes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,12 +20,17 @@ Style = Literal["", "bold", "soft", "first", "second", "marked", "italic", "good
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a line. ``first`` and ``second`` are the colours of two texts under comparison,
+    """A part of a line. ``first`` and ``second`` are the colours of two texts under comparison,
     ``marked`` is the word in question, ``soft`` a remark.
+
+    ``shade`` is a place on a scale of colours: from 0 to 1 in orange, from 0 to −1 in blue; ``tip``
+    is shown on hover.
     """
 
     text: str
     style: Style = ""
+    shade: float | None = None
+    tip: str = ""
 
 
 Inline = str | Span
@@ -35,7 +41,7 @@ class Sentence:
     """One line or paragraph; ``source`` is the last line, about where the numbers come from."""
 
     parts: tuple[Inline, ...]
-    role: Literal["headline", "plain", "soft", "source", "warning"] = "plain"
+    role: Literal["headline", "plain", "soft", "source", "warning", "failure"] = "plain"
 
 
 def headline(*parts: Inline) -> Sentence:
@@ -58,6 +64,10 @@ def warning(*parts: Inline) -> Sentence:
     return Sentence(parts, "warning")
 
 
+def failure(*parts: Inline) -> Sentence:
+    return Sentence(parts, "failure")
+
+
 @dataclass(frozen=True)
 class RunningText:
     """A text of the user's with marked spans; ``label`` stands in front, ``quoted`` indents."""
@@ -65,6 +75,14 @@ class RunningText:
     parts: tuple[Inline, ...]
     label: Span | None = None
     quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The legend of shaded spans: values at equal steps from shade 0 to shade 1."""
+
+    title: str
+    values: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -77,17 +95,17 @@ class Bar:
     grey: bool = False
 
 
-Cell = str | Span | Bar
+Cell = str | Span | Bar | Sequence[Inline]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: numbers are never cut, texts are; an optional column may be left out where there
-    is no space, the last one first. ``meaning`` is one plain sentence.
+    """A column: numbers are never cut, texts are, prose is wrapped. An optional column may be left
+    out where there is no space, the last one first. ``meaning`` is one plain sentence.
     """
 
     name: str
-    kind: Literal["number", "text", "bar"] = "number"
+    kind: Literal["number", "text", "prose", "bar"] = "number"
     meaning: str = ""
     optional: bool = False
 
@@ -116,7 +134,7 @@ class Table:
         return {one.name: one.meaning for one in self.heads if one.meaning} | dict(self.notes)
 
     def beyond(self, shown: int) -> str:
-        """What is said of the rows that are not shown."""
+        """One line about the rows that are not shown."""
         left = len(self.rows) - shown
         if left <= 0:
             return ""
@@ -145,27 +163,65 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks under a title that can be folded away on a page."""
+    """Blocks under a title that can be folded away on a page; ``terminal`` prints them, too."""
 
     title: str
     blocks: Sequence[Block]
     open: bool = True
+    terminal: bool = True
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """A figure that was saved as SVG: on a page only, with its caption and links to its files."""
+
+    title: str
+    svg: Path
+    caption: str
+    files: Sequence[str] = ()
+
+
+#: A chart is drawn in HTML; a terminal leaves it out.
+Block = Sentence | RunningText | Scale | Table | Explanation | Matrix | Chart | Fold | Illustration
+
+
+@dataclass(frozen=True)
+class BarColumn:
+    """Bars from 0 to ``values`` next to each other, one per name.
+
+    Lighter up to ``upper``; ``errors`` are (left, right) lengths; ``marks`` are strokes.
+    """
+
+    label: str
+    values: Sequence[float | None]
+    upper: Sequence[float | None] = ()
+    errors: Sequence[tuple[float, float]] = ()
+    marks: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A heat map of one value per name and layer; the layer ``mark`` is framed."""
+
+    label: str
+    values: np.ndarray
+    mark: int | None = None
 
 
 @dataclass(frozen=True)
 class Bars:
-    """A picture of intervals: one bar per name from 0 to ``lower``, lighter up to ``upper``.
+    """A picture of columns of bars with common names, and layers or curves next to them.
 
-    ``lines`` are vertical lines: (place, label, style), the label "" for none.
+    ``lines`` are vertical lines of the first column: (place, label, style), the label "" for none.
     """
 
     title: str
     names: Sequence[str]
-    lower: Sequence[float]
-    upper: Sequence[float | None] = ()
-    x_label: str = ""
-    key: tuple[str, str] | None = ("attained by Δ", "certified: S is not above")
+    columns: Sequence[BarColumn]
+    key: tuple[str, str] | None = None
     lines: Sequence[tuple[float, str, str]] = ()
+    beside: Layers | Chart | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,17 +233,29 @@ class Matrices:
     curves: Chart | None = None
 
 
-Block = Sentence | RunningText | Table | Explanation | Matrix | Chart | Fold
-Picture = Chart | Bars | Matrices
+@dataclass(frozen=True)
+class Texts:
+    """A picture of paragraphs with a chart next to them."""
+
+    texts: Sequence[Span]
+    chart: Chart
+
+
+Picture = Chart | Bars | Matrices | Texts
 
 
 @dataclass(frozen=True)
 class View:
-    """How a result looks: blocks for terminal, notebook and page; facts below the page; a picture,
-    or the first table where there is none.
+    """How a result looks: blocks for terminal, notebook and page; ``lead`` above and facts below
+    them on the page; a picture, or the first table where there is none.
+
+    ``data`` is what the browser's modules draw from, where ``script`` names one of them.
     """
 
     title: str
     blocks: Sequence[Block]
     facts: Mapping[str, str] = field(default_factory=dict)
     picture: Callable[[], Picture | None] | None = None
+    lead: str = ""
+    script: str = ""
+    data: Callable[[], dict[str, Any]] | None = None

@@ -1,7 +1,7 @@
-"""A result as a file: the medium that its ending names, whole or not at all, the same bytes for the
-same result.
+"""A result in every medium, and as a file: the medium that its ending names, whole or not at all,
+the same bytes for the same result.
 
-Media are loaded when they are asked for: a command checks endings before it loads anything heavy.
+Media are loaded when they are needed: a command checks endings before it loads anything heavy.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from wordsway.core.atomic import atomic
 from wordsway.core.errors import InputError, disk_refusal, needs
 from wordsway.core.result import Result
 
-#: The medium that writes an ending: a module of this room with ``save(result, path, kind)``.
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+#: The medium that writes an ending: a module of this package with ``save(result, path, kind)``.
 WRITERS = {
     ".html": "html",
     ".svg": "plot",
@@ -24,10 +28,23 @@ WRITERS = {
     ".csv": "tables",
     ".parquet": "tables",
 }
-
-
-#: What a medium, or an ending, needs beyond the core.
+#: Libraries that a medium, or an ending, needs beyond the core.
 LIBRARIES = {"plot": "matplotlib", ".parquet": "pyarrow"}
+
+
+class Renderer:
+    """Shows results; loads a medium when it is first needed."""
+
+    def terminal(self, result: Result) -> RenderableType:
+        panel: RenderableType = medium("terminal").panel(result)
+        return panel
+
+    def fragment(self, result: Result) -> str:
+        fragment: str = medium("html").fragment(result)
+        return fragment
+
+    def save(self, result: Result, path: Path) -> Path:
+        return save(result, path)
 
 
 def ending_of(path: Path) -> str:
@@ -45,7 +62,7 @@ def ending_of(path: Path) -> str:
 
 
 def medium(name: str) -> ModuleType:
-    """A medium of this room, loaded by its name."""
+    """A module of this package, loaded by its name."""
     if name in LIBRARIES:
         needs("figures", LIBRARIES[name])
     return import_module(f"{__package__}.{name}")

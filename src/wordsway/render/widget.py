@@ -10,7 +10,7 @@ from wordsway.core.errors import InputError, needs
 from wordsway.probing.results import Words
 from wordsway.probing.tiers import TIERS
 from wordsway.render.html.page import asset
-from wordsway.render.wording.words import headline, shades
+from wordsway.render.views.words import headline, shades
 
 __all__ = ["clickable"]
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from wordsway.core.atomic import atomic
 from wordsway.core.checks import FilePath, validated
-from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.errors import InputError
 from wordsway.maps.attention.certificates import curves, dual, silence
 from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.scores.relu import ReluBounds
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
-from wordsway.render.html.page import document
+from wordsway.render.html.page import asset, bundled, document
 
+HERE = "wordsway.page.playground"
 TITLE = "How far can one word sway a layer? A playground"
 #: What the ceiling of each kind of scores rests on.
 BOUNDS: dict[str, type[RowBounds]] = {
@@ -29,8 +28,6 @@ BOUNDS: dict[str, type[RowBounds]] = {
     "sigmoid": SigmoidBounds,
     "relu": ReluBounds,
 }
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
-_NAMED = re.compile(r"^(?:export )?(?:const|let|function\*?|class) (\w+)", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,16 +76,11 @@ def playground(out: FilePath | None = None) -> Playground:
 def _page() -> str:
     return document(
         TITLE,
-        [asset("playground.html")],
-        style=asset("playground.css"),
-        data=constants(),
-        script=bundled("app.js"),
+        [asset("playground.html", HERE)],
+        style=asset("playground.css", HERE),
+        data={"result": constants()},
+        script=bundled("app.js", HERE),
     )
-
-
-def asset(name: str) -> str:
-    """A file of the page."""
-    return (files("wordsway.page.playground") / "assets" / name).read_text("utf-8")
 
 
 def constants() -> dict[str, Any]:
@@ -106,27 +98,3 @@ def constants() -> dict[str, Any]:
         "tilts": {name: list(bound.tilts) for name, bound in BOUNDS.items()},
         "splits": {name: [one for one in bound.splits if one] for name, bound in BOUNDS.items()},
     }
-
-
-def bundled(entry: str) -> str:
-    """The modules that ``entry`` needs, each after those that it imports, as one script."""
-    order: list[str] = []
-
-    def visit(name: str, path: tuple[str, ...] = ()) -> None:
-        if name in path:
-            raise WordswayError(f"{name} imports itself: {' → '.join((*path, name))}")
-        if name not in order:
-            for needed in _IMPORT.findall(asset(name)):
-                visit(needed, (*path, name))
-            order.append(name)
-
-    visit(entry)
-    parts = {name: _IMPORT.sub("", asset(name)) for name in order}
-    known: dict[str, str] = {}
-    for name, part in parts.items():
-        for told in _NAMED.findall(part):
-            if told in known:
-                raise WordswayError(f"{told} is named in both {known[told]} and {name}")
-            known[told] = name
-    body = "\n".join(re.sub(r"^export ", "", part, flags=re.MULTILINE) for part in parts.values())
-    return f'(() => {{\n"use strict";\n{body}}})();\n'

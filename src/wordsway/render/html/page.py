@@ -1,23 +1,31 @@
-"""One HTML document that needs no other file: its style, its frame, and the rules that a browser
-holds it to.
+"""One HTML document that needs no other file: its style, its modules as one script, and the rules
+that a browser holds it to.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from wordsway.core.errors import WordswayError
 from wordsway.core.escape import html_json, html_line
+
+#: The package whose folder `assets` has the modules that all pages share.
+SHARED = "wordsway.render.html"
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
+_NAMED = re.compile(r"^(?:export )?(?:const|let|function\*?|class) (\w+)", flags=re.MULTILINE)
 
 
 @cache
-def asset(name: str) -> str:
-    """A style sheet or a script that lies beside this file."""
-    return (files("wordsway.render.html") / "assets" / name).read_text("utf-8")
+def asset(name: str, package: str = SHARED) -> str:
+    """A style sheet or a script of a package, or of the shared ones where it has none."""
+    file = files(package) / "assets" / name
+    return (file if file.is_file() else files(SHARED) / "assets" / name).read_text("utf-8")
 
 
 def document(
@@ -25,11 +33,11 @@ def document(
     body: Sequence[str],
     *,
     style: str = "",
-    data: Mapping[str, Any] | None = None,
+    data: Mapping[str, Mapping[str, Any]] | None = None,
     script: str = "",
 ) -> str:
-    """A whole page, readable offline, wide and narrow, light and dark; ``data`` is kept in it as
-    JSON, and only ``script`` may run.
+    """A whole page, readable offline, wide and narrow, light and dark; ``data`` is embedded as JSON
+    under its names, and only ``script`` may run.
     """
     scripts = f"; script-src '{_digest(script)}'" if script else ""
     policy = (
@@ -45,31 +53,42 @@ def document(
         *body,
         "</main>",
     ]
-    if data is not None:
-        parts.append(f'<script type="application/json" id="result">{html_json(data)}</script>')
+    parts += [
+        f'<script type="application/json" id="{name}">{html_json(one)}</script>'
+        for name, one in (data or {}).items()
+    ]
     if script:
         parts.append(f"<script>{script}</script>")
     return "\n".join(parts) + "</body></html>\n"
 
 
-def page_around(
-    title: str, fragment: str, facts: Mapping[str, object], data: Mapping[str, Any]
-) -> str:
-    """A page around a fragment: its title above, where its numbers come from below."""
-    body = [f"<h1>{html_line(title)}</h1>", fragment]
-    if facts:
-        body += ["<h2>Where these numbers come from</h2>", facts_list(facts)]
-    model = f" · {facts['model']}" if "model" in facts else ""
-    return document(f"{title}{model}", body, data=data)
+def bundled(entry: str, package: str = SHARED, *, module: bool = False) -> str:
+    """The modules that ``entry`` needs, each after those that it imports, as one script: a function
+    that runs, or a module that exports what the entry exports.
+    """
+    order: list[str] = []
 
+    def visit(name: str, path: tuple[str, ...] = ()) -> None:
+        if name in path:
+            raise WordswayError(f"{name} imports itself: {' → '.join((*path, name))}")
+        if name not in order:
+            for needed in _IMPORT.findall(asset(name, package)):
+                visit(needed, (*path, name))
+            order.append(name)
 
-def facts_list(facts: Mapping[str, object]) -> str:
-    """Names with their values."""
-    rows = "".join(
-        f"<dt>{html_line(name)}</dt><dd><bdi>{html_line(value)}</bdi></dd>"
-        for name, value in facts.items()
+    visit(entry)
+    parts = {name: _IMPORT.sub("", asset(name, package)) for name in order}
+    known: dict[str, str] = {}
+    for name, part in parts.items():
+        for told in _NAMED.findall(part):
+            if told in known:
+                raise WordswayError(f"{told} is named in both {known[told]} and {name}")
+            known[told] = name
+    body = "\n".join(
+        part if module and name == entry else re.sub(r"^export ", "", part, flags=re.MULTILINE)
+        for name, part in parts.items()
     )
-    return f"<dl>{rows}</dl>"
+    return body if module else f'(() => {{\n"use strict";\n{body}}})();\n'
 
 
 def _digest(script: str) -> str:

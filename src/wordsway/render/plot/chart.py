@@ -1,60 +1,104 @@
-"""Panels of curves, points and tiles."""
+"""Panels of curves, points and tiles.
+
+A tile shows an interval: attained in its lower left half, certified in its upper right one.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_hex, to_rgb
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from wordsway.core.chart import Chart, Curve, Panel, Points
-from wordsway.render.plot.fonts import spelled
-from wordsway.render.plot.style import GREY, PALETTE
-from wordsway.render.plot.tiles import draw_tiles
+from wordsway.render.plot.style import GREY, INK, PALETTE, spelled
 
 #: From this ratio of the largest to the smallest value on, ticks are powers of ten.
 DECADE = 10.0
+#: Shades; a finer scale would be drawn as a bitmap.
+STEPS = 40
+#: The colour of tiles without a certificate.
+UNKNOWN = "#ffffff"
 
 
 def chart_figure(chart: Chart, kind: str) -> Figure:
-    """The panels in rows, with a key each, or one beside them all."""
-    columns = max(1, min(chart.columns, len(chart.panels)))
-    rows = max(1, -(-len(chart.panels) // columns))
-    small = _only_points(chart) and len(chart.panels) > 1
-    wide, high = (3.3, 3.0) if small else (5.6, 4.6)
-    if any(panel.tiles for panel in chart.panels):
-        wide, high = 11.0, 5.4
-    size = (wide * columns + (2.4 if chart.shared_key else 0.0), high * rows)
+    """The panels in rows, with a key each or one for all; a panel with names fills a row."""
+    lists = [panel for panel in chart.panels if panel.names]
+    panels = [panel for panel in chart.panels if not panel.names]
+    columns = max(1, min(chart.columns, len(panels)))
+    rows = -(-len(panels) // columns)
+    wide, high = _size(panels)
+    heights = [1.2 + 0.36 * len(panel.names) for panel in lists] + [high * rows] * bool(panels)
+    width = max(wide * columns * bool(panels), 8.2 if lists else 0.0)
+    size = (width + (2.4 if chart.shared_key else 0.0), sum(heights) or high)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(
-        rows,
-        columns,
-        squeeze=False,
-        sharex=_only_points(chart),
-        sharey=_only_points(chart),
-    )
     if chart.title:
         figure.suptitle(spelled(chart.title, kind), fontsize=11)
-    axes_list = list(grid.flat)
-    for axes, panel in zip(axes_list, chart.panels, strict=False):
-        draw_panel(axes, panel, kind, round(11.5 * wide))
-        if not chart.shared_key:
-            single = panel.logarithmic or len(panel.curves) < 4
-            place = "upper left" if panel.tiles else "best"
-            _key(axes, fontsize=8, ncols=1 if single else 2, loc=place)
-    for axes in axes_list[len(chart.panels) :]:
-        axes.set_visible(False)
-    if chart.shared_key:
-        _shared_key(figure, axes_list)
+    parts: list[Any] = [figure]
+    if lists:
+        found: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)
+        parts = list(found[:, 0])
+    for part, panel in zip(parts, lists, strict=False):
+        draw_names(part.subplots(), panel, kind)
+    shared = _only_points(panels)
+    if panels or not lists:
+        grid = parts[-1].subplots(
+            max(1, rows), columns, squeeze=False, sharex=shared, sharey=shared
+        )
+        axes_list: list[Axes] = list(grid.flat)
+        for axes, panel in zip(axes_list, panels, strict=False):
+            draw_panel(axes, panel, kind, round(11.5 * wide))
+            if not (chart.shared_key or panel.ticks):
+                single = panel.logarithmic or len(panel.curves) < 4
+                place = "upper left" if panel.tiles else "best"
+                _key(axes, fontsize=8, ncols=1 if single else 2, loc=place)
+        for axes in axes_list[len(panels) :]:
+            axes.set_visible(False)
+        if chart.shared_key:
+            _shared_key(figure, axes_list)
     return figure
 
 
-def _only_points(chart: Chart) -> bool:
-    return all(panel.points and not panel.curves for panel in chart.panels)
+def _size(panels: Sequence[Panel]) -> tuple[float, float]:
+    """Inches of a panel."""
+    if any(panel.tiles for panel in panels):
+        return 11.0, 5.4
+    if any(panel.ticks for panel in panels):
+        return 3.0, 2.5
+    return (3.3, 3.0) if _only_points(panels) and len(panels) > 1 else (5.6, 4.6)
+
+
+def _only_points(panels: Sequence[Panel]) -> bool:
+    return all(panel.points and not panel.curves for panel in panels)
+
+
+def draw_names(axes: Axes, panel: Panel, kind: str) -> None:
+    """Rows with names from the top, and points with their intervals in them."""
+    for reference in panel.references:
+        axes.plot(reference.x, reference.y, color=GREY, linestyle=reference.style, linewidth=1)
+    for points in panel.points:
+        colour, marker = _colour(points.colour), _marker(points.colour)
+        label = spelled(points.label, kind)
+        axes.scatter(points.x, points.y, 34, color=colour, marker=marker, label=label, zorder=3)
+        axes.hlines(points.y[: len(points.low)], points.low, points.high, color=colour, alpha=0.6)
+    axes.set_yticks(range(len(panel.names)), [spelled(name, kind) for name in panel.names])
+    axes.set_ylim(len(panel.names) - 0.5, -0.5)
+    axes.set_xlim(None if panel.right is None else 0, 1.0 if panel.right is None else panel.right)
+    axes.grid(visible=True)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(spelled(panel.x_label, kind))
+    axes.set_title(spelled(panel.title, kind), fontsize=9, loc="right")
+    axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
 def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
@@ -75,7 +119,9 @@ def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
         _points(axes, panel, points, kind)
     if panel.tiles:
         draw_tiles(axes, panel)
-    if panel.curves:
+    if panel.ticks:
+        axes.set_xticks(list(panel.ticks), [spelled(one, kind) for one in panel.ticks.values()])
+    elif panel.curves:
         _scales(axes, panel)
     if panel.right is not None:
         axes.set_xlim(0, panel.right)
@@ -84,7 +130,7 @@ def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
     axes.set_xlabel(spelled(panel.x_label, kind))
     axes.set_ylabel(spelled(panel.y_label, kind))
     title = textwrap.fill(spelled(panel.title, kind), letters)
-    axes.set_title(title, fontsize=11 if panel.curves else 10)
+    axes.set_title(title, fontsize=8.5 if panel.ticks else 11 if panel.curves else 10)
 
 
 def _curve(axes: Axes, curve: Curve, kind: str) -> None:
@@ -103,13 +149,14 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
         yerr=curve.sd or None,
         capsize=2.5,
         color=colour,
-        marker=curve.marker or _marker(curve.colour),
+        marker=_marker(curve.colour) if curve.marker is None else curve.marker,
         label=spelled(curve.label, kind),
         **look,
     )
     if any(end is not None for end in curve.upper):
         ends = [math.nan if end is None else end for end in curve.upper]  # a gap in the band
-        axes.fill_between(curve.x, curve.mean, ends, color=colour, alpha=0.12, linewidth=0)
+        low = curve.lower or curve.mean
+        axes.fill_between(curve.x, low, ends, color=colour, alpha=0.12, linewidth=0)
     for at, mean, text in zip(curve.x, curve.mean, curve.labels, strict=False):
         axes.annotate(
             spelled(text, kind),
@@ -156,7 +203,7 @@ def _scales(axes: Axes, panel: Panel) -> None:
     if panel.logarithmic:
         _logarithms(axes, panel)
     else:
-        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.25)  # room for the key
+        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.25)  # space for the key
         span = (ticks[-1] - ticks[0]) or 1
         ticks = [
             tick
@@ -213,3 +260,88 @@ def _shared_key(figure: Figure, axes_list: list[Axes]) -> None:
     """Every series of every panel, once."""
     unique = {label: handle for axes in axes_list for handle, label in _ordered(axes)}
     figure.legend(list(unique.values()), list(unique), loc="outside right center", fontsize=9)
+
+
+# Tiles
+
+
+def draw_tiles(axes: Axes, panel: Panel) -> None:
+    """All tiles of a panel, with their numbers and the scale of colours."""
+    axes.grid(visible=False)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    ends = [
+        value
+        for tiles in panel.tiles
+        for values in (tiles.lower, tiles.upper)
+        for value in values
+        if value is not None
+    ]
+    colours = colormaps["YlGnBu"].resampled(STEPS)
+    norm = Normalize(0.0, max(ends))
+    across = sorted({x for tiles in panel.tiles for x in tiles.x})
+    up = sorted({y for tiles in panel.tiles for y in tiles.y})
+    reach = (_reach(across), _reach(up))
+    for tiles in panel.tiles:
+        for x, y, lower, upper in zip(tiles.x, tiles.y, tiles.lower, tiles.upper, strict=True):
+            for value, side in ((lower, -1), (upper, 1)):
+                colour = UNKNOWN if value is None else to_hex(colours(norm(value)))
+                _half(axes, (x, y), reach, side, colour)
+                if value is not None:
+                    _number(axes, (x, y), reach, side, colour, value)
+    axes.set_xticks(across, [_power(x) for x in across])
+    axes.set_yticks(up, [f"{y:g}" for y in up])
+    axes.minorticks_off()
+    wide, high = reach
+    left = min([across[0] / wide, *(x / wide for line in panel.references for x in line.x)])
+    axes.set_xlim(left, across[-1] * wide)
+    axes.set_ylim(up[0] / high, up[-1] * high * (1.6 if panel.references else 1))  # for the key
+    scale = ScalarMappable(norm, colours)
+    axes.figure.colorbar(scale, ax=axes, label="word sensitivity S", shrink=0.8, pad=0.01)
+
+
+def _reach(places: Sequence[float]) -> float:
+    """The factor that a tile reaches to either side of its place: half way to the next one.
+
+    >>> _reach([1, 4, 16]), round(_reach([3]) ** 2, 9)
+    (2.0, 2.0)
+    """
+    steps = [after / before for before, after in pairwise(places)]
+    return math.sqrt(min(steps, default=2.0))
+
+
+def _half(
+    axes: Axes, place: tuple[float, float], reach: tuple[float, float], side: int, colour: str
+) -> None:
+    """One half of a tile: −1 is the lower left one, 1 the upper right one."""
+    (x, y), (wide, high) = place, reach
+    corner = (x * wide**side, y * high**side)
+    corners = [(x / wide, y * high), (x * wide, y / high), corner]
+    axes.add_patch(Polygon(corners, facecolor=colour, edgecolor="none"))
+
+
+def _number(
+    axes: Axes,
+    place: tuple[float, float],
+    reach: tuple[float, float],
+    side: int,
+    colour: str,
+    value: float,
+) -> None:
+    """The value in the middle of its half, dark on light or light on dark."""
+    red, green, blue = to_rgb(colour)
+    light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
+    axes.text(
+        place[0] * reach[0] ** (0.42 * side),
+        place[1] * reach[1] ** (0.42 * side),
+        f"{value:.2f}",
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=INK if light else "white",
+    )
+
+
+def _power(x: float) -> str:
+    """1/32 … 32."""
+    return f"{x:g}" if x >= 1 else f"1/{1 / x:g}"

@@ -1,36 +1,50 @@
-"""Pictures of views: bars of intervals, matrices, curves, and a table where there is none."""
+"""Pictures of views: bars, matrices, curves, texts, and a table where there is no picture."""
 
 from __future__ import annotations
 
+import math
 import textwrap
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from wordsway.core.chart import Chart
 from wordsway.core.escape import runs_right_to_left, shortened
 from wordsway.render.blocks import (
     Bar,
+    BarColumn,
     Bars,
+    Cell,
     Column,
     Fold,
+    Layers,
     Matrices,
     Picture,
     Sentence,
     Span,
     Table,
+    Texts,
     View,
 )
-from wordsway.render.numbers import largest, number
+from wordsway.render.numbers import hundredths, largest, number
 from wordsway.render.plot.chart import chart_figure, draw_panel
-from wordsway.render.plot.fonts import spelled
-from wordsway.render.plot.heat_map import NAMED, cell_size, colour_scale, heat_map, short_names
-from wordsway.render.plot.style import BLUE, GREY, INK
+from wordsway.render.plot.style import BLUE, GREY, INK, ORANGE, spelled
 
 #: Bars that are drawn; rows of a table, and letters of a cell.
 MOST_BARS, ROWS, LETTERS = 60, 30, 24
-#: Letters of a cell in a table of one column.
-WIDE = 90
+#: Letters of a cell in a table of one column, and lines of a paragraph.
+WIDE, LINES = 90, 7
+#: Up to this many tokens the cells of a matrix carry numbers, and up to this many every token is
+#: named, with at most this many letters.
+NUMBERED, NAMED, TOKEN = 14, 80, 14
+HEAT = LinearSegmentedColormap.from_list(
+    "sway", ["#ffffff", "#fbd3ad", "#ee8a3c", "#d55e00", "#5e2500"]
+)
 
 
 def view_figure(view: View, kind: str) -> Figure:
@@ -59,6 +73,8 @@ def _sentences(view: View) -> Table:
 def _figure(picture: Picture, kind: str) -> Figure:
     if isinstance(picture, Chart):
         return chart_figure(picture, kind)
+    if isinstance(picture, Texts):
+        return _texts(picture, kind)
     return _bars(picture, kind) if isinstance(picture, Bars) else _matrices(picture, kind)
 
 
@@ -67,36 +83,116 @@ def _wrapped(text: str, kind: str, letters: int) -> str:
 
 
 def _bars(bars: Bars, kind: str) -> Figure:
-    lower = list(bars.lower[:MOST_BARS])
-    upper = list(bars.upper[:MOST_BARS]) or [None] * len(lower)
-    rows = max(1, len(lower))
+    """Columns of bars with common names, and layers or curves next to them."""
+    names = bars.names[:MOST_BARS]
+    rows = max(1 if bars.beside is None else 6, len(names))
     title = _wrapped(bars.title, kind, 78)
-    figure = Figure(
-        figsize=(7.2, 1.5 + 0.26 * rows + 0.15 * title.count("\n")), layout="constrained"
+    widths = [7.2 if bars.beside is None and len(bars.columns) < 2 else 3.4] + [2.3] * (
+        len(bars.columns) - 1
     )
-    axes = figure.subplots()
-    ends = [low if end is None else end for low, end in zip(lower, upper, strict=True)]
-    attained, certified = bars.key or ("", "")
-    if any(end is not None for end in upper):
-        axes.barh(range(len(lower)), ends, height=0.7, color=BLUE, alpha=0.25, label=certified)
-    axes.barh(range(len(lower)), lower, height=0.7, color=BLUE, label=attained)
-    axes.set_yticks(range(len(lower)), [_name(name, kind) for name in bars.names[:MOST_BARS]])
-    axes.set_ylim(rows - 0.4, -0.6)
-    for place, (low, end) in enumerate(zip(lower, upper, strict=True)):
-        text = f" {number(low)}" + ("" if end is None else f" – {number(end)}")
-        axes.text(ends[place], place, text, va="center", fontsize=8)
-    for at, label, style in bars.lines:
-        axes.axvline(at, color=INK, linestyle=style, linewidth=1.2, label=label or None)
-    reach = largest([*ends, *(at for at, _, _ in bars.lines)])
-    axes.set_xlim(0, 1.28 * (reach or 1.0))
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(_wrapped(bars.x_label, kind, 64))
-    if bars.key or any(label for _, label, _ in bars.lines):
-        axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    more = len(bars.lower) - MOST_BARS
-    title += f"\nthe first {MOST_BARS} of {len(bars.lower):,}" if more > 0 else ""
+    if isinstance(bars.beside, Layers):
+        widths.append(min(6.0, max(2.4, 0.25 * bars.beside.values.shape[1])))
+    elif bars.beside is not None:
+        widths = [5.8, 4.7]
+    more = len(bars.names) - MOST_BARS
+    title += f"\nthe first {MOST_BARS} of {len(bars.names):,}" if more > 0 else ""
+    note = _wrapped(bars.note, kind, max(50, int(13 * sum(widths))))
+    size = (sum(widths), 1.5 + 0.26 * rows + 0.15 * (title + note).count("\n"))
+    figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, fontsize=10.5)
+    if not names:
+        return figure
+    axes = list(figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0])
+    shades = (BLUE if bars.key else ORANGE, *["#c9b8a8"] * len(bars.columns))
+    for panel, column, colour in zip(axes, bars.columns, shades, strict=False):
+        _bar_column(panel, column, colour, bars.key or ("", ""))
+        panel.set_xlabel(_wrapped(column.label, kind, 64))
+        panel.set_yticks(range(len(names)), [_name(name, kind) for name in names])
+        panel.tick_params(axis="y", length=0, labelleft=panel is axes[0])
+        panel.set_ylim(rows - 0.4, -0.6)
+    for at, label, style in bars.lines:
+        axes[0].axvline(at, color=INK, linestyle=style, linewidth=1.2, label=label or None)
+        axes[0].set_xlim(0, max(axes[0].get_xlim()[1], 1.28 * at))
+    if bars.key or any(label for _, label, _ in bars.lines):
+        axes[0].legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    if isinstance(bars.beside, Layers):
+        _layers(figure, axes[-1], bars.beside, rows)
+    elif bars.beside is not None:
+        draw_panel(axes[-1], bars.beside.panels[0], kind, 40)
+        axes[-1].legend(fontsize=9)
+    figure.supxlabel(note, fontsize=7.5, color=GREY, x=0.02, ha="left")
+    return figure
+
+
+def _bar_column(axes: Axes, column: BarColumn, colour: str, key: tuple[str, str]) -> None:
+    """Bars from 0 with their numbers, upper ends, errors and strokes; a missing value has none."""
+    count = min(MOST_BARS, len(column.values))
+    upper: list[Any] = list(column.upper)[:count] or [None] * count
+    marks: list[Any] = list(column.marks)[:count] or [None] * count
+    errors = list(column.errors)[:count] or [(0.0, 0.0)] * count
+    known = [row for row in range(count) if column.values[row] is not None]
+    values = [column.values[row] or 0.0 for row in known]
+    if any(end is not None for end in upper):
+        tops = [
+            value if upper[row] is None else upper[row]
+            for row, value in zip(known, values, strict=True)
+        ]
+        axes.barh(known, tops, height=0.7, color=colour, alpha=0.25, label=key[1])
+    look: dict[str, Any] = {}
+    if column.errors:
+        sides = [[errors[row][side] for row in known] for side in (0, 1)]
+        look = {"xerr": sides, "ecolor": INK, "error_kw": {"lw": 0.9}}
+    axes.barh(known, values, height=0.7, color=colour, label=key[0] or None, **look)
+    marked = [row for row in range(count) if marks[row] is not None]
+    strokes = [marks[row] for row in marked]
+    axes.plot(strokes, marked, "|", color=BLUE, markersize=8, linestyle="none")
+    reach = []
+    for row, value in zip(known, values, strict=True):
+        ends = (value + errors[row][1], upper[row] or 0.0, marks[row] or 0.0)
+        reach.append(max(ends))
+        text = f" {number(value)}" + ("" if upper[row] is None else f" – {number(upper[row])}")
+        axes.text(reach[-1], row, text, va="center", fontsize=8)
+    axes.set_xlim(0, 1.28 * (largest([*reach, *strokes]) or 1.0))
+    axes.spines["left"].set_visible(False)
+
+
+def _layers(figure: Figure, axes: Axes, layers: Layers, rows: int) -> None:
+    """One cell per row and layer."""
+    count, columns = layers.values.shape
+    across, down = np.arange(columns + 1) - 0.5, np.arange(count + 1) - 0.5
+    low = float(layers.values[:, 1:].min(initial=math.inf))
+    high = largest(layers.values.ravel().tolist()) or 1.0
+    look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.4, "cmap": HEAT}
+    mesh = axes.pcolormesh(across, down, layers.values, vmin=min(low, high), vmax=high, **look)
+    if layers.mark is not None:
+        frame: dict[str, Any] = {"fill": False, "edgecolor": INK, "linewidth": 1.4}
+        place = (layers.mark - 0.5, -0.5)
+        axes.add_patch(Rectangle(place, 1, count, clip_on=False, zorder=3, **frame))
+    axes.set_xticks(range(0, columns, max(1, -(-columns // 14))))
+    axes.set_xlabel("layer")
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(axis="y", length=0, labelleft=False)
+    colour_scale(figure, mesh, [axes], layers.label)
+
+
+def _texts(picture: Texts, kind: str) -> Figure:
+    """Paragraphs on the left, the chart on the right."""
+    figure = Figure(figsize=(11, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
+    left.axis("off")
+    place = 1.0
+    for span in picture.texts:
+        lines = _wrapped(span.text, kind, 56).split("\n")
+        lines = [line for line in lines if line.strip()]
+        text = "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
+        colour = {"first": BLUE, "second": ORANGE}.get(span.style, INK)
+        weight = "bold" if span.style else "normal"
+        look: dict[str, Any] = {"va": "top", "fontweight": weight, "color": colour}
+        left.text(0, place, text, transform=left.transAxes, **look)
+        place -= 0.062 * (text.count("\n") + 1) + (0.025 if span.style else 0.075)
+    draw_panel(right, picture.chart.panels[0], kind, 52)
+    right.legend(fontsize=9)
     return figure
 
 
@@ -175,7 +271,61 @@ def _table(title: str, table: Table, kind: str) -> Figure:
     return figure
 
 
-def _text(cell: object) -> str:
-    if isinstance(cell, Span):
-        return cell.text
-    return "" if isinstance(cell, Bar) else str(cell)
+def _text(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Bar):
+        return ""
+    spans = (cell,) if isinstance(cell, Span) else cell
+    return "".join(one if isinstance(one, str) else one.text for one in spans)
+
+
+def heat_map(
+    axes: Axes,
+    matrix: np.ndarray,
+    names: Sequence[str],
+    title: str,
+    bold: Collection[int] = (),
+    **scale: Any,
+) -> Any:
+    """Draw the matrix; rows and columns carry their names, those of ``bold`` in bold."""
+    image = axes.imshow(matrix, aspect="equal", interpolation="nearest", **scale)
+    n = len(names)
+    axes.set_title(title, fontsize=10)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if n <= NAMED:
+        axes.set_xticks(range(n), names, rotation=90)
+        axes.set_yticks(range(n), names)
+        labels = [*enumerate(axes.get_xticklabels()), *enumerate(axes.get_yticklabels())]
+        for place, label in labels:
+            label.set(fontsize=10, fontweight="bold" if place in bold else "normal")
+    if n <= NUMBERED:
+        signed = scale["vmin"] < 0
+        for (row, column), value in np.ndenumerate(matrix):
+            ink = "white" if abs(value) > 0.6 * scale["vmax"] else INK
+            text = hundredths(value, signed)
+            if text != "0.00":
+                number = axes.text(
+                    column, row, text, ha="center", va="center", fontsize=8, color=ink
+                )
+                number.set_in_layout(False)  # it is inside its cell; measuring it takes time
+    return image
+
+
+def colour_scale(figure: Figure, image: Any, axes: Sequence[Axes], label: str) -> None:
+    """The colours beside the matrices they belong to."""
+    bar = figure.colorbar(image, ax=list(axes), shrink=0.9, aspect=24, pad=0.02, label=label)
+    bar.outline.set_visible(False)
+
+
+def cell_size(n: int) -> float:
+    """Inches of a cell, so that names or numbers fit."""
+    if n > NAMED:
+        return 9.0 / n
+    return 0.52 if n <= NUMBERED else 0.27
+
+
+def short_names(labels: Sequence[str], kind: str) -> list[str]:
+    names = [spelled(label, kind) for label in labels]
+    return [name if len(name) <= TOKEN else f"{name[: TOKEN - 1]}…" for name in names]

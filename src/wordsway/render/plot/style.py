@@ -1,21 +1,23 @@
-"""How pictures look and how they are written.
+"""How pictures look and how they are written: colours, and fonts for many scripts.
 
-Nothing here touches matplotlib's global state: figures are objects of their own (never pyplot's),
-the style holds while a figure is drawn and written, and no backend is chosen.
+Nothing here touches matplotlib's global state: figures are never pyplot's, the style holds while a
+figure is drawn and written, and no backend is chosen.
 """
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context, rcParamsDefault
+from matplotlib import font_manager, rc_context, rcParamsDefault
 from matplotlib.figure import Figure
 
-from wordsway.render.plot.fonts import font_names
+from wordsway.core.escape import one_line
 
 #: Okabe and Ito's colours with a marker each: safe for colour-blind readers, and for grey prints.
 PALETTE = (
@@ -44,13 +46,28 @@ _STYLE: dict[str, Any] = {
     "svg.hashsalt": "wordsway",
     "pdf.fonttype": 42,
 }
-#: Beside the bytes, what a user may have set and a picture must not depend on.
+#: Settings of the user that do not change the bytes of a picture.
 _KEPT = ("backend", "backend_fallback", "interactive", "toolbar", "timezone", "webagg", "tk")
+#: matplotlib's own font, then fonts for more scripts where they are installed.
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "PingFang SC",
+    "Microsoft YaHei",
+    "Arial Unicode MS",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Devanagari",
+    "Noto Emoji",
+    "Segoe UI Emoji",
+)
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """matplotlib's defaults and our look on top, whatever the user has set; undone at the end."""
+    """Use matplotlib's defaults and our style, whatever the user has set; undone at the end."""
     defaults: dict[Any, Any] = {
         name: value for name, value in rcParamsDefault.items() if not name.startswith(_KEPT)
     }
@@ -63,6 +80,48 @@ def house_style() -> Iterator[None]:
 
 
 def write(figure: Figure, path: Path, kind: str) -> None:
-    """One file, without the hour, so that equal numbers give equal files."""
+    """Write one file, without the time, so that equal numbers give equal files."""
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     figure.savefig(path, format=kind, dpi=160, metadata=stamp)
+
+
+def drawable(text: str) -> str:
+    """A text in the characters that the fonts have: □ for others, marks and joiners dropped.
+
+    >>> drawable("a$b"), drawable("a\\U000f0000")
+    ('a$b', 'a�')
+    """
+    known = _known()
+    kept = (
+        char
+        if ord(char) in known
+        else ""
+        if unicodedata.category(char) in ("Mn", "Me", "Cf")
+        else "□"
+        for char in one_line(text)
+    )
+    return "".join(kept)
+
+
+def spelled(text: object, kind: str) -> str:
+    """One line for a picture: an SVG keeps letters, since its reader brings the fonts; others show
+    what can be drawn.
+    """
+    return one_line(text) if kind == "svg" else drawable(one_line(text))
+
+
+@cache
+def font_names() -> tuple[str, ...]:
+    """Those of `FONTS` that are installed."""
+    there = set(font_manager.get_font_names())
+    return tuple(name for name in FONTS if name in there)
+
+
+@cache
+def _known() -> frozenset[int]:
+    """The characters that the fonts have."""
+    return frozenset(
+        code
+        for name in font_names()
+        for code in font_manager.get_font(font_manager.findfont(name)).get_charmap()
+    )

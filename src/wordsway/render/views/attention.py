@@ -1,14 +1,30 @@
-"""Attention of one or two texts, and the difference of two."""
+"""Attention of one or two texts with the difference of two, and a Δ that attracts attention."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.format import format_seconds
+from wordsway.core.reading import word_spans
 from wordsway.probing.attention import Attention
-from wordsway.render.blocks import Matrices, Matrix, View, headline, source
-from wordsway.render.views.provenance import model_name, provenance
+from wordsway.probing.attract import Attracted
+from wordsway.render.blocks import (
+    Bar,
+    Column,
+    Matrices,
+    Matrix,
+    Table,
+    View,
+    headline,
+    plain,
+    source,
+)
+from wordsway.render.numbers import largest, number
+from wordsway.render.views.common import model_name, provenance
 
 
-def view(result: Attention) -> View:
+def attention_view(result: Attention) -> View:
     """One matrix per text on one scale, and second − first."""
     top = max(float(text.matrix.max()) for text in result.texts) or 1.0
     change = result.difference
@@ -42,3 +58,92 @@ def view(result: Attention) -> View:
         provenance(result, {"special tokens": special}),
         lambda: Matrices(head + cut, matrices),
     )
+
+
+def attracted_view(result: Attracted) -> View:
+    top = largest(result.profile)
+    table = Table(
+        [
+            Column("layer"),
+            Column(
+                "change",
+                meaning="How far the layer moves, relative to its size. Where a few tokens hold "
+                "most of its norm, every token counts the same.",
+            ),
+            Column(
+                "noise",
+                meaning="The same when random numbers of the same length are added to the word, "
+                "on average.",
+            ),
+            Column("times", meaning="The ratio of both."),
+            Column("", "bar"),
+        ],
+        [
+            (str(layer), number(change), number(noise), f"{factor:.1f}×", Bar(change, top))
+            for layer, (change, noise, factor) in enumerate(
+                zip(result.profile, result.noise, result.factors, strict=True)
+            )
+        ],
+        shown=100,
+    )
+    matrices = [
+        Matrix(
+            f"attention of {_shown(result)}, {when}",
+            result.tokens,
+            np.array(values),
+            1.0,
+            result.rows,
+        )
+        for when, values in (("before", result.before), ("after", result.after))
+    ]
+    how = f"Δ at the input, ρ = {result.reach:g} · seed {result.seed}"
+    facts = {"reach": f"ρ = {result.reach:g} of the token's own norm", "Δ is added to": "input"}
+    return View(
+        "Attention drawn to a word",
+        [
+            headline(_moved(result)),
+            table,
+            plain(_drawn(result)),
+            *(matrices if len(result.tokens) <= 9 else ()),
+            source(f"{model_name(result.model)} · {how} · {format_seconds(result.seconds)}"),
+        ],
+        provenance(result, facts),
+        lambda: Matrices(f"{_moved(result)}\n{_drawn(result)}", matrices, _layers(result)),
+    )
+
+
+def _moved(result: Attracted) -> str:
+    heads = "all heads of layer 1 attend"
+    if result.head != "all":
+        heads = f"head {result.head} of layer 1 attends"
+    name, which = result.tokens[result.row], f"token {result.row}"
+    if result.word is not None:
+        start, end = word_spans(result.text)[result.word]
+        name, which = result.text[start:end], f"word {result.word}"
+    return f"“{name}” ({which}) moved so that {heads} to it"
+
+
+def _drawn(result: Attracted) -> str:
+    before, after = result.drawn
+    shares = f"{before:.3f} before, {after:.3f} after"
+    return f"mean attention of the other tokens to it, {_shown(result)}: {shares}"
+
+
+def _shown(result: Attracted) -> str:
+    """The layer and head whose attention is reported."""
+    head = "all heads" if result.shown_head == "all" else f"head {result.shown_head}"
+    return f"layer {result.layer}, {head}"
+
+
+def _layers(result: Attracted) -> Chart:
+    layers = list(range(len(result.profile)))
+    panel = Panel(
+        "relative change of hidden states",
+        [
+            Curve("this Δ", layers, result.profile, colour=1),
+            Curve("noise of its norm", layers, result.noise, colour=0, dashed=True),
+        ],
+        x_label="layer (0 is the input)",
+        y_label="",
+    )
+    return Chart([panel])

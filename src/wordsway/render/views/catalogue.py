@@ -10,7 +10,7 @@ from wordsway.data.fetch import Catalogue
 from wordsway.render.blocks import Block, Span, View, plain, soft, source
 
 
-def view(catalogue: Catalogue) -> View:
+def catalogue_view(catalogue: Catalogue) -> View:
     blocks: list[Block] = []
     for entry in catalogue:
         state = Span("installed", "good") if entry["here"] else Span("not installed", "soft")

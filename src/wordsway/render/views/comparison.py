@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.escape import one_line, same_length, shortened
 from wordsway.core.format import format_seconds
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
@@ -18,19 +20,20 @@ from wordsway.render.blocks import (
     Span,
     Style,
     Table,
+    Texts,
     View,
     headline,
     soft,
     source,
 )
 from wordsway.render.numbers import small
-from wordsway.render.views.provenance import model_name, provenance
+from wordsway.render.views.common import model_name, provenance
 
 #: Edits that are named, and characters of a prompt that is shown with marks.
 EDITS, LONG = 6, 600
 
 
-def view(result: Comparison) -> View:
+def comparison_view(result: Comparison) -> View:
     blocks: list[Block] = [headline(f"{model_name(result.model)} on two prompts")]
     for name, side in (("a", result.a), ("b", result.b)):
         blocks += _side(result, name, side)
@@ -41,7 +44,7 @@ def view(result: Comparison) -> View:
         blocks.append(Fold(f"Next token: {divergences(result)}", [_next_tokens(result)]))
     blocks += [source(note) for note in _notes(result)]
     facts = provenance(result, {"chat template": "yes" if result.chat else "no"})
-    return View("Two prompts", blocks, facts)
+    return View("Two prompts", blocks, facts, lambda: _picture(result))
 
 
 def _side(result: Comparison, name: str, side: Side) -> list[Block]:
@@ -170,3 +173,26 @@ def _notes(result: Comparison) -> tuple[str, str]:
     how = f"{result.model.get('dtype', '')} · {format_seconds(result.seconds)}"
     greedy = "" if result.kl_ab is None else "answers are greedy: the same on every run · "
     return f"{tokens} · {result.aligned} rows line up{before}", f"{greedy}{how}"
+
+
+def _picture(result: Comparison) -> Texts:
+    """Prompts and answers, and the change of every layer next to them."""
+    texts = []
+    sides: tuple[tuple[Style, Side], ...] = (("first", result.a), ("second", result.b))
+    for style, side in sides:
+        texts += [Span(side.prompt, style), Span(side.answer + (" …" if side.cut else ""))]
+    layers = [layer.layer for layer in result.layers]
+    curves = [
+        Curve(label, layers, [math.nan if one is None else one for one in values], colour=colour)
+        for colour, label, values in (
+            (2, "tokens from the word on", [layer.behind for layer in result.layers]),
+            (3, "last token", [layer.last for layer in result.layers]),
+        )
+    ]
+    panel = Panel(
+        ("next token: " if result.kl_ab is not None else "") + divergences(result),
+        curves,
+        x_label="layer (0 is the input)",
+        y_label="relative change, ‖H(a) − H(b)‖/‖H(a)‖",
+    )
+    return Texts(texts, Chart([panel]))

@@ -1,10 +1,15 @@
-"""A random map measured on several texts: an interval per trial, then mean ± sd."""
+"""A random map measured on several texts: the request, its forecast, an interval per trial and mean
+± sd.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.render.blocks import (
     Bar,
+    BarColumn,
     Bars,
     Block,
     Column,
@@ -15,15 +20,60 @@ from wordsway.render.blocks import (
     plain,
     soft,
     source,
+    warning,
 )
-from wordsway.render.numbers import digits, largest, number
-from wordsway.render.views.provenance import provenance
-from wordsway.render.views.requests import request_line
-from wordsway.render.views.sensitivity import OVER, average_line
+from wordsway.render.numbers import count, digits, largest, number
+from wordsway.render.views.common import provenance
+from wordsway.render.views.sensitivity import KEY, OVER, average_line
+from wordsway.studies.forecast import Forecast
 from wordsway.studies.measure import Measurement, Trial
+from wordsway.studies.request import Request
 
 
-def view(result: Measurement) -> View:
+def request_line(request: Request) -> str:
+    """What is being measured, in one line."""
+    sizes = f"n={request.n} d={request.d}"
+    for name, value in request.settings.items():
+        shown = request.features if name == "k" else value
+        if shown is None:
+            continue
+        letter = "L" if name == "depth" else name
+        sizes += f" {letter}={shown:,}" if isinstance(shown, int) else f" {letter}={shown}"
+    if isinstance(request.positions, str):
+        where = "all rows" if request.positions == "all" else "all words"
+    else:
+        where = _named(request.positions)
+    return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
+
+
+def _named(positions: Sequence[int | str]) -> str:
+    """Rows and words, counted from 0.
+
+    >>> _named((0,)), _named((0, 3)), _named(("word:0",)), _named((2, "word:1"))
+    ('row 0', 'rows 0,3', 'word 0', 'row 2, word 1')
+    """
+    parts = []
+    for what, found in (
+        ("row", [str(row) for row in positions if isinstance(row, int)]),
+        ("word", [str(name).partition(":")[2] for name in positions if isinstance(name, str)]),
+    ):
+        if found:
+            parts.append(f"{what}{'s' if len(found) > 1 else ''} {','.join(found)}")
+    return ", ".join(parts)
+
+
+def forecast_view(cost: Forecast) -> View:
+    needs = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
+    blocks: list[Block] = [
+        headline(request_line(cost.request)),
+        plain(f"forecast for {count(cost.request.trials, 'trial')}: {needs}"),
+    ]
+    if cost.refused is not None:
+        blocks.append(warning(f"It would be refused: {cost.refused}."))
+    return View("Forecast", blocks)
+
+
+def measurement_view(result: Measurement) -> View:
     request = result.request
     blocks: list[Block] = [headline(request_line(request)), _table(result)]
     blocks.append(plain(Span("S ", "bold"), _mean(result)))
@@ -99,8 +149,13 @@ def _bars(result: Measurement, average: str | None) -> Bars:
             f"trial {index}" + (f", {trial.word}" if trial.word else "")
             for index, trial in enumerate(result.trials)
         ],
-        [trial.lower for trial in result.trials],
-        [trial.upper for trial in result.trials],
-        f"relative change S by one row; dashed: mean attained{dotted}",
-        lines=lines,
+        [
+            BarColumn(
+                f"relative change S by one row; dashed: mean attained{dotted}",
+                [trial.lower for trial in result.trials],
+                [trial.upper for trial in result.trials],
+            )
+        ],
+        KEY,
+        lines,
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from wordsway.auditing.pairs import Pair, Pairs
 from wordsway.auditing.result import EXPLAINED
+from wordsway.core.chart import Chart, Panel, Points
+from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.render.blocks import (
     Bar,
@@ -25,7 +24,7 @@ from wordsway.render.blocks import (
     warning,
 )
 from wordsway.render.numbers import number
-from wordsway.render.views.provenance import provenance
+from wordsway.render.views.common import models_facts, provenance
 
 #: Pairs that are shown one by one, and refused rows.
 SHOWN, REFUSED = 40, 5
@@ -39,7 +38,7 @@ MEANINGS = {
 }
 
 
-def view(pairs: Pairs) -> View:
+def pairs_view(pairs: Pairs) -> View:
     """Each pair with its numbers in every model, medians per kind, and the refused rows."""
     count = len(pairs.pairs)
     words = f", compared with {pairs.draws} random words in each place" if pairs.draws else ""
@@ -59,7 +58,12 @@ def view(pairs: Pairs) -> View:
         blocks.append(warning(f"… and {len(pairs.refused) - REFUSED:,} more rows refused"))
     about = f"{', '.join(pairs.names)} · seed {pairs.seed} · {format_seconds(pairs.seconds)}"
     facts = {"random words": str(pairs.draws)} | models_facts(pairs.models)
-    return View("Pairs of texts", [*blocks, source(about)], provenance(pairs, facts))
+    return View(
+        "Pairs of texts",
+        [*blocks, source(about)],
+        provenance(pairs, facts),
+        lambda: _picture(pairs),
+    )
 
 
 def in_place(pair: Pair) -> tuple[str, str, str, str]:
@@ -138,14 +142,25 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.0f} %"
 
 
-def models_facts(models: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Every model with its hash and what else decides its numbers."""
-    facts = {}
-    for place, model in enumerate(models, 1):
-        more = [
-            f"{name} {model[name]}"
-            for name in ("pooling", "dtype", "twin")
-            if model.get(name) is not None
-        ]
-        facts[f"model {place}"] = ", ".join([str(model["name"]), f"{model['sha256']}", *more])
-    return facts
+def _picture(pairs: Pairs) -> Chart:
+    """A row per pair, a mark per model at the cosine."""
+    shown = pairs.pairs[:SHOWN]
+    rows = list(range(len(shown)))
+    points = [
+        Points(shortened(name, 40), [pair.models[at].cosine for pair in shown], rows, at)
+        for at, name in enumerate(pairs.names)
+    ]
+    more = len(pairs.pairs) - SHOWN
+    panel = Panel(
+        f"the first {SHOWN} of {len(pairs.pairs):,} pairs" if more > 0 else "",
+        points=points,
+        names=[_label(pair) for pair in shown],
+        x_label="cosine of the two texts (1: the same to the model)",
+    )
+    return Chart([panel])
+
+
+def _label(pair: Pair) -> str:
+    before, old, new, after = in_place(pair)
+    change = f"[{shortened(old or '+', 16)} → {shortened(new or '−', 16)}]"
+    return f"{shortened(before[-22:], 22)} {change} {shortened(after[:14], 14)}".strip()

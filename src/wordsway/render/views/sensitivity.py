@@ -7,17 +7,30 @@ from collections.abc import Mapping
 from wordsway.core.format import format_seconds
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.maps.average import AverageChange
-from wordsway.render.blocks import Bar, Bars, Block, Column, Span, Table, View, plain, source
+from wordsway.render.blocks import (
+    Bar,
+    BarColumn,
+    Bars,
+    Block,
+    Column,
+    Span,
+    Table,
+    View,
+    plain,
+    source,
+)
 from wordsway.render.numbers import largest, number
-from wordsway.render.views.provenance import provenance
+from wordsway.render.views.common import provenance
 
 #: Rows in a picture: the most sensitive ones, in the order of the text.
 DRAWN = 40
+#: The names of both ends of a bar.
+KEY = ("attained by Δ", "certified: S is not above")
 #: What an average is over, by its name.
 OVER = {"average": "random Δ", "real": "real words"}
 
 
-def view(result: Sensitivity) -> View:
+def sensitivity_view(result: Sensitivity) -> View:
     """The interval, the witness, and the most sensitive rows."""
     rows = sorted(result.words, key=lambda row: -row.lower)
     found = interval(result.lower, result.upper, result.certificate)
@@ -49,9 +62,14 @@ def view(result: Sensitivity) -> View:
         lambda: Bars(
             f"S {found}\n{about} · n = {result.n}, d = {result.d}{some}",
             [f"{row.word} ({row.position})" if row.word else f"({row.position})" for row in drawn],
-            [row.lower for row in drawn],
-            [row.upper for row in drawn],
-            f"relative change S of the map by one row, ‖Δ‖ ≤ {number(result.radius)}",
+            [
+                BarColumn(
+                    f"relative change S of the map by one row, ‖Δ‖ ≤ {number(result.radius)}",
+                    [row.lower for row in drawn],
+                    [row.upper for row in drawn],
+                )
+            ],
+            KEY,
         ),
     )
 

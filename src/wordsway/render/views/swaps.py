@@ -8,6 +8,7 @@ from wordsway.core.reading import word_spans
 from wordsway.probing.results import Swaps
 from wordsway.render.blocks import (
     Bar,
+    BarColumn,
     Bars,
     Block,
     Cell,
@@ -21,11 +22,10 @@ from wordsway.render.blocks import (
     source,
 )
 from wordsway.render.numbers import largest, number, percent
-from wordsway.render.views.provenance import model_name, provenance
-from wordsway.render.wording.targets import named, sized
+from wordsway.render.views.common import model_name, named, provenance, sized
 
 
-def view(swaps: Swaps) -> View:
+def swaps_view(swaps: Swaps) -> View:
     """The word in its place, the real words, and how near they come to the worst Δ."""
     before, word, after = in_place(swaps)
     blocks: list[Block] = [
@@ -156,8 +156,11 @@ def _bars(swaps: Swaps) -> Bars:
     return Bars(
         f"{sentence}\n{model_name(swaps.model)}, {swaps.candidates:,} candidates",
         [swap.word for swap in swaps.swaps],
-        [swap.change for swap in swaps.swaps],
-        x_label=f"change of {named(swaps.target)}, {sized(swaps.target)}",
-        key=None,
+        [
+            BarColumn(
+                f"change of {named(swaps.target)}, {sized(swaps.target)}",
+                [swap.change for swap in swaps.swaps],
+            )
+        ],
         lines=lines,
     )

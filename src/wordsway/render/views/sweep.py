@@ -1,4 +1,4 @@
-"""A sweep: means over trials, what was done, and where the tables are."""
+"""A sweep: its forecast, means over trials, what was done, and where the tables are."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel
-from wordsway.core.format import format_seconds
+from wordsway.core.format import format_bytes, format_seconds
+from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
-from wordsway.render.blocks import View, headline, soft, source
-from wordsway.render.views.plain import frame_table
-from wordsway.render.views.provenance import provenance
+from wordsway.render.blocks import Span, View, headline, plain, soft, source
+from wordsway.render.views.common import frame_table, provenance
 from wordsway.studies.sweep import Sweep
 from wordsway.studies.tables import setting_columns
 
@@ -24,7 +24,7 @@ LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper")
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
-def view(result: Sweep) -> View:
+def sweep_view(result: Sweep) -> View:
     tables = ", ".join(str(path) for path in result.tables)
     return View(
         "Sweep",
@@ -37,6 +37,13 @@ def view(result: Sweep) -> View:
         provenance(result),
         lambda: _chart(result),
     )
+
+
+def sweep_forecast_view(cost: SweepForecast) -> View:
+    left = Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
+    line = f": about {format_seconds(cost.seconds)} with {cost.workers} workers, "
+    memory = f"peak memory {format_bytes(cost.bytes)} in total"
+    return View("Forecast of a sweep", [plain(left, line, memory)])
 
 
 def tally_line(tally: Tally, store: object) -> str:

@@ -1,15 +1,44 @@
-"""What every medium says of the words of a text: pieces, headline, what its numbers mean."""
+"""The words of a text in a real model: the text in the colours of its words, their numbers, and
+what the numbers mean.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+
+from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
 from wordsway.probing.tiers import TIERS, leaders, rank_ranges
-from wordsway.render.numbers import digits, largest, number, percent
-from wordsway.render.views.provenance import provenance
-from wordsway.render.wording.targets import named, sized
+from wordsway.render.blocks import (
+    Bar,
+    BarColumn,
+    Bars,
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Inline,
+    Layers,
+    RunningText,
+    Scale,
+    Sentence,
+    Span,
+    Table,
+    View,
+    soft,
+    source,
+)
+from wordsway.render.blocks import headline as bold
+from wordsway.render.numbers import digits, number, percent
+from wordsway.render.views.common import model_name, named, provenance, sized
+from wordsway.render.views.swaps import swaps_view
 
+#: Rows of the table in a terminal; bars of the picture; values of the legend.
+SHOWN, DRAWN, STEPS = 15, 40, 6
 #: Words named in a tie.
 NAMED = 3
 ROWS = {
@@ -25,6 +54,214 @@ class Headline:
 
     names: tuple[tuple[str, int], ...]
     text: str
+
+    @property
+    def parts(self) -> tuple[Inline, ...]:
+        """The sentence, with the words in bold."""
+        parts: list[Inline] = []
+        for name, index in self.names:
+            parts += [", “" if parts else "“", Span(name, "bold"), f"” (word {index})"]
+        gap = "" if self.text.startswith(":") or not parts else " "
+        return (*parts, gap + self.text)
+
+
+def words_view(words: Words) -> View:
+    """The coloured text, the words with the largest numbers, and what they mean."""
+    blocks: list[Block] = [Sentence(headline(words).parts), _coloured(words)]
+    if words.words:
+        blocks += [Scale(TIERS[words.tier].title, legend(words, STEPS))] if has_scale(words) else []
+        blocks += [_table(words), soft(meaning(words))]
+    blocks += [bold(note) for note in notes(words)]
+    if searched := [word for word in words.words if word.profile]:
+        title = f"The change of every layer, by the {moved_by(searched[0])} of each word"
+        blocks.append(Fold(title, [_layers(words)], open=False, terminal=False))
+    blocks += [Fold("Real words in one place", swaps_view(one).blocks) for one in words.swaps]
+    how = [
+        model_name(words.model),
+        target_name(words),
+        f"seed {words.seed}",
+        format_seconds(words.seconds),
+        format_bytes(words.peak_mb * 1e6),
+        *(["converged"] if words.status == "converged" else []),
+    ]
+    return View(
+        "Word sensitivity",
+        [*blocks, source(" · ".join(how))],
+        facts(words),
+        lambda: _picture(words),
+    )
+
+
+def words_data(words: Words) -> dict[str, Any]:
+    """Everything that the browser shows besides the result itself; ``views`` has the text by every
+    tier that all words have.
+    """
+    shown = [tier for tier in words.tiers if tier not in words.partial]
+    return {
+        "pieces": pieces(words),
+        "views": {
+            tier: _tier_data(replace(words, tier=tier))
+            for tier in TIERS
+            if tier == words.tier or tier in shown
+        },
+        "columns": [
+            {
+                "title": TIERS[tier].title,
+                "numbers": [interval(word.score(tier)) for word in words.words],
+            }
+            for tier in words.tiers
+        ],
+        "notes": notes(words),
+        "facts": facts(words),
+        "numbers": [tier_numbers(words, word) for word in words.words],
+    }
+
+
+def _tier_data(words: Words) -> dict[str, Any]:
+    """The text with its headline, colours and order by one tier."""
+    waiting = Headline((), f"{TIERS[words.tier].title}: not measured yet")
+    top = headline(words) if words.tier in words.tiers else waiting
+    low, high = scale(words)
+    return {
+        "title": TIERS[words.tier].title,
+        "plain": plain(words),
+        "meaning": meaning(words),
+        "low": low,
+        "high": high,
+        "shades": shades(words),
+        "ranks": ranks(words),
+        "numbers": [interval(word.score(words.tier)) for word in words.words],
+        "tips": [tip(words, word) for word in words.words],
+        "headline": {"names": [name for name, _ in top.names], "text": top.text},
+    }
+
+
+def _coloured(words: Words) -> RunningText:
+    heat = shades(words)
+    parts: list[Inline] = []
+    for text, place in pieces(words):
+        if place is None or score(words, words.words[place]) is None:
+            parts.append(text)
+        else:
+            parts.append(Span(text, shade=heat[place], tip=tip(words, words.words[place])))
+    return RunningText(tuple(parts))
+
+
+def _table(words: Words) -> Table:
+    """The words, the largest number first; the other tiers are optional columns."""
+    order, rank = ranked(words), ranks(words)
+    real = words.tier == "real-words"
+    flips = any(word.real is not None and word.real.flips is not None for word in words.words)
+    ceiling = "curve" in words.tiers and any(word.upper is not None for word in words.words)
+    others = [tier for tier in words.tiers if tier != words.tier]
+    columns = [
+        Column("rank"),
+        Column("#"),
+        Column("word", "text"),
+        Column(TIERS[words.tier].title),
+        Column("", "bar"),
+        Column("±", optional=True),
+        Column("tokens", meaning="Tokens that a word is made of.", optional=True),
+    ]
+    meanings = {TIERS[tier].title: TIERS[tier].sentence for tier in others}
+    meanings |= {"at most": _ceiling(words)} if ceiling else {}
+    if flips:
+        label = f"How many of the random words change the classifier's label, {words.label}."
+        meanings = {"flips": label} | meanings
+    if real:
+        meanings["90 %"] = "One random word in ten moves it farther than this."
+        meanings["worst"] = "The farthest that one of the random words moves it."
+    columns += [Column(name, meaning=text, optional=True) for name, text in meanings.items()]
+    top = scale(words)[1]
+    rows: list[Sequence[Cell]] = []
+    for place in order:
+        word = words.words[place]
+        value, error = score(words, word) or (None, 0.0)
+        known = word.real
+        cells: list[Cell] = [
+            rank[place],
+            str(word.index),
+            f"{word.word} [UNK]" if word.unknown else word.word,
+            number(value),
+            Bar(value or 0.0, top),
+            digits(error, 1) if error else "",
+            str(word.pieces),
+        ]
+        if flips:
+            flipped = known is not None and known.flips is not None
+            cells.append(f"{known.flips} of {known.draws}" if known and flipped else "–")
+        cells += [number((word.score(tier) or (None,))[0]) for tier in others]
+        cells += [number(word.upper)] if ceiling else []
+        if real:
+            ends = (None, None) if known is None else (known.q90, known.worst)
+            cells += [number(end) for end in ends]
+        rows.append(cells)
+
+    def least(count: int) -> str:
+        return f"none above {number(_known(score(words, words.words[order[count - 1]]))[0])}"
+
+    return Table(columns, rows, shown=SHOWN, rest=least)
+
+
+def _layers(words: Words) -> Table:
+    """One row per word, one column per layer; the target's layer is in bold."""
+    columns = [Column("word", "text"), *(Column(str(layer)) for layer in range(words.layers + 1))]
+    rows: list[Sequence[Cell]] = [
+        [
+            word.word,
+            *(
+                Span(number(value), "bold" if layer == words.layer else "")
+                for layer, value in enumerate(word.profile)
+            ),
+        ]
+        for word in words.words
+        if word.profile
+    ]
+    return Table(columns, rows)
+
+
+def _picture(words: Words) -> Bars:
+    """Bars of every tier that was measured, the one that orders the words first; then the change of
+    every layer.
+    """
+    shown = [words.words[place] for place in sorted(ranked(words)[:DRAWN])]
+    tiers = [words.tier, *(tier for tier in words.tiers if tier != words.tier)] if shown else []
+    layers = None
+    if shown and all(word.profile for word in shown):
+        values = np.array([word.profile for word in shown], dtype=float)
+        layers = Layers(f"change by the {moved_by(shown[0])}", values, words.layer)
+    total = len(words.words)
+    some = "" if len(shown) == total else f" · the {len(shown)} largest of {total} words"
+    return Bars(
+        f"{model_name(words.model)} · {target_name(words)}{some}",
+        [f"{word.word} ({word.index})" for word in shown],
+        [_bar_column(shown, tier) for tier in tiers],
+        beside=layers,
+        note=meaning(words) if shown else "",
+    )
+
+
+def _bar_column(shown: Sequence[WordSway], tier: str) -> BarColumn:
+    """A bar with twice its standard error for each word; strokes are the largest change by real
+    words, or the ceiling of S(ρ).
+    """
+    scores = [word.score(tier) for word in shown]
+    # Attained by a curve: branches that found less lie below it, nothing above.
+    right = 0.0 if tier == "curve" else 2.0
+    errors = [(2 * error, right * error) for _, error in map(_known, scores)]
+    marks: list[float | None] = []
+    if tier == "real-words":
+        marks = [None if word.real is None else word.real.worst for word in shown]
+    elif tier == "curve":
+        marks = [word.upper for word in shown]
+    marked = any(mark is not None for mark in marks)
+    extra = {"real-words": "\n| the worst of them", "curve": "\n| certified ceiling"}
+    label = TIERS[tier].title + (extra[tier] if marked else "")
+    return BarColumn(label, [pair and pair[0] for pair in scores], (), errors, marks)
+
+
+def _known(pair: tuple[float, float] | None) -> tuple[float, float]:
+    return pair or (0.0, 0.0)
 
 
 def target_name(words: Words) -> str:
@@ -71,12 +308,6 @@ def scale(words: Words) -> tuple[float, float]:
     """The ends of the colour scale: the smallest and the largest number of the text."""
     values = [pair[0] for pair in (score(words, word) for word in words.words) if pair is not None]
     return (min(values), max(values)) if values else (0.0, 0.0)
-
-
-def bar_end(words: Words) -> float:
-    """The end of a scale for bars with errors."""
-    pairs = [pair for pair in (score(words, word) for word in words.words) if pair is not None]
-    return largest(value + 2 * error for value, error in pairs)
 
 
 def has_scale(words: Words) -> bool:
@@ -140,7 +371,7 @@ def headline(words: Words) -> Headline:
 
 def plain(words: Words) -> list[tuple[str, bool]]:
     """The word that moves the model most and the one that moves it least, for a reader who has read
-    nothing: pieces of a sentence, True where one is a word of the text. Empty where a change is not
+    nothing: parts of a sentence, True where one is a word of the text. Empty where a change is not
     relative to the size of what moves.
     """
     order = [place for place in ranked(words) if score(words, words.words[place]) is not None]
@@ -179,7 +410,7 @@ def meaning(words: Words) -> str:
     if words.tier == "real-words":
         text += f" ({_draws(words)} per place)"
         if any(word.pieces > 1 for word in words.words) and words.target.startswith(("layer", "a")):
-            text += "; the rows of a word of several pieces count as one"
+            text += "; the rows of a word of several tokens count as one"
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
     errors = f" ± is {TIERS[words.tier].error}; ranks such as 2–4 are ties."
@@ -218,8 +449,8 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
     if word.upper is not None:
         where = "at any reach" if word.upper_reach is None else f"up to reach {word.upper_reach:g}"
         lines[where] = f"at most {number(word.upper)} (certified)"
-    pieces_of = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
-    lines["pieces"] = f"{word.pieces}: {pieces_of}" if pieces_of else str(word.pieces)
+    listed = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
+    lines["tokens"] = f"{word.pieces}: {listed}" if listed else str(word.pieces)
     if word.unknown:
         lines["unknown"] = "the tokenizer does not know this word: the model reads [UNK]"
     return lines
@@ -236,7 +467,7 @@ def tip(words: Words, word: WordSway) -> str:
     """What a word says when one points at it."""
     said = [f"word {word.index}", f"{TIERS[words.tier].title} {interval(score(words, word))}"]
     if word.pieces > 1:
-        said.append(f"{word.pieces} pieces")
+        said.append(f"{word.pieces} tokens")
     return " · ".join([*said, *(["[UNK]"] if word.unknown else [])])
 
 
@@ -283,3 +514,10 @@ def facts(words: Words) -> dict[str, str]:
             "status": words.status,
         },
     )
+
+
+def _ceiling(words: Words) -> str:
+    reaches = [word.upper_reach for word in words.words if word.upper_reach is not None]
+    how = f"no longer than reach {reaches[0]:g} " if reaches else ""
+    where = f"{named(words.target, words.layers)} farther, {sized(words.target)}"
+    return f"Certified: no change of the word {how}moves {where}."

@@ -1,0 +1,160 @@
+"""Shared by views: names of targets, where numbers come from, any result as a table, and charts."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wordsway.core.chart import Chart
+from wordsway.core.escape import shortened
+from wordsway.core.format import format_bytes, format_seconds
+from wordsway.core.result import Result
+from wordsway.render.blocks import Column, Fold, Table, View, headline
+from wordsway.render.numbers import number
+
+if TYPE_CHECKING:
+    import pandas
+
+
+TARGETS = {
+    "all": "the average layer",
+    "pooled": "the text's embedding",
+    "cosine": "the text's embedding (cosine distance)",
+    "logits": "the classifier's answer (its logits)",
+    "next-token": "the next token's distribution",
+}
+SIZES = {
+    "cosine": "as 1 − cosine (0: the same direction, 1: at a right angle)",
+    "next-token": "as a distance of distributions (0: the same, 1.41: nothing in common)",
+}
+
+
+def named(target: str, layers: int | None = None) -> str:
+    """What moves; a layer says of how many, where that is known.
+
+    >>> named("layer 6", 6), named("pooled")
+    ('layer 6 of 6', "the text's embedding")
+    """
+    return TARGETS.get(target, target if layers is None else f"{target} of {layers}")
+
+
+def sized(target: str) -> str:
+    """In which unit its change is counted.
+
+    >>> sized("layer 6")
+    'relative to its size'
+    """
+    return SIZES.get(target, "relative to its size")
+
+
+def model_name(model: Mapping[str, Any]) -> str:
+    return str(model.get("model") or model.get("name") or "unnamed model")
+
+
+def provenance(result: Result, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Everything needed to get the numbers again, as far as the result knows it: the model, what
+    ``more`` has to say, then seed, time, memory and versions.
+    """
+    model = getattr(result, "model", None)
+    facts: dict[str, str] = {}
+    if isinstance(model, Mapping):
+        facts["model"] = model_name(model)
+        facts |= {
+            name.replace("_", " "): value if isinstance(value, str) else _spelled(value)
+            for name, value in model.items()
+            if name not in ("model", "name") and value is not None
+        }
+    facts |= more or {}
+    known = result.to_dict()
+    for name, spell in _FACTS.items():
+        value = getattr(result, name, known.get(name))
+        if value is not None:
+            facts[_NAMES.get(name, name)] = spell(value)
+    return facts
+
+
+def _spelled(value: object) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _versions(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+_NAMES = {"seconds": "time", "peak_mb": "peak memory"}
+_FACTS: dict[str, Any] = {
+    "seed": str,
+    "seconds": format_seconds,
+    "peak_mb": lambda megabytes: format_bytes(megabytes * 1e6),
+    "versions": _versions,
+}
+
+
+def models_facts(models: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Every model with its hash and what else decides its numbers."""
+    facts = {}
+    for place, model in enumerate(models, 1):
+        more = [
+            f"{name} {model[name]}"
+            for name in ("pooling", "dtype", "twin")
+            if model.get(name) is not None
+        ]
+        facts[f"model {place}"] = ", ".join([str(model["name"]), f"{model['sha256']}", *more])
+    return facts
+
+
+def chart_view(chart: Chart) -> View:
+    """The picture, and its numbers."""
+    numbers = Fold("Numbers", [plain_table(chart)], open=False)
+    return View(chart.title or "Chart", [chart, numbers], picture=lambda: chart)
+
+
+def plain_view(result: Result) -> View:
+    """The class's name and the rows of ``frame()``."""
+    title = title_of(result)
+    return View(title, [headline(title), plain_table(result)], provenance(result))
+
+
+def title_of(result: Result) -> str:
+    """The name of its class, in words."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(result).__name__).lower()
+    return name.capitalize()
+
+
+def plain_table(result: Result) -> Table:
+    """The rows of ``frame()``; without a table, the single values of ``to_dict()``."""
+    try:
+        frame = result.frame()
+    except NotImplementedError:
+        single = {
+            name: value
+            for name, value in result.to_dict().items()
+            if not isinstance(value, (dict, list, tuple))
+        }
+        rows = [[shortened(name, 40), cell(value)] for name, value in single.items()]
+        return Table([Column("name", "text"), Column("value")], rows)
+    return frame_table(frame)
+
+
+def frame_table(frame: pandas.DataFrame, title: str = "", shown: int = 20) -> Table:
+    """The rows of a data frame."""
+    columns = [
+        Column(shortened(name, 24), "number" if kind.kind in "iuf" else "text", optional=place > 0)
+        for place, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
+    ]
+    rows = [[cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
+    return Table(columns, rows, title, shown=shown)
+
+
+def cell(value: Any) -> str:
+    """One value.
+
+    >>> cell(0.123456), cell(7), cell(None), cell(float("nan"))
+    ('0.1235', '7', '–', '–')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) == "<NA>":
+        return "–"
+    return number(value) if isinstance(value, float) else shortened(value, 60)

@@ -1,0 +1,204 @@
+"""The words of a corpus: those with the largest numbers, the fifths of its texts, the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.render.blocks import (
+    Bar,
+    BarColumn,
+    Bars,
+    Block,
+    Cell,
+    Column,
+    Span,
+    Table,
+    View,
+    headline,
+    plain,
+    soft,
+    source,
+)
+from wordsway.render.numbers import count, digits, largest, number, times
+from wordsway.render.views.common import named, provenance, sized
+from wordsway.render.views.sweep import tally_line
+from wordsway.studies.corpus_words import CorpusWords
+
+#: Names of the columns that words may be ordered by.
+LEADS = {"mean_local": "mean local", "mean_real": "real words"}
+#: Rows of the table of words in a terminal and on a page, and bars of the picture.
+SHOWN, ON_PAGE, DRAWN = 15, 30, 25
+#: From this many texts on, words of a single text are not shown (the files have all of them).
+MANY = 20
+
+
+def corpus_words_view(result: CorpusWords) -> View:
+    """What the words have in common, what was done, and where the tables are."""
+    blocks: list[Block] = [plain("no text was probed yet")]
+    if result.probed:
+        found = result.aggregates
+        words = count(int(found["by_place"]["words"].sum()), "word")
+        texts = f"{count(result.probed, 'text')}, at most {result.jobs[0].tokens} tokens of each"
+        blocks = [headline(f"{result.model}, {moved(result)}: {words} of {texts}")]
+        blocks += [_words(result), _places(result)]
+        blocks += [_layers(result)] if has_layers(result) else []
+    tables = ", ".join(str(path) for path in result.tables)
+    blocks += [
+        soft(tally_line(result.tally, result.folder / "store")),
+        source(f"tables: {tables}"),
+    ]
+    return View("Words of a corpus", blocks, provenance(result), lambda: _picture(result))
+
+
+def moved(result: CorpusWords) -> str:
+    """The target in words; a layer is named with the number of layers."""
+    return named(_target(result), int(result.aggregates["by_layer"]["layer"].max()))
+
+
+def _target(result: CorpusWords) -> str:
+    job = result.jobs[0]
+    return f"layer {job.layer}" if job.target == "layer" else job.target
+
+
+def has_layers(result: CorpusWords) -> bool:
+    """Whether the changes of layers were measured."""
+    return bool(result.aggregates["by_layer"]["mean_change"].notna().any())
+
+
+def least_texts(texts: int) -> int:
+    """The number of texts in which a word has to occur to be shown: one of a few, two of many, one
+    in a hundred of very many.
+
+    >>> least_texts(6), least_texts(60), least_texts(1000)
+    (1, 2, 10)
+    """
+    return 1 if texts < MANY else max(2, texts // 100)
+
+
+def _words(result: CorpusWords) -> Table:
+    least, lead, target = least_texts(result.probed), result.lead, moved(result)
+    by_word = result.aggregates["by_word"]
+    real = "mean_real" in by_word and bool(by_word["mean_real"].notna().any())
+    layers = has_layers(result)
+    records = by_word[by_word["texts"] >= least].to_dict("records")
+    top = largest(float(row[lead]) for row in records)
+    columns = [
+        Column("word", "text"),
+        Column("in texts", meaning="Number of texts in which the word occurs."),
+        Column("uses", meaning="How often the word occurs in these texts."),
+        Column("tokens", meaning="Tokens that the word is made of.", optional=True),
+        Column(
+            "mean local",
+            meaning=f"How strongly {target} responds to small random moves of the word, on average "
+            "over directions and uses (change per change of the word, both relative).",
+        ),
+        Column(
+            "±",
+            meaning="One standard error of the mean over uses (of a single use, of its own "
+            "number): words that differ by less than two of them cannot be told apart.",
+        ),
+        Column("largest", meaning="The mean local of the use with the largest one.", optional=True),
+        Column(
+            "rank share",
+            meaning="The share of the words of its text that move it less; the word itself counts "
+            "as half.",
+            optional=True,
+        ),
+    ]
+    if real:
+        meaning = (
+            f"How far {target} moves, {sized(_target(result))}, when another real word of as many "
+            "tokens stands there, on average."
+        )
+        columns += [Column("real words", meaning=meaning), Column("±")]
+    if layers:
+        meaning = (
+            "How many times farther the worst small move takes the layer than random numbers of "
+            "the same length."
+        )
+        columns.append(Column("times noise", meaning=meaning, optional=True))
+    rows: list[Sequence[Cell]] = []
+    for row in records:
+        noise = row["mean_over_noise"]
+        rows.append(
+            [
+                str(row["word"]),
+                f"{row['texts']:,}",
+                f"{row['occurrences']:,}",
+                str(row["pieces"]),
+                number(row["mean_local"]),
+                spread(row["mean_local_error"]),
+                number(row["max_local"]),
+                f"{row['mean_rank_share']:.2f}",
+                *((number(row["mean_real"]), spread(row["mean_real_error"])) if real else ()),
+                *((times(None if noise != noise else noise),) if layers else ()),
+                Bar(row[lead], top),
+            ]
+        )
+    only = f", of those in at least {least} texts" if least > 1 else ""
+    title = f"words by their {LEADS[lead]}, the largest first{only}"
+    return Table(
+        [*columns, Column("", "bar")],
+        rows,
+        title,
+        shown=SHOWN,
+        on_page=ON_PAGE,
+        rest=lambda shown: f"none above {number(records[shown - 1][lead])}",
+    )
+
+
+def spread(error: float) -> str:
+    """A standard error, where there is one.
+
+    >>> spread(0.0123), spread(float("nan"))
+    ('0.01', '')
+    """
+    return digits(error, 1) if error > 0 else ""
+
+
+def _places(result: CorpusWords) -> Table:
+    records = result.aggregates["by_place"].to_dict("records")
+    top = largest(float(row["mean_relative"]) for row in records)
+    rows: list[Sequence[Cell]] = []
+    for row in records:
+        relative = row["mean_relative"]
+        known = [number(row["mean_local"]), f"{relative:.3f}"] if row["words"] else ["–", "–"]
+        cells: list[Cell] = [str(row["fifth"]), f"{row['words']:,}", *known]
+        rows.append([*cells, Bar(relative, top) if row["words"] else ""])
+    columns = [Column(name) for name in ("fifth", "words", "mean local", "relative")]
+    title = "by fifth of the text; relative: mean local over the mean of its text"
+    return Table([*columns, Column("", "bar")], rows, title)
+
+
+def _layers(result: CorpusWords) -> Table:
+    records = result.aggregates["by_layer"].to_dict("records")
+    top = largest(float(row["mean_change"]) for row in records)
+    rows: list[Sequence[Cell]] = []
+    for row in records:
+        layer, change, noise = row["layer"], row["mean_change"], row["mean_noise"]
+        ratio = times(change / noise if noise > 0 else None)
+        name = Span(str(layer), "bold" if layer == result.jobs[0].layer else "")
+        rows.append([name, number(change), number(noise), ratio, Bar(change, top)])
+    columns = [Column(name) for name in ("layer", "change", "noise", "ratio")]
+    title = "by layer: mean change by the words' worst Δ, and by noise of the same norm"
+    return Table([*columns, Column("", "bar")], rows, title, shown=200, on_page=200)
+
+
+def _picture(result: CorpusWords) -> Bars:
+    table = result.aggregates["by_word"].head(DRAWN)
+    layers = result.aggregates["by_layer"]
+    x = [int(layer) for layer in layers["layer"]]
+    curves = [
+        Curve("worst Δ", x, layers["mean_change"].tolist(), colour=1),
+        Curve("noise of the same norm", x, layers["mean_noise"].tolist(), colour=0, dashed=True),
+    ]
+    panel = Panel("", curves, x_label="layer (0 is the input)", y_label="mean relative change")
+    what = "small moves" if result.lead == "mean_local" else "another word there, on average"
+    label = f"{LEADS[result.lead]}: response of {moved(result)} to {what}"
+    return Bars(
+        f"{result.model}, {result.probed:,} texts",
+        [str(word) for word in table["word"]],
+        [BarColumn(label, [float(value) for value in table[result.lead]])],
+        beside=Chart([panel]) if has_layers(result) else None,
+    )

@@ -1,0 +1,198 @@
+"""Learning after a one-word change: predictions before and after an update, the error and its
+certified floor.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wordsway.core.chart import Chart, Panel, Points, Reference
+from wordsway.core.format import format_bytes, format_seconds
+from wordsway.learning.results import FLIPPED, FlipResult, difficulty
+from wordsway.render.blocks import Column, Table, View, headline, plain, soft, source
+from wordsway.render.numbers import number
+from wordsway.render.views.common import provenance
+from wordsway.studies.flips import FlipTrials, learning_of
+
+#: f before the update on X and on X^i(Δ), then after it.
+COLUMNS = (
+    Column("y"),
+    Column("before"),
+    Column("→ Δ"),
+    Column("after"),
+    Column("→ Δ"),
+    Column("error"),
+    Column("floor"),
+    Column("γ"),
+    Column("A"),
+)
+KEY = (
+    "before, after: the prediction on the text and, after →, on the changed one; the wanted label "
+    "is −y; floor: lower bound of the error, from the certified S"
+)
+_NUMBERS = (
+    "before_original",
+    "before_changed",
+    "after_original",
+    "after_changed",
+    "error",
+    "bound",
+    "gamma",
+    "alignment",
+)
+#: The smallest ends of the axes.
+RIGHT, TOP = 3.0, 5.0
+
+
+def flip_cells(row: Mapping[str, Any]) -> list[str]:
+    """The cells under `COLUMNS`."""
+    values = [row[name] for name in _NUMBERS]
+    return [f"{row['label']:+d}", *("–" if value is None else f"{value:.3g}" for value in values)]
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """A row's number and, where it is known, its word."""
+    return f"{row['position']}" + (f" {row['word']}" if row.get("word") else "")
+
+
+def update_line(update: str, loss: str, penalty: float, train: int) -> str:
+    """How the model was updated, and the loss that Δ minimises."""
+    weight = f" (p = {penalty:g})" if penalty else ""
+    return f"{update} on {train:,} training texts and one more, {loss} loss{weight}"
+
+
+def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Chart:
+    """Every row with its certified floor, and the curve of a layer that ignores the word."""
+    gamma = [step / 50 for step in range(101)]
+    blind = Reference(
+        "(2 − γ)²: the word is ignored", gamma, [(2 - x) ** 2 for x in gamma], style="--"
+    )
+    x = [float(row["gamma"]) for row in rows]
+    points = [Points("error", x, [float(row["error"]) for row in rows], 1, "o", labels)]
+    if floors := [row for row in rows if row["bound"] is not None]:
+        bounds = [float(row["bound"]) for row in floors]
+        floor_x = [float(row["gamma"]) for row in floors]
+        points.append(Points("certified floor", floor_x, bounds, 0, "_"))
+    panel = Panel(
+        title,
+        references=[blind],
+        points=points,
+        x_label="γ = |f(X^i(Δ), θ*) − f(X, θ*)|, by the old model",
+        y_label="error on the changed text, (f + y)²",
+        right=max([RIGHT, *(1.1 * value for value in x)]),
+        top=max([TOP, *(1.1 * float(row["error"]) for row in rows)]),
+    )
+    return Chart([panel], shared_key=True)
+
+
+def flip_result_view(result: FlipResult) -> View:
+    """The easiest row, then a line per row, the easiest to flip first."""
+    rows = sorted(result.rows, key=lambda row: row.difficulty)
+    cells = [[str(row.position), *flip_cells(row.to_dict())] for row in rows]
+    table = Table(
+        ["row", *COLUMNS],
+        cells,
+        on_page=40,
+        rest=lambda shown: f"none below {number(rows[shown - 1].error)}",
+    )
+    how = update_line(result.update, result.loss, result.penalty, result.train)
+    about = (
+        f"{result.map.get('map', 'map')}, n = {result.n}, d = {result.d} · {how} · "
+        f"{format_seconds(result.seconds)} · seed {result.seed}"
+    )
+    facts = {name: str(value) for name, value in result.map.items()} | {
+        "n × d": f"{result.n} × {result.d}",
+        "training texts": f"{result.train:,}",
+        "update": result.update,
+        "loss": result.loss,
+        "radius of the ball": number(result.radius),
+    }
+    labels = [str(row.position) for row in rows[:12]]
+    return View(
+        "The error after a one-word change",
+        [headline(_best(result)), table, soft(KEY), source(about)],
+        provenance(result, facts),
+        lambda: error_chart(_best(result), [row.to_dict() for row in rows], labels),
+    )
+
+
+def _best(result: FlipResult) -> str:
+    best = result.best
+    floor = "no certificate" if best.bound is None else f"floor {number(best.bound)}"
+    return f"error {number(best.error)} at row {best.position} ({floor}), γ = {number(best.gamma)}"
+
+
+def flip_trials_view(result: FlipTrials) -> View:
+    """One row per trial, then the errors together."""
+    real = any(trial.get("word") for trial in result.trials)
+    words = [Column("row and word", "text")] if real else []
+    rows = [
+        [str(index), *flip_cells(trial), *([place(trial)] if real else [])]
+        for index, trial in enumerate(result.trials)
+    ]
+    cost = f"{format_seconds(result.seconds)} · peak memory {format_bytes(result.peak_mb * 1e6)}"
+    cost += " · interrupted" if result.interrupted else ""
+    request = result.request
+    facts = {name: str(value) for name, value in request.sizes.items() if value is not None}
+    facts |= {"texts": request.data, "seed": str(request.seed)}
+    title = _title(result)
+    labels = [str(index) for index in range(min(12, len(result.trials)))]
+    return View(
+        "The error after a one-word change",
+        [
+            headline(title),
+            Table(["trial", *COLUMNS, *words], rows, shown=100),
+            plain(_errors(result)),
+            *(
+                plain(f"trial {index}: {line}")
+                for index, trial in enumerate(result.trials)
+                for line in _remarks(trial)
+            ),
+            soft(KEY),
+            source(cost),
+        ],
+        provenance(result, facts),
+        lambda: error_chart(title, result.trials, labels),
+    )
+
+
+def _title(result: FlipTrials) -> str:
+    request = result.request
+    learning = learning_of(request)
+    update, loss, penalty = learning.settings
+    how = update_line(update, loss, penalty, learning.train)
+    return f"{request.map.upper()} n={request.n} d={request.d} · {how} ({request.data})"
+
+
+def _errors(result: FlipTrials) -> str:
+    errors = sorted(result.errors)
+    if not errors:
+        return "no trial was finished"
+    ends = f"from {number(errors[0])} to {number(errors[-1])}"
+    return f"error: median {number(statistics.median(errors))}, {ends}"
+
+
+def _remarks(trial: dict[str, Any]) -> list[str]:
+    """Other rows and real words that were tried."""
+    lines = []
+    if "rows" in trial:
+        order = sorted(trial["rows"], key=lambda row: difficulty(row["error"], row["gamma"]))
+        shown = ", ".join(_flipped(row) for row in order[:4])
+        shown += f" … {_flipped(order[-1])}" if len(order) > 4 else ""
+        lines.append(f"of {len(order)} rows, easiest to flip first, hardest last: {shown}")
+    if "real_words" in trial:
+        shown = ", ".join(
+            f"{best['piece']} {best['error']:.3g}" for best in trial["real_words"][:5]
+        )
+        unchanged = f"(unchanged {trial['unchanged_error']:.3g})"
+        lines.append(f"of {trial['real_words_tried']:,} real words, best {shown} {unchanged}")
+    return lines
+
+
+def _flipped(row: dict[str, Any]) -> str:
+    """A row with its error; where that is 0 up to rounding, γ tells rows apart."""
+    if row["error"] > FLIPPED:
+        return f"{place(row)} {row['error']:.3g}"
+    return f"{place(row)} 0 (γ {row['gamma']:.3g})"

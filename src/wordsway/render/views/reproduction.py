@@ -1,0 +1,76 @@
+"""The paper's figures, and its claims next to what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordsway.paper.finding import FAILS, HOLDS, OWN, PAPER, Finding
+from wordsway.paper.reproduce import Reproduction
+from wordsway.render.blocks import (
+    Block,
+    Cell,
+    Column,
+    Illustration,
+    Span,
+    Style,
+    Table,
+    View,
+    soft,
+    source,
+)
+from wordsway.render.views.sweep import tally_line
+
+LEAD = (
+    "The figures of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and "
+    "Mondelli, ICML 2024), measured again: S is the largest relative change of a layer’s features "
+    "when one word moves by at most its own norm. Figures 4 and 5 ask what follows: can a linear "
+    "readout of the layer learn that this word flips the label? Figures 1, 3.3 and 3.4 show the "
+    "same inside pretrained models."
+)
+#: The tables of findings, in order.
+TABLES = {
+    PAPER: "What the paper claims, and what was measured",
+    OWN: "wordsway’s own checks and studies",
+}
+HOW_DECIDED = (
+    "Intervals are 95 %. A claim agrees where the whole interval satisfies the rule, disagrees "
+    "where none of it does, and is undecided otherwise. Where the true value breaks the rule, "
+    "“agrees” is printed by chance in at most 1 of 40 cases; the same holds for “disagrees”."
+)
+COLUMNS = (
+    Column("figure", "text", optional=True),
+    Column("claim", "prose"),
+    Column("on", "prose"),
+    Column("measured [95 % interval]", "prose"),
+    Column("agrees if", "prose"),
+    Column("verdict", "prose"),
+)
+VERDICTS: dict[str, Style] = {HOLDS: "good", FAILS: "bad"}
+
+
+def reproduction_view(result: Reproduction) -> View:
+    blocks: list[Block] = [
+        Illustration(drawn.title, result.folder / f"{drawn.name}.svg", drawn.caption, drawn.files)
+        for drawn in result.figures
+    ]
+    tables = [
+        Table(COLUMNS, [_row(found) for found in findings], title, shown=1000, on_page=1000)
+        for kind, title in TABLES.items()
+        if (findings := result.findings_of(kind))
+    ]
+    blocks += [*tables, soft(HOW_DECIDED)] if tables else []
+    blocks += [
+        soft(tally_line(result.tally, result.folder / "store")),
+        source(f"the page: {result.page}"),
+    ]
+    return View(
+        "How far can one word sway a layer?",
+        blocks,
+        {"command": result.command} | result.facts,
+        lead=LEAD + (" A quick subset of the full run." if result.quick else ""),
+    )
+
+
+def _row(found: Finding) -> Sequence[Cell]:
+    verdict = Span(found.verdict, VERDICTS.get(found.verdict, "soft"))
+    return (found.figure, found.claim, found.series, found.measured, found.rule, verdict)

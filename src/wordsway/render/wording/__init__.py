@@ -1,1 +1,0 @@
-"""What every medium says of a result, in words: sentences, headings, facts."""
