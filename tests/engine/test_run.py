@@ -18,7 +18,6 @@ import pytest
 import jobs
 from jobs import CELLS, GRID, Here, OnThese, cell, fake, small_cells, table
 from wordsway.cli.app import run
-from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError
 from wordsway.engine.agreement import Agreement
 from wordsway.engine.job import Job
@@ -127,7 +126,7 @@ def test_jobs_are_admitted_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for need, expected in ((60, 1), (40, 2), (500, 1)):
         pool = LocalWorkers(2, 100)
         monkeypatch.setattr(pool, "_start", start_worker)
-        monkeypatch.setattr("wordsway.studies.cells.Cell.cost", lambda _, n=need: Cost(n, 1))
+        monkeypatch.setattr("wordsway.studies.cells.Cell.peak_bytes", lambda _, n=need: n)
         running.clear()
         pool._admit(deque(small_cells(3)), Agreement(), lambda job: True)
         assert len(running) == expected

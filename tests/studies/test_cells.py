@@ -242,11 +242,11 @@ def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
 
 def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("wordsway.studies.measure.source_of", lambda *_: pytest.fail("drawn"))
-    monkeypatch.setattr("wordsway.studies.cost.available_memory", lambda: 64e9)
+    monkeypatch.setattr("wordsway.studies.memory.available_memory", lambda: 64e9)
     large = Request("raf", 8000, 64)
-    with pytest.raises(MemoryBudgetError, match="before the search begins, and the budget is"):
+    with pytest.raises(MemoryBudgetError, match="before the search begins; the budget is"):
         run_trials(replace(large, memory=2**30 // 10))
-    with pytest.raises(MemoryBudgetError, match="are free"):
+    with pytest.raises(MemoryBudgetError, match="is free"):
         run_trials(replace(large, n=10**6))
 
 

@@ -318,12 +318,12 @@ def test_costs_of_texts(probe: Probe, model: str, monkeypatch: pytest.MonkeyPatc
     digest = probe.files.digest
     own = {"model": model, "model_sha256": digest}
     short, long = (a_cell(text=5 * text, effort=1e-4, **own) for text in ("film ", TEXTS[0]))
-    assert short.cost().work < long.cost().work and short.family == long.family
+    assert short.size < long.size and short.family == long.family
     thorough, quick = (a_cell(reach=1.0, effort=effort, **own) for effort in (1.0, 0.1))
-    assert thorough.cost().work > quick.cost().work > a_cell(**own).cost().work
+    assert thorough.size > quick.size > a_cell(**own).size
     weights = sum(one.numel() for one in probe.layers.model.parameters())
     assert parameters_of(model, digest) == pytest.approx(weights, rel=0.1)
-    assert MEMORY < long.cost().bytes < 3 * MEMORY
+    assert MEMORY < long.peak_bytes() < 3 * MEMORY
 
 
 # Runs

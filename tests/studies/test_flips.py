@@ -17,8 +17,8 @@ from wordsway.engine.store import Store
 from wordsway.studies import corpus_texts
 from wordsway.studies.cells import FlipJob
 from wordsway.studies.corpus_texts import CorpusTexts
-from wordsway.studies.cost import trial_cost
 from wordsway.studies.flips import learning_trials
+from wordsway.studies.memory import trial_bytes
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.spec import parse_study
 from wordsway.studies.tables import cells_frame
@@ -64,9 +64,7 @@ def test_a_forecast_of_learning_grows_with_what_is_asked(capsys):
     assert large["forecast_seconds"] > 10 * small["forecast_seconds"]
     grown = large["forecast_peak_mb"] - small["forecast_peak_mb"]
     request = Request("raf", n=20, d=64)
-    many, few = (
-        trial_cost(replace(request, learning=LearningOptions(N))).bytes for N in (20_000, 10)
-    )
+    many, few = (trial_bytes(replace(request, learning=LearningOptions(N))) for N in (20_000, 10))
     assert grown == pytest.approx((many - few) / 1e6, rel=0.2)
 
 
@@ -170,7 +168,7 @@ def test_more_training_texts_than_there_are(tmp_path, capsys):
     assert err.strip().count("\n") == 0 and "different texts" in err
     # A Gram matrix of so many texts does not fit: said before any of them is read.
     assert run([*line, "--train", "2000000"]) == 1
-    assert "take about" in capsys.readouterr().err
+    assert "needs about" in capsys.readouterr().err
 
 
 @pytest.mark.slow

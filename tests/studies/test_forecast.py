@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +15,63 @@ import pytest
 from jobs import cell
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
-from wordsway.engine.forecast import forecast_jobs
+from wordsway.engine.forecast import extrapolated_seconds, forecast_jobs
 from wordsway.maps.registry import MAPS
-from wordsway.studies.cost import search_cost
+from wordsway.studies.cells import Cell, smaller
 from wordsway.studies.forecast import forecast
 from wordsway.studies.request import Request
 from wordsway.studies.slopes import fit_slope
-from wordsway.studies.speed import MOST_BYTES, TRIED_ROWS, smaller
 
 
 @pytest.mark.parametrize("name", list(MAPS))
-def test_costs_grow_with_sizes(name: str) -> None:
+def test_memory_and_size_grow_with_n_and_d(name: str) -> None:
     small, large = cell(name, 30, 128), cell(name, 60, 256)
-    assert small.cost().bytes < large.cost().bytes and small.cost().work < large.cost().work
+    assert small.peak_bytes() < large.peak_bytes() and small.size < large.size
     assert small.family == large.family
-    rows = [search_cost(Request(name, 40, 16, positions=tuple(range(k)))) for k in (1, 8, 40)]
-    assert rows[0].work < rows[1].work < rows[2].work
 
 
 @pytest.mark.parametrize("name", list(MAPS))
-def test_what_is_tried_is_smaller(name: str) -> None:
-    request = Request(name, 3000, 64, positions="all")
-    tried = smaller(request)
-    assert search_cost(tried).bytes <= MOST_BYTES and tried.rows == TRIED_ROWS
-    small = Request(name, 12, 6)
-    assert smaller(small) == small, "what is small is tried as it is"
+def test_a_share_of_a_request_is_of_its_kind(name: str) -> None:
+    request = Request(name, 160, 64, positions="all", trials=3)
+    shares = [smaller(request, share) for share in (1 / 16, 0.3, 1.0)]
+    assert [one.n for one in shares] == [10, 48, 160] and shares[-1] == request
+    assert all(one.rows == one.n and one.settings == request.settings for one in shares)
+
+
+CASES = [
+    Request("raf", 60, 96),
+    Request("relu-raf", 30, 48, positions="all"),
+    Request("rf", 30, 64),
+    Request("drf", 12, 32, {"depth": 3}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("request_", CASES, ids=lambda one: one.map)
+def test_a_forecast_is_within_a_factor_of_two(request_: Request) -> None:
+    """Of small jobs, which are timed as they are; the quickest of five runs of each."""
+    told = min(Cell(request_).estimate() for _ in range(5))
+    took = []
+    for trial in range(5):
+        started = time.process_time()
+        Cell(request_, trial).run()
+        took.append(time.process_time() - started)
+    assert 0.5 * min(took) < told < 2 * min(took)
+
+
+@pytest.mark.parametrize(("whole", "most"), [(40.0, 0.25), (3.0, 1.0)])
+def test_time_is_extrapolated_by_a_power_law(
+    monkeypatch: pytest.MonkeyPatch, whole: float, most: float
+) -> None:
+    clock, shares = [0.0], []
+    monkeypatch.setattr("wordsway.engine.forecast.time.process_time", lambda: clock[0])
+
+    def run(share: float) -> None:
+        shares.append(share)
+        clock[0] += whole * share**3
+
+    assert extrapolated_seconds(run, 1 / 16) == pytest.approx(whole)
+    assert max(shares) == most
 
 
 @pytest.mark.slow
@@ -91,7 +124,7 @@ def test_a_forecast_computes_and_does_not_allocate(name: str) -> None:
 def test_a_forecast_says_what_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
     small = ["measure", "--map", "raf", "--n", "3000", "--d", "8", "--memory", "0.1", "--forecast"]
     assert run(small) == 0
-    assert "It would be refused: n = 3,000, d = 8 take" in capsys.readouterr().out
+    assert "It would be refused: n = 3,000, d = 8 needs" in capsys.readouterr().out
     assert run([*small, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["refused"].endswith("or raise --memory")
     assert run(small[:-1]) == 1

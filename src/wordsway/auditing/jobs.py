@@ -26,7 +26,6 @@ from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.scores import Measured, intervals
-from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import Word, word_spans
 from wordsway.core.result import fields_of
@@ -78,9 +77,13 @@ class _TextsJob(Job):
     def trial(self) -> _TextsJob:
         """Return a job of the first text, whose time is measured."""
 
-    def cost(self) -> Cost:
+    def peak_bytes(self) -> float:
         parameters = parameters_of(ModelName.of(self.model).model, self.model_sha256)
-        return Cost(PROCESS_WITH_MODEL + 4 * parameters + STATES, 2.0 * parameters * self.tokens)
+        return PROCESS_WITH_MODEL + 4 * parameters + STATES
+
+    @property
+    def size(self) -> float:
+        return self.tokens
 
     @property
     def family(self) -> Hashable:

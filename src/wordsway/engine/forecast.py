@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,42 @@ from wordsway.engine.job import Job
 if TYPE_CHECKING:
     import pandas
 
+#: Seconds that a timed run may take, as far as the runs before it tell.
+AFFORDABLE = 4.0
+#: Time grows at least and at most like these powers of the share.
+POWERS = (1.0, 4.0)
+
+
+def extrapolated_seconds(run: Callable[[float], object], share: float = 1.0) -> float:
+    """Processor seconds of ``run(1)``. This share of it is timed, then twice as much, as long as
+    that is affordable; the rest follows the power law through the last two.
+
+    >>> extrapolated_seconds(lambda share: sum(range(int(1000 * share)))) < AFFORDABLE
+    True
+    """
+    run(share / 8)  # the first run takes longer
+    seconds = _timed(run, share / 2 if share < 1 else share)
+    while share < 1:
+        before, seconds = seconds, _timed(run, share)
+        power = math.log(max(seconds, 1e-9) / max(before, 1e-9)) / math.log(2)
+        factor = 2 ** min(max(power, POWERS[0]), POWERS[1])
+        if factor * seconds > AFFORDABLE:
+            return seconds * factor ** -math.log2(share)
+        share *= 2
+        if share >= 1:
+            seconds = _timed(run, 1.0)
+    return seconds
+
+
+def _timed(run: Callable[[float], object], share: float) -> float:
+    started = time.process_time()
+    run(share)
+    return time.process_time() - started
+
 
 @dataclass(frozen=True)
 class SweepForecast(Result):
-    """What is left of a sweep: seconds with so many workers, and the peak of all of them
+    """What is left of a sweep: seconds with ``workers`` workers, and the peak of all of them
     together.
     """
 
@@ -51,46 +82,29 @@ def forecast_jobs(
     what: str = "cells",
     total: int | None = None,
 ) -> SweepForecast:
-    """Time of these jobs on this machine, starting the workers included: three sizes of every
-    family are estimated, the others lie between them; admission by memory decides how many run at
-    once.
+    """Time of these jobs on this machine, starting the workers included, and their memory:
+    admission by memory decides how many run at once.
     """
-    families: dict[tuple[Hashable, bool], list[Job]] = {}
-    begun: set[Hashable] = set()
+    families: dict[Hashable, list[Job]] = {}
     for job in left:
-        follows = job.together is not None and job.together in begun
-        begun.add(job.together)
-        families.setdefault((job.family, follows), []).append(job)
+        families.setdefault(job.family, []).append(job)
     starting = max((jobs[0].startup() for jobs in families.values()), default=0.0)
-    seconds = sum(_family_seconds(jobs, follows) for (_, follows), jobs in families.items())
-    needs = sorted((job.cost().bytes for job in left), reverse=True)[:workers]
+    seconds = sum(map(_family_seconds, families.values()))
+    needs = sorted((job.peak_bytes() for job in left), reverse=True)[:workers]
     peak = needs[0] if needs and sum(needs) > memory else sum(needs)
     at_once = max(1, min(workers, len(left)))
     count = len(left) if total is None else total
     return SweepForecast(what, count, len(left), workers, starting + seconds / at_once, peak)
 
 
-def _family_seconds(jobs: Sequence[Job], follows: bool) -> float:
-    """Seconds of jobs of one family, all of which begin, or follow others of their groups."""
-    count = Counter(job.cost().work for job in jobs)
-    points = sorted({job.cost().work: job for job in jobs}.items())
-    chosen = sorted({0, len(points) // 2, len(points) - 1})
-    curve = [
-        (math.log(work), math.log(max(job.estimate_next() if follows else job.estimate(), 1e-3)))
-        for work, job in (points[number] for number in chosen)
-    ]
-    return sum(count[work] * math.exp(_between(curve, math.log(work))) for work, _ in points)
-
-
-def _between(curve: list[tuple[float, float]], x: float) -> float:
-    """Linear between the points, their ends' values outside.
-
-    >>> _between([(0.0, 1.0), (2.0, 5.0)], 1.0)
-    3.0
+def _family_seconds(jobs: Sequence[Job]) -> float:
+    """Seconds of the jobs of one family: its smallest and its largest job are estimated, the
+    others lie on the power law between them.
     """
-    if x <= curve[0][0]:
-        return curve[0][1]
-    for (x0, y0), (x1, y1) in itertools.pairwise(curve):
-        if x <= x1:
-            return y0 + (y1 - y0) * (x - x0) / max(x1 - x0, 1e-12)
-    return curve[-1][1]
+    small, large = min(jobs, key=lambda job: job.size), max(jobs, key=lambda job: job.size)
+    first = max(small.estimate(), 1e-3)
+    if large.size == small.size:
+        return first * len(jobs)
+    last = max(large.estimate(), 1e-3)
+    power = math.log(last / first) / math.log(large.size / small.size)
+    return sum(first * (job.size / small.size) ** power for job in jobs)

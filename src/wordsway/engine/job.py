@@ -9,13 +9,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from wordsway.core.cost import Cost
-
 #: Bytes of a process with torch, before it measures anything; and with a pretrained model's tools.
 PROCESS = 300_000_000
 PROCESS_WITH_MODEL = 550_000_000
-#: Operations per second of one core, where a guess is enough (to weigh progress).
-TYPICAL = 1e10
 
 
 class Job(ABC):
@@ -34,28 +30,28 @@ class Job(ABC):
         """The outputs, as JSON has them."""
 
     @abstractmethod
-    def cost(self) -> Cost:
-        """Bytes that a worker takes at most (its process included), and floating-point operations.
-
-        Computed, never tried: asking loads no model and makes no map.
+    def peak_bytes(self) -> float:
+        """Bytes that a worker needs at most, its process included. Computed: no model is loaded
+        and no map is made.
         """
 
     @property
     @abstractmethod
+    def size(self) -> float:
+        """A number with which the time of jobs of one family grows. Computed, as `peak_bytes`."""
+
+    @property
+    @abstractmethod
     def family(self) -> Hashable:
-        """Jobs of one family take time in proportion to their work, roughly."""
+        """Jobs of one family differ in their size alone, as far as their time is concerned."""
 
     @abstractmethod
     def estimate(self) -> float:
-        """Seconds on one core of this machine: a small job of the family is tried for a moment."""
+        """Seconds on one core of this machine: the job, or a smaller one, is run and timed."""
 
     def startup(self) -> float:
         """Seconds on one core that a worker takes before its first job of this family."""
         return 0.0
-
-    def estimate_next(self) -> float:
-        """The same for a job that follows another one of its group; see `together`."""
-        return self.estimate()
 
     @property
     def together(self) -> Hashable | None:

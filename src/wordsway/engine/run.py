@@ -13,12 +13,12 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import available_memory
 from wordsway.engine.agreement import Agreement, Disagreement, agree, compare_versions
 from wordsway.engine.dask_cluster import DaskCluster
-from wordsway.engine.job import TYPICAL, Job
+from wordsway.engine.job import Job
 from wordsway.engine.store import LOOSE, Record, Store
 from wordsway.engine.workers import Executor, LocalWorkers, Outcome, cores
 
 log = logging.getLogger("wordsway")
-#: Seconds that a job takes besides its work: its share of progress is never nothing.
+#: Seconds of the smallest job: its share of progress is never nothing.
 LEAST_SECONDS = 0.03
 
 
@@ -118,17 +118,15 @@ def run_jobs(
 
 
 class Meter:
-    """How far a run is, in seconds of its jobs: families that were seen take what they took, others
-    what is typical.
+    """The progress of a run, in seconds of its jobs: a family that was seen takes what it took, in
+    proportion to the sizes of its jobs; others are weighed by what was seen of all of them.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        self.work = {job.key: job.cost().work for job in jobs}
         self.left: dict[Hashable, list[float]] = {}
         self.seen: dict[Hashable, list[tuple[float, float]]] = {}
-        self.spent = 0.0
         for job in jobs:
-            self.left.setdefault(job.family, []).append(self.work[job.key])
+            self.left.setdefault(job.family, []).append(job.size)
         self.order = self._ordered(jobs)
 
     def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
@@ -138,7 +136,7 @@ class Meter:
         """
 
         def rank(job: Job) -> tuple[float, str, str]:
-            return -self.work[job.key], job.source or "", job.key
+            return -job.size, job.source or "", job.key
 
         groups: dict[Hashable, list[Job]] = {}
         for job in sorted(jobs, key=rank):
@@ -150,21 +148,23 @@ class Meter:
         return [job for group in ranked for job in group]
 
     def share(self, outcome: Outcome) -> float:
-        """The share that is done, with this outcome."""
-        family, work = outcome.job.family, self.work[outcome.job.key]
-        seconds = float(outcome.facts.get("seconds", work / TYPICAL))
-        self.left[family].remove(work)
-        self.seen.setdefault(family, []).append((work, seconds))
-        self.spent += seconds
-        to_come = sum(self._seconds(family, works) for family, works in self.left.items())
-        return self.spent / (self.spent + to_come) if to_come else 1.0
+        """The share of the time that has passed, with this outcome."""
+        family, size = outcome.job.family, outcome.job.size
+        self.left[family].remove(size)
+        seconds = float(outcome.facts.get("seconds", LEAST_SECONDS))
+        self.seen.setdefault(family, []).append((size, seconds))
+        every = [one for some in self.seen.values() for one in some]
+        typical = sum(seconds for _, seconds in every) / len(every)
+        to_come = sum(self._seconds(family, left, typical) for family, left in self.left.items())
+        spent = typical * len(every)
+        return spent / (spent + to_come) if to_come else 1.0
 
-    def _seconds(self, family: Hashable, works: Sequence[float]) -> float:
+    def _seconds(self, family: Hashable, left: Sequence[float], typical: float) -> float:
         seen = self.seen.get(family)
-        rate = 1 / TYPICAL
-        if seen:
-            rate = sum(seconds for _, seconds in seen) / sum(work for work, _ in seen)
-        return rate * sum(works) + LEAST_SECONDS * len(works)
+        if not seen:
+            return typical * len(left)
+        rate = sum(seconds for _, seconds in seen) / sum(size for size, _ in seen)
+        return rate * sum(left) + LEAST_SECONDS * len(left)
 
 
 def _run(

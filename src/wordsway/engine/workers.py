@@ -223,7 +223,7 @@ class LocalWorkers:
     def _bytes(self, job: Job) -> float:
         """What a job takes; computed once for each."""
         if job.key not in self._sizes:
-            self._sizes[job.key] = job.cost().bytes
+            self._sizes[job.key] = job.peak_bytes()
         return self._sizes[job.key]
 
     def _start(self) -> _Worker:

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of a kind of map: its name, its options, what it costs.
+"""What the rest of the program knows of a kind of map: its name, its options, the memory it needs.
 
 Every map is one `MapKind`, and `wordsway.maps.registry` lists them. Command line, sweeps, forecasts
 and plots ask here; none of them names a map.
@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError
 from wordsway.maps.base import FeatureMap
-from wordsway.optimize.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -91,30 +89,14 @@ def falling() -> Reference:
     return Reference("∝ 1/√n", lambda n: 1 / math.sqrt(n), anchor="first", dash="--")
 
 
-class SearchCost(Protocol):
-    """The cost of searching ``rows`` rows of one text, certificate included if asked for."""
-
-    def __call__(
-        self,
-        n: int,
-        d: int,
-        rows: int,
-        *,
-        plan: Plan | None = None,
-        effort: float = 1.0,
-        certificate: bool = True,
-        memory: int = 2**31,
-        **options: Any,
-    ) -> Cost: ...
-
-
 @dataclass(frozen=True)
 class MapKind:
     """A kind of map.
 
     ``build(n, d, seed, **options)`` draws one; ``features(n, d, **options)`` counts its features;
-    ``references(d, **options)`` are the theory's curves of S against n; ``cost(n, d, rows, …)``
-    computes what a search takes, without making a map. An option that is None takes its default.
+    ``references(d, **options)`` are the theory's curves of S against n;
+    ``peak_bytes(n, d, rows, …)`` counts the memory of a search, without making a map. An option
+    that is None takes its default.
     """
 
     name: str
@@ -122,7 +104,7 @@ class MapKind:
     about: str
     make: Callable[..., FeatureMap]
     count: Callable[..., int]
-    search_cost: SearchCost
+    search_bytes: Callable[..., float]
     style: Style
     references: Callable[..., list[Reference]]
     options: tuple[Option, ...] = ()
@@ -145,29 +127,20 @@ class MapKind:
         """How many features the map has."""
         return self.count(n, d, **self.filled(options))
 
-    def cost(
+    def peak_bytes(
         self,
         n: int,
         d: int,
         rows: int,
         *,
-        plan: Plan | None = None,
         effort: float = 1.0,
         certificate: bool = True,
         memory: int = 2**31,
         **options: Any,
-    ) -> Cost:
-        """What measuring ``rows`` rows of one text takes, counted from the sizes alone."""
-        return self.search_cost(
-            n,
-            d,
-            rows,
-            plan=plan,
-            effort=effort,
-            certificate=certificate,
-            memory=memory,
-            **self.filled(options),
-        )
+    ) -> float:
+        """Bytes that measuring ``rows`` rows of one text holds at its peak, beyond the process."""
+        how: dict[str, Any] = {"effort": effort, "certificate": certificate, "memory": memory}
+        return self.search_bytes(n, d, rows, **how, **self.filled(options))
 
     def filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options checked, with defaults where they are missing or None."""

@@ -26,8 +26,8 @@ from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.studies.slopes import fit_slope
 
-#: Limits of one cell: floating-point operations and bytes; larger ones need the command line.
-MOST_WORK, MOST_BYTES = 2e13, 3 * 2**30
+#: Limits of one cell: features times rows, and bytes; larger ones need the command line.
+MOST_SIZE, MOST_BYTES = 3e6, 3 * 2**30
 #: Points of a smooth curve.
 FINE = 40
 #: Part of the label of a theoretical curve that does not fall.
@@ -159,8 +159,7 @@ def requests_of(asked: dict[str, Any]) -> list[Request]:
                 seed=asked["seed"],
                 data=asked["data"],
             )
-            cost = Cell(request).cost()
-            if cost.work > MOST_WORK or cost.bytes > MOST_BYTES:
+            if Cell(request).size > MOST_SIZE or Cell(request).peak_bytes() > MOST_BYTES:
                 raise InputError(
                     "sizes that take seconds to compute",
                     f"{request.kind.title} with n = {n}, d = {asked['d']}",

@@ -12,10 +12,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from wordsway import data
-from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError
 from wordsway.core.result import Result
-from wordsway.engine.job import PROCESS_WITH_MODEL, TYPICAL, Job
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.probing.attention import Attention, attention
 from wordsway.probing.attract import Attracted, attract
 from wordsway.probing.compare import Comparison, compare
@@ -79,16 +78,20 @@ class ProbeJob(Job):
         found: Result = restored(VERBS[self.verb][1], outputs)
         return found
 
-    def cost(self) -> Cost:
-        parameters = parameters_of(self.model, self.model_sha256)
-        return Cost(PROCESS_WITH_MODEL + 8.0 * parameters, 2.0 * parameters * TOKENS)
+    def peak_bytes(self) -> float:
+        return PROCESS_WITH_MODEL + 8.0 * parameters_of(self.model, self.model_sha256)
+
+    @property
+    def size(self) -> float:
+        return 1.0
 
     @property
     def family(self) -> Hashable:
         return (KIND, self.verb, self.model)
 
     def estimate(self) -> float:
-        return self.cost().work / TYPICAL
+        """Passes of a text of `TOKENS` tokens, at ten billion operations per second."""
+        return 2.0 * parameters_of(self.model, self.model_sha256) * TOKENS / 1e10
 
 
 def restored(kind: Any, plain: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -9,18 +10,18 @@ from typing import Any, final
 
 import torch
 
-from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import single_thread
 from wordsway.core.seeds import derive
+from wordsway.engine.forecast import extrapolated_seconds
 from wordsway.engine.job import PROCESS, PROCESS_WITH_MODEL, Job, canonical
+from wordsway.optimize.ranking import MANY
 from wordsway.studies.corpus_texts import CorpusTexts, fingerprint, is_here, stamp
-from wordsway.studies.cost import trial_cost
 from wordsway.studies.flips import Factors, run_flips
 from wordsway.studies.measure import run_trial
+from wordsway.studies.memory import trial_bytes
 from wordsway.studies.request import LearningOptions, Request, request_of
-from wordsway.studies.speed import family_of, searching_seconds, trial_seconds
 from wordsway.studies.texts import (
     GaussianTexts,
     LabelledGaussianTexts,
@@ -36,6 +37,8 @@ SEEDS, FLIPS_SEEDS = 1, 2
 #: Bytes of Gaussian training texts that a worker keeps for the next trial: the figures' 1,300 texts
 #: of n = 120, d = 384 take 480 MB.
 KEPT_TEXTS = 2**29
+#: Features times rows, and bytes, of the first part of a trial that is timed for a forecast.
+TRIED_SIZE, TRIED_BYTES = 2e4, 2e8
 #: What a stored cell records of its texts' source.
 HASHES = ("corpus_sha256", "labels_sha256", "model_sha256")
 PROVENANCE = ("corpus", *HASHES[:2], "model", *HASHES[2:], "layer", "cache_version")
@@ -69,6 +72,25 @@ class RequestJob(Job):
     def source_is_here(self) -> bool:
         return is_here(self.request.data, self.request.texts)
 
+    @property
+    def family(self) -> Hashable:
+        request = self.request
+        own = sorted((name, value) for name, value in request.settings.items() if name != "k")
+        plan = (request.rows > MANY, request.certificate, request.effort)
+        return (type(self).__name__, request.map, tuple(own), *plan)
+
+    @abstractmethod
+    def smaller(self, share: float) -> RequestJob:
+        """A job like this one on Gaussian texts, with a share of n, d and the training texts."""
+
+    def estimate(self) -> float:
+        """Gaussian rows stand in for a corpus: searching them takes as long."""
+        share, part = 1.0, self.smaller(1.0)
+        while part.size > TRIED_SIZE or part.peak_bytes() > TRIED_BYTES + PROCESS_WITH_MODEL:
+            share /= 2
+            part = self.smaller(share)
+        return extrapolated_seconds(lambda share: self.smaller(share).run(), share)
+
 
 @final
 @dataclass(frozen=True)
@@ -99,17 +121,16 @@ class Cell(RequestJob):
         plain = {name: content[name] for name in content if name not in ("trial", "version")}
         return cls(request_of(plain), content["trial"])
 
-    def cost(self) -> Cost:
-        cost = trial_cost(self.request)
+    def peak_bytes(self) -> float:
         process = PROCESS if self.request.data == "gaussian" else PROCESS_WITH_MODEL
-        return Cost(cost.bytes + process, cost.work)
+        return trial_bytes(self.request) + process
 
     @property
-    def family(self) -> Hashable:
-        return family_of(self.request)
+    def size(self) -> float:
+        return float(self.request.rows * self.request.features)
 
-    def estimate(self) -> float:
-        return trial_seconds(self.request)
+    def smaller(self, share: float) -> Cell:
+        return Cell(smaller(self.request, share))
 
     def run(self, progress: Progress = silent) -> dict[str, Any]:
         """The cell's outputs. One thread, so that they are the same for any number of workers."""
@@ -164,22 +185,25 @@ class FlipJob(RequestJob):
         """The request with the most training texts."""
         return replace(self.request, learning=max(self.flips, key=lambda one: one.train))
 
-    def cost(self) -> Cost:
+    def peak_bytes(self) -> float:
         request = self.request
-        cost = trial_cost(self.largest)
         process = PROCESS_WITH_MODEL
-        if request.data == "gaussian":  # texts that stay, half of them counted in `trial_cost`
+        if request.data == "gaussian":  # texts that stay, half of them counted in `trial_bytes`
             texts = max(one.train for one in self.flips)
             process += min(KEPT_TEXTS, 8 * texts * request.n * request.d) // 2
-        return Cost(cost.bytes + process, cost.work)
+        return trial_bytes(self.largest) + process
 
     @property
-    def family(self) -> Hashable:
-        return family_of(self.largest)
+    def size(self) -> float:
+        texts = max(one.train for one in self.flips)
+        return float((len(self.flips) * self.request.rows + texts) * self.request.features)
 
-    def estimate(self) -> float:
-        more = (len(self.flips) - 1) * searching_seconds(self.largest)
-        return trial_seconds(self.largest) + more
+    def smaller(self, share: float) -> FlipJob:
+        flips = tuple(
+            replace(one, train=max(2, round(share * one.train)), real_words=False)
+            for one in self.flips
+        )
+        return FlipJob(smaller(self.request, share), 0, flips)
 
     def run(self) -> dict[str, Any]:
         """The outputs. One thread, so that they are the same for any number of workers."""
@@ -193,6 +217,34 @@ class FlipJob(RequestJob):
         with single_thread(torch.get_num_threads() > 1):
             found = run_flips(request.seeded(self.seed), source, 0, self.flips, self.trial, factors)
         return {"flips": found, "source": _provenance(source)}
+
+
+def smaller(request: Request, share: float) -> Request:
+    """A request like this one on Gaussian texts, with a share of its n and d.
+
+    >>> small = smaller(Request("attention", 100, 64, {"heads": 4}), 0.1)
+    >>> small.n, small.d
+    (10, 8)
+    """
+    options = dict(request.options)
+    # Heads share the dimensions evenly, RoPE turns them in pairs.
+    step = 2 * options["heads"] if "heads" in options else 1 + (options.get("pe") == "rope")
+    n = max(min(4, request.n), round(share * request.n))
+    d = min(request.d, max(8 // step, 1, round(share * request.d / step)) * step)
+    if "visible" in options:
+        options["visible"] = min(n, options["visible"])
+    if "k" in options:
+        options["k"] = max(min(32, options["k"]), round(share**2 * options["k"]))
+    rows = request.rows
+    return replace(
+        request,
+        n=n,
+        d=d,
+        options=options,
+        positions="all" if rows == request.n else tuple(range(min(n, rows))),
+        data="gaussian",
+        texts=TextOptions(),
+    )
 
 
 def _content(options: LearningOptions) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from wordsway.learning.losses import FlipSetting
 from wordsway.learning.problem import FlipProblem
 from wordsway.learning.results import FlipRow
 from wordsway.studies.corpus_texts import CorpusTexts
-from wordsway.studies.cost import check_memory
+from wordsway.studies.memory import check_memory
 from wordsway.studies.request import LearningOptions, Request, as_rows
 from wordsway.studies.texts import (
     Drawn,

@@ -1,6 +1,4 @@
-"""What a request will cost, before it is run: time tried on small sizes, memory
-computed.
-"""
+"""Time and memory of a request, before it is run."""
 
 from __future__ import annotations
 
@@ -11,9 +9,9 @@ from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.result import Result
 from wordsway.core.runtime import peak_bytes
-from wordsway.studies.cost import trial_cost, what_does_not_fit
+from wordsway.studies.cells import Cell
+from wordsway.studies.memory import trial_bytes, what_does_not_fit
 from wordsway.studies.request import Request
-from wordsway.studies.speed import trial_seconds
 
 if TYPE_CHECKING:
     import pandas
@@ -50,6 +48,5 @@ def forecast(request: Request) -> Forecast:
             "a request", repr(request), 'pass ws.Request("raf", n=120, d=768), for example'
         )
     base = peak_bytes()
-    seconds = trial_seconds(request, one_core=False)
-    peak = base + trial_cost(request).bytes
-    return Forecast(request, seconds * request.trials, peak, what_does_not_fit(request))
+    seconds = Cell(request).estimate() * request.trials
+    return Forecast(request, seconds, base + trial_bytes(request), what_does_not_fit(request))

@@ -17,7 +17,7 @@ from wordsway.core.seeds import derive
 from wordsway.intervals import MEMORY, Sensitivity, sensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.studies.corpus_texts import CorpusTexts
-from wordsway.studies.cost import check_memory
+from wordsway.studies.memory import check_memory
 from wordsway.studies.request import Request, as_rows, first_row
 from wordsway.studies.texts import Drawn, GaussianTexts, Source, TextOptions
 

@@ -13,13 +13,12 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from wordsway import data
-from wordsway.core.cost import Cost
 from wordsway.core.errors import InputError, WordswayError, positive
 from wordsway.core.reading import word_spans
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
 from wordsway.core.seeds import derive
-from wordsway.engine.job import PROCESS_WITH_MODEL, TYPICAL, Job, canonical
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job, canonical
 from wordsway.models.files import locate
 from wordsway.models.probe import EMBEDDING_STAGES, Probe
 from wordsway.probing.forecasting import forecast, passes_per_word
@@ -132,14 +131,12 @@ class TextCell(Job):
         """The tiers that are measured: mean local, and those that are requested."""
         return chosen_tiers(("mean-local", *self.tiers), None, self.reach) or ()
 
-    def cost(self) -> Cost:
-        """Weights in float32 and the search's budget; tokens through the model and back."""
-        parameters = parameters_of(self.model, self.model_sha256)
-        held = PROCESS_WITH_MODEL + 4 * parameters + MEMORY
-        return Cost(held, 6.0 * parameters * self.work)
+    def peak_bytes(self) -> float:
+        """Weights in float32 and the search's budget."""
+        return PROCESS_WITH_MODEL + 4 * parameters_of(self.model, self.model_sha256) + MEMORY
 
     @cached_property
-    def work(self) -> float:
+    def size(self) -> float:
         """Tokens through the model and back, from the characters of the text: words are counted,
         their tokens guessed.
         """
@@ -172,7 +169,7 @@ class TextCell(Job):
                 text = probe.cut(self.text, self.tokens)
                 found = forecast(text, probe, **asked, clock=time.process_time)
         except InputError:
-            return self.cost().work / TYPICAL
+            return 6.0 * parameters_of(self.model, self.model_sha256) * self.size / 1e10
         return found.seconds
 
     def startup(self) -> float:

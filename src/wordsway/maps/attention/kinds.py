@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from wordsway.core.cost import Cost
-from wordsway.maps.attention.cost import attention_cost, heads_cost
 from wordsway.maps.attention.family import (
     RAF,
     Attention,
@@ -18,10 +16,9 @@ from wordsway.maps.attention.family import (
 )
 from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS
 from wordsway.maps.attention.ingredients.projections import check_heads
+from wordsway.maps.attention.memory import heads_bytes, one_matrix_bytes
 from wordsway.maps.attention.scores.registry import SCORES
-from wordsway.maps.attention.scores.relu import silencing_work
 from wordsway.maps.kind import MapKind, Option, Reference, Style, constant, falling
-from wordsway.optimize.plan import Plan
 
 OPTIONS = (
     Option("scores", str, "softmax", "How scores become weights.", choices=tuple(SCORES)),
@@ -53,39 +50,42 @@ def _validate(n: int, d: int, **options: Any) -> None:
     check_heads(d, options["heads"])
 
 
-def _cost(
+def _bytes(
     n: int,
     d: int,
     rows: int,
     *,
-    plan: Plan | None = None,
-    effort: float = 1.0,
-    certificate: bool = True,
-    memory: int = 2**31,
+    effort: float,
+    certificate: bool,
+    memory: int,
+    scores: str,
+    heads: int | None,
+    pe: str,
     **options: Any,
-) -> Cost:
-    choice, heads = SCORES[options["scores"]], options["heads"]
-    asked: dict[str, Any] = {"plan": plan, "effort": effort, "memory": memory}
-    if heads is None and choice.bounds is not None and options["pe"] != "rope":
-        silent = options["scores"] == "relu"
-        one = attention_cost(
+) -> float:
+    choice = SCORES[scores]
+    if heads is None and choice.bounds is not None and pe != "rope":
+        return one_matrix_bytes(
+            n,
+            d,
+            rows,
             smooth=choice.smooth,
-            own_keys=options["scores"] == "sigmoid",
-            row_work=silencing_work if silent else lambda n, d: 0.0,
+            own_keys=scores == "sigmoid",
             kinks=choice.scores.kinks,
+            effort=effort,
+            certificate=certificate,
+            memory=memory,
         )
-        return one(n, d, rows, certificate=certificate, **asked)
-    count = (heads or 1) * (2 if choice.shape == "twice" else 1)
-    certified = certificate and choice.scores.logistic
-    return heads_cost(
+    return heads_bytes(
         n,
         d,
         rows,
-        heads=count,
+        heads=(heads or 1) * (2 if choice.shape == "twice" else 1),
         smooth=choice.smooth,
-        certificate=certified,
-        sparse=options["scores"] == "sparsemax",
-        **asked,
+        sparse=scores == "sparsemax",
+        effort=effort,
+        certificate=certificate and choice.scores.logistic,
+        memory=memory,
     )
 
 
@@ -99,7 +99,7 @@ ATTENTION_KIND = MapKind(
     about="Attention of your choice: scores, heads, mask, positional encoding.",
     make=_make,
     count=lambda n, d, **options: n * d,
-    search_cost=_cost,
+    search_bytes=_bytes,
     style=Style("#000000", "h"),
     references=_references,
     options=OPTIONS,
@@ -132,7 +132,7 @@ def preset(
         about=about,
         make=make,
         count=lambda n, d: n * d,
-        search_cost=lambda n, d, rows, **how: _cost(n, d, rows, **how, **filled(d)),
+        search_bytes=lambda n, d, rows, **how: _bytes(n, d, rows, **how, **filled(d)),
         style=style,
         references=lambda d: _references(d, **filled(d)),
         composed=made is None,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordsway.maps.dense.cost import dense_cost
 from wordsway.maps.dense.definition import DRF, RF
+from wordsway.maps.dense.memory import dense_bytes
 from wordsway.maps.kind import MapKind, Option, Reference, Style
 from wordsway.theory import infinite_width, wide_relu_rf
 
@@ -42,7 +42,7 @@ RF_KIND = MapKind(
     about="Random features, φ(X) = ReLU(V·vec X) with V ∈ ℝ^{k×nd}, V_ab ~ N(0, 1/(nd)).",
     make=lambda n, d, seed, k: RF(n, d, k, seed),
     count=count_features,
-    search_cost=dense_cost,
+    search_bytes=dense_bytes,
     style=Style("#0072B2", "o"),
     references=_rf_references,
     options=(WIDTH,),
@@ -54,7 +54,7 @@ DRF_KIND = MapKind(
     about="Deep random features, φ(X) = ReLU(V_L … ReLU(V_1·vec X)), L layers.",
     make=lambda n, d, seed, k, depth: DRF(n, d, depth, k, seed),
     count=count_features,
-    search_cost=dense_cost,
+    search_bytes=dense_bytes,
     style=Style("#009E73", "s"),
     references=_drf_references,
     options=(WIDTH, DEPTH),

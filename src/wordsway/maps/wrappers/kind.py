@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wordsway.core.cost import Cost
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.cost import evaluations, searches
 from wordsway.maps.kind import MapKind, Option, Reference, Style, falling
+from wordsway.maps.memory import points_at_once
 from wordsway.maps.wrappers.block import transformer_block
 from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
 from wordsway.maps.wrappers.read_out import read_out as read
@@ -54,11 +53,10 @@ def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
         features = kind.count(n, d, **given)
         return features if around["read_out"] in (None, "all") else features // n
 
-    def cost(n: int, d: int, rows: int, **given: Any) -> Cost:
+    def search_bytes(n: int, d: int, rows: int, **given: Any) -> float:
         around = {name: given.pop(name) for name in own}
-        found = kind.search_cost(n, d, rows, **given)
-        # Autograd goes back through the same products.
-        return Cost(2 * found.bytes, 2 * found.work) if any(around.values()) else found
+        # Autograd keeps what the products took.
+        return kind.search_bytes(n, d, rows, **given) * (2 if any(around.values()) else 1)
 
     def references(d: int, **given: Any) -> list[Reference]:
         around = {name: given.pop(name, None) for name in own}
@@ -68,48 +66,13 @@ def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
         kind,
         make=make,
         count=count,
-        search_cost=cost,
+        search_bytes=search_bytes,
         references=references,
         options=(*kind.options, *(options or (RESIDUAL, NORM, READ_OUT))),
     )
 
 
 HIDDEN = Option("hidden", int, None, "width of the MLP, 4d by default.", least=1)
-
-
-def block_cost(attention: MapKind, plan_for: Callable[[int, int], Plan]) -> Callable[..., Cost]:
-    """The cost of a block: its attention, and every row of every point through the MLP."""
-
-    def cost(
-        n: int,
-        d: int,
-        rows: int,
-        *,
-        hidden: int | None,
-        plan: Plan | None = None,
-        effort: float = 1.0,
-        certificate: bool = True,
-        memory: int = 2**31,
-        **more: Any,
-    ) -> Cost:
-        how: dict[str, Any] = {
-            "plan": plan,
-            "effort": effort,
-            "certificate": False,
-            "memory": memory,
-        }
-        inner = attention.cost(n, d, rows, **how, **more)
-        width = 4 * d if hidden is None else hidden
-        found = [
-            (evaluations(stage, d), count)
-            for stage, count in searches(plan_for(n, d), plan, effort, rows)
-        ]
-        points = sum(count * some.total for some, count in found)
-        at_once = max(count * some.at_once for some, count in found)
-        held = min(memory, at_once * 40 * n * (3 * d + width))
-        return Cost(inner.bytes + held + 16 * d * width, inner.work + 12 * points * n * d * width)
-
-    return cost
 
 
 def block_kind(
@@ -129,13 +92,30 @@ def block_kind(
         inner = attention.build(n, d, seed, **options)
         return transformer_block(inner, d, order=order, norm=norm, hidden=hidden, seed=seed)
 
+    def search_bytes(
+        n: int,
+        d: int,
+        rows: int,
+        *,
+        hidden: int | None,
+        effort: float,
+        certificate: bool,
+        memory: int,
+        **options: Any,
+    ) -> float:
+        how: dict[str, Any] = {"effort": effort, "certificate": False, "memory": memory}
+        width = 4 * d if hidden is None else hidden
+        points = points_at_once(plan_for(n, d), effort, rows, d) * 40 * n * (3 * d + width)
+        inner = attention.search_bytes(n, d, rows, **how, **options)
+        return inner + min(memory, points) + 16 * d * width
+
     kind = MapKind(
         name=name,
         title=title,
         about=about,
         make=make,
         count=lambda n, d, **options: n * d,
-        search_cost=block_cost(attention, plan_for),
+        search_bytes=search_bytes,
         style=style,
         references=lambda d, **options: [falling()],
         options=(HIDDEN, *attention.options),

@@ -9,12 +9,10 @@ import torch
 
 from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row, hull
 from wordsway.maps.attention.certificates.curves import NODES, Curve, Tail, neighbour
-from wordsway.maps.attention.certificates.silence import CELLS, STEPS, own_row_above
+from wordsway.maps.attention.certificates.silence import own_row_above
 from wordsway.maps.attention.ingredients.lifts import Positive
-from wordsway.maps.attention.one_matrix.cone import STEPS as STEPS_TO_SILENCE
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.starts import attracting, owning, silencing
-from wordsway.maps.attention.row_view import plan_for
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.rigorous import SAFE, U
@@ -146,13 +144,6 @@ def all_starts(
     some = 2 * count // 5
     kinds = ((silencing, some), (owning, some), (attracting, count - 2 * some))
     return torch.cat([make(layer, rows, size, radius, noise) for make, size in kinds], 1)
-
-
-def silencing_work(n: int, d: int) -> float:
-    """Operations of a row's silencing starts and of the bound on its own row."""
-    plan = plan_for(n, d, kinks=True)
-    starts = STEPS_TO_SILENCE * plan.groups * plan.starts * 3 / 10
-    return 2.0 * n * n * (2 * d + starts + CELLS * STEPS)
 
 
 def _nonzero(total: torch.Tensor) -> torch.Tensor:
