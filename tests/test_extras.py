@@ -64,8 +64,6 @@ def runs(tree: ast.Module) -> list[tuple[str, bool]]:
 INNER = {
     ("data/hub.py", "huggingface_hub"),
     ("engine/dask_cluster.py", "distributed"),
-    ("engine/records.py", "pyarrow"),
-    ("engine/store.py", "pyarrow"),
     ("models/tokens.py", "tokenizers"),
 }
 

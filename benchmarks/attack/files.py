@@ -257,15 +257,15 @@ def _stores(folder: Path) -> list[tuple[str, list[str]]]:
         "pipe": pipe,
         "loop": lambda path: path.symlink_to(path),
         "zero": lambda path: path.symlink_to("/dev/zero"),
-        "sum": lambda path: path.write_text("0" * 64 + "\n{}"),
-        "deep": lambda path: path.write_text("0" * 64 + "\n" + "[" * 100_000),
+        "sum": lambda path: path.write_text("0" * 64 + " {}\n"),
+        "deep": lambda path: path.write_text("0" * 64 + " " + "[" * 100_000 + "\n"),
         "cut": lambda path: path.write_bytes(b"\xff\xfe"),
     }
     cases = []
     for name, make in entries.items():
-        cells = folder / f"store-{name}" / "store" / "cells"
-        cells.mkdir(parents=True)
-        make(cells / f"{key}.json")
+        segments = folder / f"store-{name}" / "store" / "segments"
+        segments.mkdir(parents=True)
+        make(segments / f"{key}.log")
         line = ["sweep", str(study), "--out", str(folder / f"store-{name}"), "--workers", "1"]
         cases.append((f"store with {name}", line))
     return cases

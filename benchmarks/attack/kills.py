@@ -102,8 +102,9 @@ class Running:
         return found
 
     def cells(self) -> int:
-        """Cells that were stored and not packed since."""
-        return len(list(self.out.glob("store/cells/*.json")))
+        """Cells that were stored."""
+        segments = self.out.glob("store/segments/*.log")
+        return sum(path.read_bytes().count(b"\n") for path in segments)
 
     def progressed(self, by: int = 1, most: float = 120.0) -> bool:
         """Wait until so many more cells are stored; False where the run is over before."""

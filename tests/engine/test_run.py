@@ -215,7 +215,7 @@ def test_a_sweep_killed_at_any_moment_resumes_to_the_same_table(
     """
     study, truth = finished
     out, moments = tmp_path / "out", random.Random(0)
-    seen: dict[str, bytes] = {}
+    seen: list[bytes] = []
     kills = 0
     for more in (0, 3, 5, CELLS):  # how many more cells are stored before; all: nobody kills it
         process = start(study, out, "--workers", "2")
@@ -227,8 +227,10 @@ def test_a_sweep_killed_at_any_moment_resumes_to_the_same_table(
                 kills += 1
         _, err = process.communicate(timeout=300)
         cells = jobs.stored(out)
-        assert seen.items() <= cells.items(), "a stored cell was written again"
+        assert set(seen) <= set(cells), "a stored cell was lost"
+        assert len({line.split(b" ", 1)[1] for line in cells}) == len(cells)
         seen = cells
+    assert len(seen) == CELLS, "a stored cell was run again"
     assert process.returncode == 0 and kills >= 2, err
     assert table(out) == truth
 

@@ -6,12 +6,9 @@ import errno
 import hashlib
 import json
 import os
-import random
 import re
-import shutil
 import subprocess
-import sys
-import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +17,20 @@ import pytest
 
 from jobs import GRID, Here, OnThese, cell, fake, filled, small_cells
 from wordsway.cli.app import run
-from wordsway.engine.job import key_of
 from wordsway.engine.run import run_jobs
 from wordsway.engine.store import Record, Store, StoreError
-from wordsway.studies.cells import Cell
-from wordsway.studies.spec import load_study
 from wordsway.studies.sweep import sweep
-from wordsway.studies.tables import cells_frame, export, setting_columns, without_facts
-
-RECORDED = Path(__file__).parent / "recorded"
+from wordsway.studies.tables import cells_frame, export, without_facts
 
 
-def test_what_is_stored_is_found_again_loose_or_packed(tmp_path: Path) -> None:
+def segment(folder: Path) -> Path:
+    (path,) = (folder / "segments").glob("*.log")
+    return path
+
+
+def test_what_is_stored_is_found_again(tmp_path: Path) -> None:
     store = filled(tmp_path)
     table = cells_frame(store)
-    assert len(store) == 6 and all(job.key in store for job in small_cells())
-    assert store.pack(least=7) == 0 and store.pack() == 6
-    assert not list((tmp_path / "cells").glob("*.json"))
-    assert len(list((tmp_path / "packed").glob("*.parquet"))) == 1
     for view in (store, Store(tmp_path)):
         assert len(view) == 6 and all(job.key in view for job in small_cells())
         assert cells_frame(view).equals(table)
@@ -49,99 +42,59 @@ def test_what_is_stored_is_found_again_loose_or_packed(tmp_path: Path) -> None:
     assert pandas.read_parquet(paths[1]).equals(facts) and len(pandas.read_csv(paths[0])) == 6
 
 
-def test_a_store_of_version_0_1_0_is_read_and_measured_again(tmp_path: Path) -> None:
-    """Its records are whole and stay, under the version that they have; cells of today are not
-    among them, and means do not mix both.
-    """
-    shutil.copytree(RECORDED / "store", tmp_path / "store")
-    cells = load_study(RECORDED / "study.toml").cells
-    store = Store(tmp_path / "store")
-    before = len(store)
-    tally = run_jobs(cells, store, OnThese(Here(fake)))
-    assert (tally.done, tally.before) == (len(cells), 0) and not store.refused
-    frame = cells_frame(store)
-    assert len(frame) == before + len(cells)
-    older = frame[frame["train"].isna() & (frame["version"] == 1)]
-    recorded = pandas.read_csv(RECORDED / "cells.csv").set_index("key")["lower"]
-    assert len(older) and (older.set_index("key")["lower"] == recorded[older["key"]]).all()
-    assert "version" in setting_columns(frame)
+def test_a_line_is_a_checksum_and_a_document(tmp_path: Path) -> None:
+    filled(tmp_path, 2)
+    for line in segment(tmp_path).read_bytes().splitlines():
+        head, _, document = line.partition(b" ")
+        assert head.decode() == hashlib.sha256(document).hexdigest()
+        assert set(json.loads(document)) == {"content", "outputs", "facts"}
 
 
-@pytest.mark.slow
-def test_first_rows_of_version_0_1_0_have_the_same_texts_and_weights_today() -> None:
-    """What was attained is attained again, to the precision of a search; certificates are within
-    the 1 % that their multipliers, which are tuned in single precision now, may cost.
-    """
-    stored = Store(RECORDED / "store")
-    compared = 0
-    for job in load_study(RECORDED / "study.toml").cells[::2]:
-        if job.request.learning is not None or job.request != job.request.drawn:
-            continue
-        ((_, record),) = stored.records([key_of(job.content | {"version": 1})])
-        outputs = job.run()
-        for name in ("sample_seed", "map_seed", "search_seed"):
-            assert outputs[name] == record.outputs[name]
-        assert outputs["lower"] >= record.outputs["lower"] * (1 - 1e-6)
-        before = record.outputs["upper"]
-        assert outputs["upper"] == (None if before is None else pytest.approx(before, rel=1e-2))
-        compared += 1
-    assert compared >= 3
+def signed(document: str) -> bytes:
+    return f"{hashlib.sha256(document.encode()).hexdigest()} {document}\n".encode()
 
 
-def harmed(content: bytearray, harm: str, other: bytes) -> bytes:
-    """A record as a fault, a stranger or an attacker would leave it."""
-    if harm == "flip":
-        content[120] ^= 1
-    elif harm == "truncate":
-        del content[-9:]
-    elif harm == "another cell's name":
-        return other
-    elif harm in ("older version", "wrong type", "deep"):
-        document = content.decode().partition("\n")[2]
-        document = {
-            "older version": document.replace('"version": 2', '"version": 0'),
-            "wrong type": '{"content": [], "outputs": 3, "facts": null}',
-            "deep": "[" * 100_000 + "]" * 100_000,
-        }[harm]
-        return (hashlib.sha256(document.encode()).hexdigest() + "\n" + document).encode()
-    else:
-        known = {"empty": b"", "foreign": b"hello\nworld", "binary": b"\xff\xfe\x00\x01"}
-        return known[harm]
-    return bytes(content)
+#: Lines as a fault, a stranger or an attacker would leave them.
+HARMS: dict[str, Callable[[bytes], bytes]] = {
+    "flip": lambda line: line[:120] + bytes([line[120] ^ 1]) + line[121:],
+    "empty": lambda line: b"\n",
+    "foreign": lambda line: b"hello world\n",
+    "binary": lambda line: b"\xff\xfe\x00\x01\n",
+    "wrong type": lambda line: signed('{"content": [], "outputs": 3, "facts": null}'),
+    "not a number": lambda line: signed('{"content": {"n": NaN}, "error": ""}'),
+    "deep": lambda line: signed("[" * 100_000 + "]" * 100_000),
+}
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        "flip",
-        "truncate",
-        "empty",
-        "foreign",
-        "another cell's name",
-        "binary",
-        "older version",
-        "wrong type",
-        "deep",
-    ],
-)
-def test_a_corrupt_cell_is_reported_kept_and_made_again(
+@pytest.mark.parametrize("harm", HARMS)
+def test_an_invalid_line_is_reported_kept_and_computed_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str
 ) -> None:
     filled(tmp_path)
-    cells = small_cells()
-    path = tmp_path / "cells" / f"{cells[0].key}.json"
-    other = (tmp_path / "cells" / f"{cells[1].key}.json").read_bytes()
-    content = harmed(bytearray(path.read_bytes()), harm, other)
-    path.write_bytes(content)
+    path = segment(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = HARMS[harm](lines[2])
+    path.write_bytes(b"".join(lines))
     store = Store(tmp_path)
-    assert cells[0].key not in store and len(store) == 5
-    assert str(path) in caplog.text and "computed again" in caplog.text
-    assert path.read_bytes() == content
+    assert len(store) == 5
+    assert str(path) in caplog.text and "it will be recomputed" in caplog.text
     here = Here(fake)
-    tally = run_jobs(cells, store, OnThese(here))
-    assert here.ran == [cells[0].key] and tally.done == 1
-    assert [kept.read_bytes() for kept in (tmp_path / "refused").iterdir()] == [content]
+    tally = run_jobs(small_cells(), store, OnThese(here))
+    assert len(here.ran) == tally.done == 1 and path.read_bytes() == b"".join(lines)
     assert len(Store(tmp_path)) == 6
+
+
+@pytest.mark.parametrize("bytes_lost", [1, 9, 300])
+def test_a_torn_tail_loses_one_record(tmp_path: Path, bytes_lost: int) -> None:
+    """A run killed while it writes: its last line is not whole, the next run has its own file."""
+    filled(tmp_path)
+    path = segment(tmp_path)
+    torn = path.read_bytes()[:-bytes_lost]
+    path.write_bytes(torn)
+    store = Store(tmp_path)
+    assert len(store) == 5
+    assert run_jobs(small_cells(), store, OnThese(Here(fake))).done == 1
+    assert path.read_bytes() == torn and len(Store(tmp_path)) == 6
 
 
 def put(path: Path, kind: str) -> None:
@@ -160,48 +113,37 @@ def put(path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["directory", "pipe", "loop", "endless", "nowhere"])
-@pytest.mark.parametrize("room", ["cells", "packed", "failed"])
-def test_what_is_no_file_is_set_aside(tmp_path: Path, kind: str, room: str) -> None:
-    """Nothing hangs, nothing is lost, every cell is done in the end."""
-    Store(tmp_path)
-    cells = small_cells(3)
-    name = f"{'0' * 32}.parquet" if room == "packed" else f"{cells[0].key}.json"
-    put(tmp_path / room / name, kind)
-    store = Store(tmp_path)
-    tally = run_jobs(cells, store, OnThese(Here(fake)), retry_failed=True)
-    assert tally.done == 3 and len(Store(tmp_path)) == 3 and len(cells_frame(store)) == 3
-    if room == "cells":
-        assert len(list((tmp_path / "refused").iterdir())) == 1
-    assert Store(tmp_path).failures() == {}
-
-
-@pytest.mark.parametrize("harm", ["flip", "truncate", "foreign", "numbers"])
-def test_a_corrupt_packed_file_is_reported_kept_and_made_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str
+def test_what_is_no_file_is_ignored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
-    store = filled(tmp_path)
-    table = cells_frame(store)
-    store.pack()
-    (path,) = (tmp_path / "packed").glob("*.parquet")
-    content = bytearray(path.read_bytes())
-    if harm == "flip":
-        content[len(content) // 3] ^= 255
-    elif harm == "truncate":
-        del content[-40:]
-    elif harm == "numbers":
-        pandas.DataFrame({"key": [1], "sha256": [2], "document": [3]}).to_parquet(path)
-        content = bytearray(path.read_bytes())
-    else:
-        content = bytearray(b"PAR1 but not really")
-    path.write_bytes(content)
+    """Nothing hangs, it is reported once, every cell is done in the end."""
+    Store(tmp_path)
+    put(tmp_path / "segments" / "x.log", kind)
     store = Store(tmp_path)
-    assert len(store) == 0 and str(path) in caplog.text
-    run_jobs(small_cells(), store, OnThese(Here(fake)))
-    assert path.read_bytes() == content and cells_frame(store).equals(table)
+    tally = run_jobs(small_cells(3), store, OnThese(Here(fake)))
+    assert tally.done == 3 and len(cells_frame(store)) == 3 and caplog.text.count("x.log") == 1
+    assert len(Store(tmp_path)) == 3
+
+
+def test_a_line_without_end_is_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("wordsway.engine.store.MOST_BYTES", 4096)
+    Store(tmp_path)
+    (tmp_path / "segments" / "x.log").write_bytes(b"x" * 10_000)
+    assert len(Store(tmp_path)) == 0 and "longer than any record" in caplog.text
+
+
+def test_failures_are_kept_until_the_job_is_done(tmp_path: Path) -> None:
+    store, one = Store(tmp_path), small_cells(1)[0]
+    store.fail(one.content, "no")
+    assert Store(tmp_path).failures() == store.failures() == {one.key: "no"}
+    store.add(Record(one.content, {}, {}))
+    assert Store(tmp_path).failures() == store.failures() == {} and one.key in store
 
 
 def test_two_runs_share_a_store(tmp_path: Path) -> None:
-    """Cells that another run finished meanwhile are not run again, packed or not."""
+    """Cells that another run finished meanwhile are not run again."""
     mine, yours = Store(tmp_path), Store(tmp_path)
     cells = small_cells(8)
     here = Here(fake)
@@ -217,22 +159,42 @@ def test_two_runs_share_a_store(tmp_path: Path) -> None:
     tally = run_jobs(cells, mine, OnThese(here))
     foreign = sum(int(job.key, 16) % 2 for job in cells if job.key != here.ran[0])
     assert len(here.ran) == 8 - foreign and tally.elsewhere == foreign and tally.left == 0
-    yours.pack()
-    mine.refresh()
     assert len(mine) == 8 and len(cells_frame(mine)) == 8
+    assert len(list((tmp_path / "segments").glob("*.log"))) == 2
 
 
-def test_cells_that_another_run_packs_meanwhile_stay_in_the_table(tmp_path: Path) -> None:
-    """One run still knows them as loose files when the other has packed and removed them."""
-    mine = filled(tmp_path)
-    table = cells_frame(mine)
-    Store(tmp_path).pack()
-    assert cells_frame(mine).equals(table)
-    mine = filled(tmp_path / "half")
-    rows = mine.records()
-    first = next(rows)
-    Store(tmp_path / "half").pack()
-    assert [first[0], *(key for key, _ in rows)] == sorted(job.key for job in small_cells())
+def old_store(folder: Path, packed: bool) -> None:
+    """Six cells as version 0.2.0 stored them, and one that is broken."""
+    rows = []
+    for job in small_cells():
+        record = {"content": job.content, "outputs": fake(job).outputs, "facts": {"host": "old"}}
+        document = json.dumps(record, sort_keys=True, ensure_ascii=False)
+        rows.append((job.key, hashlib.sha256(document.encode()).hexdigest(), document))
+    rows.append(("0" * 64, "1" * 64, "{}"))
+    (folder / ("packed" if packed else "cells")).mkdir(parents=True)
+    if packed:
+        frame = pandas.DataFrame(rows, columns=["key", "sha256", "document"])
+        frame.to_parquet(folder / "packed" / f"{'0' * 32}.parquet")
+        return
+    for key, checksum, document in rows:
+        (folder / "cells" / f"{key}.json").write_text(f"{checksum}\n{document}")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_store_of_version_0_2_0_is_read_on_request(
+    tmp_path: Path, packed: bool, caplog: pytest.LogCaptureFixture, capsys: Any
+) -> None:
+    old_store(tmp_path / "store", packed)
+    assert len(Store(tmp_path / "store")) == 0 and "wordsway data migrate" in caplog.text
+    assert run(["data", "migrate", str(tmp_path)]) == 0
+    assert "6 finished cells were read" in capsys.readouterr().out
+    caplog.clear()
+    store = Store(tmp_path / "store")
+    assert caplog.text == "" and {job.key for job in small_cells()} == store.keys
+    assert set(cells_frame(store, facts=True)["host"]) == {"old"}
+    assert run(["data", "migrate", str(tmp_path / "store"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["migrated"] == 0
+    assert run(["data", "migrate", str(tmp_path / "nowhere")]) == 2
 
 
 def test_the_table_holds_what_the_folder_holds(
@@ -251,32 +213,29 @@ def test_the_table_holds_what_the_folder_holds(
     ("number", "remedy"),
     [
         (errno.ESTALE, "mount its file system again"),
-        (errno.EBUSY, "end the program that uses it"),
         (errno.EXDEV, "try again"),
         (errno.ENOSPC, "free some space there"),
     ],
     ids=lambda value: os.strerror(value) if isinstance(value, int) else None,
 )
-def test_a_rename_that_fails_is_reported_as_the_system_does(
+def test_a_write_that_fails_is_reported_as_the_system_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:
-    """Of a record, and of a broken file that has to make place."""
-    store, one = Store(tmp_path), cell("raf", 3, 4)
-    broken = tmp_path / "cells" / f"{one.key}.json"
-    broken.write_text("broken")
-    store.refresh()
+    """Nothing is left of it, and the next record is whole."""
+    store, one = filled(tmp_path, 2), cell("raf", 3, 4)
+    before = segment(tmp_path).read_bytes()
+    with monkeypatch.context() as patch:
 
-    def refuse(*_: object) -> None:
-        raise OSError(number, "")
+        def refuse(*_: object) -> None:
+            raise OSError(number, "")
 
-    monkeypatch.setattr(os, "replace", refuse)
-    expected = re.escape(f"cannot write to {tmp_path} ({os.strerror(number)}): {remedy}, or")
-    with pytest.raises(StoreError, match=expected):
-        store.add(Record(one.content, {}, {}))
-    broken.unlink()
-    with pytest.raises(StoreError, match=expected):
-        store.add(Record(one.content, {}, {}))
-    assert list((tmp_path / "cells").iterdir()) == []
+        patch.setattr(os, "fsync", refuse)
+        expected = re.escape(f"cannot write to {tmp_path} ({os.strerror(number)}): {remedy}, or")
+        with pytest.raises(StoreError, match=expected):
+            store.add(Record(one.content, {}, {}))
+    assert segment(tmp_path).read_bytes() == before and one.key not in store
+    store.add(Record(one.content, {}, {}))
+    assert len(Store(tmp_path)) == 3
 
 
 def test_a_folder_that_cannot_be_written(
@@ -305,48 +264,3 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         assert 10 < len(Store(disk / "store")) < 400
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-
-
-def work_like(job: Cell) -> dict[str, Any]:
-    """Outputs as large as real ones, and as hard to compress."""
-    noise = random.Random(job.seed)
-    source = {"corpus": "imdb", "corpus_sha256": "1" * 64, "model_sha256": "2" * 64}
-    text = {"id": f"imdb:{noise.randrange(50_000)}", "sha256": f"{noise.getrandbits(256):064x}"}
-    seeds = {name: noise.getrandbits(63) for name in ("sample_seed", "map_seed", "search_seed")}
-    found = {"lower": noise.random(), "upper": noise.random() + 1, "position": 3}
-    return found | seeds | {"status": "converged", "word": "film", "text": text, "source": source}
-
-
-@pytest.mark.slow
-def test_many_cells_open_without_reading_every_record(tmp_path: Path) -> None:
-    """Twenty thousand packed cells: the fifty that are missing are found, no record is parsed."""
-    cells = [
-        cell("raf", n, d, trial) for n in range(1, 41) for d in range(1, 51) for trial in range(10)
-    ]
-    missing = set(sorted(job.key for job in cells)[-50:])
-    store = Store(tmp_path)
-    kept = {job.key: job for job in cells if job.key not in missing}
-    facts = {"seconds": 0.123456789, "host": "machine"}
-    records = {key: Record(job.content, work_like(job), facts) for key, job in kept.items()}
-    store._write_part(dict(sorted(records.items())))
-    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-    assert size < 2000 * len(cells)
-    code = """
-        import sys
-        from wordsway.engine import records, store
-        def never(*_): raise AssertionError("a record was parsed")
-        records.record_of = store.record_of = never
-        print(len(store.Store(sys.argv[1])))
-    """
-    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout) == len(cells) - 50
-
-
-def test_a_record_is_one_document(tmp_path: Path) -> None:
-    store = filled(tmp_path, 1)
-    (path,) = (tmp_path / "cells").iterdir()
-    head, _, document = path.read_text().partition("\n")
-    assert head == hashlib.sha256(document.encode()).hexdigest()
-    assert set(json.loads(document)) == {"content", "outputs", "facts"}
-    assert len(store) == 1

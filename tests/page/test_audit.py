@@ -99,7 +99,7 @@ def test_a_linked_folder_outside_is_not_served(root):
     assert [one["folder"] for one in listed] == ["good"]
 
 
-@pytest.mark.parametrize("name", ["store", "store/cells"])
+@pytest.mark.parametrize("name", ["store", "store/segments"])
 def test_nothing_is_written_through_a_linked_subfolder(root, name):
     link = root / "bad" / name
     link.parent.mkdir(exist_ok=True)

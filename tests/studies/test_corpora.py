@@ -593,7 +593,6 @@ def test_texts_and_grids_share_a_store(tmp_path):
     assert list(cells_frame(store)["key"]) == [grid.key]
     frame = words_frame(store)
     assert len(frame) == 43 and list(frame["key"].unique()) == sorted(cell.key for cell in cells)
-    store.pack()
     assert words_frame(Store(tmp_path)).equals(frame) and set(
         words_frame(store, facts=True)["host"]
     ) == {"here"}

@@ -85,7 +85,7 @@ def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert run(["sweep", str(study), "--out", str(tmp_path / "out"), "--forecast", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["cells"] == told["left"] == 4 and told["forecast_seconds"] > 0
-    assert not list((tmp_path / "out").glob("store/cells/*"))
+    assert not list((tmp_path / "out").glob("store/segments/*"))
 
 
 @pytest.mark.slow

@@ -94,15 +94,20 @@ def filled(folder: Path, count: int = 6) -> Store:
     return store
 
 
-def stored(out: Path) -> dict[str, bytes]:
-    """The cells that a run has stored so far, and not packed."""
-    return {path.name: path.read_bytes() for path in out.glob("store/cells/*.json")}
+def stored(out: Path) -> list[bytes]:
+    """The lines that runs have stored so far."""
+    return [
+        line
+        for path in sorted(out.glob("store/segments/*.log"))
+        for line in path.read_bytes().splitlines(keepends=True)
+        if line.endswith(b"\n")
+    ]
 
 
 def wait_for_cells(process: subprocess.Popen[Any], out: Path, count: int) -> None:
     """Wait until a run has stored so many cells."""
     deadline = time.monotonic() + 200
-    while len(list(out.glob("store/cells/*.json"))) < count:
+    while len(stored(out)) < count:
         assert process.poll() is None and time.monotonic() < deadline, "no more cells"
         time.sleep(0.01)
 

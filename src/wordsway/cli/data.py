@@ -1,4 +1,4 @@
-"""`wordsway data list` and `wordsway data get`: corpora and models."""
+"""`wordsway data`: corpora and models, and stores of an earlier version."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from wordsway.cli.options import AsJson
 from wordsway.cli.progress import echo_json, progress_line
 from wordsway.data import entry, get, present
 from wordsway.data.fetch import catalogue
+from wordsway.engine.migrate import migrate
 
 data_app = typer.Typer(
     help="Corpora and models: what is here, what can be fetched, from where, under which licence.",
@@ -67,5 +68,20 @@ def get_command(
         echo_json(found[0] if len(found) == 1 else found)
 
 
+def migrate_command(
+    folder: Annotated[
+        Path, typer.Argument(help="A folder of results (--out), or the store in it.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Read the finished cells of a store of version 0.2.0 into the present format."""
+    count = migrate(folder)
+    if as_json:
+        echo_json({"folder": str(folder), "migrated": count})
+    else:
+        typer.echo(f"{count:,} finished cells were read; cells/ and packed/ can be deleted")
+
+
 add(data_app, "list", list_command)
 add(data_app, "get", get_command)
+add(data_app, "migrate", migrate_command)

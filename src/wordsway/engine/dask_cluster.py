@@ -8,7 +8,6 @@ worker again elsewhere.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import threading
 import time
@@ -20,7 +19,7 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.engine.agreement import Agreement, compare_versions
 from wordsway.engine.job import Job
-from wordsway.engine.workers import DEATHS, Outcome, work_together
+from wordsway.engine.workers import DEATHS, Outcome, work
 
 log = logging.getLogger("wordsway")
 #: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.
@@ -111,21 +110,19 @@ class DaskCluster:
         from distributed import as_completed
 
         count = self._greet(agreement)
-        groups = itertools.groupby(jobs, lambda job: job.together or job.key)
-        waiting = (list(group) for _, group in groups)
+        waiting = iter(jobs)
         queue = as_completed(with_results=False)
-        running: dict[Any, tuple[Any, list[Job]]] = {}
+        running: dict[Any, tuple[Any, Job]] = {}
 
         def submit() -> None:
-            for group in waiting:
-                some = [job for job in group if wanted(job)]
-                if some:
-                    terms = [agreement.for_job(job) for job in some]
-                    name = f"cell-{some[0].key}"
+            for job in waiting:
+                if wanted(job):
+                    terms = agreement.for_job(job)
+                    name = f"cell-{job.key}"
                     future = self.client.submit(
-                        work_together, some, terms, key=name, pure=False, retries=DEATHS
+                        work, job, terms, key=name, pure=False, retries=DEATHS
                     )
-                    running[future.key] = (future, some)
+                    running[future.key] = (future, job)
                     queue.add(future)
                     return
 
@@ -139,12 +136,12 @@ class DaskCluster:
                 continue
             future = next(queue)
             _, done = running.pop(future.key)
-            outcomes = self._outcomes(future, done)
+            outcome = self._outcome(future, done)
             future.release()
             submit()
-            yield from outcomes
+            yield outcome
 
-    def _outcomes(self, future: Any, jobs: list[Job]) -> list[Outcome]:
+    def _outcome(self, future: Any, job: Job) -> Outcome:
         if self.client.status != "running":
             raise WordswayError(
                 f"the Dask scheduler at {self.address} is gone: start it again and run the same "
@@ -152,10 +149,9 @@ class DaskCluster:
             )
         error = future.exception()
         if error is None:
-            outcomes: list[Outcome] = future.result()
-            return outcomes
-        why = f"{type(error).__name__}: {first_line(error)}"
-        return [Outcome(job, None, {}, why) for job in jobs]
+            outcome: Outcome = future.result()
+            return outcome
+        return Outcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
 
     def _greet(self, agreement: Agreement) -> int:
         """Wait for a first worker, and compare the versions of all that are there; how many."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -52,19 +52,6 @@ class Job(ABC):
     def startup(self) -> float:
         """Seconds on one core that a worker takes before its first job of this family."""
         return 0.0
-
-    @property
-    def together(self) -> Hashable | None:
-        """Jobs of one name here share work that a process does once: they run one after another in
-        the same one, where that can be arranged. None for a job on its own.
-        """
-        return None
-
-    def expect(self, others: Sequence[Job]) -> None:
-        """Hear which jobs of the same group are to run here after this one: what they ask may be
-        worked out with what this one asks. It changes no outputs.
-        """
-        return
 
     @property
     def source(self) -> str | None:

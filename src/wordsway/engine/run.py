@@ -14,7 +14,7 @@ from wordsway.core.runtime import available_memory
 from wordsway.engine.agreement import Agreement, Disagreement, agree, compare_versions
 from wordsway.engine.dask_cluster import DaskCluster
 from wordsway.engine.job import Job
-from wordsway.engine.store import LOOSE, Record, Store
+from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import Executor, LocalWorkers, Outcome, cores
 
 log = logging.getLogger("wordsway")
@@ -112,59 +112,61 @@ def run_jobs(
         _run(left, store, executor, agreement, tally, progress)
     store.refresh()
     tally.elsewhere = sum(key in store for key in unique) - tally.before - tally.done
-    if not tally.interrupted:
-        store.pack(least=LOOSE)
     return tally
+
+
+@dataclass
+class _Family:
+    """Jobs of one family: how many are left and done, the sums of their sizes, and seconds."""
+
+    left: int = 0
+    left_size: float = 0.0
+    done: int = 0
+    done_size: float = 0.0
+    seconds: float = 0.0
+
+    def to_come(self, typical: float) -> float:
+        """Seconds of what is left: in proportion to size, or ``typical`` for each job."""
+        if not self.done:
+            return typical * self.left
+        return self.left_size * self.seconds / self.done_size + LEAST_SECONDS * self.left
 
 
 class Meter:
     """The progress of a run, in seconds of its jobs: a family that was seen takes what it took, in
-    proportion to the sizes of its jobs; others are weighed by what was seen of all of them.
+    proportion to the sizes of its jobs; the others count like the average job so far.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        self.left: dict[Hashable, list[float]] = {}
-        self.seen: dict[Hashable, list[tuple[float, float]]] = {}
+        self.families: dict[Hashable, _Family] = {}
         for job in jobs:
-            self.left.setdefault(job.family, []).append(job.size)
-        self.order = self._ordered(jobs)
-
-    def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
-        """The largest job of every family first, so that all are known early; then by size. Jobs
-        that share work follow each other, and those of one source where sizes are the same: a
-        worker keeps the texts of the last one.
-        """
-
-        def rank(job: Job) -> tuple[float, str, str]:
-            return -job.size, job.source or "", job.key
-
-        groups: dict[Hashable, list[Job]] = {}
-        for job in sorted(jobs, key=rank):
-            groups.setdefault(job.together or job.key, []).append(job)
-        first = {
-            id(group) for group in {g[0].family: g for g in reversed(groups.values())}.values()
-        }
-        ranked = sorted(groups.values(), key=lambda group: id(group) not in first)
-        return [job for group in ranked for job in group]
+            family = self.families.setdefault(job.family, _Family())
+            family.left += 1
+            family.left_size += job.size
+        self.order = _ordered(jobs)
 
     def share(self, outcome: Outcome) -> float:
         """The share of the time that has passed, with this outcome."""
-        family, size = outcome.job.family, outcome.job.size
-        self.left[family].remove(size)
-        seconds = float(outcome.facts.get("seconds", LEAST_SECONDS))
-        self.seen.setdefault(family, []).append((size, seconds))
-        every = [one for some in self.seen.values() for one in some]
-        typical = sum(seconds for _, seconds in every) / len(every)
-        to_come = sum(self._seconds(family, left, typical) for family, left in self.left.items())
-        spent = typical * len(every)
-        return spent / (spent + to_come) if to_come else 1.0
+        family, size = self.families[outcome.job.family], outcome.job.size
+        family.left -= 1
+        family.left_size -= size
+        family.done += 1
+        family.done_size += size
+        family.seconds += float(outcome.facts.get("seconds", LEAST_SECONDS))
+        every = self.families.values()
+        spent = sum(one.seconds for one in every)
+        typical = spent / sum(one.done for one in every)
+        left = sum(one.to_come(typical) for one in every if one.left)
+        return spent / (spent + left) if left else 1.0
 
-    def _seconds(self, family: Hashable, left: Sequence[float], typical: float) -> float:
-        seen = self.seen.get(family)
-        if not seen:
-            return typical * len(left)
-        rate = sum(seconds for _, seconds in seen) / sum(size for size, _ in seen)
-        return rate * sum(left) + LEAST_SECONDS * len(left)
+
+def _ordered(jobs: Sequence[Job]) -> list[Job]:
+    """The largest job of every family first, so that all are known early; then by size. Jobs of
+    one source follow each other where sizes are the same: a worker keeps the texts of the last one.
+    """
+    ranked = sorted(jobs, key=lambda job: (-job.size, job.source or "", job.key))
+    first = {job.family: job.key for job in reversed(ranked)}
+    return sorted(ranked, key=lambda job: first[job.family] != job.key)
 
 
 def _run(
@@ -178,8 +180,13 @@ def _run(
     started = time.perf_counter()
     meter = Meter(left)
     reported: set[str] = set()
+
+    def wanted(job: Job) -> bool:
+        store.refresh()  # another run may have finished it
+        return job.key not in store
+
     try:
-        for outcome in executor.run(meter.order, agreement, lambda job: job.key not in store):
+        for outcome in executor.run(meter.order, agreement, wanted):
             _check(outcome, agreement, reported)
             _keep(outcome, store, tally)
             share = meter.share(outcome)
@@ -218,5 +225,3 @@ def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
     else:
         store.add(Record(job.content, outcome.outputs, outcome.facts))
         tally.done += 1
-    if len(store.loose) >= 2 * LOOSE:
-        store.pack()

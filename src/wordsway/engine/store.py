@@ -1,64 +1,85 @@
-"""Finished jobs on disk: each written once, whole, under its own hash; many of them packed into
-Parquet.
+"""Finished jobs on disk, in append-only segments.
 
-    FOLDER/cells/<key>.json     one finished job
-    FOLDER/packed/<hash>.parquet   many of them
-    FOLDER/failed/<key>.json    the error of a job that failed
+    FOLDER/segments/<name>.log   one per run; a line is ``sha256 document``
 
-A record names its job by content, and carries a checksum. What does not fit (a broken file, a
-foreign one, a directory, a pipe) is reported, computed again, and kept (in FOLDER/refused/ once its
-place is needed). Any number of runs may share a folder.
+A document is one finished job (content, outputs, facts) or one failure (content, error); it is
+confirmed by the disk before the run goes on. A line that a killed run left unfinished fails its
+checksum. Any number of runs may share a folder: each appends to a segment of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from filelock import FileLock, Timeout
-
-from wordsway.core.atomic import atomic
-from wordsway.core.errors import needs
+from wordsway.core.errors import WordswayError, disk_refusal, first_line
 from wordsway.engine.job import key_of
-from wordsway.engine.records import (
-    Broken,
-    Record,
-    StoreError,
-    checksum,
-    packed_keys,
-    packed_rows,
-    parse,
-    read_document,
-    record_of,
-    refusal,
-)
 
 log = logging.getLogger("wordsway")
-#: Loose files beyond this number are packed.
-LOOSE = 500
-__all__ = ["LOOSE", "Record", "Store", "StoreError"]
+#: No line is longer than this.
+MOST_BYTES = 2**28
+
+
+class StoreError(WordswayError):
+    """A store that cannot be read or written."""
+
+
+class InvalidRecord(Exception):
+    """A line that is no record of a store."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished job: its content, its outputs, and the facts of its run (versions, host,
+    duration).
+    """
+
+    content: dict[str, Any]
+    outputs: dict[str, Any]
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a line is."""
+
+    path: Path
+    offset: int
+    length: int
 
 
 class Store:
-    """The finished jobs of a folder. Keys are kept in memory; records are read when asked for."""
+    """The finished jobs of a folder. Keys are held in memory, records are read when needed."""
 
     def __init__(self, folder: Path | str) -> None:
-        needs("figures", "pyarrow")
         self.folder = Path(folder)
-        self.loose: set[str] = set()
-        self.packed: dict[str, Path] = {}
-        self.refused: dict[Path, str] = {}
-        self._parts: set[Path] = set()
+        self.segments = self.folder / "segments"
+        self._done: dict[str, _Place] = {}
+        self._failed: dict[str, str] = {}
+        self._read: dict[Path, int] = {}
+        #: The segment that this run appends to, and its length.
+        self._own: Path | None = None
+        self._end = 0
+        older = [name for name in ("cells", "packed") if (self.folder / name).is_dir()]
+        if older and not self.segments.exists():
+            log.warning(
+                "%s is a store of version 0.2.0: read it with `wordsway data migrate %s`; "
+                "otherwise its jobs are recomputed",
+                self.folder,
+                self.folder,
+            )
         try:
-            for room in ("cells", "packed", "failed"):
-                (self.folder / room).mkdir(parents=True, exist_ok=True)
-            probe = self.folder / f".{uuid.uuid4().hex}"
+            self.segments.mkdir(parents=True, exist_ok=True)
+            probe = self.segments / f".{uuid.uuid4().hex}"
             probe.touch()
             probe.unlink()
         except OSError as error:
@@ -66,182 +87,154 @@ class Store:
         self.refresh()
 
     def refresh(self) -> None:
-        """See what is there now, since other runs may share the folder."""
-        loose = {
-            name.removesuffix(".json")
-            for name in os.listdir(self.folder / "cells")
-            if name.endswith(".json") and not name.startswith(".")
-        }
-        for path in sorted(set((self.folder / "packed").glob("*.parquet")) - self._parts):
-            self._parts.add(path)
-            try:
-                self.packed |= dict.fromkeys(packed_keys(path), path)
-            except Broken as error:
-                self._refuse(path, str(error))
-        for key in loose - self.loose:
-            if self._readable(key):
-                self.loose.add(key)
-        self.loose &= loose
+        """Read what other runs have appended since the last look."""
+        for path in sorted(self.segments.glob("*.log")):
+            if path != self._own and self._read.get(path, 0) >= 0:
+                try:
+                    self._scan(path)
+                except (InvalidRecord, OSError) as error:
+                    self._read[path] = -1
+                    self._warn(path, error)
 
-    def _readable(self, key: str) -> bool:
-        path = self._path(key)
-        if path in self.refused:
-            return False
-        try:
-            self._load(key)
-        except Broken as error:
-            self._refuse(path, str(error))
-            return False
-        except OSError as error:
-            # Gone: another run packed it in the meantime.
-            if not isinstance(error, FileNotFoundError):
-                self._refuse(path, os.strerror(error.errno or 0))
-            return False
-        return True
+    def _scan(self, path: Path) -> None:
+        offset = self._read.get(path, 0)
+        with _open(path) as file:
+            file.seek(offset)
+            while line := file.readline(MOST_BYTES):
+                if not line.endswith(b"\n"):
+                    if len(line) == MOST_BYTES:
+                        raise InvalidRecord("a line is longer than any record")
+                    break  # it is being written, or its run was killed
+                try:
+                    self._note(parse(line), _Place(path, offset, len(line)))
+                except (InvalidRecord, ValueError, RecursionError) as error:
+                    self._warn(f"{path}, byte {offset}", error)
+                offset += len(line)
+        self._read[path] = offset
+
+    def _note(self, document: dict[str, Any], place: _Place) -> None:
+        key = key_of(document["content"])
+        if "error" in document:
+            self._failed[key] = str(document["error"])
+        else:
+            self._done[key] = place
+
+    def _warn(self, where: Path | str, error: Exception) -> None:
+        log.warning(
+            "%s: ignoring an invalid record (%s); it will be recomputed", where, first_line(error)
+        )
 
     def __contains__(self, key: str) -> bool:
-        if key in self.loose or key in self.packed:
-            return True
-        # Another run may have finished it since the last look.
-        if not os.path.lexists(self._path(key)) or not self._readable(key):
-            return False
-        self.loose.add(key)
-        return True
+        return key in self._done
 
     @property
     def keys(self) -> set[str]:
         """The keys of all finished jobs, as of the last look."""
-        return self.loose.union(self.packed)
+        return set(self._done)
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self._done)
 
     def add(self, record: Record) -> str:
-        """Write a finished job: a temporary name, the disk's own confirmation, then the rename."""
-        key = key_of(record.content)
-        self._set_aside(self._path(key))
-        self._write(self._path(key), record.document())
-        self.loose.add(key)
-        failed = self.folder / "failed" / f"{key}.json"
-        with suppress(OSError):
-            failed.unlink()
-        return key
-
-    def _set_aside(self, path: Path) -> None:
-        """Keep what is broken, for whoever wants to see it, where its place is needed."""
-        if path in self.refused and os.path.lexists(path):
-            aside = self.folder / "refused"
-            try:
-                aside.mkdir(exist_ok=True)
-                os.replace(path, aside / f"{path.stem}.{uuid.uuid4().hex[:8]}.json")
-            except OSError as error:
-                raise refusal(self.folder, error) from None
-            del self.refused[path]
+        """Append a finished job to the segment of this run."""
+        return self._append(asdict(record))
 
     def fail(self, content: dict[str, Any], error: str) -> None:
         """Record why a job failed; it counts as neither done nor left until it is retried."""
-        document = json.dumps({"content": content, "error": error}, ensure_ascii=False)
-        path = self.folder / "failed" / f"{key_of(content)}.json"
-        if path.is_dir():
-            self.refused[path] = "a directory"
-            self._set_aside(path)
-        self._write(path, document)
+        self._append({"content": content, "error": error})
 
     def failures(self) -> dict[str, str]:
         """Keys and errors of the jobs that failed and were not done since."""
-        found = {}
-        for path in (self.folder / "failed").glob("*.json"):
-            if path.stem not in self:
-                try:
-                    found[path.stem] = str(parse(read_document(path)[1])["error"])
-                except (OSError, Broken, KeyError):
-                    found[path.stem] = "the record of the failure is unreadable"
-        return found
+        return {key: error for key, error in self._failed.items() if key not in self._done}
 
     def records(self, keys: Iterable[str] | None = None) -> Iterator[tuple[str, Record]]:
         """The records of these jobs (of all), in the order of their keys."""
-        wanted = sorted(self.keys if keys is None else set(keys))
-        found = self._unpacked([key for key in wanted if key not in self.loose])
-        for key in wanted:
-            if key in found:
-                yield key, found[key]
-            elif key in self.loose:
-                try:
-                    yield key, self._load(key)
-                except FileNotFoundError:  # another run packed it in the meantime
-                    self.refresh()
-                    found |= self._unpacked([key for key in wanted if key not in self.loose])
-                    if key in found:
-                        yield key, found[key]
+        for key in sorted(self._done if keys is None else set(keys) & self._done.keys()):
+            place = self._done[key]
+            try:
+                with _open(place.path) as file:
+                    file.seek(place.offset)
+                    document = parse(file.read(place.length))
+            except (InvalidRecord, OSError) as error:
+                del self._done[key]
+                self._warn(f"{place.path}, byte {place.offset}", error)
+                continue
+            yield key, Record(*(document[name] for name in ("content", "outputs", "facts")))
 
-    def _unpacked(self, keys: Iterable[str]) -> dict[str, Record]:
-        """Those of the records that are packed."""
-        by_part: dict[Path, set[str]] = {}
-        for key in keys:
-            if key in self.packed:
-                by_part.setdefault(self.packed[key], set()).add(key)
-        found = {}
-        for path, some in by_part.items():
-            for key, expected, document in packed_rows(path):
-                if key in some:
-                    try:
-                        found[key] = record_of(document, expected, key)
-                    except Broken as error:
-                        del self.packed[key]
-                        self._refuse(path / key, str(error))
-        return found
-
-    def pack(self, *, least: int = 1) -> int:
-        """Put loose files into one Parquet file, if there are ``least`` of them; how many were
-        packed.
-        """
-        if len(self.loose) < least:
-            return 0
+    def _append(self, document: dict[str, Any]) -> str:
+        plain = json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
+        line = hashlib.sha256(plain).hexdigest().encode() + b" " + plain + b"\n"
+        if self._own is None:
+            self._own, self._end = self.segments / f"{uuid.uuid4().hex}.log", 0
+        path = self._own
         try:
-            with FileLock(self.folder / "packed" / ".lock", timeout=0):
-                self.refresh()
-                records = dict(self.records(self.loose - set(self.packed)))
-                if records:
-                    self._write_part(records)
-                # Only now, with the packed file on disk.
-                for key in sorted(self.loose & set(self.packed)):
-                    with suppress(OSError):
-                        self._path(key).unlink()
-                    self.loose.discard(key)
-                return len(records)
-        except Timeout:  # another run packs
-            return 0
+            _write(path, self._end, line)
         except OSError as error:
+            self._own = None  # the next record begins a new segment
             raise refusal(self.folder, error) from None
+        self._note(document, _Place(path, self._end, len(line)))
+        self._end += len(line)
+        return key_of(document["content"])
 
-    def _write_part(self, records: dict[str, Record]) -> None:
-        import pyarrow
-        import pyarrow.parquet
 
-        documents = [record.document() for record in records.values()]
-        sums = [checksum(document) for document in documents]
-        path = self.folder / "packed" / f"{checksum(''.join(sums))[:32]}.parquet"
-        table = pyarrow.table({"key": list(records), "sha256": sums, "document": documents})
-        with atomic(path) as partial:
-            pyarrow.parquet.write_table(table, partial, compression="zstd", row_group_size=5000)
-        self._parts.add(path)
-        self.packed |= dict.fromkeys(records, path)
+def _write(path: Path, end: int, line: bytes) -> None:
+    """Append a line to a segment of ``end`` bytes, confirmed by the disk; all of it or nothing."""
+    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
+        left = memoryview(line)
+        while left:
+            left = left[os.write(number, left) :]
+        os.fsync(number)
+        if not end:  # the name of a new segment
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(number, end)
+        raise
+    finally:
+        os.close(number)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / "cells" / f"{key}.json"
 
-    def _write(self, path: Path, document: str) -> None:
-        try:
-            with atomic(path) as partial:
-                partial.write_text(checksum(document) + "\n" + document, "utf-8")
-        except OSError as error:
-            raise refusal(self.folder, error) from None
+def parse(line: bytes) -> dict[str, Any]:
+    """The document of a line, whose checksum has to fit."""
+    expected, _, plain = line.rstrip(b"\n").partition(b" ")
+    if hashlib.sha256(plain).hexdigest().encode() != expected:
+        raise InvalidRecord("its checksum differs")
+    try:
+        document = json.loads(plain)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRecord(first_line(error)) from None
+    known = isinstance(document, dict) and (
+        set(document) == {"content", "error"}
+        or (
+            set(document) == {"content", "outputs", "facts"}
+            and isinstance(document["outputs"], dict)
+            and isinstance(document["facts"], dict)
+        )
+    )
+    if not known or not isinstance(document["content"], dict):
+        raise InvalidRecord("content, outputs or facts are missing")
+    return document
 
-    def _load(self, key: str) -> Record:
-        expected, document = read_document(self._path(key))
-        return record_of(document, expected, key)
 
-    def _refuse(self, path: Path, reason: str) -> None:
-        if path not in self.refused:
-            self.refused[path] = reason
-            log.warning("%s is not a cell of ours (%s): left alone, computed again", path, reason)
+def _open(path: Path) -> BinaryIO:
+    """A regular file, opened without following a link or waiting for a pipe."""
+    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    file = os.fdopen(number, "rb", closefd=True)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        file.close()
+        raise InvalidRecord("no regular file")
+    return file
+
+
+def refusal(folder: Path, error: OSError) -> StoreError:
+    """Why a folder cannot be written."""
+    reason, remedy = disk_refusal(error)
+    return StoreError(
+        f"cannot write to {folder} ({reason}): {remedy}, or choose another folder with --out; what "
+        "was stored is safe"
+    )

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
@@ -61,33 +61,19 @@ class Executor(Protocol):
         """Stop all work at once."""
 
 
-def work(
-    job: Job,
-    terms: Terms,
-    others: Sequence[Job] = (),
-    run: Callable[[], dict[str, Any]] | None = None,
-) -> Outcome:
-    """Run one job here and now; a failure is an outcome, too. ``others`` of its group follow;
-    ``run`` computes the outputs in place of `job.run`.
+def work(job: Job, terms: Terms, run: Callable[[], dict[str, Any]] | None = None) -> Outcome:
+    """Run one job here and now; a failure is an outcome, too. ``run`` computes the outputs in place
+    of `job.run`.
     """
     started = time.perf_counter()
     try:
         terms.check(job)
-        job.expect(others)
         outputs = (run or job.run)()
     except Disagreement as error:
         return Outcome(job, None, facts(started), str(error), refused=True)
     except Exception as error:
         return Outcome(job, None, facts(started), f"{type(error).__name__}: {first_line(error)}")
     return Outcome(job, outputs, facts(started))
-
-
-def work_together(jobs: Sequence[Job], terms: Sequence[Terms]) -> list[Outcome]:
-    """Run jobs that share work, one after another."""
-    return [
-        work(job, own, jobs[number + 1 :])
-        for number, (job, own) in enumerate(zip(jobs, terms, strict=True))
-    ]
 
 
 def facts(started: float) -> dict[str, Any]:
@@ -122,8 +108,6 @@ class _Worker:
     process: subprocess.Popen[bytes]
     pipe: Connection
     job: Job | None = None
-    #: What its last job shares with others.
-    last: Hashable | None = None
 
 
 class LocalWorkers:
@@ -183,42 +167,17 @@ class LocalWorkers:
         while waiting and len(self._busy()) < self.count:
             running = [worker.job for worker in self.workers if worker.job is not None]
             free = self.memory - sum(map(self._bytes, running)) if running else math.inf
-            idle = [worker for worker in self.workers if worker.job is None]
-            place, number = self._choose(waiting, idle, free)
-            if number is None:
+            job = next((job for job in waiting if self._bytes(job) <= free), None)
+            if job is None:
                 return
-            job = waiting[number]
-            del waiting[number]
+            waiting.remove(job)
             if not wanted(job):
                 continue
-            worker = place or self._start()
+            idle = [worker for worker in self.workers if worker.job is None]
+            worker = idle[0] if idle else self._start()
             worker.job = job
-            worker.last = job.together
-            group = job.together
-            others = [] if group is None else [one for one in waiting if one.together == group]
             with contextlib.suppress(OSError):  # it died while idle: the next wait sees it
-                worker.pipe.send((job, agreement.for_job(job), others))
-
-    def _choose(
-        self, waiting: deque[Job], idle: list[_Worker], free: float
-    ) -> tuple[_Worker | None, int | None]:
-        """A free worker, or None for a new one, and the number of its next job: one that shares
-        work with its last job, else the first that shares none with what others are at.
-        """
-        started = {worker.last: worker for worker in idle if worker.last is not None}
-        if started:
-            for number, job in enumerate(waiting):
-                if job.together in started and self._bytes(job) <= free:
-                    return started[job.together], number
-        place = idle[0] if idle else None
-        elsewhere = {worker.last for worker in self._busy()} - {None}
-        shared = None
-        for number, job in enumerate(waiting):
-            if self._bytes(job) <= free:
-                if job.together not in elsewhere:
-                    return place, number
-                shared = number if shared is None else shared
-        return place, shared
+                worker.pipe.send((job, agreement.for_job(job)))
 
     def _bytes(self, job: Job) -> float:
         """What a job takes; computed once for each."""

@@ -9,7 +9,7 @@ from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.result import Result
 from wordsway.core.runtime import peak_bytes
-from wordsway.studies.cells import Cell
+from wordsway.studies.cells import jobs_of
 from wordsway.studies.memory import trial_bytes, what_does_not_fit
 from wordsway.studies.request import Request
 
@@ -48,5 +48,6 @@ def forecast(request: Request) -> Forecast:
             "a request", repr(request), 'pass ws.Request("raf", n=120, d=768), for example'
         )
     base = peak_bytes()
-    seconds = Cell(request).estimate() * request.trials
+    (job,) = jobs_of([(request, 0)])
+    seconds = job.estimate() * request.trials
     return Forecast(request, seconds, base + trial_bytes(request), what_does_not_fit(request))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.checks import FilePath, validated
-from wordsway.core.errors import InputError
+from wordsway.core.errors import InputError, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
 from wordsway.engine.forecast import SweepForecast, forecast_jobs
@@ -128,7 +128,8 @@ def forecast_sweep(
 
 
 def writable(out: Path) -> Path:
-    """The output folder, checked before any work."""
+    """The output folder, checked before any work; tables are written there, as Parquet too."""
+    needs("figures", "pyarrow")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

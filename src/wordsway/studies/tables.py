@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.core.atomic import atomic
 from wordsway.core.escape import csv_frame
-from wordsway.engine.records import Record, refusal
-from wordsway.engine.store import Store
+from wordsway.engine.store import Record, Store, refusal
 from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:
