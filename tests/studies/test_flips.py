@@ -201,7 +201,7 @@ def test_grids_may_learn(tmp_path):
     head = "[[grid]]\nmap = 'raf'\nn = 6\nd = 8\n"
     for wrong, said in (
         ("train = 4\nloss = 'hinge'", "align, direct, penalised"),
-        ("train = 1", "a whole number ≥ 2"),
+        ("train = 1", "at least two training texts"),
     ):
         with pytest.raises(InputError, match=said):
             parse_study(head + wrong)

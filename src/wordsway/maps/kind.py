@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wordsway.core.checks import described, fits
 from wordsway.core.errors import InputError
 from wordsway.maps.base import FeatureMap
 
@@ -28,7 +29,11 @@ class Option:
     choices: tuple[str, ...] = ()
 
     def check(self, value: Any) -> None:
-        """Refuse a value below the least one, above the most, or not among the choices."""
+        """Refuse a value of another type, out of range, or not among the choices."""
+        if value is not None and not fits(value, self.type):
+            raise InputError(
+                f"{self.name} to be {described(self.type)}", repr(value), "leave it out"
+            )
         if self.choices and value is not None and value not in self.choices:
             raise InputError(
                 f"{self.name} among {', '.join(self.choices)}", repr(value), "choose one of them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -126,7 +127,9 @@ class Request:
                 )
             return
         outside = [
-            row for row in self.positions if not isinstance(row, str) and not 0 <= row < self.n
+            row
+            for row in self.positions
+            if not (re.fullmatch(r"word:\d+", row) if isinstance(row, str) else 0 <= row < self.n)
         ]
         if outside or not self.positions:
             raise InputError(
@@ -236,7 +239,7 @@ def as_rows(positions: str | int | Sequence[int | str]) -> Rows:
     """
     if isinstance(positions, str):
         return (positions,) if positions.startswith("word:") else positions
-    return (positions,) if isinstance(positions, int) else tuple(positions)
+    return tuple(positions) if isinstance(positions, Sequence) else (positions,)
 
 
 def first_row(data: str) -> Rows:

@@ -19,18 +19,17 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wordsway.core.errors import InputError
-from wordsway.learning.losses import LOSSES, UPDATES
-from wordsway.maps.registry import MAPS, all_options
+from wordsway.maps.registry import all_options
 from wordsway.studies.cells import Cell, FlipJob, jobs_of
 from wordsway.studies.request import LearningOptions, Request, as_rows
-from wordsway.studies.texts import PADDING, TextOptions
+from wordsway.studies.texts import TextOptions
 
 #: More cells than this are a slip of the pen.
 MOST = 1_000_000
@@ -49,103 +48,14 @@ class Study:
         return hashlib.sha256("".join(sorted(cell.key for cell in self.cells)).encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class _Key:
-    """What a key of the file may hold: a check, its description, and whether a list of values spans
-    the grid.
-    """
-
-    allowed: str
-    good: Callable[[Any], bool]
-    spans: bool = True
-
-
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _number(low: float, high: float) -> Callable[[Any], bool]:
-    return lambda value: _is_number(value) and low <= value <= high
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _positions(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in ("first", "all", "words") or re.fullmatch(r"word:\d+", value) is not None
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(_whole(0)(row) or (_text(row) and row.startswith("word:")) for row in value)
-    )
-
-
-def _among(names: Sequence[str]) -> _Key:
-    return _Key(f"one of {', '.join(names)}, or a list of them", lambda value: value in names)
-
-
-def _option(kind: type) -> _Key:
-    """What an option of a map may be."""
-    if kind is int:
-        return _COUNT
-    if kind is float:
-        return _Key("a number, or a list of them", _is_number)
-    if kind is bool:
-        return _Key("true or false, or a list of them", lambda value: isinstance(value, bool))
-    return _Key("a text, or a list of them", _text)
-
-
-_COUNT = _Key("a whole number ≥ 1, or a list of them", _whole(1))
-_COMMON = {
-    "trials": _Key("a whole number ≥ 1", _whole(1), spans=False),
-    "certificate": _Key("true or false", lambda value: isinstance(value, bool), spans=False),
-    "effort": _Key("a number between 0.01 and 1000", _number(0.01, 1000)),
-}
-_TOP = _COMMON | {
-    "name": _Key("a text", _text, spans=False),
-    "seed": _Key("a whole number", _whole(-(2**63)), spans=False),
-}
-_TEXTS = {
-    "padding": _Key(f"one of {', '.join(PADDING)}", lambda value: value in PADDING),
-    "model": _Key("a model's name or path", _text),
-    "layer": _Key(
-        '"input", "words", "last" or a number', lambda value: _text(value) or _whole(0)(value)
-    ),
-    "text_column": _Key("a column's name", _text, spans=False),
-    "label_column": _Key("a column's name", _text, spans=False),
-    "encoding": _Key("an encoding's name", _text, spans=False),
-}
-_LEARNING = {
-    "train": _Key(
-        "training texts of a cell that learns, a whole number ≥ 2, or a list of them", _whole(2)
-    ),
-    "update": _among(UPDATES),
-    "loss": _among(LOSSES),
-    "penalty": _Key(
-        "a number > 0, or a list of them", lambda value: _is_number(value) and value > 0
-    ),
-}
-_OPTIONS = {name: _option(option.type) for name, option in all_options().items()}
-_GRID = (
-    _COMMON
-    | {"map": _among(tuple(MAPS)), "n": _COUNT, "d": _COUNT}
-    | _OPTIONS
-    | {
-        "data": _Key("gaussian, imdb, imdb:MODEL or a file's path, or a list of them", _text),
-        "positions": _Key(
-            '"first", "all", "words", "word:3" or a list of rows such as [0, 3]', _positions
-        ),
-        "radius": _Key("a number between 1e-9 and 1e9, or a list of them", _number(1e-9, 1e9)),
-    }
-    | _TEXTS
-    | _LEARNING
-)
+#: The keys of a file's head; those of a grid are the fields of a request and of its parts, and the
+#: options of the maps.
+_HEAD = ("name", "seed", "trials", "certificate", "effort")
+_TEXTS = tuple(field.name for field in fields(TextOptions))
+_LEARNING = tuple(field.name for field in fields(LearningOptions))
+_PARTS = ("options", "texts", "learning", "seed")
+_REQUEST = tuple(field.name for field in fields(Request) if field.name not in _PARTS)
+_GRID = (*_REQUEST, *all_options(), *_TEXTS, *_LEARNING)
 
 
 def load_study(path: Path | str) -> Study:
@@ -170,7 +80,7 @@ def parse_study(text: str, name: str = "study") -> Study:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError("TOML", error, "mend that line") from None
+        raise InputError("TOML", error, "fix this line") from None
     grids = tables.pop("grid", [])
     if (
         not isinstance(grids, list)
@@ -180,18 +90,16 @@ def parse_study(text: str, name: str = "study") -> Study:
         raise InputError(
             "at least one [[grid]] table", "none", "write [[grid]] and below it map, n and d"
         )
-    for key, value in tables.items():
-        _check(text, None, key, value, _TOP)
+    _check_keys(text, None, tables, _HEAD)
     found: dict[tuple[Request, int], int] = {}
     for number, grid in enumerate(grids):
-        for key, value in grid.items():
-            _check(text, number, key, value, _GRID)
+        _check_keys(text, number, grid, _GRID)
         for missing in ("map", "n", "d"):
             if missing not in grid:
                 raise InputError(
                     f"the key {missing} in [[grid]] number {number + 1}",
                     "none",
-                    f"write {missing} = {_GRID[missing].allowed}",
+                    f"write {missing} = … below it",
                 )
         for point in _points(text, number, tables, grid):
             if point in found:
@@ -209,35 +117,30 @@ def parse_study(text: str, name: str = "study") -> Study:
 
 
 def _points(
-    text: str, number: int, top: dict[str, Any], grid: dict[str, Any]
-) -> list[tuple[Request, int]]:
+    text: str, number: int, head: dict[str, Any], grid: dict[str, Any]
+) -> Iterator[tuple[Request, int]]:
     """The requests of a grid with their trials."""
-    merged = {key: value for key, value in top.items() if key in _COMMON} | grid
-    trials = int(merged.pop("trials", 1))
-    fixed = {key: merged.pop(key) for key in list(merged) if not _GRID[key].spans}
+    merged = {key: value for key, value in head.items() if key != "name"} | grid
     spans = {key: _values(key, value) for key, value in merged.items()}
-    if trials * math.prod(map(len, spans.values())) > MOST:  # before they are made
-        raise InputError(f"at most {MOST:,} cells", "more", "split the study")
-    points = []
+    count = math.prod(map(len, spans.values()))
     for values in itertools.product(*spans.values()):
-        point = dict(zip(spans, values, strict=True)) | fixed
         try:
-            request = _request(point, int(top.get("seed", 0)))
+            request = _request(dict(zip(spans, values, strict=True)))
         except InputError as error:
-            raise InputError(
-                error.expected,
-                error.got,
-                f"{error.remedy} ([[grid]] number {number + 1}, line {_line(text, number, '')})",
-            ) from None
-        points += [(request, trial) for trial in range(trials)]
-    return points
+            raise _with_line(error, text, number, head, grid) from None
+        if request.trials * count > MOST:  # before they are made
+            raise InputError(f"at most {MOST:,} cells", "more", "split the study")
+        for trial in range(request.trials):
+            yield replace(request, trials=1), trial
 
 
-def _request(point: dict[str, Any], seed: int) -> Request:
-    """The request of one point of a grid."""
-    texts = {key: str(point.pop(key)) for key in _TEXTS if key in point}
+def _request(point: dict[str, Any]) -> Request:
+    """The request of one point of a grid, which checks every value."""
+    if "layer" in point:
+        point["layer"] = str(point["layer"])
+    texts = {key: point.pop(key) for key in _TEXTS if key in point}
     learning = {key: point.pop(key) for key in _LEARNING if key in point}
-    options = {key: point.pop(key) for key in _OPTIONS if key in point}
+    options = {key: point.pop(key) for key in all_options() if key in point}
     positions = point.pop("positions", "first")
     if learning and "train" not in learning:
         raise InputError(
@@ -249,38 +152,44 @@ def _request(point: dict[str, Any], seed: int) -> Request:
         **point,
         options=options,
         positions=as_rows(0 if positions == "first" else positions),
-        seed=seed,
         texts=TextOptions(**texts),
         learning=LearningOptions(**learning) if learning else None,
     )
 
 
 def _values(key: str, value: Any) -> Sequence[Any]:
-    if key == "positions" and isinstance(value, list):
+    """The values of a key over which the grid goes."""
+    if not isinstance(value, list) or key in ("seed", "trials"):
+        return [value]
+    if key == "positions" and value:
         several = any(isinstance(row, list) or row in ("first", "all", "words") for row in value)
-        return (
-            [tuple(row) if isinstance(row, list) else row for row in value]
-            if several
-            else [tuple(value)]
-        )
-    return value if isinstance(value, list) else [value]
+        rows = [tuple(row) if isinstance(row, list) else row for row in value]
+        return rows if several else [tuple(rows)]
+    return value
 
 
-def _check(text: str, grid: int | None, key: str, value: Any, known: dict[str, _Key]) -> None:
-    where = f"line {_line(text, grid, key)}"
-    if key not in known:
-        raise InputError(
-            f"a key among {', '.join(known)}", f"{key!r} on {where}", "check its spelling"
-        )
-    rule = known[key]
-    values = _values(key, value) if rule.spans and isinstance(value, list) else [value]
-    if not values:
-        raise InputError(
-            f"{key}: {rule.allowed}", f"an empty list on {where}", "name at least one value"
-        )
-    for single in values:
-        if not rule.good(list(single) if isinstance(single, tuple) else single):
-            raise InputError(f"{key}: {rule.allowed}", f"{single!r} on {where}", "mend that line")
+def _check_keys(text: str, grid: int | None, table: dict[str, Any], known: Sequence[str]) -> None:
+    """Refuse unknown keys, and lists without an entry."""
+    for key, value in table.items():
+        where = f"on line {_line(text, grid, key)}"
+        if key not in known:
+            raise InputError(
+                f"a key among {', '.join(known)}", f"{key!r} {where}", "check its spelling"
+            )
+        if value == []:
+            raise InputError(
+                f"at least one {key}", f"an empty list {where}", "name at least one value"
+            )
+
+
+def _with_line(
+    error: InputError, text: str, number: int, head: dict[str, Any], grid: dict[str, Any]
+) -> InputError:
+    """The error of a request, with the line of the key that it names (or of the grid)."""
+    named = [key for key in (*grid, *head) if re.search(rf"\b{key}\b", error.expected)]
+    key = named[0] if named else ""
+    line = _line(text, None if key in head and key not in grid else number, key)
+    return InputError(error.expected, f"{error.got} on line {line}", error.remedy)
 
 
 def _line(text: str, grid: int | None, key: str) -> int:
