@@ -23,7 +23,7 @@ from wordsway.core.errors import WordswayError
 from wordsway.core.progress import silent
 from wordsway.core.result import versions
 from wordsway.engine import dask_cluster
-from wordsway.engine.agreement import Agreement, Disagreement
+from wordsway.engine.provenance import Provenance, ProvenanceMismatch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = "trials = 2\n[[grid]]\nmap = ['raf', 'rf']\nn = [4, 5]\nd = 6\n"
@@ -183,11 +183,11 @@ def connected(client: Client) -> dask_cluster.DaskCluster:
 def test_a_worker_without_wordsway_is_named() -> None:
     answers = {"tcp://w:1": versions(), "tcp://w:2": ModuleNotFoundError("No module 'wordsway'")}
     with pytest.raises(WordswayError, match=r"worker tcp://w:2 cannot run wordsway \(No module"):
-        connected(Client(answers))._greet(Agreement())
-    assert connected(Client({"tcp://w:1": versions()}))._greet(Agreement()) == 1
+        connected(Client(answers))._greet(Provenance())
+    assert connected(Client({"tcp://w:1": versions()}))._greet(Provenance()) == 1
     other = versions() | {"wordsway": "9.9.9"}
-    with pytest.raises(Disagreement, match=r"worker tcp://w:3 has wordsway 9\.9\.9"):
-        connected(Client({"tcp://w:3": other}))._greet(Agreement())
+    with pytest.raises(ProvenanceMismatch, match=r"worker tcp://w:3 has wordsway 9\.9\.9"):
+        connected(Client({"tcp://w:3": other}))._greet(Provenance())
 
 
 QUIET = """
@@ -221,20 +221,20 @@ def test_a_cluster_of_ones_own_whose_workers_are_gone_is_one_line(
     cluster.address, cluster.local = "local:3", object()
     workers: dict[str, Any] = {"one": 1}
     monkeypatch.setattr(dask_cluster.DaskCluster, "_workers", lambda self: workers)
-    lonely = dask_cluster._Lonely(cluster)
+    watch = dask_cluster._WorkerWatch(cluster)
     for now in range(0, 300, 3):
         clock[0] = now
-        lonely.look()
+        watch.look()
     workers.clear()
     clock[0] = 297 + dask_cluster.LOST
-    lonely.look()
+    watch.look()
     assert "no worker is left at local:3" in caplog.text
     clock[0] += 10
     with pytest.raises(WordswayError, match=r"no worker of local:3 is left.*what was stored is"):
-        lonely.look()
+        watch.look()
     cluster.local = None
     clock[0] += 1000
-    lonely.look()  # somebody else's may come back
+    watch.look()  # somebody else's may come back
 
 
 def test_a_scheduler_that_is_gone_is_one_line() -> None:

@@ -19,8 +19,8 @@ import jobs
 from jobs import CELLS, GRID, Here, OnThese, cell, fake, small_cells, table
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
-from wordsway.engine.agreement import Agreement
 from wordsway.engine.job import Job
+from wordsway.engine.provenance import Provenance
 from wordsway.engine.run import Machines, Meter, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.workers import LocalWorkers, Outcome, work
@@ -94,7 +94,7 @@ def test_progress_learns_how_long_families_take() -> None:
 
 @pytest.mark.slow
 def test_errors_of_jobs_are_one_line() -> None:
-    broken = work(cell("raf", 5, 400, data="imdb"), Agreement().for_job(cell("raf", 5, 4)))
+    broken = work(cell("raf", 5, 400, data="imdb"), Provenance().for_job(cell("raf", 5, 4)))
     assert broken.outputs is None and broken.error is not None
     assert "\n" not in broken.error and "d ≤ 384" in broken.error
 
@@ -128,7 +128,7 @@ def test_jobs_are_admitted_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pool, "_start", start_worker)
         monkeypatch.setattr("wordsway.studies.cells.Cell.peak_bytes", lambda _, n=need: n)
         running.clear()
-        pool._admit(deque(small_cells(3)), Agreement(), lambda job: True)
+        pool._admit(deque(small_cells(3)), Provenance(), lambda job: True)
         assert len(running) == expected
 
 

@@ -26,8 +26,8 @@ from wordsway.core.errors import InputError
 from wordsway.core.reading import word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import single_thread
-from wordsway.engine.agreement import Terms
 from wordsway.engine.forecast import forecast_jobs
+from wordsway.engine.provenance import JobProvenance
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import LocalWorkers, work
 from wordsway.models.probe import Probe
@@ -53,7 +53,7 @@ TEXTS = [
 ]
 #: One word of more pieces than fit.
 HOPELESS = "goods" + 12 * "s"
-TERMS = Terms(versions())
+PROVENANCE = JobProvenance(versions())
 FILES = ("words.csv", "by_word.csv", "by_place.csv", "by_layer.csv")
 
 
@@ -291,9 +291,9 @@ def test_texts_that_cannot_be_probed_fail_with_their_error(probe, model):
         (" \n ", "at least one word"),
         (HOPELESS, "a word within the first 9 tokens"),
     ):
-        outcome = work(a_cell(text=text, model=model, model_sha256=digest, tokens=9), TERMS)
+        outcome = work(a_cell(text=text, model=model, model_sha256=digest, tokens=9), PROVENANCE)
         assert outcome.outputs is None and said in outcome.error and "\n" not in outcome.error
-    changed = work(a_cell(model=model, model_sha256="f" * 64), TERMS)
+    changed = work(a_cell(model=model, model_sha256="f" * 64), PROVENANCE)
     assert changed.outputs is None and "with the files ffffffffffff…" in changed.error
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.core.progress import Progress, silent
-from wordsway.engine.agreement import Agreement
 from wordsway.engine.job import Job
+from wordsway.engine.provenance import Provenance
 from wordsway.engine.run import Machines
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import Executor, Outcome, work
@@ -60,13 +60,13 @@ class Here:
         self.closed = False
 
     def run(
-        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         for job in jobs:
             if wanted(job):
                 self.ran.append(job.key)
-                terms = agreement.for_job(job)
-                yield work(job, terms) if self.function is None else self.function(job)
+                required = provenance.for_job(job)
+                yield work(job, required) if self.function is None else self.function(job)
 
     def close(self) -> None:
         self.closed = True

@@ -17,8 +17,8 @@ from typing import Any
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
-from wordsway.engine.agreement import Agreement, compare_versions
 from wordsway.engine.job import Job
+from wordsway.engine.provenance import Provenance, compare_versions
 from wordsway.engine.workers import DEATHS, Outcome, work
 
 log = logging.getLogger("wordsway")
@@ -105,11 +105,11 @@ class DaskCluster:
         self.client = found[0]
 
     def run(
-        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         from distributed import as_completed
 
-        count = self._greet(agreement)
+        count = self._greet(provenance)
         waiting = iter(jobs)
         queue = as_completed(with_results=False)
         running: dict[Any, tuple[Any, Job]] = {}
@@ -117,10 +117,10 @@ class DaskCluster:
         def submit() -> None:
             for job in waiting:
                 if wanted(job):
-                    terms = agreement.for_job(job)
+                    required = provenance.for_job(job)
                     name = f"cell-{job.key}"
                     future = self.client.submit(
-                        work, job, terms, key=name, pure=False, retries=DEATHS
+                        work, job, required, key=name, pure=False, retries=DEATHS
                     )
                     running[future.key] = (future, job)
                     queue.add(future)
@@ -128,10 +128,10 @@ class DaskCluster:
 
         for _ in range(AHEAD * count):
             submit()
-        lonely = _Lonely(self)
+        watch = _WorkerWatch(self)
         while queue.count():
             if not queue.has_ready():
-                lonely.look()
+                watch.look()
                 time.sleep(POLL)
                 continue
             future = next(queue)
@@ -153,7 +153,7 @@ class DaskCluster:
             return outcome
         return Outcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
 
-    def _greet(self, agreement: Agreement) -> int:
+    def _greet(self, provenance: Provenance) -> int:
         """Wait for a first worker, and compare the versions of all that are there; how many."""
         asked = time.monotonic()
         told = False
@@ -175,7 +175,7 @@ class DaskCluster:
                     f"the Dask worker {worker} cannot run wordsway ({first_line(answer, 120)}): "
                     "install the same version there"
                 )
-            for difference in compare_versions(agreement.versions, answer, f"worker {worker}"):
+            for difference in compare_versions(provenance.versions, answer, f"worker {worker}"):
                 log.warning("%s", difference)
         return len(workers)
 
@@ -192,7 +192,7 @@ class DaskCluster:
                 self.local.close(timeout=2)
 
 
-class _Lonely:
+class _WorkerWatch:
     """Notices that no worker is left: killed faster than they start, they are not started again."""
 
     def __init__(self, cluster: DaskCluster) -> None:

@@ -11,9 +11,14 @@ from wordsway.core.checks import Bytes, Workers, check_fields
 from wordsway.core.errors import needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import available_memory
-from wordsway.engine.agreement import Agreement, Disagreement, agree, compare_versions
 from wordsway.engine.dask_cluster import DaskCluster
 from wordsway.engine.job import Job
+from wordsway.engine.provenance import (
+    Provenance,
+    ProvenanceMismatch,
+    compare_versions,
+    provenance_of,
+)
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import Executor, LocalWorkers, Outcome, cores
 
@@ -106,10 +111,10 @@ def run_jobs(
         tally.skipped = {job.key: failures[job.key] for job in left if job.key in failures}
         left = [job for job in left if job.key not in tally.skipped]
     progress(f"{what} to do: {len(left):,}", 0, 0)
-    agreement = agree(list(unique.values()), store)
+    provenance = provenance_of(list(unique.values()), store)
     if left:
         executor = machines.executor(progress)
-        _run(left, store, executor, agreement, tally, progress)
+        _run(left, store, executor, provenance, tally, progress)
     store.refresh()
     tally.elsewhere = sum(key in store for key in unique) - tally.before - tally.done
     return tally
@@ -173,7 +178,7 @@ def _run(
     left: list[Job],
     store: Store,
     executor: Executor,
-    agreement: Agreement,
+    provenance: Provenance,
     tally: Tally,
     progress: Progress,
 ) -> None:
@@ -186,8 +191,8 @@ def _run(
         return job.key not in store
 
     try:
-        for outcome in executor.run(meter.order, agreement, wanted):
-            _check(outcome, agreement, reported)
+        for outcome in executor.run(meter.order, provenance, wanted):
+            _check(outcome, provenance, reported)
             _keep(outcome, store, tally)
             share = meter.share(outcome)
             count = f"{tally.before + tally.done:,} of {tally.total:,} {tally.what}"
@@ -202,19 +207,19 @@ def _run(
         tally.seconds = time.perf_counter() - started
 
 
-def _check(outcome: Outcome, agreement: Agreement, reported: set[str]) -> None:
+def _check(outcome: Outcome, provenance: Provenance, reported: set[str]) -> None:
     """Stop where a worker means something else; tell once of versions that merely differ."""
     if outcome.refused:
-        raise Disagreement(outcome.error or "a worker refused its job")
+        raise ProvenanceMismatch(outcome.error or "a worker refused its job")
     host = str(outcome.facts.get("host", "a worker"))
-    found = outcome.facts if "wordsway" in outcome.facts else agreement.versions
-    for difference in compare_versions(agreement.versions, found, host):
+    found = outcome.facts if "wordsway" in outcome.facts else provenance.versions
+    for difference in compare_versions(provenance.versions, found, host):
         if difference not in reported:
             reported.add(difference)
             log.warning("%s", difference)
     source = outcome.job.source
     if source is not None and outcome.outputs is not None:
-        agreement.learn(source, outcome.job.hashes_in(outcome.outputs), host)
+        provenance.record(source, outcome.job.hashes_in(outcome.outputs), host)
 
 
 def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:

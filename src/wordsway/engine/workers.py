@@ -27,8 +27,8 @@ import torch
 from wordsway.core.errors import exit_reason, first_line
 from wordsway.core.result import versions
 from wordsway.core.runtime import end_with_input, peak_bytes, python_process, release_memory
-from wordsway.engine.agreement import Agreement, Disagreement, Terms
 from wordsway.engine.job import Job
+from wordsway.engine.provenance import JobProvenance, Provenance, ProvenanceMismatch
 
 #: A job whose worker died this often is given up.
 DEATHS = 3
@@ -53,7 +53,7 @@ class Executor(Protocol):
     """Runs jobs somewhere and hands outcomes back as they come, in any order."""
 
     def run(
-        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         """``wanted`` tells whether a job is still to be done when its turn comes."""
 
@@ -61,15 +61,17 @@ class Executor(Protocol):
         """Stop all work at once."""
 
 
-def work(job: Job, terms: Terms, run: Callable[[], dict[str, Any]] | None = None) -> Outcome:
+def work(
+    job: Job, required: JobProvenance, run: Callable[[], dict[str, Any]] | None = None
+) -> Outcome:
     """Run one job here and now; a failure is an outcome, too. ``run`` computes the outputs in place
     of `job.run`.
     """
     started = time.perf_counter()
     try:
-        terms.check(job)
+        required.check(job)
         outputs = (run or job.run)()
-    except Disagreement as error:
+    except ProvenanceMismatch as error:
         return Outcome(job, None, facts(started), str(error), refused=True)
     except Exception as error:
         return Outcome(job, None, facts(started), f"{type(error).__name__}: {first_line(error)}")
@@ -119,12 +121,12 @@ class LocalWorkers:
         self._sizes: dict[str, float] = {}
 
     def run(
-        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         waiting = deque(jobs)
         deaths: dict[str, int] = {}
         while waiting or self._busy():
-            self._admit(waiting, agreement, wanted)
+            self._admit(waiting, provenance, wanted)
             if not self._busy():
                 continue  # other runs did what was waiting
             ready = wait([worker.pipe for worker in self._busy()])
@@ -159,7 +161,7 @@ class LocalWorkers:
         return outcome
 
     def _admit(
-        self, waiting: deque[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+        self, waiting: deque[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> None:
         """Give free workers the first jobs that fit beside the running ones; one always runs,
         however large.
@@ -177,7 +179,7 @@ class LocalWorkers:
             worker = idle[0] if idle else self._start()
             worker.job = job
             with contextlib.suppress(OSError):  # it died while idle: the next wait sees it
-                worker.pipe.send((job, agreement.for_job(job)))
+                worker.pipe.send((job, provenance.for_job(job)))
 
     def _bytes(self, job: Job) -> float:
         """What a job takes; computed once for each."""

@@ -15,8 +15,8 @@ from typing import Any
 from wordsway.core.chart import Chart, Curve, Panel, Reference
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
-from wordsway.engine.agreement import Agreement
 from wordsway.engine.job import Job
+from wordsway.engine.provenance import Provenance
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.workers import Executor, Outcome, work
@@ -51,12 +51,12 @@ class _Here:
     progress: Progress
 
     def run(
-        self, jobs: Iterable[Job], agreement: Agreement, wanted: Callable[[Job], bool]
+        self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
         for job in jobs:
             if wanted(job):
                 run = partial(job.run, self.progress) if isinstance(job, Cell) else None
-                yield work(job, agreement.for_job(job), run=run)
+                yield work(job, provenance.for_job(job), run=run)
 
     def close(self) -> None:
         """No-op."""

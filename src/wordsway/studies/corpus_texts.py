@@ -28,8 +28,6 @@ from wordsway.text.readers import all_files
 #: The paper takes reviews of fewer tokens than this, and pads them to `PAPER_CONTEXT`.
 PAPER_FEWER, PAPER_CONTEXT = 240, 256
 DEFAULT_MODEL = "minilm"
-#: Before a hash that an older version gave the same files.
-FORMER = "former "
 #: Texts embedded, or read from the cache, at once.
 AT_ONCE = 64
 
@@ -221,10 +219,8 @@ def _fingerprint(name: str, options: TextOptions, version: Hashable) -> dict[str
     texts = open_corpus(source, **options.columns)
     for _ in texts:  # a whole pass, which makes the digest
         pass
-    files = locate(model)
-    former = {FORMER + name: name for name in files.former}
     found = {"corpus_sha256": texts.digest, "labels_sha256": texts.labelling}
-    return found | {"model_sha256": files.digest} | former
+    return found | {"model_sha256": locate(model).digest}
 
 
 def _fetching(progress: Progress, what: str) -> Callable[[int, int], None]:

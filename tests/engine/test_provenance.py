@@ -12,14 +12,13 @@ import pytest
 import tiny
 from jobs import Here, OnThese, cell, fake, small_cells
 from wordsway.core.result import versions
-from wordsway.engine import agreement as agreements
-from wordsway.engine.agreement import (
-    Agreement,
-    Disagreement,
-    Terms,
-    agree,
-    compare_hashes,
+from wordsway.engine import provenance as provenances
+from wordsway.engine.provenance import (
+    JobProvenance,
+    Provenance,
+    ProvenanceMismatch,
     compare_versions,
+    provenance_of,
 )
 from wordsway.engine.run import run_jobs
 from wordsway.engine.store import Record, Store
@@ -64,7 +63,7 @@ def test_a_file_rewritten_between_two_runs_is_noticed(
     after = study(reviews, model)[0].fingerprint()["corpus_sha256"]
     assert before != after
     for trials in (2, 4):
-        with pytest.raises(Disagreement, match="another corpus") as caught:
+        with pytest.raises(ProvenanceMismatch, match="another corpus") as caught:
             run_jobs(study(reviews, model, trials), store, OnThese(Here()))
         assert before[:12] in str(caught.value) and after[:12] in str(caught.value)
     assert len(store) == 2, "nothing was added, nothing lost"
@@ -99,7 +98,7 @@ def test_labels_rewritten_between_two_runs_are_noticed(
     write(["neg", "pos"] * 4)
     assert run_jobs(jobs(2), store, OnThese(Here())).before == 2, "another spelling of the same"
     write(["0"] + ["1"] * 7)
-    with pytest.raises(Disagreement, match="other labels"):
+    with pytest.raises(ProvenanceMismatch, match="other labels"):
         run_jobs(jobs(3), store, OnThese(Here()))
     assert len(store) == 2
 
@@ -108,13 +107,13 @@ def test_a_store_that_knows_no_labels_is_understood() -> None:
     """Cells before 0.2 tell the hashes of texts and model; labels bind from the first that tells
     them.
     """
-    agreement = Agreement()
-    agreement.learn("s", {"corpus_sha256": "a" * 64}, "the store")
-    agreement.learn("s", {"corpus_sha256": "a" * 64, "labels_sha256": "b" * 64}, "this machine")
-    with pytest.raises(Disagreement, match="other labels"):
-        agreement.learn("s", {"corpus_sha256": "a" * 64, "labels_sha256": "c" * 64}, "a worker")
-    with pytest.raises(Disagreement, match="another corpus"):
-        agreement.learn("s", {"corpus_sha256": "c" * 64, "labels_sha256": "b" * 64}, "a worker")
+    provenance = Provenance()
+    provenance.record("s", {"corpus_sha256": "a" * 64}, "the store")
+    provenance.record("s", {"corpus_sha256": "a" * 64, "labels_sha256": "b" * 64}, "this machine")
+    with pytest.raises(ProvenanceMismatch, match="other labels"):
+        provenance.record("s", {"corpus_sha256": "a" * 64, "labels_sha256": "c" * 64}, "a worker")
+    with pytest.raises(ProvenanceMismatch, match="another corpus"):
+        provenance.record("s", {"corpus_sha256": "c" * 64, "labels_sha256": "b" * 64}, "a worker")
 
 
 def test_a_worker_with_other_data_is_refused_before_its_first_cell(
@@ -123,7 +122,7 @@ def test_a_worker_with_other_data_is_refused_before_its_first_cell(
     (job,) = study(reviews, model, 1)
     monkeypatch.setattr(Cell, "run", lambda _: pytest.fail("the cell was run"))
     hashes = job.fingerprint() | {"corpus_sha256": "0" * 64}
-    outcome = work(job, Terms(versions(), hashes))
+    outcome = work(job, JobProvenance(versions(), hashes))
     assert outcome.refused and outcome.error is not None
     assert "another corpus" in outcome.error and "000000000000…" in outcome.error
 
@@ -143,7 +142,7 @@ def test_two_workers_with_different_data_stop_the_run(
 
     here = Here(one_of_two)
     store = Store(tmp_path / "store")
-    with pytest.raises(Disagreement, match="another corpus"):
+    with pytest.raises(ProvenanceMismatch, match="another corpus"):
         run_jobs(study(reviews, model, 3), store, OnThese(here))
     assert len(here.ran) == 2 and len(store) == 1 and here.closed
 
@@ -152,7 +151,7 @@ def test_hashes_of_stored_cells_are_binding(reviews: Path, model: str, tmp_path:
     store = Store(tmp_path / "store")
     jobs = study(reviews, model, 3)
     run_jobs(jobs[:1], store, OnThese(Here()))
-    agreed = agree(jobs, store)
+    agreed = provenance_of(jobs, store)
     hashes = agreed.for_job(jobs[1]).hashes
     assert hashes is not None and set(HASHES) <= set(hashes)
     assert hashes.items() <= jobs[0].fingerprint().items()
@@ -162,37 +161,29 @@ def test_hashes_of_stored_cells_are_binding(reviews: Path, model: str, tmp_path:
 def test_a_worker_of_another_version_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terms = Terms(versions() | {"wordsway": "9.9.9"})
-    outcome = work(small_cells(1)[0], terms)
+    required = JobProvenance(versions() | {"wordsway": "9.9.9"})
+    outcome = work(small_cells(1)[0], required)
     assert outcome.refused and "this run 9.9.9" in (outcome.error or "")
     newer = versions() | {"wordsway": "9.9.9"}
     weakened = Here(lambda job: replace(fake(job), facts=newer | {"host": "elsewhere"}))
     store = Store(tmp_path / "store")
-    with pytest.raises(Disagreement, match=r"elsewhere has wordsway 9\.9\.9"):
+    with pytest.raises(ProvenanceMismatch, match=r"elsewhere has wordsway 9\.9\.9"):
         run_jobs(small_cells(2), store, OnThese(weakened))
     assert len(store) == 0, "its cells are not counted as done"
-    monkeypatch.setattr(agreements, "versions", lambda *_: newer)
-    assert work(small_cells(1)[0], Terms(newer)).outputs is not None
+    monkeypatch.setattr(provenances, "versions", lambda *_: newer)
+    assert work(small_cells(1)[0], JobProvenance(newer)).outputs is not None
 
 
 def test_other_versions_are_recorded_and_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    facts = Agreement().versions | {"torch": "1.0", "host": "elsewhere"}
+    facts = Provenance().versions | {"torch": "1.0", "host": "elsewhere"}
     here = Here(lambda job: replace(fake(job), facts=facts))
     store = Store(tmp_path / "store")
     assert run_jobs(small_cells(3), store, OnThese(here)).done == 3
     assert caplog.text.count("elsewhere has torch 1.0, this run") == 1
     assert {record.facts["torch"] for _, record in store.records()} == {"1.0"}
     assert compare_versions({"wordsway": "1"}, {"wordsway": "1"}, "w") == []
-
-
-def test_a_hash_of_an_older_version_is_understood() -> None:
-    """The same model's files may have had another hash before."""
-    known = {"model_sha256": "a" * 64}
-    compare_hashes(known, {"model_sha256": "b" * 64, "former": "a" * 64}, "here")
-    with pytest.raises(Disagreement, match="another model"):
-        compare_hashes(known, {"model_sha256": "b" * 64}, "here")
 
 
 def test_a_record_that_is_dropped_shifts_no_other(
@@ -219,5 +210,5 @@ def test_a_record_that_is_dropped_shifts_no_other(
     monkeypatch.setattr(
         Store, "records", lambda *some: (pair for pair in every(*some) if pair[0] != dropped)
     )
-    agree([jobs[0], *jobs], store)
+    provenance_of([jobs[0], *jobs], store)
     assert len(read) == 3 and all(job == record for job, record in read)

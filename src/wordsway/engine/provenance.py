@@ -1,8 +1,8 @@
-"""What a worker has to have in common with the run that feeds it: versions, and the very same data.
+"""Versions and data that all jobs of a run have in common.
 
-A cell's name says "imdb", not which bytes that is on some machine. Every stored cell keeps the
-hashes of its corpus and its model; a run takes them as binding, and what this machine has must be
-the same. Workers get them with every job, and compare before their first one of a source.
+The content of a cell names "imdb", but not the bytes of that corpus on a machine. Every stored cell
+records the hashes of its corpus and its model. A run requires the same hashes of this machine and
+of its workers, which get them with every job and compare them before it runs.
 """
 
 from __future__ import annotations
@@ -19,41 +19,39 @@ from wordsway.engine.store import Store
 Hashes = Mapping[str, str]
 
 
-class Disagreement(WordswayError):
-    """Two machines, or two moments, that would put different things under one name."""
+class ProvenanceMismatch(WordswayError):
+    """Versions or data that differ from those of the run."""
 
 
 @dataclass
-class Agreement:
-    """The versions of the run, and the hashes of every source that is known so far."""
+class Provenance:
+    """The versions of a run, and the hashes of its sources as far as they are known."""
 
     versions: dict[str, str] = field(default_factory=lambda: versions("transformers"))
     sources: dict[str, Hashes] = field(default_factory=dict)
 
-    def for_job(self, job: Job) -> Terms:
-        """What the worker that gets this job has to agree with."""
+    def for_job(self, job: Job) -> JobProvenance:
+        """What is required of the worker that runs this job."""
         source = job.source
         hashes = self.sources.get(source) if source is not None else None
-        return Terms(self.versions, dict(hashes) if hashes is not None else None)
+        return JobProvenance(self.versions, dict(hashes) if hashes is not None else None)
 
-    def learn(self, source: str, hashes: Hashes, where: str) -> None:
-        """Note the hashes of a source, or refuse them where others are binding. Cells of older
-        versions know fewer: what they do not tell is taken from the first that does.
-        """
+    def record(self, source: str, hashes: Hashes, where: str) -> None:
+        """Record the hashes of a source; refuse them where others are known."""
         known = self.sources.get(source, {})
         compare_hashes(known, hashes, where)
         self.sources[source] = {**hashes, **known}
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What goes along with a job."""
+class JobProvenance:
+    """The versions and hashes that a job requires."""
 
     versions: dict[str, str]
     hashes: dict[str, str] | None = None
 
     def check(self, job: Job) -> None:
-        """Refuse to run the job here if it would mean something else."""
+        """Refuse to run the job here where versions or data differ."""
         compare_versions(self.versions, versions(), "this worker")
         if self.hashes is not None:
             compare_hashes(self.hashes, job.fingerprint(), "this worker")
@@ -66,7 +64,7 @@ def compare_versions(ours: Mapping[str, str], theirs: Mapping[str, str], who: st
     ['w has torch 2.2, this run 2.1']
     """
     if ours.get("wordsway") != theirs.get("wordsway"):
-        raise Disagreement(
+        raise ProvenanceMismatch(
             f"{who} has wordsway {theirs.get('wordsway')}, this run {ours.get('wordsway')}: "
             "install the same version everywhere; what was stored is safe"
         )
@@ -78,12 +76,12 @@ def compare_versions(ours: Mapping[str, str], theirs: Mapping[str, str], who: st
 
 
 def compare_hashes(known: Hashes, found: Hashes, where: str) -> None:
-    """Refuse data that is not what earlier cells were computed from, naming both."""
+    """Refuse data that differs from that of earlier cells, naming both."""
     for name, value in known.items():
         other = found.get(name, value)
-        if other != value and value not in found.values():
+        if other != value:
             what = name.removesuffix("_sha256")
-            raise Disagreement(
+            raise ProvenanceMismatch(
                 f"{where} has {'other' if what == 'labels' else 'another'} {what} (SHA-256 "
                 f"{other[:12]}…) than the cells stored so far "
                 f"({value[:12]}…): use the same {what} everywhere and for the whole run, or "
@@ -91,11 +89,11 @@ def compare_hashes(known: Hashes, found: Hashes, where: str) -> None:
             )
 
 
-def agree(jobs: Sequence[Job], store: Store) -> Agreement:
-    """The agreement of a run: hashes that stored cells of these sources hold, compared with what is
-    on this machine; where the data is only on the workers, the first of them decides.
+def provenance_of(jobs: Sequence[Job], store: Store) -> Provenance:
+    """The provenance of a run: the hashes that stored cells record, compared with the data of this
+    machine. Where only workers have the data, the first of them decides.
     """
-    agreement = Agreement()
+    provenance = Provenance()
     by_source: dict[str, list[Job]] = {}
     for job in jobs:
         if job.source is not None:
@@ -103,7 +101,7 @@ def agree(jobs: Sequence[Job], store: Store) -> Agreement:
     for source, some in by_source.items():
         stored = {job.key: job for job in some if job.key in store}
         for key, record in store.records(stored):
-            agreement.learn(source, stored[key].hashes_in(record.outputs), "the store")
+            provenance.record(source, stored[key].hashes_in(record.outputs), "the store")
         if some[0].source_is_here():
-            agreement.learn(source, some[0].fingerprint(), "this machine")
-    return agreement
+            provenance.record(source, some[0].fingerprint(), "this machine")
+    return provenance
