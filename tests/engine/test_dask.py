@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs import table, wait_for_cells
+from jobs import small_cells, table, wait_for_cells
 from wordsway.cli.app import run
 from wordsway.core.errors import WordswayError
 from wordsway.core.progress import silent
@@ -239,4 +239,4 @@ def test_a_cluster_of_ones_own_whose_workers_are_gone_is_one_line(
 
 def test_a_scheduler_that_is_gone_is_one_line() -> None:
     with pytest.raises(WordswayError, match="scheduler at tcp://here:1 is gone: start it again"):
-        connected(Client({}, status="closed"))._outcomes(None, [])
+        connected(Client({}, status="closed"))._outcome(None, small_cells(1)[0])

@@ -95,12 +95,12 @@ def filled(folder: Path, count: int = 6) -> Store:
 
 
 def stored(out: Path) -> list[bytes]:
-    """The lines that runs have stored so far."""
+    """The lines of finished cells that runs have stored so far."""
     return [
         line
         for path in sorted(out.glob("store/segments/*.log"))
         for line in path.read_bytes().splitlines(keepends=True)
-        if line.endswith(b"\n")
+        if line.endswith(b"\n") and b'"outputs": {' in line
     ]
 
 

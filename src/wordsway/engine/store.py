@@ -120,9 +120,8 @@ class Store:
             self._done[key] = place
 
     def _warn(self, where: Path | str, error: Exception) -> None:
-        log.warning(
-            "%s: ignoring an invalid record (%s); it will be recomputed", where, first_line(error)
-        )
+        why = (error.strerror if isinstance(error, OSError) else None) or first_line(error)
+        log.warning("%s: ignoring an invalid record (%s); it will be recomputed", where, why)
 
     def __contains__(self, key: str) -> bool:
         return key in self._done
