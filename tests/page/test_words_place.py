@@ -247,7 +247,7 @@ def test_errors_are_said_where_the_user_looks(tab, small_model):
     tab.wait_for_selector("[role=alert]:not([hidden])")
     assert "wordsway serve --model /etc" in tab.locator("[role=alert]").first.inner_text()
     tab.goto(f"/words?text={quote('the film was good ' * 20)}&model={quote(str(small_model))}")
-    tab.click("[role=alert] >> text=Measure its beginning")
+    tab.click("[role=alert] >> text=Measure the beginning")
     tab.wait_for_selector(".note >> text=the text was cut from 360 to ")
     tab.wait_for_selector(".result[data-state=done]")
     assert "cut=1" in tab.url and "--cut" in tab.locator(".code code").first.text_content()
