@@ -24,24 +24,25 @@ def problem_at(n: int, d: int, scale: float) -> tuple[Problem, float]:
 
 
 def naive(
-    q: Problem, r: float, lo: float, hi: float, lam: float, kap: float, nu: float | None
+    problem: Problem, r: float, lo: float, hi: float, lam: float, kap: float, nu: float | None
 ) -> float:
     """room·price + Σ_j max(grid points, low tail, high tail), number by number."""
+    q, prices = problem.rows, problem.prices
     smallest = 0.0 if lo * hi < 0 else min(abs(lo), abs(hi))
     room = max(0.0, r * r - smallest**2)
-    total = room * (lam * q.norm_a**2 + kap * q.norm_y**2)
-    total += 0.0 if nu is None else nu * q.quartic_price * room**2
+    total = room * (lam * prices.norm_a**2 + kap * prices.norm_y**2)
+    total += 0.0 if nu is None else nu * prices.fourth * room**2
     half, middle = (hi - lo) / 2, (hi + lo) / 2
     for j in range(len(q.a)):
         centre, spread = middle * float(q.ae[j]), half * abs(float(q.ae[j]))
-        square, linear = q.raised[j].tolist(), q.linear[j].tolist()
+        square, linear = problem.raised[j].tolist(), q.linear[j].tolist()
         poly = [
             s + 2 * middle * b + 2 * half * abs(b) + k / kap
-            for s, b, k in zip(square, linear, q.raised_quartic[j].tolist(), strict=True)
+            for s, b, k in zip(square, linear, problem.raised_quartic[j].tolist(), strict=True)
         ]
-        if q.ceiling < math.inf:
+        if problem.ceiling < math.inf:
             sides = [poly[0], *poly, poly[-1]]
-            poly = [min(q.ceiling, max(sides[at : at + 3])) for at in range(len(poly))]
+            poly = [min(problem.ceiling, max(sides[at : at + 3])) for at in range(len(poly))]
         found = []
         for value, a, w in zip(poly, q.a[j].tolist(), q.price_width2[j].tolist(), strict=True):
             t = max(0.0, abs(a - centre) - spread)
@@ -54,7 +55,7 @@ def naive(
             t = max(0.0, end)
             value = float(tail.value[j]) + float(tail.kappa_term[j]) / kap - lam * t * t
             found.append(value - (0.0 if nu is None else nu * t**4))
-        total += q.repeat * max(found)
+        total += problem.repeat * max(found)
     return total
 
 
@@ -65,7 +66,8 @@ def test_every_way_to_ask_is_the_formula(
     n: int, d: int, scale: float, fourth: bool, ceiling: float
 ) -> None:
     problem, r = problem_at(n, d, scale)
-    problem = replace(problem, ceiling=ceiling, quartic_price=2.5, repeat=1.5)
+    with_fourth = replace(problem.prices, fourth=2.5)
+    problem = replace(problem, prices=with_fourth, ceiling=ceiling, repeat=1.5)
     edges = torch.tensor([-r, -0.4 * r, 0.3 * r, r], dtype=torch.float64)
     log_lambda = torch.tensor([-1.0, 0.5, 2.0], dtype=torch.float64)
     log_kappa = torch.tensor([0.3, -2.0, 1.0], dtype=torch.float64)

@@ -41,7 +41,7 @@ def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) 
             moved[:, row] += points
         reached = float(moved.square().sum((1, 2)).max())
         for tilt in BOUNDS.tilts:
-            bound, _ = minimise_dual(problem.tilted(tilt), radius, None)
+            bound, _ = minimise_dual(problem.reweighted(tilt), radius, None)
             assert reached <= bound * (1 + 1e-9), (seed, tilt)
 
 

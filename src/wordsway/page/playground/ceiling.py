@@ -35,9 +35,9 @@ def ceiling(layer: Layer, bounds: RowBounds, radius: float) -> float:
     tuned: Multipliers | None = None
     for split in filter(None, bounds.splits):
         found = problem_of(layer, bounds, 0, radius, split, Around(layer.norm))
-        problem = replace(found, gram=None)
+        problem = replace(found, prices=replace(found.prices, gram=None))
         for tilt in bounds.tilts:
-            value, tuned = _minimised(problem.tilted(tilt) if tilt else problem, radius, tuned)
+            value, tuned = _minimised(problem.reweighted(tilt) if tilt else problem, radius, tuned)
             if not value >= total:
                 total = value
     moved = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
@@ -48,7 +48,7 @@ def _minimised(problem: Problem, r: float, warm: Multipliers | None) -> tuple[fl
     """The largest bound over the cells of β ∈ [−r, r], the worst of them halved, and the
     multipliers; those of another problem serve as a start.
     """
-    lo, hi = cells(r, problem.p)
+    lo, hi = cells(r, problem.rows.p)
     few = problem.coarse()
     if warm is None:
         tuned = tune(few, r, lo, hi, first_multipliers(problem, r), SCHEDULE)

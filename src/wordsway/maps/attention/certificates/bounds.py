@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from wordsway.maps.attention.certificates.curves import Curve, Tail
-from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.certificates.problem import OwnRowBound, Problem
 from wordsway.maps.attention.one_matrix.layer import Layer
 
 
@@ -31,6 +31,20 @@ class OwnRow:
         hull = (math.sqrt(self.hull) + math.sqrt(self.share) * radius) ** 2
         return replace(self, hull=hull, cap=(math.sqrt(self.cap) + radius) ** 2)
 
+    def split_along(self, e: torch.Tensor, delta_multiplicity: float) -> OwnRowBound:
+        """The same for Δ = βe + Δ⊥."""
+        if self.far is None:
+            return OwnRowBound(hull=self.hull, cap=self.cap, delta_multiplicity=0.0)
+        along = float(self.far @ e)
+        return OwnRowBound(
+            square=float(self.far @ self.far),
+            along=along,
+            across=float((self.far - along * e).norm()),
+            hull=self.hull,
+            cap=self.cap,
+            delta_multiplicity=delta_multiplicity,
+        )
+
 
 class RowBounds(ABC):
     """The bounds of one kind of attention."""
@@ -50,7 +64,9 @@ class RowBounds(ABC):
         """
 
     @abstractmethod
-    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+    def below(
+        self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, trivial: torch.Tensor
+    ) -> Tail:
         """What a row below its grid can move by."""
 
     @abstractmethod

@@ -31,15 +31,15 @@ AlongOne = Callable[[torch.Tensor], torch.Tensor]
 
 @final
 class Cells:
-    """Cells [lo, hi] of β ∈ [−r, r], C of them, for rows j ≠ i on a grid of G points."""
+    """Cells [lo, hi] of β ∈ [−r, r], C of them, for m rows on a grid of G points."""
 
     def __init__(self, problem: Problem, r: float, lo: torch.Tensor, hi: torch.Tensor) -> None:
-        q = problem
+        q = problem.rows
         self.problem, self.r, self.lo, self.hi = problem, r, lo, hi
         smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
         self.room = (r * r - smallest**2).clamp_min(0)
         half, middle = (hi - lo)[:, None, None] / 2, (hi + lo)[:, None, None] / 2
-        # β A_j·e over the cell (C, n−1, 1), and what rounding may add to its distance from a.
+        # β A_j·e over the cell (C, m, 1), and what rounding may add to its distance from a.
         centre, spread = middle * q.ae, half * q.ae.abs() + q.blur
         self._distance = q.a.new_empty(len(lo), q.a.shape[0], q.a.shape[1] + 2)
         self._distance[..., :-2] = (q.a - centre).abs_().sub_(spread)
@@ -48,11 +48,13 @@ class Cells:
         self._distance.clamp_min_(0)
         # The polynomial without its κ-term; the grid's f″ ≥ −2λ − |poly′||p″| − p⁰²p′²/κ.
         self._constant = torch.empty_like(self._distance)
-        grid = torch.addcmul(q.raised, middle, q.linear, value=2)
+        grid = torch.addcmul(problem.raised, middle, q.linear, value=2)
         self._constant[..., :-2] = grid.addcmul_(half, q.linear.abs(), value=2)
         self._constant[..., -2:-1] = q.low.value
         self._constant[..., -1:] = q.high.value
-        self._of_lambda = torch.addcmul(q.price_steps, self._distance, self._distance, value=-1)
+        self._of_lambda = torch.addcmul(
+            problem.price_steps, self._distance, self._distance, value=-1
+        )
 
     @cached_property
     def _of_nu(self) -> torch.Tensor:
@@ -109,7 +111,7 @@ class Cells:
         q = self.problem
         others = self.others(log_lambda, log_kappa, log_nu)
         others = (others + self._rounding(log_kappa)).clamp_max(q.sizes[0] * SAFE)
-        own = self._own + q.extra
+        own = q.own.bound(self.lo, self.hi, self.room, self.r) + q.extra
         return others + own if q.finish is None else q.finish(others, own, self.lo, self.hi)
 
     def _rounding(self, log_kappa: torch.Tensor) -> torch.Tensor:
@@ -120,20 +122,8 @@ class Cells:
         of length d and of a sum over rows, is relative to that.
         """
         rows, terms = self.problem.sizes
-        roundings = 64 + sum(self.problem.across.shape)
+        roundings = 64 + sum(self.problem.prices.across.shape)
         return 2 * roundings * U * (2 * rows + (-log_kappa).exp() * terms)
-
-    @property
-    def _own(self) -> torch.Tensor:
-        """The bound on ‖row i‖²."""
-        q = self.problem
-        square, along, rest = q.own_far
-        times = q.own_times
-        reached = square + 2 * times * torch.maximum(self.lo * along, self.hi * along)
-        reached = reached + 2 * times * rest * self.room.sqrt() + (times * self.r) ** 2
-        reached = reached + 64 * U * (square + (times * self.r) ** 2)
-        own = q.own_scale * reached.clamp_min(q.own_hull).clamp_max(q.own_cap)
-        return own.clamp_max(q.own_ceiling)
 
     def _polynomial(self, log_kappa: torch.Tensor) -> torch.Tensor:
         q = self.problem
@@ -149,13 +139,9 @@ class Cells:
     def _price(
         self, log_lambda: torch.Tensor, log_kappa: torch.Tensor, log_nu: torch.Tensor | None
     ) -> torch.Tensor:
-        q = self.problem
-        if q.joined is not None:
-            price = q.joined(log_lambda, log_kappa) + log_kappa.exp() * q.norm_rest**2
-        else:
-            price = log_lambda.exp() * q.norm_a**2 + log_kappa.exp() * q.norm_y**2
-        price = self.room * price
-        return price if log_nu is None else price + log_nu.exp() * q.quartic_price * self.room**2
+        prices = self.problem.prices
+        price = self.room * prices(log_lambda, log_kappa)
+        return price if log_nu is None else price + log_nu.exp() * prices.fourth * self.room**2
 
     def _with_fourth(self, base: torch.Tensor, log_nu: torch.Tensor | None) -> torch.Tensor:
         return base if log_nu is None else torch.addcmul(base, _each(log_nu), self._of_nu)

@@ -47,17 +47,19 @@ def minimise_duals(
     """
     found = []
     for number, problem in enumerate(problems):
-        if number and (problem.joined is None) != (problems[number - 1].joined is None):
+        if number and (problem.prices.joined is None) != (
+            problems[number - 1].prices.joined is None
+        ):
             warm = None  # prices of another kind are no start
         few, warm = _tuned(problem, r, warm)
         # Their values tell problems apart, and nothing else.
-        value = largest(few, r, _cast(warm, few.p)) if len(problems) > 1 else 0.0
+        value = largest(few, r, _cast(warm, few.rows.p)) if len(problems) > 1 else 0.0
         found.append((value if value == value else math.inf, warm))
     best = min(range(len(found)), key=lambda number: found[number][0])
     tuned = found[best][1]
     if len(problems) > 1:
         few = problems[best].coarse().single()
-        again = tune(few, r, *cells(r, few.p), _cast(tuned, few.p), (AGAIN,))
+        again = tune(few, r, *cells(r, few.rows.p), _cast(tuned, few.rows.p), (AGAIN,))
         tuned = _cast(again, tuned[0])
     return largest(problems[best], r, tuned), tuned, best
 
@@ -73,14 +75,14 @@ def _tuned(problem: Problem, r: float, warm: Multipliers | None) -> tuple[Proble
     precision and every third grid point are enough, since all multipliers are valid.
     """
     few = problem.coarse().single()
-    lo, hi = cells(r, few.p)
+    lo, hi = cells(r, few.rows.p)
     if warm is None:
-        start = _cast(first_multipliers(problem, r), few.p)
+        start = _cast(first_multipliers(problem, r), few.rows.p)
         start = tune(problem.coarse(FEWER_ROWS).single(), r, lo, hi, start, ((4.5, 10),))
         found = tune(few, r, lo, hi, start, ((1.5, 7),))
     else:
-        found = tune_where_it_matters(few, few, r, lo, hi, _cast(warm, few.p))
-    return few, _cast(found, problem.p)
+        found = tune_where_it_matters(few, few, r, lo, hi, _cast(warm, few.rows.p))
+    return few, _cast(found, problem.rows.p)
 
 
 def _cast(multipliers: Multipliers, like: torch.Tensor) -> Multipliers:
@@ -89,10 +91,11 @@ def _cast(multipliers: Multipliers, like: torch.Tensor) -> Multipliers:
 
 def first_multipliers(problem: Problem, r: float) -> Multipliers:
     """Where tuning starts: the sizes of λ and κ that typical rows ask for, in every cell."""
-    like = cells(r, problem.p)[0]
-    rows = max(1, len(problem.y2))
-    log_lambda = math.log((r * r + float(problem.y2.sum()) / rows) / 20 + 1e-30)
-    turn = len(problem.p) / 5 / (r * r * problem.norm_y**2 + 1e-30)
+    like = cells(r, problem.rows.p)[0]
+    rows = problem.rows
+    count = max(1, len(rows.y2))
+    log_lambda = math.log((r * r + float(rows.y2.sum()) / count) / 20 + 1e-30)
+    turn = len(problem.rows.p) / 5 / (r * r * problem.norm_y**2 + 1e-30)
     log_kappa = 0.5 * math.log(turn + 1e-30)
     return torch.full_like(like, log_lambda), torch.full_like(like, log_kappa)
 
@@ -123,7 +126,7 @@ def largest(
     """The largest bound over the cells of β, the worst of which are halved a few times; log ν may
     stand behind log λ and log κ.
     """
-    lo, hi = cells(r, problem.p)
+    lo, hi = cells(r, problem.rows.p)
     grid = (lo + hi) / 2
     value = Cells(problem, r, lo, hi).bound(*multipliers)
     for _ in range(splits):
@@ -147,9 +150,9 @@ def largest(
 
 def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> float:
     """The bound with λ, κ and ν tuned together; +∞ where the price of fourth powers is unknown."""
-    if problem.quartic_price == math.inf:
+    if problem.prices.fourth == math.inf:
         return math.inf
-    like = problem.coarse(FOURTH[0][0]).single().p
+    like = problem.coarse(FOURTH[0][0]).single().rows.p
     lo, hi = cells(r, like)
     # One price at a time would stop at a kink: fourth powers first take over from the squares.
     log_lambda, log_kappa = _cast((start[0] - TAKEN_OVER, start[1]), like)
@@ -160,7 +163,7 @@ def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> 
         of_kappa = few.along_kappa(log_lambda, log_nu)
         log_kappa = golden(of_kappa, log_kappa, min(reach, 3.0), steps)
         log_lambda = golden(few.along_lambda(log_kappa, log_nu), log_lambda, reach, steps)
-    tuned = [part.to(problem.p.dtype) for part in (log_lambda, log_kappa, log_nu)]
+    tuned = [part.to(problem.rows.p.dtype) for part in (log_lambda, log_kappa, log_nu)]
     return largest(problem, r, tuned, FINE_SPLITS)
 
 

@@ -48,11 +48,17 @@ from wordsway.maps.attention.certificates.dual import (
     lower_with_fourth_powers,
     minimise_duals,
 )
-from wordsway.maps.attention.certificates.problem import Problem, across_error
+from wordsway.maps.attention.certificates.problem import (
+    GridRows,
+    Prices,
+    Problem,
+    across_error,
+    norm_of,
+)
 from wordsway.maps.attention.certificates.quartic import quartic_price
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.certificate import Certificate, relative
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound, opnorm_upper_bound_fast
+from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
 QUARTIC_FROM = 0.5
@@ -102,7 +108,13 @@ class Around:
         scale = most / self.sizes[rows][:, None] ** 2
         own = 4.0 * width * SAFE
         extra = most * count if half else 0.0
-        return problem.scaled(scale, most, own / float(self.sizes[i]) ** 2, own, extra)
+        return replace(
+            problem,
+            rows=problem.rows.times(scale).limited(most),
+            own=replace(problem.own, scale=own / float(self.sizes[i]) ** 2, ceiling=own),
+            ceiling=most,
+            extra=extra,
+        )
 
 
 def certify(
@@ -122,10 +134,10 @@ def certify(
         # The first row tries every way to weight the others; later ones follow the best of them.
         splits = {split for split, _ in choices}
         problems = {split: problem_of(layer, bounds, i, radius, split, around) for split in splits}
-        tilted = [
-            problems[split].tilted(tilt) if tilt else problems[split] for split, tilt in choices
+        reweighted = [
+            problems[split].reweighted(tilt) if tilt else problems[split] for split, tilt in choices
         ]
-        total, tuned, best = minimise_duals(tilted, radius, tuned)
+        total, tuned, best = minimise_duals(reweighted, radius, tuned)
         chosen = choices[best]
         choices = [chosen]
         if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
@@ -133,9 +145,10 @@ def certify(
             if len(bounds.tilts) > 1:
                 n, d = layer.X.shape
                 steep = n > STEEP_FROM * d * d
-                weighted = weighted.tilted(STEEP_TILT if steep else QUARTIC_TILT)
-            price = quartic_price(weighted.across, weighted.across_error)
-            priced = replace(weighted, quartic_price=price)
+                weighted = weighted.reweighted(STEEP_TILT if steep else QUARTIC_TILT)
+            prices = weighted.prices
+            fourth = quartic_price(prices.across, prices.error)
+            priced = replace(weighted, prices=replace(prices, fourth=fourth))
             total = min(total, lower_with_fourth_powers(priced, radius, tuned))
         last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
         if around.before is not None and around.sizes is not None:
@@ -190,30 +203,15 @@ def problem_of(
     blur = layer.errors.blur(rows, layer.pairs[0][i, rows], A, radius)[:, None]
     curve = bounds.curve(layer, rows, i, radius, blur)
     p, width, bend, trivial = curve.p, curve.step, curve.bend, curve.trivial
-    across = A - torch.outer(ae, e)
-    error, y_error = across_error(A), across_error(y)
-    gram = across @ across.T if count <= X.shape[1] else None
     p0, y2 = layer.P[rows, i][:, None], (y * y).sum(1, keepdim=True)
     cross = p * (p - p0)
-    most = (y2.sqrt() + radius) ** 2
+    trivial_bound = (y2.sqrt() + radius) ** 2
     # The largest share around each grid point.
     top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
-    own = bounds.own_row(layer, i, radius, split)
-    if around.residual:
-        own = own.with_delta(radius)
-    far = torch.zeros_like(x) if own.far is None else own.far
-    along = float(far @ e)
-    problem = Problem(
-        radius=radius,
+    grid = GridRows(
         p=p,
         a=curve.a,
-        y2=y2,
-        most=most,
-        ae=ae[:, None],
-        blur=blur,
-        across=across,
-        across_error=error,
-        square=torch.where(trivial, most, (p - p0) ** 2 * y2 + p * p * radius * radius),
+        square=torch.where(trivial, trivial_bound, (p - p0) ** 2 * y2 + p * p * radius * radius),
         linear=torch.where(trivial, 0.0, cross * ye[:, None]),
         quartic=torch.where(trivial, 0.0, cross**2),
         width2=width**2 / 8,
@@ -221,34 +219,35 @@ def problem_of(
         slope=top * (2 * y2 + 4 * radius * ye.abs()[:, None] + 2 * radius * radius),
         bend=bend,
         kappa_bend=4 * top * bend + p0**2 * curve.rise,
-        low=bounds.below(curve, p0, y2, most),
-        high=Tail.where(curve.beyond, most, torch.ones_like(p0)),
-        gram=gram,
-        norm_a=opnorm_upper_bound(across, error)
-        if gram is None
-        else opnorm_upper_bound_fast(gram, X.shape[1], error),
-        norm_y=opnorm_upper_bound(y - torch.outer(ye, e), y_error)
-        if gram is None
-        else opnorm_upper_bound_fast(_gram_across(y, ye, e), X.shape[1], y_error),
-        own_far=(float(far @ far), along, float((far - along * e).norm())),
-        own_hull=own.hull,
-        own_cap=own.cap,
-        own_times=(2.0 if around.residual else 1.0) if own.far is not None else 0.0,
+        y2=y2,
+        trivial_bound=trivial_bound,
+        ae=ae[:, None],
+        blur=blur,
+        low=bounds.below(curve, p0, y2, trivial_bound),
+        high=Tail.where(curve.beyond, trivial_bound, torch.ones_like(p0)),
     )
-    times = 2.0 if around.residual else 1.0
+    across, y_across = A - torch.outer(ae, e), y - torch.outer(ye, e)
+    error, few = across_error(A), count <= X.shape[1]
+    gram = across @ across.T if few else None
+    prices = Prices(
+        across,
+        error,
+        norm_of(across, gram, error),
+        norm_of(y_across, y_across @ y_across.T if few else None, across_error(y)),
+        gram,
+    )
+    own, times = bounds.own_row(layer, i, radius, split), 2.0 if around.residual else 1.0
+    if around.residual:
+        own = own.with_delta(radius)
+    problem = Problem(radius, grid, prices, own.split_along(e, times))
     own_keys = bounds.own_keys(layer, i, radius, e, split, times) if only is None else None
     omega = layer.errors.omega(layer.scores, i, rows, y.norm(dim=1), radius)
     problem = around.normed(problem, y, rows, i, omega)
     if own_keys is None:
         return problem
-    if problem.ceiling < problem.own_ceiling:
+    if problem.ceiling < problem.own.ceiling:
         # No single key of row i need respect the other rows' ceiling: row i counts all it may.
-        return replace(problem, own_hull=math.inf, own_cap=math.inf)
+        return replace(problem, own=replace(problem.own, hull=math.inf, cap=math.inf))
     # Their sum is part of row i, and counts as row i does.
-    return problem.with_rows(own_keys.times(problem.own_scale))
-
-
-def _gram_across(y: torch.Tensor, ye: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
-    """The products of the rows of y without their e-components."""
-    across = y - torch.outer(ye, e)
-    return across @ across.T
+    counted = replace(own_keys, rows=own_keys.rows.times(problem.own.scale))
+    return problem.with_rows(counted)

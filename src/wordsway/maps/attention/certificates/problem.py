@@ -1,4 +1,8 @@
-"""The problem that the dual of `attention.certificates.one_matrix` solves, and its variations."""
+"""The problem that the dual of `attention.certificates.one_matrix` solves, as small records.
+
+`Problem` = `GridRows` (the rows j ≠ i on their grids of moves) + `Prices` (what moves cost) +
+`OwnRowBound` (row i). Shapes: m rows, G grid points, d dimensions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import torch
 
@@ -70,203 +74,291 @@ class Joined:
         return log_lambda.exp() * (chord + self.slope * (rho - at[-1]).clamp_min(0)) * SAFE
 
 
-@dataclass(frozen=True)
-class Problem:
-    """All the dual needs of row i: rows j ≠ i (n−1 of them), G grid points each."""
+class GridRows(NamedTuple):
+    """The rows of the dual, m of them, on grids of G moves each.
 
-    radius: float  # of the ball for Δ
-    p: torch.Tensor  # shares at the grid points (n−1, G)
-    a: torch.Tensor  # the moves that give them, times the row's weight (n−1, G)
-    y2: torch.Tensor  # ‖y_j‖² (n−1, 1)
-    most: torch.Tensor  # ‖row j‖² whatever the price (n−1, 1)
-    ae: torch.Tensor  # A_j·e, times the row's weight (n−1, 1)
-    blur: torch.Tensor  # error of a moved logit, times the row's weight (n−1, 1)
-    across: torch.Tensor  # A_j without its e-component, times the row's weight (n−1, d)
-    across_error: float  # its rounding error, in Frobenius norm
-    square: torch.Tensor  # (p−p⁰)²‖y‖² + p²r² (n−1, G)
-    linear: torch.Tensor  # p(p−p⁰) y·e (n−1, G)
-    quartic: torch.Tensor  # p²(p−p⁰)² (n−1, G)
-    width2: torch.Tensor  # (grid step)²/8 around each grid point (n−1, G)
-    price_width2: torch.Tensor  # the same in the weighted units of a (n−1, G)
-    slope: torch.Tensor  # |poly′| around each grid point, without the κ-term (n−1, G)
-    bend: torch.Tensor  # |p″| around each grid point (n−1, G)
-    kappa_bend: torch.Tensor  # what the κ-term adds to the concavity (n−1, G)
-    low: Tail  # the polynomial below the first grid point at most, and its κ-term
-    high: Tail  # the same above the last one
-    norm_a: float
-    norm_y: float
-    own_far: tuple[float, float, float]  # ‖x_i−φ_i‖², its e-component, the norm of the rest
-    own_hull: float  # max_l ‖x_l − φ_i‖², and ‖φ_i‖² where a row may fall silent
-    own_cap: float  # another bound of ‖row i‖², +∞ where there is none
-    own_times: float = 1.0  # how often Δ itself counts in row i
-    own_scale: float = 1.0  # what ‖row i‖² counts
-    own_ceiling: float = math.inf  # what it counts at most
-    ceiling: float = math.inf  # what each of the rows counts at most
-    extra: float = 0.0  # what all of them count in addition
-    quartic_price: float = math.inf  # Σ_j (across_j·u)⁴ for unit vectors u at most
-    repeat: float = 1.0  # for how many rows each one stands, where multipliers are tuned
-    gram: torch.Tensor | None = None  # of the rows of ``across``, where they are at most d
-    beside: torch.Tensor | None = None  # rows whose price κ(B_l·Δ⊥)² is joined with that of moves
-    joined: Joined | None = None  # the norms of both together
-    norm_rest: float = 0.0  # ‖Y⊥‖ without them
-    finish: Finish | None = None  # from the bounds of a cell to what is certified; their sum
+    Row j contributes at most
 
-    def tilted(self, tilt: float) -> Problem:
-        """The same problem with weighted rows: a power of the move that would win 95 % of the row,
-        largest where it is shortest.
-        """
-        # At any grid point a = logit p − logit p⁰, so the move that gives a share of 95 % follows
-        # from the first one.
-        need = (math.log(0.95 / 0.05) - torch.logit(self.p[:, :1]) + self.a[:, :1]).clamp_min(1.0)
-        weight = (need.mean() / need) ** tilt
-        across = weight * self.across
-        error = float(weight.max()) * 2 * self.across_error if len(weight) else 0.0
-        gram = None if self.gram is None else weight * self.gram * weight.T
-        return replace(
-            self,
+        poly(p) = (p − p⁰)²‖y‖² + p²r² + 2β·p(p − p⁰) y·e + p²(p − p⁰)²/κ
+
+    at the share p, for which its score has to move by a.
+
+    Parameters
+    ----------
+    p : shares at the grid points (m, G)
+    a : the moves that give them, times the row's weight (m, G)
+    square : the part of poly without β and κ (m, G)
+    linear : p(p − p⁰) y·e, of which 2β is the factor (m, G)
+    quartic : κ times the κ-term (m, G)
+    width2 : (grid step)²/8 around each grid point (m, G)
+    price_width2 : the same in the weighted units of a (m, G)
+    slope : upper bound of |∂poly/∂p| around each grid point, without the κ-term (m, G)
+    bend : upper bound of |p″| around each grid point (m, G)
+    kappa_bend : what the κ-term adds to the concavity (m, G)
+    y2 : ‖y_j‖² (m, 1)
+    trivial_bound : ‖row j‖² whatever the price (m, 1)
+    ae : A_j·e, times the row's weight (m, 1)
+    blur : rounding error of a moved logit, times the row's weight (m, 1)
+    low, high : poly below the first and above the last grid point, (m, 1) each
+    """
+
+    p: torch.Tensor
+    a: torch.Tensor
+    square: torch.Tensor
+    linear: torch.Tensor
+    quartic: torch.Tensor
+    width2: torch.Tensor
+    price_width2: torch.Tensor
+    slope: torch.Tensor
+    bend: torch.Tensor
+    kappa_bend: torch.Tensor
+    y2: torch.Tensor
+    trivial_bound: torch.Tensor
+    ae: torch.Tensor
+    blur: torch.Tensor
+    low: Tail
+    high: Tail
+
+    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> GridRows:
+        """These rows with every tensor changed."""
+        return GridRows(
+            *(Tail(*map(change, part)) if isinstance(part, Tail) else change(part) for part in self)
+        )
+
+    def followed_by(self, more: GridRows) -> GridRows:
+        """The rows of both."""
+        parts = []
+        for one, two in zip(self, more, strict=True):
+            if isinstance(one, Tail):
+                parts.append(Tail(*(torch.cat(pair) for pair in zip(one, two, strict=True))))
+            else:
+                parts.append(torch.cat([one, two]))
+        return GridRows(*parts)
+
+    def weighted(self, weight: torch.Tensor) -> GridRows:
+        """These rows with moves in other units: weights (m, 1)."""
+        return self._replace(
             a=weight * self.a,
             ae=weight * self.ae,
             blur=weight * self.blur * SAFE,
-            across=across,
-            across_error=error,
             price_width2=weight**2 * self.price_width2,
-            norm_a=opnorm_upper_bound(across, error)
-            if gram is None
-            else opnorm_upper_bound_fast(gram, across.shape[1], error),
-            gram=gram,
-            joined=None if self.beside is None else Joined.of(across, self.beside, error),
-            quartic_price=math.inf,
         )
 
-    @cached_property
-    def raised(self) -> torch.Tensor:
-        """The polynomial at β = 0 without its κ-term, raised by what it can exceed its chord by."""
-        return self.square + self.width2 * self.slope * self.bend
-
-    @cached_property
-    def raised_quartic(self) -> torch.Tensor:
-        """The same of κ times its κ-term."""
-        return self.quartic + self.width2 * self.kappa_bend
-
-    @cached_property
-    def kappa_terms(self) -> torch.Tensor:
-        """κ times the κ-terms of all grid points and of the two tails behind them, (n−1, G+2)."""
-        return torch.cat([self.raised_quartic, self.low.kappa_term, self.high.kappa_term], 1)
-
-    @cached_property
-    def sizes(self) -> tuple[float, float]:
-        """Σ_j ‖row j‖² whatever the price, and Σ_j of the largest κ-term."""
-        return float(self.most.sum()), float(self.kappa_terms.amax(1).sum())
-
-    @cached_property
-    def price_steps(self) -> torch.Tensor:
-        """What λ times a squared distance bends within a step, 2·``price_width2``; in the tails
-        nothing: (n−1, G+2).
-        """
-        return torch.nn.functional.pad(2 * self.price_width2, (0, 2))
-
-    def times(self, scale: torch.Tensor | float) -> Problem:
-        """The problem of Σ_j scale_j‖row j‖² with scale (n−1, 1)."""
-
-        def tail(one: Tail) -> Tail:
-            return Tail(scale * one.value, scale**2 * one.kappa_term)
-
-        return replace(
-            self,
+    def times(self, scale: torch.Tensor | float) -> GridRows:
+        """The rows of Σ_j scale_j‖row j‖² with scale (m, 1)."""
+        low, high = (
+            Tail(scale * end.value, scale**2 * end.kappa_term) for end in (self.low, self.high)
+        )
+        return self._replace(
             y2=scale * self.y2,
-            most=scale * self.most,
+            trivial_bound=scale * self.trivial_bound,
             square=scale * self.square,
             linear=scale * self.linear,
             quartic=scale**2 * self.quartic,
             slope=scale * self.slope,
             kappa_bend=scale**2 * self.kappa_bend,
-            low=tail(self.low),
-            high=tail(self.high),
+            low=low,
+            high=high,
         )
 
-    def scaled(
-        self,
-        scale: torch.Tensor,
-        ceiling: float,
-        own_scale: float,
-        own_ceiling: float,
-        extra: float,
-    ) -> Problem:
-        """The problem of Σ_j min(scale_j‖row j‖², ceiling) + min(own_scale‖row i‖², own_ceiling) +
-        extra.
-        """
-        found = self.times(scale)
-        return replace(
-            found,
-            most=found.most.clamp_max(ceiling),
-            low=Tail(found.low.value.clamp_max(ceiling), found.low.kappa_term),
-            high=Tail(found.high.value.clamp_max(ceiling), found.high.kappa_term),
-            ceiling=ceiling,
-            own_scale=own_scale,
-            own_ceiling=own_ceiling,
-            extra=extra,
+    def limited(self, ceiling: float) -> GridRows:
+        """The same where no row counts more than ``ceiling``."""
+        low, high = (
+            Tail(end.value.clamp_max(ceiling), end.kappa_term) for end in (self.low, self.high)
         )
+        return self._replace(
+            trivial_bound=self.trivial_bound.clamp_max(ceiling), low=low, high=high
+        )
+
+
+@dataclass(frozen=True)
+class OwnRowBound:
+    """‖row i‖² ≤ min(ceiling, scale·min(cap, max(hull, ‖far + kΔ‖²))), Δ = βe + Δ⊥.
+
+    Parameters
+    ----------
+    square, along, across : ‖far‖², its component along e, the length of the rest
+    hull : a part of the bound that does not depend on Δ
+    cap : another bound of ‖row i‖²
+    delta_multiplicity : k, how often Δ itself counts
+    scale, ceiling : those of a norm around the layer
+    """
+
+    square: float = 0.0
+    along: float = 0.0
+    across: float = 0.0
+    hull: float = 0.0
+    cap: float = math.inf
+    delta_multiplicity: float = 1.0
+    scale: float = 1.0
+    ceiling: float = math.inf
+
+    def bound(
+        self, lo: torch.Tensor, hi: torch.Tensor, room: torch.Tensor, r: float
+    ) -> torch.Tensor:
+        """The bound for β ∈ [lo, hi] and ‖Δ⊥‖² ≤ ``room``, ‖Δ‖ ≤ r."""
+        k = self.delta_multiplicity
+        reached = self.square + 2 * k * torch.maximum(lo * self.along, hi * self.along)
+        reached = reached + 2 * k * self.across * room.sqrt() + (k * r) ** 2
+        reached = reached + 64 * U * (self.square + (k * r) ** 2)
+        own = self.scale * reached.clamp_min(self.hull).clamp_max(self.cap)
+        return own.clamp_max(self.ceiling)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Upper bounds of what a unit Δ⊥ pays, Σ_j λ(A⊥Δ⊥)_j² + κ(Y⊥Δ⊥)_j² + ν(A⊥Δ⊥)_j⁴.
+
+    Parameters
+    ----------
+    across : A⊥, times the rows' weights (m, d)
+    error : its rounding error, in Frobenius norm
+    norm_a, norm_y : ‖A⊥‖ and ‖Y⊥‖
+    gram : A⊥A⊥ᵀ where m ≤ d
+    fourth : Σ_j (A⊥u)_j⁴ over unit vectors u
+    beside : further rows B whose price κ(BΔ⊥)_l² is joined with that of the moves (·, d)
+    joined : the norms of A⊥ and B together
+    norm_rest : ‖Y⊥‖ without B
+    """
+
+    across: torch.Tensor
+    error: float
+    norm_a: float
+    norm_y: float
+    gram: torch.Tensor | None = None
+    fourth: float = math.inf
+    beside: torch.Tensor | None = None
+    joined: Joined | None = None
+    norm_rest: float = 0.0
+
+    def __call__(self, log_lambda: torch.Tensor, log_kappa: torch.Tensor) -> torch.Tensor:
+        """The price of squares of a unit Δ⊥."""
+        if self.joined is not None:
+            return self.joined(log_lambda, log_kappa) + log_kappa.exp() * self.norm_rest**2
+        return log_lambda.exp() * self.norm_a**2 + log_kappa.exp() * self.norm_y**2
+
+    def weighted(self, weight: torch.Tensor) -> Prices:
+        """The prices of weighted rows, weights (m, 1)."""
+        across = weight * self.across
+        error = float(weight.max()) * 2 * self.error if len(weight) else 0.0
+        gram = None if self.gram is None else weight * self.gram * weight.T
+        return replace(
+            self,
+            across=across,
+            error=error,
+            gram=gram,
+            norm_a=norm_of(across, gram, error),
+            joined=None if self.beside is None else Joined.of(across, self.beside, error),
+            fourth=math.inf,
+        )
+
+    def with_rows(self, more: Prices) -> Prices:
+        """The prices of both sets of rows for one Δ⊥."""
+        across, error = torch.cat([self.across, more.across]), self.error + more.error
+        return Prices(
+            across,
+            error,
+            opnorm_upper_bound(across, error),
+            math.hypot(self.norm_y, more.norm_y),
+            beside=more.beside,
+            joined=None if more.beside is None else Joined.of(across, more.beside, error),
+            norm_rest=self.norm_y,
+        )
+
+
+def norm_of(rows: torch.Tensor, gram: torch.Tensor | None, error: float) -> float:
+    """An upper bound of ‖rows‖, faster where their Gram matrix is given."""
+    if gram is None:
+        return opnorm_upper_bound(rows, error)
+    return opnorm_upper_bound_fast(gram, rows.shape[1], error)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that the dual needs of row i.
+
+    Parameters
+    ----------
+    radius : of the ball for Δ
+    rows, prices, own : the records above
+    ceiling : what each of the rows counts at most
+    extra : what all of them count in addition
+    repeat : for how many rows each one stands, where multipliers are tuned
+    finish : from the bounds of a cell to what is certified; None for their sum
+    """
+
+    radius: float
+    rows: GridRows
+    prices: Prices
+    own: OwnRowBound
+    ceiling: float = math.inf
+    extra: float = 0.0
+    repeat: float = 1.0
+    finish: Finish | None = None
+
+    def reweighted(self, power: float) -> Problem:
+        """The same problem with weighted rows: a power of the move that would win 95 % of the row,
+        largest where it is shortest.
+        """
+        # At any grid point a = logit p − logit p⁰, so the move that gives a share of 95 % follows
+        # from the first one.
+        p, a = self.rows.p[:, :1], self.rows.a[:, :1]
+        need = (math.log(0.95 / 0.05) - torch.logit(p) + a).clamp_min(1.0)
+        weight = (need.mean() / need) ** power
+        return replace(self, rows=self.rows.weighted(weight), prices=self.prices.weighted(weight))
+
+    @cached_property
+    def raised(self) -> torch.Tensor:
+        """The polynomial at β = 0 without its κ-term, raised by what it can exceed its chord by."""
+        return self.rows.square + self.rows.width2 * self.rows.slope * self.rows.bend
+
+    @cached_property
+    def raised_quartic(self) -> torch.Tensor:
+        """The same of κ times its κ-term."""
+        return self.rows.quartic + self.rows.width2 * self.rows.kappa_bend
+
+    @cached_property
+    def kappa_terms(self) -> torch.Tensor:
+        """κ times the κ-terms of all grid points and of the two tails behind them, (m, G+2)."""
+        ends = self.rows.low.kappa_term, self.rows.high.kappa_term
+        return torch.cat([self.raised_quartic, *ends], 1)
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Σ_j ‖row j‖² whatever the price, and Σ_j of the largest κ-term."""
+        return float(self.rows.trivial_bound.sum()), float(self.kappa_terms.amax(1).sum())
+
+    @cached_property
+    def price_steps(self) -> torch.Tensor:
+        """What λ times a squared distance bends within a step, 2·``price_width2``; in the tails
+        nothing: (m, G+2).
+        """
+        return torch.nn.functional.pad(2 * self.rows.price_width2, (0, 2))
 
     def coarse(self, rows: int | None = None) -> Problem:
-        """Every third grid point, for tuning; and about so many of the rows."""
-        every = 1 if rows is None else max(1, len(self.p) // rows)
-        some = {name: getattr(self, name)[::every, ::3].contiguous() for name in _GRIDS}
-        if every > 1:
-            some |= {name: getattr(self, name)[::every] for name in _COLUMNS}
-            some["low"] = Tail(*(part[::every] for part in self.low))
-            some["high"] = Tail(*(part[::every] for part in self.high))
-            some["repeat"] = len(self.p) / max(1, len(some["ae"]))
-        return replace(self, **some)
+        """Every third grid point, for tuning; and about ``rows`` of the rows."""
+        count = len(self.rows.p)
+        every = 1 if rows is None else max(1, count // rows)
+        few = self.rows.each(lambda part: part[::every, ::3].contiguous())
+        repeat = count / max(1, len(few.ae)) if every > 1 else self.repeat
+        return replace(self, rows=few, repeat=repeat)
 
     def single(self) -> Problem:
         """The same in single precision, for tuning; as it is where numbers are too large or small
         for that.
         """
-        sizes = (self.radius**2, float(self.most.sum()), self.norm_a**2, self.norm_y**2)
+        prices = self.prices
+        sizes = (self.radius**2, self.sizes[0], prices.norm_a**2, prices.norm_y**2)
         if not all(1e-9 < size < 1e15 for size in sizes):
             return self
-        some: dict[str, Any] = {name: getattr(self, name).float() for name in (*_GRIDS, *_COLUMNS)}
-        some["blur"] = some["blur"].clamp_max(1e30)  # an infinite one has no distance to shorten
-        some["low"] = Tail(*(part.float() for part in self.low))
-        some["high"] = Tail(*(part.float() for part in self.high))
-        return replace(self, **some)
+        rows = self.rows.each(torch.Tensor.float)
+        # An infinite blur has no distance to shorten.
+        return replace(self, rows=rows._replace(blur=rows.blur.clamp_max(1e30)))
 
     def with_rows(self, more: Problem) -> Problem:
-        """The rows of both problems under one price; what belongs to row i stays as it is here."""
-        both: dict[str, Any] = {
-            name: torch.cat([getattr(self, name), getattr(more, name)])
-            for name in (*_GRIDS, *_COLUMNS, "across")
-        }
-        low = Tail(*(torch.cat(pair) for pair in zip(self.low, more.low, strict=True)))
-        high = Tail(*(torch.cat(pair) for pair in zip(self.high, more.high, strict=True)))
-        across, beside = both["across"], more.beside
-        error = self.across_error + more.across_error
+        """The rows of both problems under one price; row i stays as it is here."""
         return replace(
             self,
-            **both,
-            low=low,
-            high=high,
-            gram=None,
-            across_error=error,
-            norm_a=opnorm_upper_bound(across, error),
-            norm_y=math.hypot(self.norm_y, more.norm_y),
-            beside=beside,
-            norm_rest=self.norm_y,
-            joined=None if beside is None else Joined.of(across, beside, error),
+            rows=self.rows.followed_by(more.rows),
+            prices=self.prices.with_rows(more.prices),
         )
-
-
-#: The fields of a problem that have one number per row, and those with one column per grid point.
-_COLUMNS = ("y2", "most", "ae", "blur")
-_GRIDS = (
-    "p",
-    "a",
-    "square",
-    "linear",
-    "quartic",
-    "width2",
-    "price_width2",
-    "slope",
-    "bend",
-    "kappa_bend",
-)

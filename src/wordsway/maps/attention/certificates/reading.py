@@ -68,12 +68,13 @@ def _own_row(layer: Layer, bounds: RowBounds, i: int, radius: float) -> float:
     return math.sqrt(min(own.cap, max(own.hull, reached)) * SAFE)
 
 
-def _one_row(q: Problem, r: float) -> float:
+def _one_row(problem: Problem, r: float) -> float:
     """The largest move of the problem's only row, over cells of β and the grid in a."""
+    q, prices = problem.rows, problem.prices
     edges = torch.linspace(-r, r, CELLS + 1, dtype=torch.float64, device=q.p.device)
     lo, hi = edges[:-1, None], edges[1:, None]
     smallest = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
-    reach = q.norm_a * (r * r - smallest**2).clamp_min(0).sqrt()
+    reach = prices.norm_a * (r * r - smallest**2).clamp_min(0).sqrt()
     near, far = torch.minimum(lo * q.ae, hi * q.ae), torch.maximum(lo * q.ae, hi * q.ae)
     near, far = near - q.blur, far + q.blur
     distance = torch.maximum(q.a - far, near - q.a).clamp_min(0)  # (cells, grid)
@@ -82,12 +83,12 @@ def _one_row(q: Problem, r: float) -> float:
     within = distance <= (reach + step) * SAFE
     linear = 2 * torch.maximum(lo * q.linear, hi * q.linear)
     # Of products of length d, and of what is left of y across e.
-    made = 8 * (32 + q.across.shape[1]) * U * q.most
-    value = q.square + q.width2 * q.slope * q.bend + linear + made
+    made = 8 * (32 + prices.across.shape[1]) * U * q.trivial_bound
+    value = problem.raised + linear + made
     found = torch.where(within, value, -math.inf).amax(1)
     low = torch.where((near - q.a[:, :1])[:, 0] <= reach[:, 0] * SAFE, q.low.value[0], -math.inf)
     high = torch.where((q.a[:, -1:] - far)[:, 0] <= reach[:, 0] * SAFE, q.high.value[0], -math.inf)
-    best = torch.maximum(found, torch.maximum(low, high)).clamp_max(float(q.most[0, 0]))
+    best = torch.maximum(found, torch.maximum(low, high)).clamp_max(float(q.trivial_bound[0, 0]))
     # The e-component is exact, so that y has no other one: no κ-term.
     return math.sqrt(max(0.0, float(best.max())) * SAFE)
 
@@ -106,7 +107,7 @@ def certify_mean(
         total, start = math.inf, tuned
         linear = _linear(layer, i, radius, problem)
         for tilt in bounds.tilts:
-            value, start = minimise_dual(linear.tilted(tilt) if tilt else linear, radius, start)
+            value, start = minimise_dual(linear.reweighted(tilt) if tilt else linear, radius, start)
             if not value >= total:
                 total, tuned = value, start
         n = len(layer.X)
@@ -142,19 +143,18 @@ def _linear(layer: Layer, i: int, r: float, q: Problem) -> Problem:
             moved = torch.maximum(moved, at)
         return moved.clamp_min(0).sqrt() + spread * (most + before2).sqrt() + own.sqrt()
 
-    none, one = torch.zeros_like(q.y2), torch.ones_like(q.y2)
-    small = torch.maximum(q.p[:, :1], layer.P[rows, i][:, None])
-    return replace(
-        q,
+    rows_of = q.rows
+    none, one = torch.zeros_like(rows_of.y2), torch.ones_like(rows_of.y2)
+    small = torch.maximum(rows_of.p[:, :1], layer.P[rows, i][:, None])
+    linear = rows_of._replace(
         y2=one,
-        most=one,
-        square=q.p,
-        linear=torch.zeros_like(q.p),
-        quartic=torch.zeros_like(q.p),
-        slope=torch.ones_like(q.p),
-        kappa_bend=torch.zeros_like(q.p),
-        low=Tail.where(q.low.value > -math.inf, small, none),
-        high=Tail.where(q.high.value > -math.inf, one, none),
-        norm_y=0.0,
-        finish=finish,
+        trivial_bound=one,
+        square=rows_of.p,
+        linear=torch.zeros_like(rows_of.p),
+        quartic=torch.zeros_like(rows_of.p),
+        slope=torch.ones_like(rows_of.p),
+        kappa_bend=torch.zeros_like(rows_of.p),
+        low=Tail.where(rows_of.low.value > -math.inf, small, none),
+        high=Tail.where(rows_of.high.value > -math.inf, one, none),
     )
+    return replace(q, rows=linear, prices=replace(q.prices, norm_y=0.0), finish=finish)

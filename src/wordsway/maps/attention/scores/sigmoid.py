@@ -50,7 +50,13 @@ from wordsway.maps.attention.certificates.curves import (
     low_shares,
     neighbour,
 )
-from wordsway.maps.attention.certificates.problem import Problem, across_error
+from wordsway.maps.attention.certificates.problem import (
+    GridRows,
+    OwnRowBound,
+    Prices,
+    Problem,
+    across_error,
+)
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction
@@ -177,18 +183,10 @@ class SigmoidBounds(RowBounds):
         full, most = torch.full_like(p0, worth), worth + cross.most
         weight = cross.weight
         qe = Q @ e
-        across = weight * (Q - torch.outer(qe, e))
-        split_error = across_error(Q)
-        return Problem(
-            radius=radius,
+        across, error = weight * (Q - torch.outer(qe, e)), weight * across_error(Q)
+        rows = GridRows(
             p=p,
             a=weight * curve.a,
-            y2=full,
-            most=most + cross.longest,
-            ae=weight * qe[:, None],
-            blur=weight * blur,
-            across=across,
-            across_error=weight * split_error,
             square=worth * gain**2 + cross.middle * gain,
             linear=cross.slope * gain,
             quartic=cross.square * gain**2,
@@ -197,19 +195,21 @@ class SigmoidBounds(RowBounds):
             slope=2 * worth * top + cross.most,
             bend=curve.bend,
             kappa_bend=2 * cross.square * top * curve.bend,
+            y2=full,
+            trivial_bound=most + cross.longest,
+            ae=weight * qe[:, None],
+            blur=weight * blur,
             low=Tail.where(
                 curve.below, worth * largest**2 + cross.most * largest, cross.square * largest**2
             ),
             high=Tail.where(curve.beyond, most, torch.full_like(p0, cross.square)),
-            norm_a=opnorm_upper_bound(across, weight * split_error),
-            norm_y=0.0
-            if cross.beside is None
-            else opnorm_upper_bound(cross.beside, across_error(X)),
-            own_far=(0.0, 0.0, 0.0),
-            own_hull=0.0,
-            own_cap=math.inf,
-            beside=cross.beside,
         )
+        norm_y = 0.0
+        if cross.beside is not None:
+            norm_y = opnorm_upper_bound(cross.beside, across_error(X))
+        norm_a = opnorm_upper_bound(across, error)
+        prices = Prices(across, error, norm_a, norm_y, beside=cross.beside)
+        return Problem(radius, rows, prices, OwnRowBound())
 
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
         lengths = layer.X.norm(dim=1)
