@@ -263,7 +263,7 @@ def test_directions_of_sharp_and_of_common_rows_are_those_of_the_definition():
     for weight in (1.0, 30.0):
         layer = ws.RAF(weight=weight * ws.RAF(d=4, seed=1).weight).view(X).layer
         for i in range(6):
-            rows = layer.seers(i)
+            rows = layer.rows_attending_to(i)
             s = layer.s[rows].clone()
             s[:, i] = -math.inf
             naive = X.X[i] - torch.softmax(s, -1) @ X.X

@@ -13,7 +13,7 @@ from wordsway.maps.attention.kinds import (
     RELU_RAF_KIND,
     SIGMOID_KIND,
 )
-from wordsway.maps.attention.row_view import plan_for
+from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
 from wordsway.maps.kind import MapKind, Option, Reference, Style
 from wordsway.maps.wrappers.kind import block_kind, with_wrappers

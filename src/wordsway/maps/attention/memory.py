@@ -8,8 +8,8 @@ from wordsway.maps.attention.certificates.heads.table import FINE
 from wordsway.maps.attention.certificates.heads.together import joins
 from wordsway.maps.attention.heads.layer import KEPT_BYTES
 from wordsway.maps.attention.heads.view import heads_bytes_per_point
+from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.attention.one_matrix.view import bytes_per_point
-from wordsway.maps.attention.row_view import plan_for
 from wordsway.maps.attention.scores.sparsemax import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.scores.sparsemax import sparse_keys_bytes
 from wordsway.maps.memory import points_at_once

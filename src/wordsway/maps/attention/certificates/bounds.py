@@ -94,7 +94,7 @@ def hull(layer: Layer, i: int, radius: float) -> float:
 
 def farthest_row(layer: Layer, i: int, *, or_zero: bool = False) -> float:
     """max_l ‖x_l − φ_i‖² over the other rows of the text, and zero where a row may become zero."""
-    others = layer.X[layer.heard(i)]
+    others = layer.X[layer.keys_visible_to(i)]
     if or_zero:
         others = torch.cat([others, torch.zeros_like(layer.X[:1])])
     return float((others - layer.phi[i]).norm(dim=1).max()) ** 2 if len(others) else 0.0

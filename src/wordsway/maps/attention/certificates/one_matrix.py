@@ -166,7 +166,7 @@ def rounding(layer: Layer, i: int, radius: float, around: Around) -> float:
     """‖(omega_j)‖ with the error f_i of row i, in the units of the problem: what exact arithmetic
     may add to the change of the computed layer.
     """
-    rows = layer.seers(i)
+    rows = layer.rows_attending_to(i)
     far = layer.X[i].norm() + layer.errors.longest
     y = far.expand(int(rows.sum())) if layer.scores.normalised else layer.X[i].norm()
     errors = layer.errors.omega(layer.scores, i, rows, y, radius)
@@ -192,7 +192,7 @@ def problem_of(
     mask of them).
     """
     X = layer.X
-    rows = layer.seers(i) if only is None else only
+    rows = layer.rows_attending_to(i) if only is None else only
     x = X[i]
     count = int(rows.sum())
     y = layer.directions(i, rows)

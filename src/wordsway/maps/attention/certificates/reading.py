@@ -48,7 +48,7 @@ def certify_row(
         only = torch.arange(len(layer.X), device=layer.X.device) == read
         if read == i:
             found = _own_row(layer, bounds, i, radius)
-        elif not bool(layer.seers(i)[read]):
+        elif not bool(layer.rows_attending_to(i)[read]):
             upper.append(0.0)
             continue
         else:
@@ -120,10 +120,8 @@ def certify_mean(
 
 def _linear(layer: Layer, i: int, r: float, q: Problem) -> Problem:
     """The dual's problem with p in place of a row's square, and what follows for the sum."""
-    rows = layer.seers(i)  # the others do not move
-    masked = layer.s[rows]
-    masked[:, i] = float("-inf")
-    means = layer.scores.attention(masked) @ layer.X
+    rows = layer.rows_attending_to(i)  # the others do not move
+    means = layer.scores.without(layer.s[rows], i) @ layer.X
     y = layer.X[i] - means
     long = float(y.mean(0).norm()) if len(y) else 0.0
     spread = 0.0

@@ -32,7 +32,7 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     x, phi = layer.X[i], layer.phi[i]
     if not float(x.norm()) > 0:  # no direction to be tied to: the hull is the bound
         return math.inf
-    rows = layer.heard(i)
+    rows = layer.keys_visible_to(i)
     others = layer.X[rows]
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
     norm, size, far = float(x.norm()), float(phi.norm()), float((x - phi).norm()) + r
@@ -47,13 +47,13 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     product = product - off
     cosine = torch.where(product >= 0, product / (long * norm) * (1 - 16 * U), -1.0).clamp(-1, 1)
     errors = layer.errors.keys[rows]
-    heard = (
+    others_score = (
         short * _others_score(layer.queries[rows], x, cosine, errors)
         if len(others)
         else torch.zeros_like(short)
     )
     own = long**2 * _own_score(layer, x, cosine)
-    p = own / (own + heard).clamp_min(1e-300)
+    p = own / (own + others_score).clamp_min(1e-300)
     reach = (long + size).clamp_max(far)
     best = (p * reach + (1 - p) * hull).clamp_min(max(hull, size))
     return float(best.max()) ** 2 * SAFE

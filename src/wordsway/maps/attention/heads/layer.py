@@ -22,7 +22,6 @@ mean m_j of its other keys, and t = p − p⁰.
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from functools import cached_property
 from typing import NamedTuple
@@ -33,10 +32,9 @@ from wordsway.maps.attention.certificates.rounding import HeadsErrors, heads_err
 from wordsway.maps.attention.ingredients.encodings import Rotation
 from wordsway.maps.attention.ingredients.lifts import Lift
 from wordsway.maps.attention.ingredients.projections import Projections
-from wordsway.maps.attention.one_matrix.layer import SHARP
-from wordsway.maps.attention.scores.base import Scores, Shares
+from wordsway.maps.attention.layer import AttentionLayer
+from wordsway.maps.attention.scores.base import SHARP, Scores, Shares
 from wordsway.maps.base import nonzero_norm
-from wordsway.maps.rigorous import norm_lower_bound
 
 #: Memory for what is known of rows before they move.
 KEPT_BYTES = 2**28
@@ -121,11 +119,8 @@ class More(NamedTuple):
     drawn: torch.Tensor
 
 
-class HeadsLayer:
+class HeadsLayer(AttentionLayer):
     """φ(X) at one text X (n×d)."""
-
-    #: How far each row of ``X`` may be from the text that is meant.
-    text_error: float = 0.0
 
     def __init__(self, setting: Setting, X: torch.Tensor) -> None:
         self.setting = setting
@@ -148,13 +143,7 @@ class HeadsLayer:
 
     @cached_property
     def errors(self) -> HeadsErrors:
-        """How far this float64 layer is from exact arithmetic."""
         return heads_errors(self, self.text_error)
-
-    @cached_property
-    def norm_below(self) -> float:
-        """A lower bound of ‖φ(X)‖ in exact arithmetic."""
-        return norm_lower_bound(self.phi, float(self.errors.rows.norm()))
 
     def row(self, i: int) -> FromRow:
         """The layer seen from row i; the latest ones are kept."""
@@ -194,9 +183,7 @@ class FromRow:
 
     def __init__(self, layer: HeadsLayer, i: int) -> None:
         self.layer, self.i = layer, i
-        seen = (layer.s[:, :, i] > -math.inf).any(0)
-        seen[i] = False
-        self.rows = seen.nonzero().squeeze(1)
+        self.rows = layer.rows_attending_to(i).nonzero().squeeze(1)
         self.f = layer.f[self.rows].transpose(0, 1)  # (H, m, ·)
         self.pairs = tuple(part[i][:, self.rows] for part in layer.pairs)  # (H, m)
         v = layer.v[i]
@@ -215,10 +202,7 @@ class FromRow:
         if not bool(sharp.any()):
             return
         head, place = sharp.nonzero(as_tuple=True)
-        others = layer.s[head, self.rows[place]]
-        others[:, self.i] = -math.inf
-        # The mean of no keys at all is never used: such a row gives all it has, and goes on to.
-        shares = layer.setting.scores.attention(others).nan_to_num(0.0)
+        shares = layer.setting.scores.without(layer.s[head, self.rows[place]], self.i)
         means = torch.einsum("sl,lsx->sx", shares, layer.v[:, head])
         y[place, head] = layer.v[self.i, head] - means
         self.sharp = sharp

@@ -13,7 +13,7 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.vectors import unit
 from wordsway.maps.attention.heads.layer import HeadsLayer
 from wordsway.maps.attention.heads.rows import HeadsMoving, by_row
-from wordsway.maps.attention.row_view import LayerView
+from wordsway.maps.attention.layer import LayerView
 from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving, RowReadout
@@ -64,7 +64,7 @@ class HeadsView(LayerView[HeadsLayer]):
     def __init__(
         self, layer: HeadsLayer, certify: Certify | None, text: torch.Tensor | None = None
     ) -> None:
-        super().__init__(layer, text)
+        super().__init__(layer, attracting_heads, text)
         self._certify = certify
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -112,25 +112,12 @@ class HeadsView(LayerView[HeadsLayer]):
         g = row.pulled(moved, slope, 2 * along, 2 * own_heads)
         return value, g / layer.norm**2
 
-    def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        if count < 1 or len(self.X) < 2:
-            return super().suggest(rows, count, radius, noise)
-        return attracting_heads(self.layer, rows, count, radius, noise)
-
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
         if self._certify is None:
             return None
         return self._certify(self.layer, rows, radius, progress)
-
-    def rows_attending_to(self, i: int) -> torch.Tensor:
-        seen = torch.zeros(len(self.X), dtype=torch.bool, device=self.X.device)
-        seen[self.layer.row(i).rows] = True
-        seen[i] = True
-        return seen
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return RowReadout(self, thetas)

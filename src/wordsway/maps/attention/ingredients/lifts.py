@@ -10,7 +10,6 @@ that one moved word still moves one score of every other row, by f_j·(g(k_i′)
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import final
 
 import torch
@@ -18,53 +17,41 @@ import torch
 from wordsway.maps.rigorous import ELEMENTARY, U
 
 
-class Lift(ABC):
-    """f and g with their gradients; the last axis is that of a head."""
+class Lift:
+    """f(q) and g(k) with their gradients; the last axis is that of a head. This is the identity,
+    f(q) = q and g(k) = k; another overrides `query`, `error` and `query_pull`, and the methods of
+    keys where g ≠ f.
+    """
 
     #: Whether f and g are the identity: then g(k + δ) − g(k) = δ exactly.
     plain = False
 
-    @abstractmethod
     def query(self, q: torch.Tensor) -> torch.Tensor:
         """f(q)."""
+        return q
 
-    @abstractmethod
     def key(self, k: torch.Tensor) -> torch.Tensor:
         """g(k)."""
+        return self.query(k)
 
-    @abstractmethod
     def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
         """How far f or g of x (…, m) is off at most where x is off by ``error`` (…)."""
+        return error
 
-    @abstractmethod
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         """The gradient in q of grad·f(q)."""
+        return grad
 
-    @abstractmethod
     def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         """The gradient in k of grad·g(k)."""
+        return self.query_pull(k, grad)
 
 
 @final
 class Plain(Lift):
-    """f(q) = q, g(k) = k."""
+    """The identity."""
 
     plain = True
-
-    def query(self, q: torch.Tensor) -> torch.Tensor:
-        return q
-
-    def key(self, k: torch.Tensor) -> torch.Tensor:
-        return k
-
-    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
-        return error
-
-    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        return grad
-
-    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        return grad
 
 
 @final
@@ -95,9 +82,6 @@ class Unit(Lift):
     def query(self, q: torch.Tensor) -> torch.Tensor:
         return q / _length(q)
 
-    def key(self, k: torch.Tensor) -> torch.Tensor:
-        return k / _length(k)
-
     def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
         """‖x/‖x‖ − y/‖y‖‖ ≤ 2‖x − y‖/‖x‖."""
         off = 2 * error / _length(x).squeeze(-1) + 2 * (x.shape[-1] + 8) * U
@@ -108,9 +92,6 @@ class Unit(Lift):
         unit = q / length
         return (grad - (grad * unit).sum(-1, keepdim=True) * unit) / length
 
-    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        return self.query_pull(k, grad)
-
 
 @final
 class Positive(Lift):
@@ -119,17 +100,11 @@ class Positive(Lift):
     def query(self, q: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.elu(q) + 1
 
-    def key(self, k: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.elu(k) + 1
-
     def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
         return error + 2 * ELEMENTARY * self.key(x).norm(dim=-1)
 
     def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         return grad * q.clamp_max(0).exp()
-
-    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        return grad * k.clamp_max(0).exp()
 
 
 def _length(x: torch.Tensor) -> torch.Tensor:

@@ -27,13 +27,11 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.maps.attention.certificates.rounding import PREPARED, LayerErrors, one_matrix_errors
+from wordsway.maps.attention.layer import AttentionLayer
 from wordsway.maps.attention.one_matrix.cone import Cone
-from wordsway.maps.attention.scores.base import Scores, Shares
+from wordsway.maps.attention.scores.base import SHARP, Scores, Shares
 from wordsway.maps.base import nonzero_norm
-from wordsway.maps.rigorous import U, eigenvalue_upper_bound, norm_lower_bound
-
-#: Above this share of one key, a row is written with the mean of its other keys.
-SHARP = 0.9
+from wordsway.maps.rigorous import U, eigenvalue_upper_bound
 
 
 class Sharp(NamedTuple):
@@ -71,13 +69,10 @@ class LayerMove(NamedTuple):
 
 
 @final
-class Layer:
+class Layer(AttentionLayer):
     """φ(X) = P(XWXᵀ/√d + bias)X at one text X (n×d). ``W`` is kept divided by √d; ``bias`` (n×n) is
     constant, and −∞ where row j does not see key l.
     """
-
-    #: How far each row of ``X`` may be from the text that is meant.
-    text_error: float = 0.0
 
     def __init__(
         self,
@@ -103,15 +98,9 @@ class Layer:
 
     @cached_property
     def errors(self) -> LayerErrors:
-        """How far this float64 layer is from exact arithmetic."""
         return one_matrix_errors(
             self.scores, self.X, self.W, self.keys, self.s, self.P, self.text_error
         )
-
-    @cached_property
-    def norm_below(self) -> float:
-        """A lower bound of ‖φ(X)‖ in exact arithmetic."""
-        return norm_lower_bound(self.phi, float(self.errors.rows.norm()))
 
     def smoothed(self, width: float) -> Layer:
         """This layer with the kinks of row i's own attention rounded over ``width`` after it moves;
@@ -170,20 +159,7 @@ class Layer:
         if not len(rows):
             return None
         keys = top[rows]
-        others = self.s[rows].scatter(1, keys[:, None], float("-inf"))
-        # The mean of no keys at all is never used: such a row gives all it has, and goes on to.
-        means = self.scores.attention(others).nan_to_num(0.0) @ self.X
-        return Sharp(rows, keys, means)
-
-    def seers(self, i: int) -> torch.Tensor:
-        """The rows j ≠ i that see key i, as a mask (n,)."""
-        others = torch.arange(len(self.X), device=self.X.device) != i
-        return others & (self.s[:, i] > -math.inf)
-
-    def heard(self, i: int) -> torch.Tensor:
-        """The keys l ≠ i that row i sees, as a mask (n,)."""
-        others = torch.arange(len(self.X), device=self.X.device) != i
-        return others & (self.s[i] > -math.inf)
+        return Sharp(rows, keys, self.scores.without(self.s[rows], keys[:, None]) @ self.X)
 
     def directions(self, i: int, rows: torch.Tensor) -> torch.Tensor:
         """y_j = x_i − m_j of ``rows``, a mask, with m_j the mean of φ_j over the keys but i: (m,
@@ -195,10 +171,7 @@ class Layer:
         y = (self.X[i] - self.phi[rows]) / (1 - share)
         most = (share[:, 0] > 0.5).nonzero().squeeze(1)
         if len(most):
-            masked = self.s[rows][most]
-            masked[:, i] = float("-inf")
-            # A row that sees no other key goes on giving all to this one: its mean does not matter.
-            y[most] = self.X[i] - self.scores.attention(masked).nan_to_num(0.0) @ self.X
+            y[most] = self.X[i] - self.scores.without(self.s[rows][most], i) @ self.X
         return y
 
     @cached_property

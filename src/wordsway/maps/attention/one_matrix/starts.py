@@ -102,11 +102,11 @@ def silencing(
         )
         for own in noise
     ]
-    heard, share, own_score = (torch.stack(part) for part in zip(*drawn, strict=True))
-    heard += heard >= here[:, None]
-    towards = torch.where(one[:, None], unit(layer.queries)[heard], own_score)
+    attended, share, own_score = (torch.stack(part) for part in zip(*drawn, strict=True))
+    attended += attended >= here[:, None]
+    towards = torch.where(one[:, None], unit(layer.queries)[attended], own_score)
     targets = (1 - share) * unit(x)[:, None] + share * towards
-    free = torch.nn.functional.one_hot(heard, n).bool() & one[:, None]
+    free = torch.nn.functional.one_hot(attended, n).bool() & one[:, None]
     free[torch.arange(len(rows), device=device), :, here] = True
     weights = layer.cone.weights(targets.flatten(0, 1), free.flatten(0, 1))
     u = unit(targets - (weights @ layer.queries).reshape_as(targets))

@@ -18,17 +18,14 @@ from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.one_matrix import Around, certify
 from wordsway.maps.attention.certificates.reading import certify_mean, certify_row
+from wordsway.maps.attention.layer import LayerView, Starts
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.readout import AttentionReadout
 from wordsway.maps.attention.one_matrix.rows import AttentionMoving
-from wordsway.maps.attention.row_view import LayerView
 from wordsway.maps.base import Readout
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rows import Moving
 
-#: suggest(layer, rows, count, radius, noise): up to ``count`` Δ of each row that are worth starting
-#: from, (P, m, d); each row has its own noise.
-Suggest = Callable[[Layer, Sequence[int], int, float, Sequence[torch.Generator]], torch.Tensor]
 #: What S at each of the rows cannot exceed, where it is known without a dual problem:
 #: certify(layer, rows, radius, progress).
 Certify = Callable[[Layer, Sequence[int], float, Progress], Certificate]
@@ -47,12 +44,11 @@ class AttentionView(LayerView[Layer]):
         self,
         layer: Layer,
         bounds: RowBounds | Certify,
-        suggest: Suggest,
+        starts: Starts[Layer],
         text: torch.Tensor | None = None,
     ) -> None:
-        super().__init__(layer, text, kinks=layer.scores.kinks)
+        super().__init__(layer, starts, text, kinks=layer.scores.kinks)
         self.bounds = bounds
-        self._suggest = suggest
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         return self._evaluate(rows, delta, gradient=False)[0]
@@ -91,13 +87,6 @@ class AttentionView(LayerView[Layer]):
         view.layer = layer
         return view
 
-    def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        if count < 1 or len(self.X) < 2:
-            return super().suggest(rows, count, radius, noise)
-        return self._suggest(self.layer, rows, count, radius, noise)
-
     def certify(
         self,
         rows: Sequence[int],
@@ -124,11 +113,6 @@ class AttentionView(LayerView[Layer]):
         """A certificate for n times the change of the rows' mean."""
         assert isinstance(self.bounds, RowBounds)
         return certify_mean(self.layer, self.bounds, rows, radius, residual)
-
-    def rows_attending_to(self, i: int) -> torch.Tensor:
-        seen = self.layer.seers(i)
-        seen[i] = True
-        return seen
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return AttentionReadout(self.layer, thetas)

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import torch
 
+#: Above this share of one key, a row is written with the mean of its other keys ("sharp" pairs).
+SHARP = 0.9
 #: The tensors that `Scores.move` needs of every pair (row j, key i).
 Pairs = tuple[torch.Tensor, ...]
 
@@ -77,6 +79,14 @@ class Scores(ABC):
         """Upper bounds of Σ_l |P̂_jl − P_jl| where the scores (n, n) of row j are off by ``error``
         (n,): over all keys (n,), and over all keys but i, (n, n) or (n, 1).
         """
+
+    def without(self, s: torch.Tensor, key: torch.Tensor | int) -> torch.Tensor:
+        """The shares of rows with the scores s (…, n) where ``key``, (…, 1) or one for all, is
+        hidden; all 0 where a row has no other key, whose mean of other keys is never used.
+        """
+        if isinstance(key, int):
+            key = torch.full_like(s[..., :1], key, dtype=torch.long)
+        return self.attention(s.scatter(-1, key, -torch.inf)).nan_to_num(0.0)
 
     def smoothed(self, width: float) -> Scores:
         """These scores with the kinks of `attention` rounded over ``width``; the same where it has

@@ -8,8 +8,10 @@ from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.heads.layer import HeadsLayer
 from wordsway.maps.attention.heads.view import HeadsView
 from wordsway.maps.attention.ingredients.lifts import Lift, Plain
+from wordsway.maps.attention.layer import Starts
+from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.starts import attracting
-from wordsway.maps.attention.one_matrix.view import Certify, Suggest
+from wordsway.maps.attention.one_matrix.view import Certify
 from wordsway.maps.attention.scores.base import Scores
 
 _PLAIN = Plain()
@@ -42,7 +44,7 @@ class ScoreFunction:
     shape: str = "usual"
     smooth: bool = True
     falling: bool = False
-    starts: Suggest = attracting
+    starts: Starts[Layer] = attracting
     bounds: RowBounds | Certify | None = None
     layer: type[HeadsLayer] = HeadsLayer
     view: type[HeadsView] = HeadsView

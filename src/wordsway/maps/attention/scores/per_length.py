@@ -94,10 +94,10 @@ def certify_per_length(
         x, length = layer.X[i], float(layer.X[i].norm()) * (1 + 2 * (d + 8) * u)
         length = length + layer.text_error
         unit = x / max(length, 1e-300)
-        seers = layer.seers(i)
-        A = layer.keys[seers]
+        attending = layer.rows_attending_to(i)
+        A = layer.keys[attending]
         along = A @ unit
-        off = across_error(A) + float(errors.keys[seers].norm())
+        off = across_error(A) + float(errors.keys[attending].norm())
         across = opnorm_upper_bound(A - torch.outer(along, unit), off)
         edges = torch.linspace(-radius, radius, CELLS + 1, dtype=torch.float64, device=x.device)
         lo, hi = edges[:-1], edges[1:]
@@ -108,13 +108,12 @@ def certify_per_length(
         )
         word = (length**2 + 2 * hi * length + radius**2).clamp_min(0)
         word = (word + 16 * u * (length**2 + radius**2)).sqrt()
-        before = float((layer.P[seers, i].abs() + errors.shares[seers, 0]).norm())
+        before = float((layer.P[attending, i].abs() + errors.shares[attending, 0]).norm())
         others = float((moved * word).max()) / n + before * radius
 
-        heard = layer.s[i] > -math.inf
-        heard[i] = False
-        X, Q = layer.X[heard], layer.queries[heard]
-        query_error = float(errors.keys[heard].norm())
+        visible = layer.keys_visible_to(i)
+        X, Q = layer.X[visible], layer.queries[visible]
+        query_error = float(errors.keys[visible].norm())
         text = math.sqrt(len(X)) * layer.text_error
         if relu:
             turned = opnorm_upper_bound(X, text) * opnorm_upper_bound(Q, query_error)

@@ -170,7 +170,7 @@ class SigmoidBounds(RowBounds):
     def own_keys(
         self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
     ) -> Problem:
-        others = layer.heard(i)
+        others = layer.keys_visible_to(i)
         X, Q = layer.X[others], layer.queries[others]
         worth = (1 + split) * opnorm_upper_bound(X) ** 2
         logit = layer.s[i, others] - math.log(len(layer.X))

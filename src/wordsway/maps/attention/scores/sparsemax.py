@@ -154,11 +154,11 @@ class SparseRow(FromRow):
         inside = (u[..., None] < self.limit).to(u)
         count = inside.sum(-1)
         p = (count * u - (inside * self.z).sum(-1) + 1) / (count + 1)
-        heard = p > 0
-        tau = torch.where(heard, u - p, self.silent)
-        p = torch.where(heard, p, 0.0)
-        dtau = torch.where(heard, 1 / (count + 1), 0.0)
-        dp = torch.where(heard, count / (count + 1), 0.0)
+        attended = p > 0
+        tau = torch.where(attended, u - p, self.silent)
+        p = torch.where(attended, p, 0.0)
+        dtau = torch.where(attended, 1 / (count + 1), 0.0)
+        dp = torch.where(attended, count / (count + 1), 0.0)
         q = torch.where(self.seen, torch.relu(self.z - tau[..., None]), 0.0)
         others = Others(q - self.p0, -dtau[..., None] * (q > 0))
         return Shares(p - self.own_p0, p, dp, dp), others
@@ -325,8 +325,8 @@ def _others(layer: SparseLayer, row: SparseRow, radius: float) -> float:
 
 def _own(layer: SparseLayer, i: int, radius: float) -> float:
     apart = (layer.X - layer.phi[i]).norm(dim=1)
-    heard = layer.s[0, i] > -math.inf
-    return max(float(apart[i]) + radius, float(apart[heard].max()))
+    attended = layer.s[0, i] > -math.inf
+    return max(float(apart[i]) + radius, float(apart[attended].max()))
 
 
 SPARSEMAX = ScoreFunction(SparsemaxScores(), smooth=False, layer=SparseLayer, view=SparseView)

@@ -201,10 +201,7 @@ def row_of(layer: HeadsLayer, i: int, radius: float) -> Row:
     """Row i of a layer with normalised shares."""
     seen, setting = layer.row(i), layer.setting
     weights, rows = setting.weights, seen.rows
-    s = layer.s[:, rows].clone()
-    s[..., i] = -math.inf
-    # A row that sees no other key goes on giving all to this one: its mean does not matter.
-    means = setting.scores.attention(s).nan_to_num(0.0) @ layer.v.transpose(0, 1)  # (H, N, m′)
+    means = setting.scores.without(layer.s[:, rows], i) @ layer.v.transpose(0, 1)  # (H, N, m′)
     Y = weights.each_out((layer.v[i][:, None] - means).transpose(0, 1))  # (N, H, d or m′)
     gram = Y @ Y.mT if weights.O is not None or weights.heads == 1 else _apart(Y)
     logit = seen.pairs[0].T
@@ -257,15 +254,15 @@ def _box(layer: HeadsLayer, row: Row, r: float) -> torch.Tensor:
 def _own(layer: HeadsLayer, i: int, r: float) -> float:
     """What row i moves by at most, the move of its own value apart."""
     setting, weights = layer.setting, layer.setting.weights
-    heard = (layer.s[:, i] > -math.inf).any(0)
-    v = layer.v[heard]
+    visible = (layer.s[:, i] > -math.inf).any(0)
+    v = layer.v[visible]
     if setting.scores.sink:
         v = torch.cat([v, torch.zeros_like(v[:1])])
     x = weights.each_out(v - layer.heads[i]).transpose(0, 1)  # (H, keys, ·)
     H = len(x)
     theta = x.new_ones(H)
     if setting.lift.plain:
-        theta = torch.minimum(theta, 2 * torch.tanh(_most_moved(layer, i, heard, r) / 2))
+        theta = torch.minimum(theta, 2 * torch.tanh(_most_moved(layer, i, visible, r) / 2))
     square = 0.0
     for h in range(H):
         for k in range(H if weights.O is not None else 0):
@@ -275,7 +272,7 @@ def _own(layer: HeadsLayer, i: int, r: float) -> float:
     return math.sqrt(square * SAFE)
 
 
-def _most_moved(layer: HeadsLayer, i: int, heard: torch.Tensor, r: float) -> torch.Tensor:
+def _most_moved(layer: HeadsLayer, i: int, visible: torch.Tensor, r: float) -> torch.Tensor:
     """How far a score of row i moves at most, head by head (H,)."""
     weights, c = layer.setting.weights, layer.setting.factor
     Q = weights.Q.unflatten(1, (weights.heads, -1)).transpose(0, 1)  # (H, d, m)
@@ -287,7 +284,7 @@ def _most_moved(layer: HeadsLayer, i: int, heard: torch.Tensor, r: float) -> tor
     found = []
     for h in range(weights.heads):
         q, k = opnorm_upper_bound(Q[h]), opnorm_upper_bound(K[h])
-        longest = float((layer.k[heard, h].norm(dim=-1) + layer.errors.keys[heard, h]).max())
+        longest = float((layer.k[visible, h].norm(dim=-1) + layer.errors.keys[visible, h]).max())
         own = float(layer.q[i, h].norm() + layer.errors.queries[i, h])
         by_query = r * q * longest
         by_both = by_query + r * k * own + r * r * q * k
