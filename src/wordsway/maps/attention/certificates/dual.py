@@ -95,7 +95,7 @@ def first_multipliers(problem: Problem, r: float) -> Multipliers:
     rows = problem.rows
     count = max(1, len(rows.y2))
     log_lambda = math.log((r * r + float(rows.y2.sum()) / count) / 20 + 1e-30)
-    turn = len(problem.rows.p) / 5 / (r * r * problem.norm_y**2 + 1e-30)
+    turn = len(rows.p) / 5 / (r * r * problem.prices.norm_y**2 + 1e-30)
     log_kappa = 0.5 * math.log(turn + 1e-30)
     return torch.full_like(like, log_lambda), torch.full_like(like, log_kappa)
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -119,21 +119,19 @@ class GridRows(NamedTuple):
     low: Tail
     high: Tail
 
-    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> GridRows:
-        """These rows with every tensor changed."""
-        return GridRows(
-            *(Tail(*map(change, part)) if isinstance(part, Tail) else change(part) for part in self)
-        )
+    def each(self, change: Callable[..., torch.Tensor], *more: GridRows) -> GridRows:
+        """These rows with change(tensor, …) in place of every tensor, given those of ``more``."""
+
+        def changed(*parts: Any) -> Any:
+            if isinstance(parts[0], Tail):
+                return Tail(*map(change, *parts))
+            return change(*parts)
+
+        return GridRows(*map(changed, self, *more))
 
     def followed_by(self, more: GridRows) -> GridRows:
         """The rows of both."""
-        parts = []
-        for one, two in zip(self, more, strict=True):
-            if isinstance(one, Tail):
-                parts.append(Tail(*(torch.cat(pair) for pair in zip(one, two, strict=True))))
-            else:
-                parts.append(torch.cat([one, two]))
-        return GridRows(*parts)
+        return self.each(lambda one, two: torch.cat([one, two]), more)
 
     def weighted(self, weight: torch.Tensor) -> GridRows:
         """These rows with moves in other units: weights (m, 1)."""
