@@ -107,18 +107,6 @@ class Others(NamedTuple):
     slope: torch.Tensor
 
 
-class More(NamedTuple):
-    """What `Others` add to Σ_j ‖w_j‖² (B,), half its derivatives in t, p and a (B, H, m), and
-    Σ_j p_k c_h v_h (B, k, h, m′), of which its derivative in δ is made.
-    """
-
-    value: torch.Tensor
-    by_t: torch.Tensor
-    by_p: torch.Tensor
-    by_a: torch.Tensor
-    drawn: torch.Tensor
-
-
 class HeadsLayer(AttentionLayer):
     """φ(X) at one text X (n×d)."""
 
@@ -242,10 +230,6 @@ class FromRow:
             gain, slope = scores.gain(self.pairs, a)
             shares = shares.sharpened(self.sharp, gain, slope)
         return shares, None
-
-    def more(self, moved: Moved, z: torch.Tensor) -> More | None:
-        """What the weights of other keys add, given G_hk δ_k; None where they follow from t."""
-        return None
 
     def pulled(
         self, moved: Moved, slope: torch.Tensor, along: torch.Tensor, own_heads: torch.Tensor

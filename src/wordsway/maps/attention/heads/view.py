@@ -94,20 +94,14 @@ class HeadsView(LayerView[HeadsLayer]):
         across = _across(row.y, z, t, p, gradient)
         td = across.td
         own_heads = layer.gram_all(moved.own_heads)  # half the gradient of row i's square
-        more = row.more(moved, z)
         value = (t * ty + p * (2 * td + pd)).sum((1, 2)) + (own_heads * moved.own_heads).sum((1, 2))
-        value = (value if more is None else value + more.value) / layer.norm**2
+        value = value / layer.norm**2
         if not gradient:
             return value, value
 
-        by_t, by_p, drawn = 2 * (ty + across.pd), 2 * (td + pd), across.drawn
-        if more is not None:
-            by_t, by_p = by_t + 2 * more.by_t, by_p + 2 * more.by_p
-        slope = by_t * moved.shares.dt + by_p * moved.shares.dp
+        slope = 2 * (ty + across.pd) * moved.shares.dt + 2 * (td + pd) * moved.shares.dp
         # In δ_k: 2 Σ_h G_kh (Σ_j p_k t_h y_h) + 2 Σ_h (Σ_j p_h p_k) G_kh δ_h.
-        if more is not None:
-            drawn, slope = drawn + more.drawn, slope + 2 * more.by_a
-        along = layer.gram_rows(drawn)
+        along = layer.gram_rows(across.drawn)
         along = along + torch.einsum("bkh,bkhx->bkx", torch.bmm(p, p.mT), z)
         g = row.pulled(moved, slope, 2 * along, 2 * own_heads)
         return value, g / layer.norm**2

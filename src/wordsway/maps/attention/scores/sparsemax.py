@@ -34,14 +34,14 @@ from typing import final
 import torch
 
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer, More, Moved, Others, Setting
+from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer, Others, Setting
 from wordsway.maps.attention.heads.rows import Group, HeadsMoving
-from wordsway.maps.attention.heads.view import HeadsView
+from wordsway.maps.attention.heads.view import Certify, HeadsView
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
-from wordsway.maps.rows import Moving
+from wordsway.maps.rows import Moving, TracedView
 
 
 @final
@@ -163,31 +163,6 @@ class SparseRow(FromRow):
         others = Others(q - self.p0, -dtau[..., None] * (q > 0))
         return Shares(p - self.own_p0, p, dp, dp), others
 
-    def more(self, moved: Moved, z: torch.Tensor) -> More:
-        """‖w_j‖² has cᵀG_Kc + 2tᵀ(v_iᵀGv)c + 2Σ_k p_k (vᵀGδ_k)c in addition, with the Gram matrix
-        G_K of the K keys of each row, heads side by side.
-        """
-        assert moved.others is not None
-        layer, v = self.layer, self.layer.v.transpose(0, 1)  # (h, n, m′)
-        change, slope = moved.others
-        t, p = moved.shares.t, moved.shares.p
-        B, H, m, K = change.shape
-        c = change.permute(2, 0, 1, 3).reshape(m, B, H * K)
-        with_c = torch.bmm(c, layer.gram_top[self.rows])  # (m, B, HK)
-        with_y = torch.bmm(c, self.y_top.mT).permute(1, 2, 0)  # (B, H, m)
-        keys = torch.einsum("hlx,bhkx->bkhl", v, z).reshape(B, H, -1)
-        each = (torch.arange(H, device=v.device)[:, None, None] * len(layer.X) + self.top).flatten()
-        here = keys[:, :, each].view(B, H, H, m, K)
-        with_delta = (here * change[:, None]).sum((2, 4))  # (B, k, m)
-        value = (with_c * c).sum((0, 2)) + 2 * (t * with_y + p * with_delta).sum((1, 2))
-
-        by_c = with_c + torch.bmm(t.permute(2, 0, 1), self.y_top)
-        by_c = by_c.view(m, B, H, K).permute(1, 2, 0, 3) + (p[:, :, None, :, None] * here).sum(1)
-        weighted = (p[:, :, None, :, None] * change[:, None]).reshape(B * H, -1)  # (B·k, h·m·K)
-        spread = weighted.new_zeros(B * H, H * len(layer.X)).index_add_(1, each, weighted)
-        drawn = torch.einsum("bhl,hlx->bhx", spread.view(B * H, H, -1), v).view(B, H, H, -1)
-        return More(value, with_y, with_delta, (by_c * slope).sum(-1), drawn)
-
 
 @final
 class SparseGroup(Group):
@@ -203,9 +178,10 @@ class SparseGroup(Group):
         with_y = (torch.bmm(c, row.y_top.mT) * self.t.permute(2, 0, 1)).sum(2).T
         # v_lᵀG_hk δ_k for all keys l, then at the K of each row.
         v = self.layer.v.transpose(0, 1)  # (h, n, m′)
-        all_keys = torch.einsum("hlx,bhkx->bkhl", v, self.z)
-        heads = torch.arange(len(v), device=c.device)[:, None, None]
-        here = all_keys[:, :, heads, row.top]  # (B, k, h, m, K)
+        (B, H, m, K), n = self.others.shape, v.shape[1]
+        all_keys = torch.einsum("hlx,bhkx->bkhl", v, self.z).flatten(2)
+        place = torch.arange(H, device=c.device)[:, None, None] * n + row.top
+        here = all_keys.index_select(2, place.flatten()).view(B, H, H, m, K)  # (B, k, h, m, K)
         with_delta = (here * self.others[:, None]).sum((2, 4))
         return super().squares() + own + 2 * (with_y + (self.p * with_delta).sum(1))
 
@@ -235,10 +211,16 @@ def sparse_keys_bytes(n: int, heads: int, keys: int, itemsize: int) -> int:
 
 
 @final
-class SparseView(HeadsView):
-    """The view of sparsemax attention: that of heads, with `SparseRow.more` of the other keys."""
+class SparseView(TracedView, HeadsView):
+    """The view of sparsemax attention; gradients are those of `SparseGroup` by autograd."""
 
     layer: SparseLayer
+
+    def __init__(
+        self, layer: SparseLayer, certify: Certify | None, text: torch.Tensor | None = None
+    ) -> None:
+        super().__init__(layer, certify, text)
+        self.norm = layer.norm
 
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases, SparseGroup)
