@@ -21,7 +21,7 @@ import torch
 from wordsway.auditing.cases import packaged
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
-from wordsway.paper.long_text import LONG_TEXT
+from wordsway.paper.pretrained import LONG_TEXT
 from wordsway.probing.candidates import candidates, vocabulary
 from wordsway.probing.memory import MEMORY, at_once
 from wordsway.probing.swap import swap

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas
 
 from wordsway.engine.store import Store
-from wordsway.paper.figures import FIGURES
 from wordsway.paper.ingredients import BETWEEN, Comparison, Ingredient
 from wordsway.paper.phase import TRIALS
+from wordsway.paper.reproduce import FIGURES
 from wordsway.paper.sensitivity_curves import series_slope
 from wordsway.studies.slopes import Slope
 from wordsway.studies.tables import cells_frame

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas
 import pytest
 
 from wordsway.core.errors import InputError
-from wordsway.paper.figures import FIGURES, choose
+from wordsway.engine.store import Record, Store
+from wordsway.page.theory import claims
+from wordsway.paper.figure import Sources
 from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
+from wordsway.paper.reproduce import FIGURES, choose
 from wordsway.paper.sensitivity_curves import SensitivityCurves
-from wordsway.paper.sources import Sources
 from wordsway.studies.cells import Cell, FlipJob
+from wordsway.studies.request import Request
 
 HERE = Sources(
     {192: ["gaussian", "imdb:minilm"], 384: ["gaussian"], 768: ["gaussian", "imdb:mpnet"]},
@@ -229,10 +233,20 @@ def test_rf_is_compared_with_the_theory_at_the_same_lengths() -> None:
     assert long.verdict == "agrees"
 
 
-def test_an_interval_that_excludes_zero_is_named() -> None:
-    falls = FIGURES["3.1"].findings(curves(-0.06))[0]
-    assert falls.verdict == "agrees" and "excludes 0" in falls.measured
-    assert "above −0.1" in falls.rule
+def test_the_page_judges_slopes_as_the_figures_do(tmp_path: Path) -> None:
+    """All trials enter the slope; maps that the paper does not have are not judged."""
+    store, requests = Store(tmp_path), []
+    for name, power in (("raf", 0.0), ("relu-raf", 0.0), ("rf", RF_SLOPE), ("sigmoid", 0.0)):
+        for n in (10, 20, 40):
+            requests.append(Request(name, n, 8))
+            for trial in range(4):
+                value = 3 * n**power * (1 + 0.001 * (-1) ** trial)
+                cell = Cell(requests[-1], trial)
+                store.add(Record(cell.content, {"lower": value, "upper": 1.5 * value}, {}))
+    rows = claims(requests, store, 4)
+    assert [row["verdict"] for row in rows] == ["agrees", "disagrees", "agrees", "not measured"]
+    assert rows[0]["claim"] == FIGURES["3.1"].findings(curves(0.0))[0].claim
+    assert all("1.50 times" in row["measured"] for row in rows)
 
 
 def test_claims_about_depth_can_fail() -> None:

@@ -1,8 +1,7 @@
-"""`reproduce` at toy size: figures, tables, a page; it resumes, and reads what 0.1.0 left."""
+"""`reproduce` at toy size: figures, tables, a page; it resumes."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import replace
@@ -15,13 +14,13 @@ from jobs import Here
 from wordsway import data
 from wordsway.cli.app import run
 from wordsway.engine.store import Store
-from wordsway.paper import figures, learned_flips
-from wordsway.paper.figure import Figure
+from wordsway.paper import learned_flips, reproduce
+from wordsway.paper.figure import Figure, Sources
 from wordsway.paper.learned_flips import LearnedFlips
 from wordsway.paper.pretrained import AttractedAttention
-from wordsway.paper.probe_job import ProbeJob, restored
+from wordsway.paper.probe_job import restored
+from wordsway.paper.reproduce import FIGURES
 from wordsway.paper.sensitivity_curves import SensitivityCurves
-from wordsway.paper.sources import Sources
 from wordsway.probing.attract import Attracted, attract
 
 SIZES: dict[str, Any] = {"n": (5, 8), "quick_n": (5, 8), "widths": (12,), "quick_widths": (12,)}
@@ -41,8 +40,8 @@ def smaller(figure: Figure[Any]) -> Figure[Any]:
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = {name: smaller(figure) for name, figure in figures.FIGURES.items()}
-    monkeypatch.setattr(figures, "FIGURES", small)
+    small = {name: smaller(figure) for name, figure in FIGURES.items()}
+    monkeypatch.setattr(reproduce, "FIGURES", small)
     monkeypatch.setattr(learned_flips, "QUICK_WIDTH", 12)
     here = data.present("minilm")
     assert here is not None
@@ -92,21 +91,9 @@ def test_reproduce_makes_figures_tables_and_a_page(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("toy")
-def test_a_measurement_of_version_0_1_0_is_read_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It lay beside the figure, as JSON with a key over what had decided it."""
-    figure = AttractedAttention()
-    here = data.present("minilm")
-    assert here is not None
-    payload = attract(figure.text, token=figure.row, head=figure.head, seed=0).to_dict()
-    plain = ["3.4", "attracted", [figure.text], figure.row, figure.head + 1, "minilm", here.digest]
-    key = hashlib.sha256(json.dumps([*plain, 0, 1]).encode()).hexdigest()
-    former = payload | {"key": key, "head": figure.head + 1}  # heads counted from 1
-    (tmp_path / "3.4.json").write_text(json.dumps(former))
-    monkeypatch.setattr(ProbeJob, "run", lambda _: pytest.fail("measured again"))
-    assert run(["reproduce", "3.4", "--out", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["before"] == 1
-    again = restored(Attracted, json.loads((tmp_path / "3.4.json").read_text()))
-    assert again.to_dict() == restored(Attracted, payload).to_dict()
+def test_a_stored_measurement_is_the_result_again() -> None:
+    figure = FIGURES["3.4"]
+    assert isinstance(figure, AttractedAttention)
+    found = attract(figure.text, token=figure.row, head=figure.head, seed=0)
+    plain = json.loads(found.to_json())
+    assert restored(Attracted, plain).to_dict() == restored(Attracted, found.to_dict()).to_dict()

@@ -13,7 +13,7 @@ from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
 from wordsway.maps.average import AverageChange
-from wordsway.paper.finding import FAILS, HOLDS, OPEN, Finding
+from wordsway.paper.figure import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
 from wordsway.studies.batches import aggregates
 from wordsway.studies.cells import Cell

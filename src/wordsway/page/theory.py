@@ -22,18 +22,16 @@ from wordsway.engine.store import Store
 from wordsway.engine.workers import Executor, Outcome, work
 from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
+from wordsway.paper.figure import OPEN
+from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.studies.slopes import fit_slope
 
 #: Limits of one cell: features times rows, and bytes; larger ones need the command line.
 MOST_SIZE, MOST_BYTES = 3e6, 3 * 2**30
-#: Points of a smooth curve.
-FINE = 40
 #: Part of the label of a theoretical curve that does not fall.
 STAYS = "Ω(1)"
-#: Slopes of log S against log n above the first are flat, below the second falling.
-FLAT, FALLING = -0.1, -0.3
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ def theory_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str
         }
     yield {
         "kind": "claims",
-        "claims": claims(series(requests, store, asked["trials"])),
+        "claims": claims(requests, store, asked["trials"]),
         "failures": sorted(set(failures.values())),
     }
     yield {"kind": "done"}
@@ -189,9 +187,7 @@ def series(requests: list[Request], store: Store, trials: int) -> list[dict[str,
                 "request": request,
             },
         )
-        keys = [Cell(request, trial).key for trial in range(trials)]
-        done = [key for key in keys if key in store]
-        outputs = [record.outputs for _, record in store.records(done)] if done else []
+        outputs = _outputs(request, store, trials)
         if not outputs:
             continue
         lower = [float(output["lower"]) for output in outputs]
@@ -205,22 +201,17 @@ def series(requests: list[Request], store: Store, trials: int) -> list[dict[str,
         one["upper"].append(sure)
         one["trials"].append(len(lower))
     for one in found.values():
-        one["references"] = references(one.pop("request"), one)
+        request, means = one.pop("request"), dict(zip(one["n"], one["mean"], strict=True))
+        lines = theory_curves(request.map, request.d, means, **request.settings)
+        one["references"] = [{"name": line.label, "x": line.x, "y": line.y} for line in lines]
     return list(found.values())
 
 
-def references(request: Request, one: dict[str, Any]) -> list[dict[str, Any]]:
-    """The theoretical curves for the measured values."""
-    measured = dict(zip(one["n"], one["mean"], strict=True))
-    if len(measured) < 2:
-        return []
-    low, high = min(measured), max(measured)
-    fine = [low * (high / low) ** (step / FINE) for step in range(FINE + 1)]
-    lines = []
-    for curve in request.kind.references(request.d, **request.settings):
-        x: list[float] = fine if curve.smooth else [float(n) for n in measured]
-        lines.append({"name": curve.label, "x": x, "y": curve.values(x, measured)})
-    return lines
+def _outputs(request: Request, store: Store, trials: int) -> list[dict[str, Any]]:
+    """The stored outputs of a request's trials."""
+    keys = [Cell(request, trial).key for trial in range(trials)]
+    done = [key for key in keys if key in store]
+    return [record.outputs for _, record in store.records(done)] if done else []
 
 
 def label_of(request: Request) -> str:
@@ -229,30 +220,28 @@ def label_of(request: Request) -> str:
     return ", ".join([request.kind.title, *said])
 
 
-def claims(found: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """For each map the paper's claim and the measured slope of log S against log n."""
+def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str, str]]:
+    """For each map the paper's claim and the slope of log S against log n, judged as in
+    `wordsway reproduce`.
+    """
+    series: dict[str, list[Request]] = {}
+    for request in requests:
+        series.setdefault(label_of(request), []).append(request)
     rows = []
-    for one in found:
-        slope = fit_slope(one["n"], one["mean"])
-        measured = "needs three values of n" if slope is None else f"slope {slope}"
-        verdict = "not measured"
-        stays = any(STAYS in line["name"] for line in one["references"])
-        claim = f"S stays {STAYS}" if stays else "S falls with n"
-        if not one["references"]:
-            claim = "none in the paper" if slope is not None else "–"
-        if slope is not None and one["references"]:
-            holds = slope.low >= FALLING and slope.value >= FLAT if stays else slope.high < FLAT
-            fails = slope.high < FLAT if stays else slope.low >= FLAT
-            verdict = "agrees" if holds else "disagrees" if fails else "not determined"
-        sure = [
-            (low, top)
-            for low, top in zip(one["mean"], one["upper"], strict=True)
-            if top is not None
-        ]
-        if sure:
-            ratio = max(top / low for low, top in sure)
-            measured += f"; certified at most {ratio:.2f} times the attained value"
-        rows.append({"map": one["name"], "claim": claim, "measured": measured, "verdict": verdict})
+    for label, some in series.items():
+        cells = [(one.n, found) for one in some for found in _outputs(one, store, trials)]
+        n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
+        slope = fit_slope(n, lower)
+        measured = "needs two values of n and three trials" if slope is None else f"slope {slope}"
+        request, claim, verdict = some[0], "none in the paper", OPEN
+        if request.map in CLAIMS and request.options.keys() <= {"depth", "k"}:
+            claim = CLAIMS[request.map]
+            depth = request.settings.get("depth")
+            verdict = judge_slope(request.map, slope, n, request.d, depth)[0] if slope else OPEN
+        ratios = [found["upper"] / found["lower"] for _, found in cells if found["upper"]]
+        if ratios:
+            measured += f"; certified at most {max(ratios):.2f} times the attained value"
+        rows.append({"map": label, "claim": claim, "measured": measured, "verdict": verdict})
     return rows
 
 

@@ -1,61 +1,160 @@
-"""What a figure is: one class with its jobs, its drawing, its caption and its findings.
+"""A figure: one class with its jobs, its drawing, its caption and its findings.
 
-`reproduce` runs the jobs of all figures that are asked for, then every figure reads what it needs
-from the store. Nobody asks a figure of which kind it is.
+`reproduce` runs the jobs of all chosen figures; then every figure reads its results from the store.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from wordsway import data as catalogue
 from wordsway.core.format import format_seconds
+from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result
 from wordsway.engine.job import Job
-from wordsway.engine.store import Record, Store
-from wordsway.paper.finding import Finding
-from wordsway.paper.sources import Sources
+from wordsway.engine.store import Store
+from wordsway.studies.slopes import Interval
 from wordsway.studies.tables import cells_frame, export, without_facts
+from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:
     import pandas
 
-#: What a figure measured, as its own methods want it.
+HOLDS, FAILS, OPEN = "agrees", "disagrees", "not measured"
+#: The interval allows either answer.
+UNDECIDED = "undecided"
+#: The source of a claim: the paper, or wordsway's own checks and studies.
+PAPER, OWN = "paper", "wordsway"
+WIDTHS = (192, 384, 768)
+#: The paper's reviews through each model.
+MODELS = {"imdb:minilm": "MiniLM", "imdb:mpnet": "MPNet", "imdb:bert-base": "BERT-Base"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, the series it was tested on, the measurement, the verdict and its ``rule``: when the
+    claim agrees. ``source`` is who makes the claim.
+    """
+
+    figure: str
+    claim: str
+    series: str
+    measured: str
+    verdict: str
+    rule: str = ""
+    source: str = PAPER
+
+
+def decide(found: Interval | None, least: float = -math.inf, most: float = math.inf) -> str:
+    """The verdict on "the true value is between least and most": agrees where the whole interval
+    is, disagrees where none of it is. Either is wrong with the interval's error rate at most.
+
+    >>> [decide(Interval(0.5, 0.4, 0.6, 9), most=most) for most in (0.7, 0.5, 0.3)]
+    ['agrees', 'undecided', 'disagrees']
+    """
+    if found is None:
+        return OPEN
+    if least < found.low and found.high < most:
+        return HOLDS
+    return FAILS if found.high < least or most < found.low else UNDECIDED
+
+
+def check(holds: bool) -> str:
+    """The verdict on a claim that can be counted."""
+    return HOLDS if holds else FAILS
+
+
+@dataclass
+class Sources:
+    """The data for each width, the installed models, and what is missing, with the reason."""
+
+    by_width: dict[int, list[str]]
+    missing: list[str] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+
+    def preferred(self, d: int) -> str:
+        """Reviews where there are any, Gaussian texts otherwise."""
+        return next((name for name in self.by_width[d] if name != "gaussian"), "gaussian")
+
+    def first_model(self, names: Iterable[str]) -> str | None:
+        """The first of these models that is installed."""
+        return next((name for name in names if name in self.models), None)
+
+
+def texts_for(name: str) -> TextOptions:
+    """How the paper reads its texts."""
+    return TextOptions() if name == "gaussian" else TextOptions(padding="paper")
+
+
+def find_sources(*, fetch: bool, reviews: bool = True, progress: Progress = silent) -> Sources:
+    """Gaussian texts; with ``reviews`` also IMDb through the installed models: MiniLM (d = 192 and
+    384), MPNet and BERT-Base (d = 768).
+
+    ``fetch`` downloads the reviews and MiniLM where they are missing, but no larger model.
+    """
+    found = Sources({width: ["gaussian"] for width in WIDTHS})
+    for name in ("imdb", "minilm") if reviews else ():
+        if catalogue.present(name) is None and fetch:
+            try:
+                catalogue.get(name, progress=partial(progress, f"fetching {name}"))
+            except catalogue.DataError as error:
+                found.missing.append(f"IMDb panels: {error}")
+    entries = [name for name, entry in catalogue.CATALOGUE.items() if entry.kind == "model"]
+    here = {name: catalogue.present(name) for name in entries}
+    found.models = {name: model.digest for name, model in here.items() if model is not None}
+    if not reviews:
+        return found
+    if catalogue.present("imdb") is None or "minilm" not in found.models:
+        found.missing = found.missing or ["IMDb panels: run `wordsway data get imdb minilm` first"]
+        return found
+    for width in (192, 384):
+        found.by_width[width].append("imdb:minilm")
+    for name in ("mpnet", "bert-base"):
+        if name in found.models:
+            found.by_width[768].append(f"imdb:{name}")
+        else:
+            found.missing.append(
+                f"IMDb through {MODELS[f'imdb:{name}']}, d = 768: not present; run "
+                f"`wordsway data get {name}` first"
+            )
+    return found
+
+
+#: The results of a figure's jobs, as its own methods take them.
 Data = TypeVar("Data")
 
 
 class Figure(ABC, Generic[Data]):
-    """A figure of the paper, or a study beside it."""
+    """A figure of the paper, or a study that goes beyond it."""
 
     name: str
     title: str
-    #: Whether reviews are wanted beside Gaussian texts.
+    #: Whether it is measured on reviews as well as on Gaussian texts.
     reviews: ClassVar[bool] = False
-    #: Whether it goes beyond the paper: drawn when asked for by name.
+    #: Whether it goes beyond the paper: drawn only when named.
     study: ClassVar[bool] = False
 
     @abstractmethod
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> Sequence[Job]:
-        """Everything that has to be measured; the quick jobs are some of the same."""
+        """The jobs to run; the quick jobs are a subset."""
 
     def missing(self, sources: Sources) -> list[str]:
-        """What cannot be measured on this machine, "what: why"."""
-        return []
-
-    def earlier(self, folder: Path, jobs: Sequence[Job], seed: int) -> list[Record]:
-        """What an earlier version of this program left beside the figure, as records."""
+        """What cannot be measured on this machine, as "what: why"."""
         return []
 
     @abstractmethod
     def read(self, store: Store, jobs: Sequence[Job]) -> Data | None:
-        """What was measured; None where nothing was."""
+        """The results in the store; None where there are none."""
 
     @abstractmethod
     def drawing(self, data: Data) -> Result:
-        """What is saved as PNG, SVG and PDF."""
+        """The picture, which is saved as PNG, SVG and PDF."""
 
     @abstractmethod
     def caption(self, data: Data) -> str:
@@ -63,22 +162,20 @@ class Figure(ABC, Generic[Data]):
 
     @abstractmethod
     def findings(self, data: Data) -> list[Finding]:
-        """The paper's claims and wordsway's own checks, with what was measured; every one of them
-        can fail.
-        """
+        """The paper's claims and wordsway's own checks, each with a verdict."""
 
     @abstractmethod
     def tables(self, data: Data, folder: Path) -> list[Path]:
-        """The numbers, written beside the picture."""
+        """Write the numbers next to the picture."""
 
     def seconds(self, data: Data) -> float | None:
-        """Seconds of one core that the jobs took, where they were recorded."""
+        """Seconds of one core that the jobs took, where recorded."""
         return None
 
 
 @dataclass(frozen=True)
 class GridFigure(Figure["pandas.DataFrame"]):
-    """A figure of many cells; its data is their table, with the facts of each run."""
+    """A figure of many cells; its data is their table."""
 
     name: str
     title: str

@@ -1,41 +1,35 @@
 """Which ingredient of attention keeps a word? S against n, one choice changed at a time.
 
-The paper's layer is the first of each panel; every other one differs from it by what its name
-says. A slope of log S against log n of 0 keeps a word, one of −1/2 loses it as fully connected
-features do.
+The paper's layer comes first in each panel; the others differ from it as their name says. A slope
+of log S against log n of 0 keeps a word; a slope of −1/2 loses it, as fully connected features do.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from wordsway.core.chart import Chart, Curve, Panel
-from wordsway.paper.figure import GridFigure
-from wordsway.paper.finding import FAILS, HOLDS, OWN, UNDECIDED, Finding
-from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
-from wordsway.paper.sources import Sources, texts_for
+from wordsway.core.chart import Chart, Panel
+from wordsway.paper.figure import OWN, Finding, GridFigure, Sources, decide, texts_for
+from wordsway.paper.sensitivity_curves import certificates, mean_curve, minus, series_slope
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
-from wordsway.studies.slopes import Slope
 
 if TYPE_CHECKING:
     import pandas
 
 TRIALS, QUICK_TRIALS = 10, 3
-#: A slope whose interval lies above keeps a word, one whose interval lies below loses it: half way
-#: between the paper's two rates.
+#: A slope above this keeps a word, one below loses it: half way between the paper's two rates.
 BETWEEN = -0.25
 
 
 @dataclass(frozen=True)
 class Ingredient:
-    """One map of a study: its name in the key, how it is asked for, and what is expected of it.
+    """One map of a study: its label, its options, and what is expected of it.
 
     ``keeps`` is what a small experiment or the paper suggested before this was measured: True if S
-    should stay as texts grow, False if it should fall; None where nobody knew.
+    should stay as texts grow, False if it should fall; None where nothing was known.
     """
 
     label: str
@@ -44,7 +38,7 @@ class Ingredient:
     keeps: bool | None = True
 
     def request(self, n: int, d: int, data: str, seed: int) -> Request:
-        """The first row of a text of n rows may change."""
+        """S of the first row of texts of n rows."""
         return Request(
             self.map, n=n, d=d, options=self.options, data=data, seed=seed, texts=texts_for(data)
         )
@@ -52,7 +46,7 @@ class Ingredient:
 
 @dataclass(frozen=True)
 class Question:
-    """One panel: the ingredients that answer it."""
+    """One panel: a question, and the ingredients that are compared."""
 
     title: str
     ingredients: tuple[Ingredient, ...]
@@ -141,43 +135,13 @@ READ_OUTS = (
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An ingredient's slope on one kind of text."""
-
-    ingredient: Ingredient
-    data: str
-    slope: Slope
-
-    @property
-    def keeps(self) -> bool | None:
-        """What the 95 % interval says: True, False, or None where it allows both."""
-        if self.slope.low > BETWEEN:
-            return True
-        return False if self.slope.high < BETWEEN else None
-
-    @property
-    def verdict(self) -> str:
-        """What was measured beside what was expected."""
-        if self.keeps is None:
-            return UNDECIDED
-        return HOLDS if self.ingredient.keeps in (None, self.keeps) else FAILS
-
-    @property
-    def claim(self) -> str:
-        """What was expected; where nothing was, what is seen."""
-        expected = self.keeps if self.ingredient.keeps is None else self.ingredient.keeps
-        told = {True: "keeps a word", False: "loses a word", None: "keeps or loses a word"}
-        return f"{self.ingredient.label}: {told[expected]}"
-
-
-@dataclass(frozen=True)
 class Comparison(GridFigure):
     """S against n for each ingredient of each question, Gaussian texts and reviews."""
 
     questions: tuple[Question, ...] = QUESTIONS
     n: tuple[int, ...] = (16, 32, 64, 128, 256)
     quick_n: tuple[int, ...] = (16, 64)
-    #: Gaussian texts in the zoo's dimension; reviews as the model gives them.
+    #: Data and widths: reviews have the width of the model.
     widths: tuple[tuple[str, int], ...] = (("gaussian", 256), ("imdb:minilm", 384))
     study: ClassVar[bool] = True
 
@@ -200,8 +164,8 @@ class Comparison(GridFigure):
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         return (
             f"Mean ± 1 sd over {trials} trials, logarithmic axes; the first row may change; shaded "
-            "up to the certified end where there is one. Slopes of log S against log n with 95 % "
-            "intervals are in the table: 0 keeps a word, −1/2 loses it."
+            "up to the certified upper bound where there is one. The table has the slopes of log S "
+            "against log n with 95 % intervals: 0 keeps a word, −1/2 loses it."
         )
 
     def rows_of(self, data: pandas.DataFrame, ingredient: Ingredient) -> pandas.DataFrame:
@@ -215,66 +179,37 @@ class Comparison(GridFigure):
                 return data[:0]
         return data[mask]
 
-    def answers(self, data: pandas.DataFrame) -> list[Answer]:
-        """Every slope that can be told."""
+    def findings(self, data: pandas.DataFrame) -> list[Finding]:
+        rule = f"keeps: slope above {minus(BETWEEN, 'g')}; loses: below"
         found = []
         for name, some in data.groupby("data"):
             for ingredient in self.ingredients:
                 slope = series_slope(self.rows_of(some, ingredient))
-                if slope is not None:
-                    found.append(Answer(ingredient, str(name), slope))
-        return found
-
-    def findings(self, data: pandas.DataFrame) -> list[Finding]:
-        slopes = [
-            Finding(
-                self.name,
-                answer.claim,
-                answer.data,
-                f"slope {answer.slope}",
-                answer.verdict,
-                f"keeps: slope above {minus(BETWEEN, 'g')}; loses: below",
-                OWN,
-            )
-            for answer in self.answers(data)
-        ]
-        return [*slopes, certificates(self.name, data)]
+                if slope is None:
+                    continue
+                keeps = slope.value > BETWEEN if ingredient.keeps is None else ingredient.keeps
+                claim = f"{ingredient.label}: {'keeps' if keeps else 'loses'} a word"
+                verdict = decide(slope, least=BETWEEN) if keeps else decide(slope, most=BETWEEN)
+                measured = f"slope {slope}"
+                found.append(Finding(self.name, claim, str(name), measured, verdict, rule, OWN))
+        return [*found, certificates(self.name, data)]
 
     def drawing(self, data: pandas.DataFrame) -> Chart:
         panels = []
         for name, some in data.groupby("data"):
             for question in self.questions:
-                curves = self._curves(some, question.ingredients)
+                curves = []
+                for colour, ingredient in enumerate(question.ingredients):
+                    rows = self.rows_of(some, ingredient)
+                    if rows.empty:
+                        continue
+                    slope = series_slope(rows)
+                    told = "" if slope is None else f": {minus(slope.value, '.2f')}"
+                    curves.append(mean_curve(rows, ingredient.label + told, colour))
                 if curves:
-                    d = int(some["d"].iloc[0])
-                    title = f"{question.title} · {name}, d = {d}"
+                    title = f"{question.title} · {name}, d = {int(some['d'].iloc[0])}"
                     panels.append(Panel(title, curves, logarithmic=True))
         return Chart(panels, columns=len(self.questions) if len(self.questions) < 3 else 3)
-
-    def _curves(self, data: pandas.DataFrame, ingredients: Sequence[Ingredient]) -> list[Curve]:
-        curves = []
-        for colour, ingredient in enumerate(ingredients):
-            rows = self.rows_of(data, ingredient)
-            if rows.empty:
-                continue
-            points = rows.groupby("n")[["lower", "upper"]].mean().sort_index()
-            spread = rows.groupby("n")["lower"].std().sort_index().fillna(0.0)
-            slope = series_slope(rows)
-            label = ingredient.label
-            if slope is not None:
-                label += f": {slope.value:.2f}".replace("-", "−")
-            ends = [None if math.isnan(end) else float(end) for end in points["upper"]]
-            curves.append(
-                Curve(
-                    label,
-                    [int(n) for n in points.index.tolist()],
-                    points["lower"].tolist(),
-                    spread.tolist(),
-                    ends,
-                    colour,
-                )
-            )
-        return curves
 
 
 #: Options of maps by which ingredients differ.
@@ -289,12 +224,12 @@ OPTIONS = tuple(
 
 
 def ingredients() -> Comparison:
-    """Which ingredient keeps a word?"""
+    """The study of all ingredients."""
     return Comparison("ingredients", "Ingredients: what keeps a word, and what loses it?")
 
 
 def read_outs() -> Comparison:
-    """All rows, their mean, or one of them."""
+    """The study of read-outs: all rows, their mean, or one of them."""
     return Comparison(
         "readout", "Read-out: all rows, their mean, or one of them", questions=READ_OUTS
     )

@@ -1,4 +1,9 @@
-"""Figures 4 and 5: does a linear readout learn that one word flips the label?"""
+"""Figures 4 and 5: does a linear readout learn that one word flips the label?
+
+A layer that learns nothing about the changed word has
+
+    Err = (2 − γ)²,   γ = |f(X^i(Δ), θ*) − f(X, θ*)|.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,20 @@ from typing import TYPE_CHECKING
 from wordsway.core.chart import Chart, Panel, Points, Reference
 from wordsway.learning.losses import UPDATES
 from wordsway.maps.registry import kind_of
-from wordsway.paper.figure import GridFigure
-from wordsway.paper.finding import FAILS, HOLDS, OPEN, OWN, UNDECIDED, Finding, check, decide
+from wordsway.paper.figure import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    OWN,
+    UNDECIDED,
+    Finding,
+    GridFigure,
+    Sources,
+    check,
+    decide,
+    texts_for,
+)
 from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS, minus
-from wordsway.paper.sources import Sources, texts_for
 from wordsway.studies.cells import FlipJob
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.slopes import Interval, mean_interval
@@ -21,15 +36,14 @@ from wordsway.studies.slopes import Interval, mean_interval
 if TYPE_CHECKING:
     import pandas
 
-#: The quick subset learns at this width, from reviews where there are any.
+#: Width of the quick subset, on reviews where they are installed.
 QUICK_WIDTH = 384
-#: Claims about learning are judged at γ up to this: a layer that learnt nothing has
-#: Err ≥ (2 − γ)² ≥ 1 there, and at γ = 2, where the direct loss ends, Err ≥ 0.
+#: Claims are judged at γ up to this, where (2 − γ)² ≥ 1; at γ = 2 the error is 0 without learning.
 SMALL_GAMMA = 1.0
-#: √Err ÷ (2 − γ) is 1 on the curve and 0 where the flip is learnt: above the first a layer stays on
-#: the curve, below the second it has learnt the flip.
+#: √Err ÷ (2 − γ) is 1 on the curve (2 − γ)² and 0 where the flip is learnt: above the first value a
+#: layer stays on the curve, below the second it has learnt the flip.
 ON_CURVE, LEARNT = 0.9, 0.5
-#: Figure 4's claims about each map's mean √Err ÷ (2 − γ), each with least and most value.
+#: Figure 4's claims about the mean of √Err ÷ (2 − γ), with its least and largest value.
 CLAIMS = {
     "rf": (("Theorem 4: RF stays on the curve (2 − γ)²", ON_CURVE, math.inf),),
     "raf": (
@@ -38,14 +52,14 @@ CLAIMS = {
     ),
     "relu-raf": (("Figure 4: ReLU-RAF does not learn the flip", LEARNT, math.inf),),
 }
-#: |y − f(X)| from which on the old model leaves something to learn from the text.
+#: Texts with a smaller |y − f(X)| teach the old model nothing.
 UNLEARNT = 0.05
 UPDATED = {"fine-tune": "fine-tuned", "retrain": "re-trained"}
 #: Circles for the alignment loss and crosses for the direct one, as in the paper; squares for the
 #: penalised one.
 MARKERS = {"align": "o", "direct": "x", "penalised": "s"}
 LOSSES = {"align": "alignment loss", "direct": "direct loss", "penalised": "penalised loss"}
-#: Where the axes end; the curve (2 − γ)² lives below.
+#: Ends of the axes.
 TOP, RIGHT = 5.0, 3.0
 #: Where Figures 4 and 5 are measured: the names behind "4-", what to call it, data and width.
 LEARNED_ON = (
@@ -60,8 +74,8 @@ Column = tuple[str, int]
 
 @dataclass(frozen=True)
 class LearnedFlips(GridFigure):
-    """The error after a one-word change against γ: maps with their n, numbers of training texts,
-    losses with their penalties; the series of a panel are told apart by the column ``by``.
+    """The error after a one-word change against γ, one panel per map and n. The column ``by``
+    (``train`` or ``penalty``) sets the colour of a point.
     """
 
     data: str
@@ -103,10 +117,10 @@ class LearnedFlips(GridFigure):
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         return (
             f"Each point is one of {trials} new texts under new weights: the error of the updated "
-            "model on the changed text, for which the opposite label is right, against "
-            "γ = |f(X^i(Δ), θ*) − f(X, θ*)|, how far the old model already moved. A layer that "
-            "does not see the word stays on the dashed curve (2 − γ)². Points beyond the axes "
-            "stand on their edge."
+            "model on the changed text, whose label is the opposite one, against "
+            "γ = |f(X^i(Δ), θ*) − f(X, θ*)|, the change of the old model's prediction. A layer "
+            "that does not notice the word stays on the dashed curve (2 − γ)². Points outside the "
+            "axes are drawn on the edge."
         )
 
     # Claims
@@ -123,13 +137,13 @@ class LearnedFlips(GridFigure):
         """The figure's claims on the points of one update."""
 
     def _floor(self, data: pandas.DataFrame) -> list[Finding]:
-        """No error lies below the floor that a certified S sets."""
+        """No error is below the bound that the certified S implies."""
         both = data.dropna(subset=["bound"])
         if both.empty:
             return []
         kept = int((both["error"] >= both["bound"] * (1 - 1e-7) - 1e-7).sum())
         above = int((both["bound"] > 0).sum())
-        measured = f"{kept:,} of {len(both):,} trials; the floor is above 0 in {above:,} of them"
+        measured = f"{kept:,} of {len(both):,} trials; the bound is above 0 in {above:,} of them"
         claim = "√Err ≥ 2 − γ − S·(‖φ‖/‖v‖)·|y − f|, S certified"
         holds = check(kept == len(both))
         return [Finding(self.name, claim, "all cells", measured, holds, "in every trial", OWN)]
@@ -182,7 +196,7 @@ class LearnedFlips(GridFigure):
 
 @dataclass(frozen=True)
 class Flips(LearnedFlips):
-    """Figure 4: RF stays on the curve, RAF leaves it."""
+    """Figure 4: RF stays on the curve (2 − γ)², RAF leaves it."""
 
     panels: tuple[Column, ...] = (("rf", 40), ("raf", 40), ("raf", 120), ("relu-raf", 120))
     trains: tuple[int, ...] = (100, 700, 1300)
@@ -191,7 +205,7 @@ class Flips(LearnedFlips):
     quick_trains: tuple[int, ...] = (100,)
 
     def judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
-        """By the alignment loss, which does not trade γ for the error, at small γ."""
+        """Judged by the alignment loss, which does not trade γ for the error, at small γ."""
         align = rows[rows["loss"] == "align"]
         found = []
         for (name, n), some in align.groupby(["map", "n"]):
@@ -214,7 +228,7 @@ class Flips(LearnedFlips):
         return found + self._between(where, align)
 
     def _between(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
-        """How far one word turns the direction that was learned: A = 1 not at all, A = −1 fully."""
+        """The alignment A that one word reaches: 1 for no change, −1 where the label flips."""
         A = rows.groupby(["map", "trial"])["alignment"].median().unstack("map")
         if not {"rf", "raf", "relu-raf"} <= set(A.columns):
             return []
@@ -232,14 +246,14 @@ class Flips(LearnedFlips):
             f"{told(gaps[1])}"
         )
         worst = next((one for one in (FAILS, OPEN, UNDECIDED) if one in verdicts), HOLDS)
-        claim = "Figure 4: ReLU-RAF turns the label further than RF, and less far than RAF"
+        claim = "Figure 4: ReLU-RAF changes the alignment more than RF, and less than RAF"
         return [Finding(self.name, claim, where, measured, worst, "both differences above 0")]
 
 
 @dataclass(frozen=True)
 class PenalisedFlips(LearnedFlips):
-    """Figure 5: with a price on γ, RAF still falls far below the curve: the update does it, not
-    what the old model already said.
+    """Figure 5: with a penalty on γ, RAF still falls far below the curve: the update is the cause,
+    not the prediction of the old model.
     """
 
     panels: tuple[Column, ...] = (("raf", 40), ("raf", 120), ("relu-raf", 40), ("relu-raf", 120))
@@ -255,9 +269,12 @@ class PenalisedFlips(LearnedFlips):
     label: str = "p = {:g}"
 
     def judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
-        """How far below the curve, where the text taught something: √Err ≥ 2 − γ −
-        S·(‖φ‖/‖v‖)·|y − f| keeps every layer on the curve where the old model has the text right
-        already; after the update f(X) = y. Both maps lie below; by how much separates them.
+        """Judged by 2 − γ − √Err, the distance below the curve. It is at most
+
+            S·(‖φ‖/‖v‖)·|y − f|,
+
+        so that texts which the old model gets right are left out. Both maps lie below the curve;
+        the claim is about the difference.
         """
         known = (rows["after_original"] - rows["before_original"]).abs() < UNLEARNT
         found = []
@@ -285,7 +302,7 @@ class PenalisedFlips(LearnedFlips):
 
 
 def told(found: Interval | None) -> str:
-    """An interval of a few trials, or that there are too few."""
+    """An interval, or a note that there are too few trials for one."""
     return "of fewer than three trials" if found is None else f"{found:.2f}"
 
 

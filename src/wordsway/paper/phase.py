@@ -1,13 +1,12 @@
-"""Where the paper's theorem stops: S of random attention over n and d.
+"""Where the paper's theorem ends: S of random attention over n and d.
 
-Theorem 3 says that S stays Ω(1) while n = O(d/log⁴d). A counting argument says how many rows a word
-can win at most: a row is won only at a score of about log n, the scores A Δ that one Δ causes have
-Σ_j (A_j·Δ)² ≤ ‖A‖²‖Δ‖² ≈ d(1 + √(n/d))², so at most about
+By Theorem 3, S is Ω(1) while n = O(d/log⁴d). A counting argument bounds the number of rows whose
+attention one word can win: that takes a score of about log n, and the scores AΔ of one Δ satisfy
 
-    d(1 + √(n/d))² / log²n
+    Σ_j (A_j·Δ)² ≤ ‖A‖²‖Δ‖² ≈ d(1 + √(n/d))²,
 
-of the n rows can be won. The line on which that is n is drawn; right of it, the share of rows that
-can be won falls.
+so that a word can win at most about d(1 + √(n/d))²/log²n of the n rows. The figure draws the line
+where this equals n; to the right of it, the share of rows that can be won falls.
 """
 
 from __future__ import annotations
@@ -18,10 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from wordsway.core.chart import Chart, Panel, Reference, Tiles
-from wordsway.paper.figure import GridFigure
-from wordsway.paper.finding import OWN, Finding, check, decide
+from wordsway.paper.figure import OWN, Finding, GridFigure, Sources, check, decide
 from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
-from wordsway.paper.sources import Sources
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 
@@ -34,7 +31,7 @@ QUICK_RATIOS = RATIOS[::2]
 WIDTHS = (16, 32, 64, 128, 256)
 QUICK_WIDTHS = (32, 64)
 TRIALS, QUICK_TRIALS = 3, 2
-#: Texts beyond this take gigabytes.
+#: Longer texts need gigabytes.
 LONGEST = 4096
 #: Slopes of log S against log n: S falls slowly above the first, and fast below the second.
 SLOW, FAST = -0.2, -0.3
@@ -91,12 +88,12 @@ class PhaseDiagram(GridFigure):
 
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         return (
-            f"Mean over {trials} trials of S of random attention, first row. The lower left half "
-            "of each tile is what was attained, the upper right half what is certified: no Δ "
-            "reaches a darker colour. Between the halves lies the truth. Left of the dashed line "
-            "every row can be won by one word at a score of log n; right of it the counting "
-            "argument forbids it. Theorem 3 asks for n = O(d/log⁴d): with constant 1 that is the "
-            "dotted line, far to the left of where S falls."
+            f"S of random attention, first row, mean over {trials} trials. The lower left half of "
+            "each tile is the attained value, the upper right half the certified upper bound; the "
+            "true value lies between them. Left of the dashed line, the counting argument allows "
+            "one word to win every row at a score of log n; right of it, it does not. Theorem 3 "
+            "requires n = O(d/log⁴d): with constant 1 that is the dotted line, far to the left of "
+            "where S falls."
         )
 
     def drawing(self, data: pandas.DataFrame) -> Chart:
@@ -155,7 +152,7 @@ class PhaseDiagram(GridFigure):
         return Finding(self.name, claim, where, measured, verdict, f"slope {side}", OWN)
 
     def _certified(self, d: int, rows: pandas.DataFrame) -> Finding:
-        """Is the smallest certified end of a long text below what a short text attains?"""
+        """Whether the certified bound of the longest text is below the value of a shorter one."""
         means = rows.groupby("n")[["lower", "upper"]].mean()
         attained = float(means["lower"].max())
         longest = means.index.max()
@@ -166,5 +163,5 @@ class PhaseDiagram(GridFigure):
         )
         holds = bool(most < attained)
         claim = "the fall is certified"
-        rule = "mean certified end of the longest text below the largest mean attained"
+        rule = "mean certified bound of the longest text below the largest mean attained value"
         return Finding(self.name, claim, f"d = {d}", measured, check(holds), rule, OWN)

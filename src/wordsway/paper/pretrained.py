@@ -1,11 +1,7 @@
-"""Figures 1, 3.3 and 3.4: the same inside pretrained models. Single measurements of seconds, each
-with the first of its models that is here.
-"""
+"""Figures 1, 3.3 and 3.4: one measurement of a pretrained model each."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,32 +11,41 @@ from typing import Any
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.result import Result
 from wordsway.engine.job import Job
-from wordsway.engine.store import Record, Store
-from wordsway.paper.figure import Data, Figure
-from wordsway.paper.finding import Finding, check
-from wordsway.paper.long_text import LONG_TEXT
+from wordsway.engine.store import Store
+from wordsway.paper.figure import Data, Figure, Finding, Sources, check
 from wordsway.paper.probe_job import ProbeJob
-from wordsway.paper.sources import Sources
 from wordsway.probing.attention import Attention
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison
 
-#: How many times more than noise the first layers have to move by a Δ that attracts attention.
+#: A Δ that attracts attention moves the first layers at least this many times as far as noise.
 BEATS = 3.0
 ENCODERS = ("bert-base", "minilm")
+#: A text of a few hundred tokens.
+LONG_TEXT = (
+    "The old bridge had carried carts, buses and three generations of children before anyone "
+    "thought of closing it. When the committee met in the spring, the engineer laid a small "
+    "piece of rusted iron on the table and said nothing for a while. Everybody looked at the "
+    "window. Outside, the river was high and brown, and a boy was throwing sticks into it from "
+    "the railing. The mayor asked whether a coat of paint would help, and somebody laughed, and"
+    " then nobody did. In the end they agreed to count the cars for a month, to ask the village"
+    " on the other side what it thought, and to write to the ministry, which had not answered a"
+    " letter since the flood. The engineer put the iron back into his pocket. On the way home "
+    "he stopped in the middle of the bridge, as he had done on the first day, and listened: "
+    "under the wheels of the last bus it sang a low note that he had never heard before, and he"
+    " wrote down the hour."
+)
 
 
 class ModelFigure(Figure[Data]):
-    """One measurement: ``verb`` with ``arguments``, on the first of ``models`` that is here."""
+    """One measurement: ``verb`` with ``arguments`` on the first installed model of ``models``."""
 
     verb: str
     models: tuple[str, ...] = ENCODERS
-    #: What version 0.1.0 called it: its results lie beside the figure, and are read again.
-    former: tuple[str, Sequence[str], int, int | str]
 
     @abstractmethod
     def arguments(self, seed: int) -> dict[str, Any]:
-        """What the verb is asked, as JSON has it."""
+        """The arguments of the verb, as in JSON."""
 
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Job]:
         model = sources.first_model(self.models)
@@ -61,29 +66,10 @@ class ModelFigure(Figure[Data]):
                 return job.result(record.outputs)
         return None
 
-    def earlier(self, folder: Path, jobs: Sequence[Job], seed: int) -> list[Record]:
-        """The measurement of version 0.1.0, if it is the same one."""
-        for job in jobs:
-            assert isinstance(job, ProbeJob)
-            kind, texts, row, head = self.former
-            plain = [self.name, kind, texts, row, head, job.model, job.model_sha256, seed, 1]
-            try:
-                payload = json.loads((folder / f"{self.name}.json").read_text("utf-8"))
-            except (OSError, ValueError):
-                return []
-            key = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
-            if isinstance(payload, dict) and payload.pop("key", None) == key:
-                return [Record(job.content, self.renewed(payload), {})]
-        return []
-
-    def renewed(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """What version 0.1.0 measured, as it is written today."""
-        return payload
-
     def finding(
         self, claim: str, result: Any, measured: str, holds: bool, rule: str
     ) -> list[Finding]:
-        """One text through one model: there is no interval."""
+        """A finding on one text and one model, without an interval."""
         where = str(result.model["name"])
         return [Finding(self.name, claim, where, measured, check(holds), rule)]
 
@@ -96,13 +82,9 @@ class AttentionOfTwoTexts(ModelFigure[Attention]):
     """Figure 1, left."""
 
     name: str = "1-left"
-    title: str = "Figure 1, left: one word changes where the others look"
+    title: str = "Figure 1, left: one word changes the attention of the others"
     verb: str = "attention"
     texts: tuple[str, str] = ("I love her much", "I love her smile")
-
-    @property
-    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
-        return "attention", self.texts, 0, "all"
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text_a": self.texts[0], "text_b": self.texts[1], "layer": 1, "head": "mean"}
@@ -112,12 +94,12 @@ class AttentionOfTwoTexts(ModelFigure[Attention]):
 
     def caption(self, data: Attention) -> str:
         return (
-            f"{data.model['name']}. Mean attention of the first layer over its heads: each row is "
-            "a token that looks, special tokens are cut."
+            f"{data.model['name']}. Attention of the first layer, mean over its heads: rows attend "
+            "to columns; special tokens are left out."
         )
 
     def findings(self, data: Attention) -> list[Finding]:
-        """This half only shows."""
+        """The paper makes no claim here."""
         return []
 
 
@@ -133,10 +115,6 @@ class AnswersToTwoPrompts(ModelFigure[Comparison]):
         "Write one sentence about a happy dog.",
         "Write one sentence about a hungry dog.",
     )
-
-    @property
-    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
-        return "answers", self.texts, 0, "all"
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"a": self.texts[0], "b": self.texts[1]}
@@ -170,10 +148,6 @@ class AttractedLayers(ModelFigure[Attracted]):
     text: str = LONG_TEXT
     row: int = 42
 
-    @property
-    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
-        return "layers", (self.text,), self.row, "all"
-
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text": self.text, "row": self.row, "head": "all", "seed": seed}
 
@@ -191,8 +165,8 @@ class AttractedLayers(ModelFigure[Attracted]):
     def caption(self, data: Attracted) -> str:
         return (
             f"{data.model['name']}. Relative change of every layer when token {data.row} of "
-            f"{len(data.tokens)} moves by its own norm: towards what attracts the attention of all "
-            "other tokens in the first layer, and by Gaussian noise (mean of 8 draws)."
+            f"{len(data.tokens)} moves by its own norm: by the Δ that attracts most attention of "
+            "the other tokens in the first layer, and by Gaussian noise (mean of 8 draws)."
         )
 
     def findings(self, data: Attracted) -> list[Finding]:
@@ -216,13 +190,6 @@ class AttractedAttention(ModelFigure[Attracted]):
     row: int = 6
     head: int = 0
 
-    @property
-    def former(self) -> tuple[str, Sequence[str], int, int | str]:  # type: ignore[override]
-        return "attracted", (self.text,), self.row, self.head + 1
-
-    def renewed(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return payload | {"head": self.head}  # heads counted from 1
-
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text": self.text, "row": self.row, "head": self.head, "seed": seed}
 
@@ -232,7 +199,7 @@ class AttractedAttention(ModelFigure[Attracted]):
     def caption(self, data: Attracted) -> str:
         return (
             f"{data.model['name']}. Token {data.row} moves by its own norm so that head "
-            f"{data.head} of the first layer looks at it."
+            f"{data.head} of the first layer attends to it."
         )
 
     def findings(self, data: Attracted) -> list[Finding]:

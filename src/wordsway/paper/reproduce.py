@@ -1,4 +1,4 @@
-"""The verb `reproduce`: the paper's figures, measured anew."""
+"""The verb `reproduce`: the paper's figures by name, measured, drawn and judged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.checks import FilePath, Seed, validated
-from wordsway.core.errors import needs
+from wordsway.core.errors import InputError, needs
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
@@ -16,10 +16,22 @@ from wordsway.engine.forecast import SweepForecast, forecast_jobs
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
-from wordsway.paper.figure import Figure
-from wordsway.paper.figures import choose
-from wordsway.paper.finding import OPEN, Finding
-from wordsway.paper.sources import Sources, find_sources
+from wordsway.paper.figure import OPEN, Figure, Finding, Sources, find_sources
+from wordsway.paper.ingredients import ingredients, read_outs
+from wordsway.paper.learned_flips import flips
+from wordsway.paper.phase import PhaseDiagram
+from wordsway.paper.pretrained import (
+    AnswersToTwoPrompts,
+    AttentionOfTwoTexts,
+    AttractedAttention,
+    AttractedLayers,
+)
+from wordsway.paper.sensitivity_curves import (
+    DeepRandomFeatures,
+    RandomFeatures,
+    ReluAttention,
+    SoftmaxAttention,
+)
 from wordsway.studies.sweep import writable
 
 if TYPE_CHECKING:
@@ -27,11 +39,53 @@ if TYPE_CHECKING:
 
 OUT = Path("out/reproduce")
 PICTURES = ("png", "svg", "pdf")
+#: The paper's figures, then the studies that go beyond it.
+_ALL: tuple[Figure[Any], ...] = (
+    AttentionOfTwoTexts(),
+    AnswersToTwoPrompts(),
+    RandomFeatures(),
+    DeepRandomFeatures(),
+    SoftmaxAttention(),
+    ReluAttention(),
+    AttractedLayers(),
+    AttractedAttention(),
+    *flips(),
+    ingredients(),
+    PhaseDiagram(),
+    read_outs(),
+)
+FIGURES = {figure.name: figure for figure in _ALL}
+
+
+def choose(names: Sequence[str]) -> list[Figure[Any]]:
+    """The figures of these names: "2-left", "2" for both halves of Figure 2, "3" for 3.1 to 3.4,
+    "4" for Figure 4 on all data, "all" (or none) for the paper, "studies" for the studies.
+
+    >>> [figure.name for figure in choose(["2", "3.1", "phase"])]
+    ['2-left', '2-right', '3.1', 'phase']
+    """
+    chosen: dict[str, Figure[Any]] = {}
+    for name in names or ["all"]:
+        found = {
+            key: figure
+            for key, figure in FIGURES.items()
+            if name == key
+            or name == ("studies" if figure.study else "all")
+            or key.startswith((f"{name}-", f"{name}."))
+        }
+        if not found:
+            raise InputError(
+                f"figures among {', '.join(FIGURES)}, 1, 2, 3, 4, 5, all, studies",
+                repr(name),
+                "leave it out for all of the paper",
+            )
+        chosen |= found
+    return list(chosen.values())
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as it was drawn: its caption, and its files beside the page (the SVG among them)."""
+    """A drawn figure: its caption, and its files next to the page (the SVG among them)."""
 
     name: str
     title: str
@@ -42,8 +96,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Reproduction(SequenceResult[Finding], items="findings", brief="folder quick seed"):
-    """The figures that were drawn, the paper's claims beside what was measured, and where the
-    numbers come from; ``page`` shows all of it.
+    """The drawn figures, the paper's claims with the measurements, and the provenance of the
+    numbers; ``page`` shows all of it.
     """
 
     folder: Path
@@ -107,9 +161,9 @@ def reproduce(
     Parameters
     ----------
     figures : names such as "2-left", "3" or "all"; all of them by default
-    quick : some of the same jobs: d = 192 (768 for depth), 3 trials
-    out : folder for ``<figure>.png .svg .pdf .csv`` and ``index.html``, and for the store: kill it,
-        and the same call goes on where it was
+    quick : a subset of the jobs: d = 192 (768 for depth), 3 trials
+    out : folder for ``<figure>.png .svg .pdf .csv``, ``index.html`` and the store; an interrupted
+        run resumes where it stopped
     workers, cluster, memory : as in `sweep`; ``command`` is shown on the page
     """
     chosen = choose(figures)
@@ -119,9 +173,6 @@ def reproduce(
     store = Store(folder / "store")
     sources = find_sources(fetch=True, reviews=_reviews(chosen), progress=progress)
     jobs = _jobs(chosen, sources, quick, seed)
-    for figure in chosen:
-        for record in figure.earlier(folder, jobs[figure.name], seed):
-            store.add(record)
     every = [job for some in jobs.values() for job in some]
     tally = run_jobs(every, store, machines, retry_failed=retry_failed, progress=progress)
     drawn, findings = [], []
@@ -154,7 +205,7 @@ def forecast_reproduction(
     seed: int = 0,
     workers: int | None = None,
 ) -> SweepForecast:
-    """Time and memory of what is left of the figures on this machine; nothing is fetched."""
+    """Time and memory of the jobs that the store does not have; nothing is downloaded."""
     chosen = choose(figures)
     store = Store(writable(Path(out)) / "store")
     sources = find_sources(fetch=False, reviews=_reviews(chosen))

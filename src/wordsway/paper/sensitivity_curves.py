@@ -1,21 +1,29 @@
-"""S against n: what Figures 2, 3.1 and 3.2 have in common."""
+"""S against n: Figure 2 (random features), Figures 3.1 and 3.2 (random attention)."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel, Reference
 from wordsway.maps.registry import kind_of
-from wordsway.paper.figure import GridFigure
-from wordsway.paper.finding import OWN, Finding, check
-from wordsway.paper.sources import MODELS, WIDTHS, Sources, texts_for
+from wordsway.paper.figure import (
+    MODELS,
+    OWN,
+    WIDTHS,
+    Finding,
+    GridFigure,
+    Sources,
+    check,
+    decide,
+    texts_for,
+)
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
-from wordsway.studies.slopes import Slope, fit_slope
+from wordsway.studies.slopes import Slope, fit_slope, mean_interval
+from wordsway.theory import infinite_width, wide_relu_rf
 
 if TYPE_CHECKING:
     import pandas
@@ -26,45 +34,62 @@ TRIALS, QUICK_TRIALS = 10, 3
 QUICK_EVERYWHERE = 100
 #: Points of a smooth reference curve.
 FINE = 60
+#: The lengths of Figures 3.1 and 3.2.
+LENGTHS = (10, 20, 50, 100, 150, 200, 250)
+QUICK_LENGTHS = (10, 50, 100, 250)
+
+#: The paper's claims about S of each map as n grows.
+CLAIMS = {
+    "rf": "Theorem 1: S of RF falls like n^(−1/2)",
+    "drf": "Theorem 2: S of DRF falls like n^(−1/2), or faster",
+    "raf": "Theorem 3: S of RAF is Ω(1)",
+    "relu-raf": "Remark: S of ReLU-RAF falls with n",
+}
+#: A slope within this of the theory's agrees with it.
+MARGIN = 0.05
+#: The slope that separates "stays" from "falls". The theory has no finite-size curve for attention:
+#: Theorem 3 bounds S from below where d/log⁴d = Ω(n), and random features fall with −1/2.
+FALLS = -0.1
 
 
-@dataclass(frozen=True)
-class Series:
-    """The first-row cells of one curve: same data, width and depth."""
+def judge_slope(
+    name: str, slope: Slope | None, n: Sequence[int], d: int, depth: int | None = None
+) -> tuple[str, str]:
+    """The verdict on the paper's claim about a map of `CLAIMS`, and its rule.
 
-    rows: pandas.DataFrame
-    slope: Slope
+    ``slope`` is that of log S against log n at the lengths ``n``. RF is compared with the slope of
+    (1 + √(2/n))/√n at the same lengths. Theorem 2 is an upper bound, and DRF has no curve at finite
+    width: it may fall faster than the infinite-width limit, but not more slowly.
 
-    @property
-    def d(self) -> int:
-        return int(self.rows["d"].iloc[0])
+    >>> n = [5, 10, 20, 40]
+    >>> judge_slope("raf", fit_slope(n, [2.0, 2.01, 2.0, 2.01]), n, d=8)[0]
+    'agrees'
+    """
+    if name == "rf":
+        theory = _slope_of(lambda length: wide_relu_rf(length, d), n)
+        rule = f"slope within {MARGIN:g} of {minus(theory)}, that of (1 + √(2/n))/√n at these n"
+        return decide(slope, theory - MARGIN, theory + MARGIN), rule
+    if name == "drf":
+        theory = _slope_of(lambda length: infinite_width(length, depth=depth or 1), n)
+        rule = f"slope at most {MARGIN:g} above {minus(theory)}, that of infinite width at these n"
+        return decide(slope, most=theory + MARGIN), rule
+    if name == "raf":
+        rule = f"slope above {minus(FALLS, 'g')}; no finite-size curve exists"
+        return decide(slope, least=FALLS), rule
+    rule = f"slope below {minus(FALLS, 'g')}; no finite-size curve exists"
+    return decide(slope, most=FALLS), rule
 
-    @property
-    def depth(self) -> int | None:
-        depth = self.rows["depth"].iloc[0]
-        return None if depth is None or math.isnan(depth) else int(depth)
 
-    @property
-    def where(self) -> str:
-        deep = "" if self.depth is None else f", L = {self.depth}"
-        return f"{self.rows['data'].iloc[0]}, d = {self.d}{deep}"
-
-    def slope_of(self, curve: Callable[[int], float]) -> float:
-        """The slope of a curve of the theory, fitted at the n of the same points."""
-        at = [int(n) for n in self.rows["n"]]
-        values = {n: curve(n) for n in set(at)}
-        found = fit_slope(at, [values[n] for n in at])
-        assert found is not None, "as many points as the series"
-        return found.value
-
-    @property
-    def means(self) -> pandas.Series[float]:
-        return self.rows.groupby("n")["lower"].mean()
+def _slope_of(curve: Callable[[int], float], n: Sequence[int]) -> float:
+    """The slope of a theoretical curve at the same lengths."""
+    values = {length: curve(length) for length in set(n)}
+    found = fit_slope(n, [values[length] for length in n])
+    return math.nan if found is None else found.value
 
 
 @dataclass(frozen=True)
 class SensitivityCurves(GridFigure):
-    """A map over the paper's n, for each width (or depth): the first row and, where affordable, all
+    """A map at the paper's n, for each width (or depth): the first row and, where affordable, all
     rows. ``rate`` draws logarithmic axes, where the claimed rate is a straight line.
     """
 
@@ -107,38 +132,41 @@ class SensitivityCurves(GridFigure):
 
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         rows = (
-            "Dashed: the sup over all rows of the same texts and weights."
+            "Dashed: the largest S over all rows of the same texts and weights."
             if self.everywhere
-            else "All rows have the same law under Gaussian weights."
+            else "All rows have the same distribution under Gaussian weights."
         )
         return (
-            f"Mean ± 1 sd over {trials} trials, log axes where a rate is claimed. Solid: the first "
-            "row may change, as in the paper; shaded up to the certified end, which may lie beyond "
-            f"the axes. {rows}"
+            f"Mean ± 1 sd over {trials} trials; logarithmic axes where a rate is claimed. Solid: "
+            "the first row may change, as in the paper; shaded up to the certified upper bound, "
+            f"which may lie outside the axes. {rows}"
         )
 
     # Claims
 
     def findings(self, data: pandas.DataFrame) -> list[Finding]:
-        found = []
         first = data[data["positions"] == "0"]
-        for _, rows in first.groupby(["data", "d", "depth"], dropna=False):
-            slope = series_slope(rows)
-            if slope is not None:
-                found.append(self.judge(Series(rows, slope)))
+        series = [rows for _, rows in first.groupby(["data", "d", "depth"], dropna=False)]
+        found = [self._claim(rows) for rows in series if series_slope(rows) is not None]
         found += self.more_findings(first)
         return [*found, *self._any_row(data), certificates(self.name, data)]
 
-    @abstractmethod
-    def judge(self, series: Series) -> Finding:
-        """The figure's claim on one curve."""
+    def _claim(self, rows: pandas.DataFrame) -> Finding:
+        """The paper's claim on one curve."""
+        slope, n, d = series_slope(rows), rows["n"].tolist(), int(rows["d"].iloc[0])
+        depth = None if rows["depth"].isna().all() else int(rows["depth"].iloc[0])
+        where = f"{rows['data'].iloc[0]}, d = {d}" + ("" if depth is None else f", L = {depth}")
+        means = rows.groupby("n")["lower"].mean()
+        measured = f"slope {slope}; mean S {means.min():.3g} … {means.max():.3g}"
+        verdict, rule = judge_slope(self.map, slope, n, d, depth)
+        return Finding(self.name, CLAIMS[self.map], where, measured, verdict, rule)
 
     def more_findings(self, first: pandas.DataFrame) -> list[Finding]:
         """Claims across curves."""
         return []
 
     def _any_row(self, data: pandas.DataFrame) -> list[Finding]:
-        """The sup over all rows of a trial is at least the first row's."""
+        """The largest S over all rows of a trial is at least that of the first row."""
         keys = ["data", "d", "depth", "n", "trial"]
         pairs = data.pivot_table(
             index=keys, columns="positions", values="lower", dropna=False
@@ -185,32 +213,99 @@ class SensitivityCurves(GridFigure):
                 label = f"{name}, any row" if everywhere else name
                 if slope is not None and not everywhere:
                     label += f": slope {slope:.2f}"
-                curves.append(_curve(part, label, colour, dashed=everywhere))
+                curves.append(mean_curve(part, label, colour, dashed=everywhere))
         curves.sort(key=lambda curve: (curve.dashed, curve.colour))
         width = f", d = {self.widths[0]}" if deep else ""
         heading = f"{kind_of(self.map).title}{width} · {title}"
         return Panel(heading, curves, self._references(rows), logarithmic=self.rate)
 
     def _references(self, rows: pandas.DataFrame) -> list[Reference]:
-        """The theory's curves of the map, for every depth that was measured."""
-        measured = [int(n) for n in sorted(set(rows["n"]))]
+        """The theoretical curves of the map, for every depth that was measured."""
         first = rows[rows["positions"] == "0"]
-        if len(measured) < 2 or first.empty:
-            return []
-        low, high = measured[0], measured[-1]
-        fine = [low * (high / low) ** (step / FINE) for step in range(FINE + 1)]
         means = {int(n): float(mean) for n, mean in first.groupby("n")["lower"].mean().items()}  # type: ignore[call-overload]
         lines = []
         for colour, depth in enumerate(self.depths):
-            if depth is not None and depth not in set(rows["depth"]):
-                continue
-            options = {} if depth is None else {"depth": depth}
-            for curve in kind_of(self.map).references(int(rows["d"].max()), **options):
-                x: list[float] = fine if curve.smooth else [float(n) for n in measured]
-                values = curve.values(x, means)
-                own = None if depth is None else colour
-                lines.append(Reference(curve.label, x, values, own, curve.dash))
+            if depth is None:
+                lines += theory_curves(self.map, int(rows["d"].max()), means)
+            elif depth in set(rows["depth"]):
+                lines += theory_curves(
+                    self.map, int(rows["d"].max()), means, colour=colour, depth=depth
+                )
         return lines
+
+
+@dataclass(frozen=True)
+class RandomFeatures(SensitivityCurves):
+    """Figure 2, left: fully connected random features forget a word as texts grow."""
+
+    name: str = "2-left"
+    title: str = "Figure 2, left: random features"
+    map: str = "rf"
+    n: tuple[int, ...] = tuple(range(90, 151, 10))
+    quick_n: tuple[int, ...] = (90, 120, 150)
+    rate: bool = True
+
+
+@dataclass(frozen=True)
+class DeepRandomFeatures(SensitivityCurves):
+    """Figure 2, right: depth helps by a factor that does not depend on n."""
+
+    name: str = "2-right"
+    title: str = "Figure 2, right: deep random features, d = 768"
+    map: str = "drf"
+    n: tuple[int, ...] = (50, 60, 70, 80)
+    quick_n: tuple[int, ...] = (50, 80)
+    widths: tuple[int, ...] = (768,)
+    quick_widths: tuple[int, ...] = (768,)
+    depths: tuple[int | None, ...] = (2, 4, 8)
+    everywhere: bool = False
+    rate: bool = True
+
+    def more_findings(self, first: pandas.DataFrame) -> list[Finding]:
+        found = []
+        for data, some in first.groupby("data"):
+            logs = some.assign(log=some["lower"].map(math.log))
+            table = logs.pivot_table(index=["n", "trial"], columns="depth", values="log")
+            if table.shape[1] < 2:
+                continue
+            shallow, deep = table.columns[0], table.columns[-1]
+            gain = mean_interval((table[deep] - table[shallow]).dropna().tolist())
+            steps = table.groupby("n").mean().diff(axis=1).iloc[:, 1:]
+            grows = f"{int((steps > 0).sum().sum())} of {steps.size} steps of L raise the mean S"
+            drift = fit_slope(
+                table.index.get_level_values("n").tolist(),
+                (table[deep] - table[shallow]).map(math.exp).tolist(),
+            )
+            measured = (
+                f"log S(L = {int(deep)}) − log S(L = {int(shallow)}): {gain}; {grows}; slope of "
+                f"the factor in n {drift}"
+            )
+            claim, rule = "Theorem 2: depth helps by a constant factor", "the difference is above 0"
+            verdict = decide(gain, least=0.0)
+            found.append(Finding(self.name, claim, str(data), measured, verdict, rule))
+        return found
+
+
+@dataclass(frozen=True)
+class SoftmaxAttention(SensitivityCurves):
+    """Figure 3.1: softmax attention keeps noticing a word."""
+
+    name: str = "3.1"
+    title: str = "Figure 3.1: random attention features (softmax)"
+    map: str = "raf"
+    n: tuple[int, ...] = LENGTHS
+    quick_n: tuple[int, ...] = QUICK_LENGTHS
+
+
+@dataclass(frozen=True)
+class ReluAttention(SensitivityCurves):
+    """Figure 3.2: ReLU attention does not."""
+
+    name: str = "3.2"
+    title: str = "Figure 3.2: random attention features (ReLU)"
+    map: str = "relu-raf"
+    n: tuple[int, ...] = LENGTHS
+    quick_n: tuple[int, ...] = QUICK_LENGTHS
 
 
 def series_slope(rows: pandas.DataFrame) -> Slope | None:
@@ -218,14 +313,30 @@ def series_slope(rows: pandas.DataFrame) -> Slope | None:
     return fit_slope(rows["n"].tolist(), rows["lower"].tolist())
 
 
-def _curve(rows: pandas.DataFrame, label: str, colour: int, *, dashed: bool) -> Curve:
-    points = rows.groupby("n")["lower"].agg(["mean", "std"]).sort_index()
-    upper = rows.groupby("n")["upper"].mean().sort_index()
-    ends = [] if dashed else [None if math.isnan(value) else float(value) for value in upper]
-    spread = [0.0 if math.isnan(value) else float(value) for value in points["std"]]
+def mean_curve(rows: pandas.DataFrame, label: str, colour: int, *, dashed: bool = False) -> Curve:
+    """Mean S ± 1 sd against n; with the mean certified upper bound where there is one."""
+    points = rows.groupby("n").agg(
+        mean=("lower", "mean"), sd=("lower", "std"), upper=("upper", "mean")
+    )
+    ends = [] if dashed else [None if math.isnan(end) else float(end) for end in points["upper"]]
     n = [int(value) for value in points.index]
-    means = [float(value) for value in points["mean"]]
-    return Curve(label, n, means, spread, ends, colour, dashed=dashed)
+    spread = points["sd"].fillna(0.0).tolist()
+    return Curve(label, n, points["mean"].tolist(), spread, ends, colour, dashed=dashed)
+
+
+def theory_curves(
+    name: str, d: int, means: Mapping[int, float], *, colour: int | None = None, **options: Any
+) -> list[Reference]:
+    """The theoretical curves of a map, drawn between the lengths of the measured ``means``."""
+    if len(means) < 2:
+        return []
+    low, high = min(means), max(means)
+    fine = [low * (high / low) ** (step / FINE) for step in range(FINE + 1)]
+    lines = []
+    for curve in kind_of(name).references(d, **options):
+        x: list[float] = fine if curve.smooth else [float(n) for n in sorted(means)]
+        lines.append(Reference(curve.label, x, curve.values(x, dict(means)), colour, curve.dash))
+    return lines
 
 
 def minus(value: float, digits: str = ".3f") -> str:
@@ -234,11 +345,11 @@ def minus(value: float, digits: str = ".3f") -> str:
 
 
 def certificates(figure: str, data: pandas.DataFrame) -> Finding:
-    """Nothing that was attained exceeds what is certified."""
+    """No attained value exceeds its certified upper bound."""
     both = data.dropna(subset=["upper"])
     holds = bool((both["lower"] <= both["upper"]).all())
     ratio = float((both["upper"] / both["lower"]).median())
     measured = f"{len(both):,} intervals; median certified ÷ attained {ratio:.2f}"
-    claim = "every attained value is below its certificate"
+    claim = "every attained value is below its certified upper bound"
     where = "all certified cells"
     return Finding(figure, claim, where, measured, check(holds), "in every cell", OWN)

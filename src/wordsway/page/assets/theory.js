@@ -57,7 +57,7 @@ class Place {
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every point as a table"), h("div", { class: "scroll" }));
     this.exports = new Export(this.status, () => ({ theory: this.body() }));
     this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points: the largest change found by search, with its standard deviation over draws. Shaded band: up to the certified upper bound, which no change can exceed.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "Theory and measurement"),
-      h("p", { class: "soft" }, "Slope of log S against log n with its 95 % interval: 0 means constant, −0.5 means S falls as 1/√n. If the interval is too wide, the verdict is “not determined”: use more lengths or trials."), this.claims), this.table, this.exports.element);
+      h("p", { class: "soft" }, "Slope of log S against log n with its 95 % interval: 0 means constant, −0.5 means S falls as 1/√n. If the interval is too wide, the verdict is “undecided”: use more lengths or trials."), this.claims), this.table, this.exports.element);
     this.status.element.before(this.form);
     this.status.element.after(this.result);
     addEventListener("popstate", () => location.reload());

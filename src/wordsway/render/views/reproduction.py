@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordsway.paper.finding import FAILS, HOLDS, OWN, PAPER, Finding
+from wordsway.paper.figure import FAILS, HOLDS, OWN, PAPER, Finding
 from wordsway.paper.reproduce import Reproduction
 from wordsway.render.blocks import (
     Block,
