@@ -22,7 +22,7 @@ from .core.errors import (
 )
 from .engine.forecast import SweepForecast as SweepForecast
 from .studies.corpus_texts import paper_samples as paper_samples
-from .studies.corpus_words import CorpusWords as CorpusWords
+from .probing.corpus import CorpusWords as CorpusWords
 from .studies.forecast import (
     Forecast as Forecast,
     forecast as forecast,

@@ -20,7 +20,8 @@ from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
-from wordsway.studies.text_cells import TextCell
+from wordsway.probing.corpus import TextJob
+from wordsway.probing.request import WordsRequest
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +227,7 @@ def test_a_device_that_is_not_there_is_refused(bert: Probe, tmp_path: Path, caps
 
 def test_jobs_on_the_processor_keep_their_names(bert: Probe) -> None:
     """Stores of earlier versions stay valid; another device is another job with the same seed."""
-    cell = TextCell("the film", "1", "m", bert.files.digest, 1)
+    cell = TextJob("the film", "1", "m", bert.files.digest, WordsRequest(layer=1))
     job = AuditJob((("the film", ()),), "m", bert.files.digest, "cosine", 0, 0)
     local = LocalJob((("the film", ()),), "m", bert.files.digest, 2, 2, 0)
     for one in (cell, job, local):

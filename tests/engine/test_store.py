@@ -19,8 +19,9 @@ from jobs import GRID, Here, OnThese, cell, fake, filled, small_cells
 from wordsway.cli.app import run
 from wordsway.engine.run import run_jobs
 from wordsway.engine.store import Record, Store, StoreError
+from wordsway.engine.tables import export, without_facts
 from wordsway.studies.sweep import sweep
-from wordsway.studies.tables import cells_frame, export, without_facts
+from wordsway.studies.tables import cells_frame
 
 
 def segment(folder: Path) -> Path:

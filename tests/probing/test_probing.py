@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -23,6 +24,7 @@ from wordsway.probing import swap as swapping
 from wordsway.probing.attract import attract, pull
 from wordsway.probing.candidates import candidates
 from wordsway.probing.forecasting import forecast
+from wordsway.probing.request import WordsRequest
 from wordsway.probing.search import Effort
 from wordsway.probing.swap import swap
 from wordsway.probing.words import words
@@ -201,7 +203,7 @@ def test_small_moves_are_linear(bert):
 
 
 def test_forecasts_of_long_texts(bert):
-    cost = forecast(" ".join(["film"] * 40), bert)
+    cost = forecast(" ".join(["film"] * 40), bert, WordsRequest())
     assert cost.words == 40 and cost.tokens == 42 and cost.seconds > 0 and cost.bytes > 0
     assert [Effort.of(effort).passes for effort in (0.01, 0.5, 1, 2, 10)] == [1, 29, 58, 116, 580]
 
@@ -211,10 +213,10 @@ def test_forecasts_of_long_texts(bert):
     [
         ({"layer": 9}, "a layer"),
         ({"layer": "middle"}, "a layer"),
-        ({"only": ["nowhere"]}, "one word of the text"),
-        ({"only": ["the"]}, "2 times"),
-        ({"only": [99]}, "one word of the text"),
-        ({"only": ["²"]}, "one word of the text"),
+        ({"word": ["nowhere"]}, "one word of the text"),
+        ({"word": ["the"]}, "2 times"),
+        ({"word": [99]}, "one word of the text"),
+        ({"word": ["²"]}, "one word of the text"),
         ({"reach": 0.0}, "reach between"),
         ({"reach": math.nan}, "reach between"),
         ({"effort": -1.0}, "effort > 0"),
@@ -416,15 +418,6 @@ def test_attraction_beats_noise_in_minilm():
         attract("the film", model=Probe("minilm", eager=True), token=99)
 
 
-def test_the_old_name_of_a_token_means_what_it_meant(folders):
-    probe = Probe(folders["bert"], eager=True)
-    with pytest.warns(DeprecationWarning, match="token="):
-        assert attract(TEXT, model=probe, row=3, draws=1).rows == (3,)  # type: ignore[call-arg]
-    with pytest.warns(DeprecationWarning, match="token="):
-        named = attract(TEXT, model=probe, row="good", draws=1)  # type: ignore[call-arg]
-    assert named.rows == probe.read(TEXT).word("good").rows
-
-
 def test_a_word_of_several_tokens_attracts_as_one_block(minilm):
     """Each row goes its own way, the norm is that of the rows together, and queries of the word
     itself do not count.
@@ -468,14 +461,13 @@ def test_requests_that_no_search_can_answer(minilm, capsys):
 def test_forecasts_count_what_was_asked_for(minilm):
     """With a clock that ticks once a look: what is timed takes one second."""
     ticks = itertools.count()
-    every = forecast("the film was good", minilm)
-    one = forecast("the film was good", minilm, only=["good"])
+    text, good = "the film was good", WordsRequest(word=["good"])
+    every = forecast(text, minilm, WordsRequest())
+    one = forecast(text, minilm, good)
     assert (every.words, one.words) == (4, 1)
     costs = [
-        forecast(
-            "the film was good", minilm, only=["good"], clock=lambda: float(next(ticks)), **more
-        ).seconds
-        for more in ({}, {"twin": True}, {"swaps": 2})
+        forecast(text, minilm, request, swaps=swaps, clock=lambda: float(next(ticks))).seconds
+        for request, swaps in ((good, 0), (replace(good, twin=True), 0), (good, 2))
     ]
     assert costs[1] == 2 * costs[0] and costs[2] > 2 * costs[0]
 

@@ -128,9 +128,7 @@ def test_swaps_of_words_are_printed(bert: Probe, capsys: Any) -> None:
     [
         ["words", "film", "--tier", "best"],
         ["words", "film", "--reach", "0"],
-        ["words", "film", "--effort", "-1"],
         ["words", "film", "--target", "mood"],
-        ["words", "film", "--at", "end"],
         ["words", "film", "--draws", "0"],
         ["swap", "film", "--top", "0"],
         ["swap", "film", "--kind", "verbs"],

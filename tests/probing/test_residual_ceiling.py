@@ -72,7 +72,7 @@ def test_nothing_breaks_a_ceiling_of_a_residual_stream(
     for layer in range(probe.layers.count + 1):
         target = target_of(probe, encoded, layer)
         for reach in (0.3, 1.0, 10.0, 100.0):
-            uppers = residual_ceilings(probe, encoded, target, chosen, reach)
+            uppers = residual_ceilings(target, chosen, reach)
             blocks = Blocks(encoded, chosen, reach)
             which = torch.arange(len(chosen)).repeat_interleave(8)
             way = torch.randn(len(which), blocks.size)

@@ -13,13 +13,13 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import unit
-from wordsway.models.norms import NormLayer
+from wordsway.models.norms import NormLayer, largest_moves
 from wordsway.models.prefix import can_reuse, is_causal, prefix_of
 from wordsway.models.probe import Probe
 from wordsway.probing.attention import attention
 from wordsway.probing.attract import attract
 from wordsway.probing.candidates import Candidates, Place, vocabulary
-from wordsway.probing.ceiling import ceilings, largest_moves
+from wordsway.probing.ceiling import ceilings
 from wordsway.probing.compare import compare
 from wordsway.probing.curve import REACHES
 from wordsway.probing.local import local, mean_local, sketch_of
@@ -109,7 +109,7 @@ def test_no_random_change_breaks_a_ceiling(probes: dict[str, Probe], name: str) 
     proved = 0
     for layer in range(probe.layers.count + 1):
         target = target_of(probe, encoded, layer)
-        uppers = ceilings(probe, encoded, target, chosen)
+        uppers = ceilings(target, chosen)
         if uppers[0] is None:
             assert probe.layers.norm_after(layer) is None
             continue
@@ -151,7 +151,7 @@ def test_a_pooled_embedding_and_distributions_have_ceilings(probes: dict[str, Pr
     torch.manual_seed(2)
     for name, most in (("pooled", None), ("cosine", 2.0), ("all", None)):
         target = target_of(probe, encoded, name)
-        upper = ceilings(probe, encoded, target, chosen)[0]
+        upper = ceilings(target, chosen)[0]
         assert upper is not None and (most is None or upper == pytest.approx(most, rel=1e-3))
         blocks = Blocks(encoded, chosen, 50.0)
         which = torch.arange(9).repeat_interleave(20)
@@ -316,9 +316,9 @@ def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name
         ids = encoded.ids.repeat(3, 1)
         ids[:, word.rows[0]] = torch.tensor([5, 7, 9])
         for which in ("last", 2, "all", "pooled", "cosine"):
-            judged = target_of(probe, encoded, which)
-            whole = judged.change(ids, word)
-            torch.testing.assert_close(judged.change(ids, word, prefix), whole, rtol=1e-5, atol=0)
+            bound = target_of(probe, encoded, which)
+            whole = bound.change(ids, word)
+            torch.testing.assert_close(bound.change(ids, word, prefix), whole, rtol=1e-5, atol=0)
 
 
 def test_rows_behind_a_window_are_those_of_the_whole_text(tmp_path: Path) -> None:
@@ -535,8 +535,8 @@ def test_real_words_stay_within_memory(probes: dict[str, Probe]) -> None:
     encoded = probe.read(TEXT)
     target = target_of(probe, encoded, "last")
     chosen = list(encoded.words)
-    many = real_words(probe, encoded, target, chosen, draws=5, size=64)
-    few = real_words(probe, encoded, target, chosen, draws=5, size=2)
+    many = real_words(target, chosen, draws=5, size=64)
+    few = real_words(target, chosen, draws=5, size=2)
     for a, b in zip(many, few, strict=True):
         assert a is not None and b is not None and a.mean == pytest.approx(b.mean, rel=1e-5)
 

@@ -13,7 +13,7 @@ from wordsway.core.result import Result
 from wordsway.engine.run import Machines
 from wordsway.models.files import labels_of, locate
 from wordsway.models.probe import Probe
-from wordsway.studies.corpus_words import corpus_jobs, corpus_texts, probe_corpus
+from wordsway.probing.corpus import corpus_jobs, corpus_texts, probe_corpus
 
 TEXT, OTHER = "the film was good", "the film was bad"
 #: A part of every path that no file may hold.

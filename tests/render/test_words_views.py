@@ -20,6 +20,9 @@ from experiment_examples import corpus_words
 from pages import HARMFUL, HOSTILE, Page, printed
 from probed import words_of
 from wordsway.core.escape import readable
+from wordsway.probing.corpus import lead_of
+from wordsway.probing.corpus_tables import aggregates
+from wordsway.probing.request import WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.probing.tiers import TIERS
 from wordsway.render.blocks import Table
@@ -43,8 +46,6 @@ from wordsway.render.views.words import (
     scale,
     shades,
 )
-from wordsway.studies.batches import aggregates
-from wordsway.studies.corpus_words import lead_of
 
 SHORT = "The film was not bad, but the end of the film was."
 LONG = " ".join(["one two three four five six"] * 50)
@@ -190,7 +191,7 @@ def test_words_of_a_corpus_name_their_target_and_leave_out_what_was_not_measured
     frame = known.words.assign(real_mean=0.3579, real_error=0.01)
     for name in ("change_0", "change_1", "noise_0", "noise_1"):
         frame[name] = float("nan")
-    jobs = tuple(replace(job, target="cosine") for job in known.jobs)
+    jobs = tuple(replace(job, request=WordsRequest(layer=1, target="cosine")) for job in known.jobs)
     asked = replace(known, jobs=jobs, words=frame, aggregates=aggregates(frame))
     for view in (printed(asked, 100), fragment(asked)):
         flat = " ".join(html.unescape(re.sub("<[^>]+>", " ", view)).split())
@@ -210,7 +211,9 @@ def test_words_of_a_corpus_are_ordered_by_real_words_where_they_alone_were_asked
     frame.loc[frame["word"] == frame["word"].iloc[-1], "real_mean"] = float("nan")
     orders = {}
     for tiers in (("real-words",), ("mean-local", "real-words"), ()):
-        jobs = tuple(replace(job, tiers=tiers) for job in known.jobs)
+        jobs = tuple(
+            replace(job, request=WordsRequest(layer=1, tiers=tiers or None)) for job in known.jobs
+        )
         found = aggregates(frame, lead_of(jobs, frame))
         asked = replace(known, jobs=jobs, words=frame, aggregates=found)
         orders[tiers] = list(found["by_word"][asked.lead])

@@ -42,9 +42,9 @@ from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import Attention, AttentionMap
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
+from wordsway.probing.corpus import CorpusWords
 from wordsway.probing.differences import word_edits
 from wordsway.probing.results import Swap, Swaps, Words
-from wordsway.studies.corpus_words import CorpusWords
 from wordsway.studies.flips import FlipTrials
 from wordsway.studies.forecast import Forecast
 from wordsway.studies.measure import Measurement

@@ -15,16 +15,16 @@ from wordsway.engine.run import Tally
 from wordsway.maps.average import AverageChange
 from wordsway.paper.figure import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
-from wordsway.studies.batches import aggregates
+from wordsway.probing.corpus import CorpusWords, TextJob
+from wordsway.probing.corpus_tables import aggregates
+from wordsway.probing.request import WordsRequest
 from wordsway.studies.cells import Cell
-from wordsway.studies.corpus_words import CorpusWords
 from wordsway.studies.flips import FlipTrials
 from wordsway.studies.forecast import Forecast
 from wordsway.studies.measure import Measurement, RowInterval, Trial
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.spec import Study
 from wordsway.studies.sweep import Sweep
-from wordsway.studies.text_cells import TextCell
 
 #: The same place for equal results.
 FOLDER = Path(tempfile.gettempdir()) / "wordsway-examples"
@@ -112,7 +112,8 @@ def sweep(text: str) -> Sweep:
 
 def corpus_words(text: str) -> CorpusWords:
     jobs = tuple(
-        TextCell(text, f"{text[:9]}{number}", f"[/b]{text[:12]}", "0123", 1) for number in range(2)
+        TextJob(text, f"{text[:9]}{number}", f"[/b]{text[:12]}", "0123", WordsRequest(layer=1))
+        for number in range(2)
     )
     rows = [
         {

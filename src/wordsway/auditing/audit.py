@@ -33,10 +33,9 @@ from wordsway.engine.forecast import SweepForecast, forecast_jobs
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
+from wordsway.engine.tables import save_table, writable
 from wordsway.models.files import ModelName, labels_of, locate
 from wordsway.models.probe import Probe
-from wordsway.studies.sweep import writable
-from wordsway.studies.tables import save_table
 from wordsway.text.files import Encoding
 
 #: Random real words that each edit is compared with.

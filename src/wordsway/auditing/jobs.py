@@ -31,11 +31,10 @@ from wordsway.core.reading import Word, word_spans
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job
-from wordsway.models.files import ModelName
+from wordsway.models.files import ModelName, parameters_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.local import mean_local, sketch_of
 from wordsway.probing.targets import target_of
-from wordsway.studies.text_cells import parameters_of
 
 #: Texts of a job: a second or two of MiniLM, more than a worker spends between two jobs.
 CHUNK, LOCAL_CHUNK = 16, 4

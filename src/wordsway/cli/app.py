@@ -46,6 +46,7 @@ def run(arguments: list[str]) -> int:
     import typer
 
     from wordsway.cli.commands import app
+    from wordsway.cli.corpus import moved_arguments
 
     debug = "--debug" in arguments
     if len(arguments) > 1 and arguments[0] in ("--install-completion", "--show-completion"):
@@ -54,6 +55,7 @@ def run(arguments: list[str]) -> int:
     _show_warnings()
     # --debug is understood anywhere on the line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
+    arguments = moved_arguments(arguments)
     try:
         status = app(args=arguments or ["--help"], prog_name="wordsway", standalone_mode=False)
         if status == 130:  # how Typer passes Ctrl-C on

@@ -10,6 +10,7 @@ from wordsway.cli.attention import attention_command
 from wordsway.cli.attract import attract_command
 from wordsway.cli.audit import audit_command
 from wordsway.cli.compare import compare_command
+from wordsway.cli.corpus import corpus_command
 from wordsway.cli.data import data_app
 from wordsway.cli.help import COMMAND_PANELS, Group, add
 from wordsway.cli.learn import learn_command
@@ -36,6 +37,7 @@ add(app, "learn", learn_command, cls=MapCommand)
 add(app, "sweep", sweep_command)
 add(app, "reproduce", reproduce_command)
 add(app, "words", words_command)
+add(app, "corpus", corpus_command)
 add(app, "swap", swap_command)
 add(app, "attention", attention_command)
 add(app, "attract", attract_command)

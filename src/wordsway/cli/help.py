@@ -30,7 +30,7 @@ _PANEL = {name: panel for panel, names in PANELS.items() for name in names.split
 #: Commands in the order in which they are shown.
 COMMANDS = {
     "Random maps": "measure learn sweep reproduce",
-    "Real models": "words swap attention attract compare",
+    "Real models": "words corpus swap attention attract compare",
     "Does it react to the word that matters?": "pairs audit",
     "Pages": "serve playground",
     "Corpora and models": "data",

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from wordsway.core.result import Result
     from wordsway.models.probe import Probe
 
+
+def gone(flag: str, instead: str) -> Any:
+    """An option that leaves the command line: it works for one version, with a warning."""
+
+    def warn(value: Any) -> Any:
+        if value is not None and value != []:
+            typer.echo(f"wordsway: {flag} is deprecated: {instead}", err=True)
+        return value
+
+    return typer.Option(flag, hidden=True, callback=warn, help=f"Deprecated: {instead}.")
+
+
 Text = Annotated[
     str | None, typer.Argument(help="A sentence; - reads it from standard input.", metavar="TEXT")
 ]
@@ -31,12 +43,50 @@ Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 
 RemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run Python that comes with the model.")
 ]
-Html = Annotated[Path | None, typer.Option("--html", help="Also write one self-contained page.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="Also write a view: .html .svg .png .pdf .json .csv .parquet."),
 ]
+Layer = Annotated[
+    str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
+]
+Target = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        help="What moves: layer (see --layer), all, pooled, cosine, logits or next-token.",
+    ),
+]
+Tier = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tier",
+        help="What to measure: mean-local, local, real-words, curve; may be repeated. By default "
+        "the first three on short texts, the first on long ones and on a corpus.",
+    ),
+]
+Reach = Annotated[
+    float | None,
+    typer.Option(
+        "--reach", help="ρ: measure S(ρ) up to a Δ of ρ times the length of the word's embedding."
+    ),
+]
+Draws = Annotated[int | None, typer.Option("--draws", help="Real words per place; 32 by default.")]
+Cut = Annotated[bool, typer.Option("--cut", help="Keep the beginning of a text that is too long.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]
+Deltas = Annotated[bool, typer.Option("--deltas", help="Put the witnesses Δ into the JSON.")]
+Forecast = Annotated[bool, typer.Option("--forecast", help="Estimate time and memory, then exit.")]
+Html = Annotated[Path | None, gone("--html", "use --out FILE.html")]
+Scaling = Annotated[str | None, gone("--scaling", "Python has scaling=")]
+Passes = Annotated[int | None, gone("--passes", "Python has passes=")]
+At = Annotated[str | None, gone("--at", "Python has at=")]
+Effort = Annotated[float | None, gone("--effort", "Python has effort=")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given: None leaves a choice to its default."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def text_of(text: str | None) -> str:

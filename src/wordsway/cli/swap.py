@@ -9,16 +9,19 @@ import typer
 
 from wordsway.cli.probing import (
     AsJson,
+    Cut,
     Device,
     Dtype,
     Html,
     Model,
     Out,
     RemoteCode,
+    Seed,
     Text,
     bytes_of,
     deliver,
     files_of,
+    gone,
     probe_of,
     text_of,
     word_of,
@@ -32,12 +35,10 @@ def swap_command(
     word: Annotated[
         str | None,
         typer.Option(
-            "--word", help="The word to replace, by its spelling; the last one by default."
+            "--word", help="The word to replace, by spelling or number; the last one by default."
         ),
     ] = None,
-    index: Annotated[
-        int | None, typer.Option("--index", help="The word to replace, by its number, from 0.")
-    ] = None,
+    index: Annotated[int | None, gone("--index", "use --word NUMBER")] = None,
     model: Model = "minilm",
     target: Annotated[
         str,
@@ -54,9 +55,7 @@ def swap_command(
             "--kind", help="words (whole and alphabetic) or all whole pieces of the vocabulary."
         ),
     ] = "words",
-    keep_case: Annotated[
-        bool, typer.Option("--keep-case/--any-case", help="Capitalise as the word in the text is.")
-    ] = True,
+    any_case: Annotated[bool | None, gone("--any-case", "Python has keep_case=False")] = None,
     among: Annotated[
         Path | None, typer.Option("--among", help="A file with candidates of yours, one per line.")
     ] = None,
@@ -75,10 +74,8 @@ def swap_command(
             "else by their part of speech.",
         ),
     ] = False,
-    cut: Annotated[
-        bool, typer.Option("--cut", help="Keep the beginning of a text that is too long.")
-    ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
+    cut: Cut = False,
+    seed: Seed = 0,
     memory: Annotated[float, typer.Option("--memory", help="Memory budget, in GiB.")] = 2.0,
     device: Device = "cpu",
     dtype: Dtype = "float32",
@@ -110,7 +107,7 @@ def swap_command(
             target=target,
             top=top,
             kind=kind,
-            keep_case=keep_case,
+            keep_case=not any_case,
             among=mine,
             exhaustive=exhaustive,
             flip=flip,

@@ -5,9 +5,12 @@ safetensors; nothing is unpickled.
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,3 +169,20 @@ class ModelName(NamedTuple):
         if self.twin is None:
             return self.model
         return f"{self.model}:random" + (f"={self.twin}" if self.twin else "")
+
+
+@lru_cache(maxsize=64)
+def parameters_of(model: str, sha256: str) -> int:
+    """Numbers in a model's weight files, counted from their headers; nothing is loaded, and
+    quantised files (half a byte per number) are not unpacked.
+    """
+    here = data.present(model) if model in data.CATALOGUE else None
+    folder = locate(model).folder if here is None else here.folder
+    total = sum(2 * path.stat().st_size for path in folder.glob("*.gguf"))
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(length, 2**27)))
+        tensors = [about for name, about in header.items() if name != "__metadata__"]
+        total += sum(math.prod(about["shape"]) for about in tensors)
+    return total

@@ -26,6 +26,9 @@ _TOLERANCE = {
     torch.float16: 1e-2,
 }
 
+#: Steps of the search for λ, on a logarithmic scale.
+DUAL_STEPS = 80
+
 
 @dataclass(frozen=True)
 class NormLayer:
@@ -125,3 +128,44 @@ def _parameter(module: Any, name: str, width: int, default: float) -> torch.Tens
     if not isinstance(value, torch.Tensor) or value.shape != (width,):
         return None
     return value.detach().double()
+
+
+def largest_moves(norm: NormLayer, states: torch.Tensor) -> torch.Tensor:
+    """m (n,): upper bounds of max ‖h′ − h_j‖² over all outputs h′ of the norm, for rows h_j (n, d).
+
+    >>> norm = NormLayer(centred=False, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
+    >>> round(float(largest_moves(norm, torch.ones(1, 4))), 9)  # from s to −s: (2√d)²
+    16.0
+    """
+    gain = norm.weight.double().cpu()
+    c = gain.square()
+    d = len(c)
+    # γ⊙s = h − b needs no division where γ vanishes: only γ²s = γ(h − b) and γ²s² = (h − b)² occur.
+    moved = states.double().cpu() - norm.bias.double().cpu()
+    a = gain * moved
+    fixed = moved.square().sum(1)
+    top = float(c.max())
+    if top == 0.0:
+        return torch.zeros(len(moved), dtype=torch.float64)
+
+    def dual(excess: torch.Tensor) -> torch.Tensor:
+        lam = top + excess
+        weight = 1.0 / (lam[:, None] - c)
+        mean = (a * weight).sum(1) / weight.sum(1) if norm.centred else torch.zeros_like(lam)
+        return lam * d + fixed + ((a - mean[:, None]).square() * weight).sum(1)
+
+    low = torch.full((len(moved),), 1e-12 * top, dtype=torch.float64).log()
+    high = torch.full((len(moved),), 1e3 * top, dtype=torch.float64).log()
+    best = torch.minimum(dual(low.exp()), dual(high.exp()))
+    golden = (5**0.5 - 1) / 2
+    for _ in range(
+        DUAL_STEPS
+    ):  # golden section; a convex function of λ is unimodal in log(λ − top)
+        left = high - golden * (high - low)
+        right = low + golden * (high - low)
+        at_left, at_right = dual(left.exp()), dual(right.exp())
+        best = torch.minimum(best, torch.minimum(at_left, at_right))
+        down = at_left < at_right
+        high = torch.where(down, right, high)
+        low = torch.where(down, low, left)
+    return best

@@ -48,24 +48,26 @@ class TextAsk(Ask):
     seed: Seed = 0
 
 
-class WordsAsk(TextAsk):
-    """How far each word moves the model; ``other`` is a second text to see beside the first."""
+class TargetAsk(TextAsk):
+    """One text in one model, and what moves."""
 
-    other: Text | None = None
     layer: Layer = "last"
     target: Literal["layer", "all", "pooled", "cosine", "logits", "next-token"] = "layer"
-    tiers: Annotated[list[Tier], Field(min_length=1, max_length=4)] | None = None
-    colour: Tier | None = None
     cut: bool = False
 
 
-class WordAsk(TextAsk):
+class WordsAsk(TargetAsk):
+    """How far each word moves the model; ``other`` is a second text to compare with."""
+
+    other: Text | None = None
+    tiers: Annotated[list[Tier], Field(min_length=1, max_length=4)] | None = None
+    colour: Tier | None = None
+
+
+class WordAsk(TargetAsk):
     """Everything about one word: its curve, its profile, its real words."""
 
     index: Annotated[int, Field(ge=0, lt=10_000)]
-    layer: Layer = "last"
-    target: Literal["layer", "all", "pooled", "cosine", "logits", "next-token"] = "layer"
-    cut: bool = False
 
 
 class AttentionAsk(TextAsk):

@@ -1,7 +1,6 @@
 """The place *Words*: tiers as they are done, and everything about one word.
 
-Every number comes from `wordsway.probing`: the tiers of a text are asked for one after the other,
-and put together they are what `wordsway words` says in one go.
+Every number comes from `wordsway.probing.words.measure`, the generator behind `wordsway words`.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ from typing import Any
 
 from wordsway.auditing.pairs import pairs
 from wordsway.core.errors import InputError
-from wordsway.models.probe import Probe
 from wordsway.page.commands import pairs_command, words_command, words_python
 from wordsway.page.worker import WorkerState, file_event, key_of
 from wordsway.probing.differences import word_edits
-from wordsway.probing.real_words import DRAWS
-from wordsway.probing.results import Words, WordSway
+from wordsway.probing.request import WordsRequest
+from wordsway.probing.results import Words
 from wordsway.probing.swap import swap
-from wordsway.probing.targets import target_of
-from wordsway.probing.tiers import TIERS, headline_tier
-from wordsway.probing.words import chosen_tiers, default_tiers, largest_words, words
+from wordsway.probing.words import measure
 from wordsway.render.views.words import tier_numbers, words_data
 
 #: Real words that are listed for one word.
@@ -42,7 +38,7 @@ def words_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, A
             yield _event(which, found, final=True)
     else:
         probe = state.probe(ask["model"])
-        runs = [staged(text, probe, ask, state) for text in texts]
+        runs = [measure(text, probe, request_of(ask), state.progress) for text in texts]
         for which, found in _in_turn(runs):
             last[which] = found
             yield _event(which, found, final=False)
@@ -88,7 +84,7 @@ def answer(ask: dict[str, Any], state: WorkerState) -> Words | None:
     if found is not None:
         return found
     found = state.answers.values.get(_key(ask | {"colour": None}))
-    tier = headline_tier(ask.get("tiers"), ask.get("colour"))
+    tier = request_of(ask).headline
     return replace(found, tier=tier) if found and tier in _everywhere(found) else None
 
 
@@ -123,56 +119,10 @@ def _in_turn(runs: list[Iterator[Words]]) -> Iterator[tuple[int, Words]]:
                 yield which, found
 
 
-def staged(text: str, probe: Probe, ask: dict[str, Any], state: WorkerState) -> Iterator[Words]:
-    """The words of a text after each tier of the request, as `words` plans them; all of them have
-    the same headline tier.
-    """
-    how = _how(ask)
-    colour = ask.get("colour")
-    headline = headline_tier(ask.get("tiers"), colour)
-    encoded = probe.read(probe.cut(text) if ask["cut"] else text)
-    target = target_of(probe, encoded, ask["layer"] if ask["target"] == "layer" else ask["target"])
-    wanted = chosen_tiers(ask.get("tiers"), colour)
-    tiers = wanted or default_tiers(probe, target, len(encoded.words), encoded.n, colour)
-    found: Words | None = None
-    for tier in tiers:
-        more = words(text, probe, tiers=[tier], progress=state.progress, **how)
-        found = replace(more if found is None else joined(found, more, tier), tier=headline)
-        yield found
-    if found is None or wanted or "real-words" in tiers:
-        return
-    places = largest_words(found.words, probe, target, encoded.n, DRAWS)
-    if places:
-        some = [found.words[place].index for place in places]
-        more = words(text, probe, tiers=["real-words"], word=some, progress=state.progress, **how)
-        yield replace(joined(found, more, "real-words"), partial=("real-words",))
-
-
-def _how(ask: dict[str, Any]) -> dict[str, Any]:
-    named = ("layer", "target", "cut", "seed")
-    return {name: ask[name] for name in named}
-
-
-def joined(found: Words, more: Words, tier: str) -> Words:
-    """What was known, and what one more tier says."""
-    by_index = {word.index: word for word in more.words}
-    added: list[WordSway] = []
-    for word in found.words:
-        other = by_index.get(word.index)
-        fields = (
-            {} if other is None else {name: getattr(other, name) for name in TIERS[tier].fields}
-        )
-        added.append(replace(word, **fields))
-    tiers = tuple(name for name in TIERS if name in (*found.tiers, *more.tiers))
-    statuses = [one.status for one in (found, more) if one.status != "converged"]
-    return replace(
-        found,
-        words=tuple(added),
-        tiers=tiers,
-        seconds=found.seconds + more.seconds,
-        peak_mb=max(found.peak_mb, more.peak_mb),
-        status="; ".join(dict.fromkeys(statuses)) or "converged",
-    )
+def request_of(ask: dict[str, Any], **more: Any) -> WordsRequest:
+    """The request of Python and the command line that asks for the same."""
+    names = ("layer", "target", "tiers", "colour", "cut", "seed")
+    return WordsRequest(**{name: ask[name] for name in names if name in ask} | more)
 
 
 def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
@@ -188,24 +138,17 @@ def word_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, An
     kept = state.answers.values.get(key)
     if kept is None:
         probe = state.probe(ask["model"])
-        one = words(
-            ask["text"],
-            probe,
-            tiers=["curve"],
-            word=[ask["index"]],
-            progress=state.progress,
-            **_how(ask),
-        )
+        request = request_of(ask, tiers=["curve"], word=ask["index"])
+        *_, one = measure(ask["text"], probe, request, state.progress)
         yield _curve_event(one)
-        target = ask["layer"] if ask["target"] == "layer" else ask["target"]
         found = swap(
             one.text,
             ask["index"],
             probe,
-            target=target,
+            target=request.wanted,
             top=TOP,
             worst_case=False,
-            seed=ask["seed"],
+            seed=request.seed,
             progress=state.progress,
         )
         kept = (one, found)

@@ -19,8 +19,9 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.store import Store
+from wordsway.engine.tables import export, without_facts
 from wordsway.studies.slopes import Interval
-from wordsway.studies.tables import cells_frame, export, without_facts
+from wordsway.studies.tables import cells_frame
 from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:

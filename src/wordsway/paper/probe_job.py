@@ -15,10 +15,10 @@ from wordsway import data
 from wordsway.core.errors import InputError
 from wordsway.core.result import Result
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job
+from wordsway.models.files import parameters_of
 from wordsway.probing.attention import Attention, attention
 from wordsway.probing.attract import Attracted, attract
 from wordsway.probing.compare import Comparison, compare
-from wordsway.studies.text_cells import parameters_of
 
 #: What tells these jobs from others; what stored outputs mean (raise it when they change).
 KIND, VERSION = "probe", 1

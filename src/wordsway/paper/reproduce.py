@@ -16,6 +16,7 @@ from wordsway.engine.forecast import SweepForecast, forecast_jobs
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
+from wordsway.engine.tables import writable
 from wordsway.paper.figure import OPEN, Figure, Finding, Sources, find_sources
 from wordsway.paper.ingredients import ingredients, read_outs
 from wordsway.paper.learned_flips import flips
@@ -32,7 +33,6 @@ from wordsway.paper.sensitivity_curves import (
     ReluAttention,
     SoftmaxAttention,
 )
-from wordsway.studies.sweep import writable
 
 if TYPE_CHECKING:
     import pandas

@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from wordsway.core.checks import Count, OneText, Reach, Seed, validated
-from wordsway.core.errors import InputError, WordswayError, renamed
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.reading import Word
 from wordsway.core.result import Result, versions
 from wordsway.core.seeds import generator
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.attention import layer_among
-from wordsway.probing.inputs import check_text
 from wordsway.probing.memory import MEMORY
 from wordsway.probing.moves import profiles
 from wordsway.probing.targets import check_differentiable
+from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -118,14 +118,13 @@ class Attracted(Result, brief="rows head reach drawn model"):
         )
 
 
-@renamed(row="token")
 @validated
 def attract(
     text: OneText,
     word: int | str | None = None,
     model: str | Path | Probe = "minilm",
     *,
-    token: int | str | None = None,
+    token: int | None = None,
     head: int | str = "all",
     show_layer: int | str = 1,
     show_head: int | str | None = None,
@@ -143,14 +142,12 @@ def attract(
         heads, or "all" for their mean; by default the first layer, and ``head``
     """
     started = time.perf_counter()
-    check_text(text)
+    checked(text)
     check_request(head, reach, draws, show_head)
-    if isinstance(token, str):  # the row= of 0.1.0 took a token's number or a word's spelling
-        word, token = token, None
     probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
     encoded = probe.read(text, "input")
     named = None if word is None else encoded.word(word)
-    rows = (int(token or 0),) if named is None else named.rows
+    rows = (token or 0,) if named is None else named.rows
     if not 0 <= rows[0] < encoded.n:
         raise InputError(
             f"a token between 0 and {encoded.n - 1}",

@@ -42,30 +42,29 @@ import torch
 
 from wordsway.core.reading import Word
 from wordsway.maps.rigorous import opnorm_upper_bound
-from wordsway.models.norms import NormLayer
+from wordsway.models.norms import largest_moves
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.residual import LEAST, SLOPE, Sublayer
-from wordsway.probing.targets import LayerTarget, NextTokenTarget, PooledTarget, Target
+from wordsway.probing.targets import LayerTarget, Target
 
-#: Steps of the search for λ, on a logarithmic scale.
-STEPS = 80
 #: Allowance for the rounding of the model's own arithmetic, per precision: a computed row may lie
 #: outside of the ball by about that much. It is not derived from the model's operations.
 SLACK = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 
 
-def ceilings(
-    probe: Probe, encoded: EncodedText, target: Target, words: list[Word]
-) -> list[float | None]:
+#: Relative error of the check that the input layer adds to a word's embedding and does no more.
+TOLERANCE = 1e-4
+
+
+def ceilings(target: Target, words: list[Word]) -> list[float | None]:
     """For each word a number that the reported change never exceeds; None where none is proved."""
-    squares = _squares(probe, target)
+    squares = target.largest_squares()
     if squares is None:
         return [None] * len(words)
-    slack = slack_of(encoded)
-    if len(squares) == 1:
-        return [target.reported(float(squares.sum().sqrt())) * slack] * len(words)
-    first = [min(word.rows) if is_causal(probe) else 0 for word in words]
+    slack = slack_of(target.encoded)
+    causal = len(squares) > 1 and is_causal(target.probe)
+    first = [min(word.rows) if causal else 0 for word in words]
     return [target.reported(float(squares[row:].sum().sqrt())) * slack for row in first]
 
 
@@ -74,84 +73,12 @@ def slack_of(encoded: EncodedText) -> float:
     return 1 + SLACK.get(encoded.embeds.dtype, 1e-2)
 
 
-def _squares(probe: Probe, target: Target) -> torch.Tensor | None:
-    """Largest squared changes of g, one per row, or a single one."""
-    if isinstance(target, LayerTarget):
-        norms = [probe.layers.norm_after(layer) for layer in target.layers]
-        total = torch.zeros(target.n, dtype=torch.float64)
-        for norm, states, weights in zip(norms, target.states, target.weights, strict=True):
-            if norm is None:
-                return None
-            total += weights.double().cpu() ** 2 * largest_moves(norm, states)
-        return total
-    if isinstance(target, NextTokenTarget):
-        return torch.tensor([2.0], dtype=torch.float64)  # √p and √p′ are unit vectors ≥ 0
-    if isinstance(target, PooledTarget):
-        return _pooled(probe, target)
-    return None
-
-
-def _pooled(probe: Probe, target: PooledTarget) -> torch.Tensor | None:
-    if target.cosine:
-        return torch.tensor([4.0], dtype=torch.float64)  # two unit vectors
-    norm = probe.layers.norm_after(target.layer)
-    if norm is None or probe.pooling == "max":
-        return None
-    rows = target.rows.double()
-    pooled = {"mean": rows.mean(0), "cls": rows[0], "last": rows[-1]}[probe.pooling]
-    return largest_moves(norm, pooled[None]) * target.scale**2
-
-
-def largest_moves(norm: NormLayer, states: torch.Tensor) -> torch.Tensor:
-    """m (n,): upper bounds of max ‖h′ − h_j‖² over all outputs h′ of the norm, for rows h_j (n, d).
-
-    >>> norm = NormLayer(centred=False, weight=torch.ones(4), bias=torch.zeros(4), eps=0.0)
-    >>> round(float(largest_moves(norm, torch.ones(1, 4))), 9)  # from s to −s: (2√d)²
-    16.0
-    """
-    gain = norm.weight.double().cpu()
-    c = gain.square()
-    d = len(c)
-    # γ⊙s = h − b needs no division where γ vanishes: only γ²s = γ(h − b) and γ²s² = (h − b)² occur.
-    moved = states.double().cpu() - norm.bias.double().cpu()
-    a = gain * moved
-    fixed = moved.square().sum(1)
-    top = float(c.max())
-    if top == 0.0:
-        return torch.zeros(len(moved), dtype=torch.float64)
-
-    def dual(excess: torch.Tensor) -> torch.Tensor:
-        lam = top + excess
-        weight = 1.0 / (lam[:, None] - c)
-        mean = (a * weight).sum(1) / weight.sum(1) if norm.centred else torch.zeros_like(lam)
-        return lam * d + fixed + ((a - mean[:, None]).square() * weight).sum(1)
-
-    low = torch.full((len(moved),), 1e-12 * top, dtype=torch.float64).log()
-    high = torch.full((len(moved),), 1e3 * top, dtype=torch.float64).log()
-    best = torch.minimum(dual(low.exp()), dual(high.exp()))
-    golden = (5**0.5 - 1) / 2
-    for _ in range(STEPS):  # golden section; a convex function of λ is unimodal in log(λ − top)
-        left = high - golden * (high - low)
-        right = low + golden * (high - low)
-        at_left, at_right = dual(left.exp()), dual(right.exp())
-        best = torch.minimum(best, torch.minimum(at_left, at_right))
-        down = at_left < at_right
-        high = torch.where(down, right, high)
-        low = torch.where(down, low, left)
-    return best
-
-
-#: Relative error of the check that the input layer adds to a word's embedding and does no more.
-TOLERANCE = 1e-4
-
-
-def residual_ceilings(
-    probe: Probe, encoded: EncodedText, target: Target, words: list[Word], reach: float
-) -> list[float | None]:
+def residual_ceilings(target: Target, words: list[Word], reach: float) -> list[float | None]:
     """For each word a number that the change by a Δ up to this reach never exceeds."""
     none: list[float | None] = [None] * len(words)
     if not isinstance(target, LayerTarget):
         return none
+    probe, encoded = target.probe, target.encoded
     causal = is_causal(probe)
     totals = torch.zeros(len(words), dtype=torch.float64)
     for layer, states, weights in zip(target.layers, target.states, target.weights, strict=True):

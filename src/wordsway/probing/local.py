@@ -33,8 +33,8 @@ from wordsway.models.probe import EncodedText
 from wordsway.probing.moves import Blocks
 from wordsway.probing.targets import Target, check_gradient
 
-#: Backward passes of mean local; tokens of a batch that they share.
-PASSES, BATCH_TOKENS = 32, 512
+#: Tokens of a batch that the backward passes of mean local share.
+BATCH_TOKENS = 512
 #: Lanczos: fewest and most steps, and the residual |JᵀJv − σ²v|/σ² at which it ends.
 FEWEST, STEPS, TOLERANCE = 4, 40, 0.002
 #: Words from which on half of them take notably less time than all.
@@ -73,7 +73,7 @@ def sketch_of(
     target: Target,
     encoded: EncodedText,
     *,
-    passes: int = PASSES,
+    passes: int,
     seed: int = 0,
     progress: Progress = silent,
 ) -> torch.Tensor:

@@ -14,7 +14,7 @@ from wordsway.core.seeds import generator
 from wordsway.core.vectors import exactly_inside
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.memory import at_once
-from wordsway.probing.targets import LayerTarget, Target, chosen_scaling, row_weights
+from wordsway.probing.targets import Target, chosen_scaling, row_weights
 
 
 class Blocks:
@@ -93,11 +93,12 @@ def profiles(
     (`wordsway.probing.targets`); the target's own layer counts as the target does.
     """
     size = at_once(probe, encoded.n, probe.layers.count, memory)
+    asked = {} if target is None else {target.own_layer: target.scaling}
     rows: list[tuple[float, ...]] = []
     with torch.no_grad():
         base = [state[0].double() for state in probe.layers.every(encoded.embeds[None], encoded.at)]
         weights = [
-            row_weights(state, chosen_scaling([state], _asked(target, layer)))
+            row_weights(state, chosen_scaling([state], asked.get(layer, "auto")))
             for layer, state in enumerate(base)
         ]
         for start in range(0, len(words), size):
@@ -117,12 +118,6 @@ def profiles(
             )
             rows += [tuple(values) for values in changes.tolist()]
     return rows
-
-
-def _asked(target: Target | None, layer: int) -> str:
-    """How rows of a layer are asked to count."""
-    own = isinstance(target, LayerTarget) and target.layers == (layer,)
-    return target.scaling if target is not None and own else "auto"
 
 
 def noise_blocks(blocks: Blocks, seed: int, draws: int = NOISE_DRAWS) -> list[list[torch.Tensor]]:
@@ -155,7 +150,6 @@ class Attained:
 
 
 def attained(
-    probe: Probe,
     target: Target,
     blocks: Blocks,
     candidates: Deltas,
@@ -178,10 +172,10 @@ def attained(
     choice = inside
     if not noise_counts:
         choice = [own[: len(some)] for own, some in zip(inside, candidates, strict=True)]
-    if isinstance(target, LayerTarget) and len(target.layers) == 1:
-        every = _profiles(probe, target, blocks, inside, memory)
+    if target.own_layer is not None:
+        every = _profiles(target, blocks, inside, memory)
         values = [
-            [rows[target.layer] for rows in some[: len(own)]]
+            [rows[target.own_layer] for rows in some[: len(own)]]
             for some, own in zip(every, choice, strict=True)
         ]
         tops = [_top(some) for some in values]
@@ -194,7 +188,7 @@ def attained(
         tops = [_top(some) for some in values]
         best = [some[top] for some, top in zip(choice, tops, strict=True)]
         both = [[one, *more] for one, more in zip(best, drawn, strict=True)]
-        looked = _profiles(probe, target, blocks, both, memory)
+        looked = _profiles(target, blocks, both, memory)
     return [
         Attained(some[top], target.reported(changes[top]), rows[0], _mean(rows[1:]))
         for some, top, changes, rows in zip(choice, tops, values, looked, strict=True)
@@ -209,12 +203,10 @@ def _mean(rows: Sequence[Profile]) -> Profile:
     return tuple(torch.tensor(rows, dtype=torch.float64).mean(0).tolist())
 
 
-def _profiles(
-    probe: Probe, target: Target, blocks: Blocks, deltas: Deltas, memory: int
-) -> list[list[Profile]]:
+def _profiles(target: Target, blocks: Blocks, deltas: Deltas, memory: int) -> list[list[Profile]]:
     words = [word for word, some in zip(blocks.words, deltas, strict=True) for _ in some]
     flat = [delta for some in deltas for delta in some]
-    rows = iter(profiles(probe, blocks.encoded, words, flat, memory, target))
+    rows = iter(profiles(target.probe, blocks.encoded, words, flat, memory, target))
     return [[next(rows) for _ in some] for some in deltas]
 
 

@@ -25,14 +25,12 @@ from wordsway.core.errors import WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
-from wordsway.models.prefix import Prefix, can_reuse, prefix_of
-from wordsway.models.probe import EncodedText, Probe
+from wordsway.models.prefix import can_reuse, prefix_of
+from wordsway.models.probe import Probe
 from wordsway.probing.candidates import Candidates, Place, cased, signs, vocabulary
-from wordsway.probing.targets import LogitsTarget, Target
+from wordsway.probing.targets import Outcome, Target
 from wordsway.text.wordnet import wordnet
 
-#: Words put in each place.
-DRAWS = 32
 #: Spellings that are tokenised first, and most at a time, while draws are missing.
 CHUNK, MOST = 48, 2048
 
@@ -59,26 +57,25 @@ class RealWords:
 
 
 def real_words(
-    probe: Probe,
-    encoded: EncodedText,
     target: Target,
     words: Sequence[Word],
     *,
-    draws: int = DRAWS,
+    draws: int,
     seed: int = 0,
     size: int,
     progress: Progress = silent,
 ) -> list[RealWords | None]:
     """For each word the changes by random real words; None where nothing else can stand."""
+    probe, encoded = target.probe, target.encoded
     order = _Order(probe, seed, progress)
     places = [order.draw(Place(probe, encoded, word), draws) for word in words]
     if target.prefix_model is not None and can_reuse(probe, encoded.ids):
-        values = _one_by_one(probe, encoded, target, words, places, size * encoded.n, progress)
+        values = _one_by_one(target, words, places, size * encoded.n, progress)
     else:
-        values = _together(target, encoded.n, words, places, size, progress)
+        values = _together(target, words, places, size, progress)
     return [
-        summarised(target, found.words, changes) if found.words else None
-        for found, changes in zip(places, values, strict=True)
+        summarised(found.words, outcomes) if found.words else None
+        for found, outcomes in zip(places, values, strict=True)
     ]
 
 
@@ -136,91 +133,60 @@ def _shuffled(items: list[str], seed: int, name: str) -> list[str]:
     ]
 
 
-@dataclass
-class _Changes:
-    """What real words in one place do: changes, and the label after each for a classifier."""
-
-    values: list[float]
-    labels: list[int]
-
-
 def _together(
     target: Target,
-    n: int,
     words: Sequence[Word],
     places: Sequence[Candidates],
     size: int,
     progress: Progress,
-) -> list[_Changes]:
+) -> list[list[Outcome]]:
     """All places side by side, in batches of texts of equal length."""
     groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row, found in enumerate(places):
         for draw, ids in enumerate(found.ids):
             # Rows of words of one token count alike, whichever was replaced.
-            whose = -1 if len(words[row].rows) == 1 and len(ids) == n else row
+            whose = -1 if len(words[row].rows) == 1 and len(ids) == target.encoded.n else row
             groups.setdefault((len(ids), whose), []).append((row, draw))
-    values = [_Changes([0.0] * len(found), [0] * len(found)) for found in places]
-    total, done = sum(len(found) for found in places), 0
+    outcomes: dict[tuple[int, int], Outcome] = {}
     for _, members in sorted(groups.items()):
         for start in range(0, len(members), size):
             batch = members[start : start + size]
             texts = torch.tensor([places[row].ids[draw] for row, draw in batch])
-            changes, labels = evaluate(target, texts, words[batch[0][0]], None)
-            for (row, draw), change, label in zip(batch, changes, labels, strict=True):
-                values[row].values[draw] = change
-                values[row].labels[draw] = label
-            done += len(batch)
-            progress("trying real words", done, total)
-    return values
+            some = target.outcomes(texts, words[batch[0][0]], None)
+            outcomes |= dict(zip(batch, some, strict=True))
+            progress("trying real words", len(outcomes), sum(map(len, places)))
+    return [[outcomes[row, at] for at in range(len(found))] for row, found in enumerate(places)]
 
 
 def _one_by_one(
-    probe: Probe,
-    encoded: EncodedText,
     target: Target,
     words: Sequence[Word],
     places: Sequence[Candidates],
     tokens: int,
     progress: Progress,
-) -> list[_Changes]:
+) -> list[list[Outcome]]:
     """Place by place, the rows before each computed once; ``tokens`` in a batch."""
     values = []
+    n = target.encoded.n
     for row, (word, found) in enumerate(zip(words, places, strict=True)):
-        prefix = prefix_of(probe, encoded, word, target.prefix_model)
-        size = max(1, tokens // (encoded.n - (0 if prefix is None else prefix.length)))
-        changes = _Changes([], [])
+        prefix = prefix_of(target.probe, target.encoded, word, target.prefix_model)
+        size = max(1, tokens // (n - (0 if prefix is None else prefix.length)))
+        outcomes: list[Outcome] = []
         for start in range(0, len(found), size):
-            ids = torch.tensor(found.ids[start : start + size])
-            some, labels = evaluate(target, ids, word, prefix)
-            changes.values += some
-            changes.labels += labels
-        values.append(changes)
+            outcomes += target.outcomes(torch.tensor(found.ids[start : start + size]), word, prefix)
+        values.append(outcomes)
         progress("trying real words", row + 1, len(words))
     return values
 
 
-def evaluate(
-    target: Target, ids: torch.Tensor, word: Word, prefix: Prefix | None
-) -> tuple[list[float], list[int]]:
-    """Changes as they are reported, and the labels that a classifier gives (0 elsewhere)."""
-    if isinstance(target, LogitsTarget):
-        logits = target.logits_for(ids)
-        changes = (logits - target.logits).norm(dim=1) * target.scale
-        return changes.tolist(), logits.argmax(1).tolist()
-    changes = target.change(ids, word, prefix)
-    return [target.reported(change) for change in changes.tolist()], [0] * len(ids)
-
-
-def summarised(target: Target, names: Sequence[str], found: _Changes) -> RealWords:
+def summarised(names: Sequence[str], found: Sequence[Outcome]) -> RealWords:
     """Mean, standard error, quantile and the largest of the changes."""
-    values = torch.tensor(found.values, dtype=torch.float64)
+    changes = tuple(outcome.change for outcome in found)
+    values = torch.tensor(changes, dtype=torch.float64)
     count = len(values)
     top = int(values.argmax())
-    flips: list[str] | None = None
-    if isinstance(target, LogitsTarget) and target.label is not None:
-        flips = [
-            name for name, label in zip(names, found.labels, strict=True) if label != target.label
-        ]
+    flips = [name for name, outcome in zip(names, found, strict=True) if outcome.flips]
+    labelled = found[0].logits is not None
     return RealWords(
         mean=float(values.mean()),
         error=float(values.std()) / count**0.5 if count > 1 else float(values[0]),
@@ -228,8 +194,8 @@ def summarised(target: Target, names: Sequence[str], found: _Changes) -> RealWor
         worst=float(values[top]),
         worst_word=names[top],
         draws=count,
-        flips=None if flips is None else len(flips),
+        flips=len(flips) if labelled else None,
         flip=flips[0] if flips else None,
-        changes=tuple(found.values),
+        changes=changes,
         words=tuple(names),
     )

@@ -6,7 +6,7 @@ and a Gaussian process on the embeddings of those already evaluated says which o
 Rounds of `ROUND` candidates, each chosen by mean + deviation, are evaluated exactly; only exact
 values are reported. In a causal model the rows before the word are computed once.
 
-A classifier is judged by the margin of the label that it predicts, its logit minus the largest
+A classifier is bound by the margin of the label that it predicts, its logit minus the largest
 other one: the words that leave the least margin come first, a negative margin is a flipped label.
 """
 
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,17 +27,17 @@ from wordsway.core.result import versions
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
 from wordsway.models.heads import labels_of
-from wordsway.models.prefix import Prefix, prefix_of
+from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
-from wordsway.probing.inputs import check_text
 from wordsway.probing.memory import MEMORY, at_once, room_for
 from wordsway.probing.moves import Blocks
 from wordsway.probing.plausible import SamePart
 from wordsway.probing.plausible import plausible as likely
 from wordsway.probing.results import Swap, Swaps
 from wordsway.probing.search import Effort, worst
-from wordsway.probing.targets import LogitsTarget, Target, target_of
+from wordsway.probing.targets import LogitsTarget, Outcome, Target, target_of
+from wordsway.text.clean import checked
 
 #: Candidates of the first round (drawn at random) and of each later one, and how many rounds
 #: follow.
@@ -77,7 +77,7 @@ def swap(
     Parameters
     ----------
     word : by its number (from 0) or spelling; the last word by default
-    layer : the layer whose hidden states are judged: 0 … L, "input" or "last"
+    layer : the layer whose hidden states are bound: 0 … L, "input" or "last"
     target : "layer", or "all" layers, "pooled", "cosine", "logits" of a classifier or "next-token"
         of a causal model; a layer's name is understood here, too
     kind : "words" (whole, alphabetic, two letters or more) or "all" whole pieces of the vocabulary
@@ -92,44 +92,48 @@ def swap(
     cut : keep the beginning of a text that is too long for the model
     """
     started = time.perf_counter()
-    check_text(text)
+    checked(text)
     check_request(top, kind, among, flip, target)
     probe = model if isinstance(model, Probe) else Probe(model)
     if cut:
         text = probe.cut(text)
     encoded = probe.read(text)
     place = _last(encoded) if word is None else encoded.word(word)
-    judged = target_of(probe, encoded, layer if target == "layer" else target, scaling)
-    if flip and isinstance(judged, LogitsTarget) and judged.label is None:
+    bound = target_of(probe, encoded, layer if target == "layer" else target, scaling)
+    if flip and isinstance(bound, LogitsTarget) and bound.label is None:
         raise InputError("a classifier of two or more labels", "one", "leave --flip out")
     found = candidates(probe, encoded, place, kind=kind, keep_case=keep_case, among=among)
     chances: dict[str, float] = {}
     how = None
     if plausible:
         found, chances, how = likely(probe, encoded, place, found, same_part, progress)
-    values = _screened(probe, encoded, place, judged, found, exhaustive, seed, memory, progress)
+    values = _screened(bound, place, found, exhaustive, seed, memory, progress)
     limit = None
     if worst_case:
         climbed = worst(
             probe,
             Blocks(encoded, [place], 1.0),
-            judged,
+            bound,
             effort=Effort(),
             seed=seed,
-            room=room_for(probe, encoded.n, judged.layer, memory),
+            room=room_for(probe, encoded.n, bound.layer, memory),
             progress=progress,
         )
-        limit = judged.reported(float(climbed.value[0]) ** 0.5)
-    label, probability = _predicted(judged)
+        limit = bound.reported(float(climbed.value[0]) ** 0.5)
+    label, probability = bound.prediction
     row = min(place.rows)
     return Swaps(
         text=text,
         index=place.index,
         word=place.text,
-        target=judged.name,
+        target=bound.name,
         swaps=tuple(
-            replace(
-                _swap(judged, found.words[at], found.ids[at][row], values[at], chances),
+            _swap(
+                bound,
+                found.words[at],
+                values[at],
+                token=found.ids[at][row],
+                plausibility=chances.get(found.words[at]),
                 pieces=len(found.ids[at]) - encoded.n + len(place.rows),
             )
             for at in _order(found, values, flip)[:top]
@@ -161,60 +165,25 @@ def check_request(
         raise InputError("a classifier's logits to flip", f"target {target}", "add --target logits")
 
 
-@dataclass(frozen=True)
-class _Value:
-    """What one candidate does: the change as it is reported; for a classifier its logits."""
-
-    change: float
-    logits: torch.Tensor | None = None
-    label: int = 0
-
-    @property
-    def margin(self) -> float | None:
-        """The predicted label's logit minus the largest other one."""
-        if self.logits is None:
-            return None
-        others = self.logits.clone()
-        others[self.label] = -torch.inf
-        return float(self.logits[self.label] - others.max())
-
-    @property
-    def flips(self) -> bool:
-        return self.margin is not None and self.margin < 0
-
-    @property
-    def effect(self) -> float:
-        """Larger is worse: what the screen looks for."""
-        return self.change if self.margin is None else -self.margin
+def _effect(outcome: Outcome) -> float:
+    """Larger is worse: what the screen looks for."""
+    return outcome.change if outcome.margin is None else -outcome.margin
 
 
-def _order(found: Candidates, values: dict[int, _Value], flip: bool) -> list[int]:
+def _order(found: Candidates, values: dict[int, Outcome], flip: bool) -> list[int]:
     """The candidates to show, first ones first."""
     if flip:
         kept = [at for at, value in values.items() if value.flips]
         return sorted(kept, key=lambda at: (values[at].change, found.words[at]))
-    return sorted(values, key=lambda at: (-values[at].effect, found.words[at]))
+    return sorted(values, key=lambda at: (-_effect(values[at]), found.words[at]))
 
 
-def _swap(target: Target, name: str, token: int, value: _Value, chances: dict[str, float]) -> Swap:
-    chance = chances.get(name)
-    if not isinstance(target, LogitsTarget) or value.logits is None:
-        return Swap(name, value.change, token, plausibility=chance)
-    return Swap(
-        name,
-        value.change,
-        token,
-        label=labels_of(target.model)[int(value.logits.argmax())],
-        probability=target.probability(value.logits),
-        margin=value.margin,
-        plausibility=chance,
-    )
-
-
-def _predicted(target: Target) -> tuple[str | None, float | None]:
-    if not isinstance(target, LogitsTarget) or target.label is None:
-        return None, None
-    return labels_of(target.model)[target.label], target.probability(target.logits)
+def _swap(target: Target, name: str, outcome: Outcome, **about: Any) -> Swap:
+    if isinstance(target, LogitsTarget) and outcome.logits is not None:
+        label = labels_of(target.model)[int(outcome.logits.argmax())]
+        about |= {"label": label, "probability": target.probability(outcome.logits)}
+        about |= {"margin": outcome.margin}
+    return Swap(name, outcome.change, **about)
 
 
 def _last(encoded: EncodedText) -> Word:
@@ -223,28 +192,26 @@ def _last(encoded: EncodedText) -> Word:
 
 
 def _screened(
-    probe: Probe,
-    encoded: EncodedText,
+    target: Target,
     place: Word,
-    judged: Target,
     found: Candidates,
     exhaustive: bool,
     seed: int,
     memory: int,
     progress: Progress,
-) -> dict[int, _Value]:
+) -> dict[int, Outcome]:
     """Exact values of the candidates that were tried, by their number."""
-    model = judged.prefix_model
+    probe, encoded, model = target.probe, target.encoded, target.prefix_model
     prefix = None if model is None else prefix_of(probe, encoded, place, model)
     rows = encoded.n - (0 if prefix is None else prefix.length)
     size = at_once(probe, rows, probe.layers.count, memory)
-    values: dict[int, _Value] = {}
+    values: dict[int, Outcome] = {}
     total = len(found) if exhaustive or len(found) <= TRIED else TRIED
 
     def evaluate(which: Sequence[int]) -> None:
         for batch in _batches(found, which, size):
             ids = torch.tensor([found.ids[at] for at in batch])
-            values.update(zip(batch, _values(judged, ids, place, prefix), strict=True))
+            values.update(zip(batch, target.outcomes(ids, place, prefix), strict=True))
             progress("trying words", len(values), total)
 
     if total == len(found):
@@ -257,7 +224,7 @@ def _screened(
         features = unit((weight[ids] - weight.mean(0)).float()).cpu()
     evaluate(torch.randperm(len(found), generator=generator(seed, "swap"))[:FIRST].tolist())
     for _ in range(ROUNDS):
-        score = _promise(features, {at: value.effect for at, value in values.items()})
+        score = _promise(features, {at: _effect(value) for at, value in values.items()})
         order = score.argsort(descending=True).tolist()
         evaluate([at for at in order if at not in values][:ROUND])
     return values
@@ -273,20 +240,6 @@ def _batches(found: Candidates, which: Sequence[int], size: int) -> list[list[in
         for same in by_length.values()
         for start in range(0, len(same), size)
     ]
-
-
-def _values(judged: Target, ids: torch.Tensor, place: Word, prefix: Prefix | None) -> list[_Value]:
-    if isinstance(judged, LogitsTarget):
-        logits = judged.logits_for(ids).cpu()
-        changes = (logits - judged.logits.cpu()).norm(dim=1) * judged.scale
-        if judged.label is None:
-            return [_Value(change) for change in changes.tolist()]
-        return [
-            _Value(change, row, judged.label)
-            for change, row in zip(changes.tolist(), logits, strict=True)
-        ]
-    changes = judged.change(ids, place, prefix)
-    return [_Value(judged.reported(change)) for change in changes.tolist()]
 
 
 def _promise(features: torch.Tensor, values: dict[int, float]) -> torch.Tensor:

@@ -9,6 +9,8 @@
 | "logits" | those of a classifier saved with its head |
 | "next-token" | √p, p the next token's probabilities: ‖g′ − g‖ = √2 · Hellinger distance |
 
+`words`, `swap`, `audit` and the page mean the same by the same name.
+
 Dividing hidden states by ‖H‖_F lets rows count by their norm. In decoders one row (an attention
 sink) may be a hundred times longer than all others and decide the ratio alone; there each row is
 divided by its own norm and √n, so that the change is the root mean square over rows of the row's
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,76 +32,81 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
-from wordsway.models.heads import classifier_of, logits_of, next_token_model
+from wordsway.models.heads import classifier_of, labels_of, logits_of, next_token_model
+from wordsway.models.norms import largest_moves
 from wordsway.models.pooling import pool
 from wordsway.models.prefix import Prefix
 from wordsway.models.probe import EncodedText, Probe
-
-#: Targets besides layers.
-NAMED = ("all", "pooled", "cosine", "logits", "next-token")
-
-
-def check_target(target: int | str, scaling: str = "auto") -> None:
-    """What can be refused before a model is loaded: how many layers it has is not known yet."""
-    if scaling not in SCALINGS:
-        raise InputError(
-            f"a scaling among {', '.join(SCALINGS)}", repr(scaling), "leave it at auto"
-        )
-    name = str(target).removeprefix("layer ").strip()
-    if name not in (*NAMED, "layer", "last", "input") and not name.isdigit():
-        raise InputError(
-            f"a layer: input, last or its number; or {', '.join(NAMED)}",
-            repr(target),
-            "last is the last layer",
-        )
-
-
-def target_of(
-    probe: Probe, encoded: EncodedText, target: int | str, scaling: str = "auto"
-) -> Target:
-    """A target by name: a layer ("last", 3, "layer 3"), or one of `NAMED`."""
-    check_target(target, scaling)
-    if target in ("pooled", "cosine"):
-        return PooledTarget(probe, encoded, cosine=target == "cosine")
-    if target == "logits":
-        return LogitsTarget(probe, encoded)
-    if target == "next-token":
-        return NextTokenTarget(probe, encoded)
-    if target == "all":
-        return LayerTarget(probe, encoded, tuple(range(1, probe.layers.count + 1)), scaling)
-    number = probe.layers.number(
-        str(target).removeprefix("layer ").strip(), f", {', '.join(NAMED)}"
-    )
-    if number == 0 and encoded.at == "input":
-        raise InputError(
-            "a layer behind the one that moves",
-            "layer 0",
-            "take layer 1 or later, or move the words",
-        )
-    return LayerTarget(probe, encoded, (number,), scaling)
-
+from wordsway.probing.differences import common, common_end
 
 #: A model's own backward pass is checked by `MOVES` moves of relative length `STEP`, and may differ
 #: by `DERIVATIVE`.
 STEP, DERIVATIVE, MOVES = 1e-2, 0.01, 7
+#: How rows count; "auto" takes "rows" where a few rows hold most of the norm.
+SCALINGS = ("auto", "frobenius", "rows")
+#: A row so many times longer than the median row is a sink.
+SINK = 3.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A real word in a place: the change as it is reported and, for a classifier of several labels,
+    its logits and the ``label`` of the text itself.
+    """
+
+    change: float
+    logits: torch.Tensor | None = None
+    label: int = 0
+
+    @property
+    def margin(self) -> float | None:
+        """The logit of the text's label minus the largest other one: negative where it flips."""
+        if self.logits is None:
+            return None
+        others = self.logits.clone()
+        others[self.label] = -torch.inf
+        return float(self.logits[self.label] - others.max())
+
+    @property
+    def flips(self) -> bool:
+        return self.margin is not None and self.margin < 0
 
 
 class Target(ABC):
-    """g of one text, scaled so that ‖g(text)‖ = 1; a relative change is then ‖g(changed) − base‖.
+    """g in one model; bound to a text it is scaled so that ‖g(text)‖ = 1.
 
-    ``base`` is g(text), any shape; ``layer`` how many layers a pass goes through.
+    ``name`` is what a request calls it, ``title`` what moves and ``unit`` how its change is
+    counted, in words; ``layer`` is how many layers a pass goes through, ``own_layer`` the layer
+    whose states g is, if it is one. ``base`` is g(text), any shape.
     """
 
     name: str
+    title: str
+    unit: str = "relative to its size"
     layer: int
-    base: torch.Tensor
+    own_layer: int | None = None
     scaling: str = "frobenius"
     #: The model that computes g from a kept prefix; None: the whole text is run each time.
     prefix_model: Any = None
+    #: The text's label and its probability, for a classifier of several labels.
+    prediction: tuple[str | None, float | None] = (None, None)
+    encoded: EncodedText
+    base: torch.Tensor
+
+    def __init__(self, probe: Probe, scaling: str = "auto") -> None:
+        self.probe, self.layer = probe, probe.layers.count
+
+    @abstractmethod
+    def bind(self, encoded: EncodedText) -> None:
+        """Compute g of the text that changes are measured from."""
 
     @abstractmethod
     def features(self, embeds: torch.Tensor) -> torch.Tensor:
         """g (B, …) of texts given as embeddings (B, n, ·), differentiable."""
+
+    @abstractmethod
+    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
+        """g (B, …) in float64, not scaled, of texts given as token ids (B, n)."""
 
     @abstractmethod
     def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
@@ -115,6 +123,484 @@ class Target(ABC):
     def reported(self, change: float) -> float:
         """A change ‖g(changed) − g(text)‖ as it is shown."""
         return change
+
+    def outcomes(self, ids: torch.Tensor, word: Word, prefix: Prefix | None) -> list[Outcome]:
+        """What texts (B, n′) with another word in that place do."""
+        changes = self.change(ids, word, prefix).tolist()
+        return [Outcome(self.reported(change)) for change in changes]
+
+    def distances(
+        self, ids: Sequence[Sequence[int]], vectors: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        """The reported change from the first of B texts to each other, (B − 1,)."""
+        return relative(vectors[0], torch.stack(list(vectors[1:])))
+
+    def largest_squares(self) -> torch.Tensor | None:
+        """Upper bounds of ‖g(changed) − g(text)‖² for any Δ: one per row, or a single one."""
+        return None
+
+
+class LayerTarget(Target):
+    """Hidden states of one layer.
+
+    A swapped word may have fewer or more tokens than the word it replaces. Rows before and behind
+    it are compared one to one, and of the word itself the first row; where both have as many
+    tokens, the common case, all rows, those of the word itself counting together as one.
+    """
+
+    def __init__(self, probe: Probe, scaling: str = "auto", layer: int = 0) -> None:
+        super().__init__(probe)
+        self._use(scaling, (layer,))
+        self.name, self.own_layer = f"layer {layer}", layer
+
+    def _use(self, scaling: str, layers: tuple[int, ...]) -> None:
+        self.layers, self.layer, self.scaling = layers, max(layers), scaling
+        self.prefix_model = self.probe.layers.model
+
+    def bind(self, encoded: EncodedText) -> None:
+        if encoded.at == "input" and 0 in self.layers:
+            raise InputError(
+                "a layer behind the one that moves",
+                "layer 0",
+                "take layer 1 or later, or move the words",
+            )
+        self.encoded = encoded
+        with torch.no_grad():
+            self.states = [wide(state[0]) for state in self._states(encoded.embeds[None])]
+        self.scaling = chosen_scaling(self.states, self.scaling)
+        root = len(self.layers) ** 0.5
+        self.weights = [row_weights(state, self.scaling) / root for state in self.states]
+        self.base = self._stacked([state[None] for state in self.states])[0]
+
+    def _states(self, embeds: torch.Tensor) -> list[torch.Tensor]:
+        if len(self.layers) == 1:
+            return [self.probe.layers.layer(self.layer, embeds, self.encoded.at)]
+        every = self.probe.layers.every(embeds, self.encoded.at)
+        return [every[layer] for layer in self.layers]
+
+    def _stacked(self, states: list[torch.Tensor]) -> torch.Tensor:
+        scaled = [
+            wide(state) * weight.to(wide(state))[:, None]
+            for state, weight in zip(states, self.weights, strict=True)
+        ]
+        return scaled[0] if len(scaled) == 1 else torch.stack(same_width(scaled), 1)
+
+    def features(self, embeds: torch.Tensor) -> torch.Tensor:
+        return self._stacked(self._states(embeds))
+
+    @torch.no_grad()
+    def _hidden(self, ids: torch.Tensor) -> list[torch.Tensor]:
+        if len(self.layers) == 1:
+            return [self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids))]
+        every = self.probe.layers.every_hidden(ids)
+        return [every[layer] for layer in self.layers]
+
+    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
+        return torch.stack(same_width([state.double() for state in self._hidden(ids)]), 1)
+
+    @cached_property
+    def _from_ids(self) -> list[torch.Tensor]:
+        """The text's own states, from its token ids: a model may number positions by them."""
+        return [state[0].double() for state in self._hidden(self.encoded.ids[None])]
+
+    @torch.no_grad()
+    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
+        start = 0 if prefix is None else prefix.length
+        found = self._hidden(ids) if prefix is None else prefix.states(ids[:, start:], self.layers)
+        total = torch.zeros(len(ids), dtype=torch.float64, device=self.base.device)
+        for state, base, weight in zip(found, self._from_ids, self.weights, strict=True):
+            total += squared_change(state.double(), base, weight, word.rows, start) / len(
+                self.layers
+            )
+        return total.sqrt()
+
+    def distances(
+        self, ids: Sequence[Sequence[int]], vectors: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        scaling = chosen_scaling(list(vectors[0]), self.scaling)
+        weights = [row_weights(state, scaling) for state in vectors[0]]
+        found = []
+        for tokens, other in zip(ids[1:], vectors[1:], strict=True):
+            first, last = common(ids[0], tokens), len(ids[0]) - common_end(ids[0], tokens)
+            squares = [
+                squared_change(state[None], base, weight, range(first, last))
+                for state, base, weight in zip(other, vectors[0], weights, strict=True)
+            ]
+            found.append(torch.cat(squares).mean().sqrt())
+        return torch.stack(found)
+
+    def largest_squares(self) -> torch.Tensor | None:
+        total = torch.zeros(self.encoded.n, dtype=torch.float64)
+        for layer, states, weights in zip(self.layers, self.states, self.weights, strict=True):
+            norm = self.probe.layers.norm_after(layer)
+            if norm is None:
+                return None
+            total += weights.double().cpu() ** 2 * largest_moves(norm, states)
+        return total
+
+
+class AllLayersTarget(LayerTarget):
+    """Hidden states of layers 1 … L."""
+
+    name, title = "all", "the average layer"
+
+    def __init__(self, probe: Probe, scaling: str = "auto") -> None:
+        Target.__init__(self, probe)
+        self._use(scaling, tuple(range(1, probe.layers.count + 1)))
+
+
+class PooledTarget(Target):
+    """The text's embedding, pooled from the last layer."""
+
+    name, title = "pooled", "the text's embedding"
+
+    def __init__(self, probe: Probe, scaling: str = "auto") -> None:
+        super().__init__(probe)
+        self.prefix_model = probe.layers.model
+        self.scale = 1.0
+
+    def bind(self, encoded: EncodedText) -> None:
+        self.encoded = encoded
+        with torch.no_grad():
+            states = self.probe.layers.layer(self.layer, encoded.embeds[None], encoded.at)
+            self.rows = wide(states)[0]
+            self.scale = self._scale()
+            self.base = self._pooled(self.rows[None])[0] * self.scale
+
+    def _scale(self) -> float:
+        return 1.0 / float(self._pooled(self.rows).double().norm())
+
+    def _pooled(self, states: torch.Tensor) -> torch.Tensor:
+        return pool(wide(states), self.probe.pooling)
+
+    def features(self, embeds: torch.Tensor) -> torch.Tensor:
+        states = self.probe.layers.layer(self.layer, embeds, self.encoded.at)
+        return self._pooled(states) * self.scale
+
+    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
+        return self._pooled(self._hidden(ids))
+
+    def _hidden(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids)).double()
+
+    @cached_property
+    def _from_ids(self) -> torch.Tensor:
+        """The text's own rows, from its token ids."""
+        return self._hidden(self.encoded.ids[None])[0]
+
+    @torch.no_grad()
+    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
+        rows = self._from_ids
+        if prefix is None:
+            states = self._hidden(ids)
+        else:
+            (found,) = prefix.states(ids[:, prefix.length :], (self.layer,))
+            front = rows[: prefix.length].expand(len(ids), -1, -1)
+            states = torch.cat([front, found.double()], 1)
+        own = self._pooled(rows[None]) * self.scale
+        change: torch.Tensor = vector_norm(self._pooled(states) * self.scale - own, dim=1)
+        return change
+
+    def largest_squares(self) -> torch.Tensor | None:
+        norm = self.probe.layers.norm_after(self.layer)
+        if norm is None or self.probe.pooling == "max":
+            return None
+        rows = self.rows.double()
+        pooled = {"mean": rows.mean(0), "cls": rows[0], "last": rows[-1]}[self.probe.pooling]
+        return largest_moves(norm, pooled[None]) * self.scale**2
+
+
+class CosineTarget(PooledTarget):
+    """The text's embedding over its norm."""
+
+    name, title = "cosine", "the text's embedding (cosine distance)"
+    unit = "as 1 − cosine (0: the same direction, 1: at a right angle)"
+
+    def _scale(self) -> float:
+        return 1.0
+
+    def _pooled(self, states: torch.Tensor) -> torch.Tensor:
+        return unit(super()._pooled(states))
+
+    def reported(self, change: float) -> float:
+        return change**2 / 2
+
+    def distances(
+        self, ids: Sequence[Sequence[int]], vectors: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        return cosine_distance(vectors[0], torch.stack(list(vectors[1:])))
+
+    def largest_squares(self) -> torch.Tensor | None:
+        return torch.tensor([4.0], dtype=torch.float64)  # two unit vectors
+
+
+class HeadTarget(Target):
+    """What a head on the last layer computes; it reads token embeddings alone."""
+
+    model: Any
+
+    def bind(self, encoded: EncodedText) -> None:
+        if encoded.at != "words":
+            raise InputError("words that move", encoded.at, f"leave at out for {self.name}")
+        self.encoded = encoded
+
+    def _run(self, ids: torch.Tensor) -> torch.Tensor:
+        """The head's logits of token ids."""
+        with torch.no_grad():
+            return logits_of(self.model, input_ids=ids.to(self.probe.layers.device)).double()
+
+
+class LogitsTarget(HeadTarget):
+    """The logits of a classifier that was saved with its head."""
+
+    name, title = "logits", "the classifier's answer (its logits)"
+
+    def __init__(self, probe: Probe, scaling: str = "auto") -> None:
+        super().__init__(probe)
+        self.model = classifier_of(probe)
+
+    def bind(self, encoded: EncodedText) -> None:
+        super().bind(encoded)
+        self.logits = self.vectors(encoded.ids[None])[0]
+        self.scale = 1.0 / float(self.logits.norm())
+        with torch.no_grad():
+            self.base = self.features(encoded.embeds[None])[0]
+        self.probe.check_same(self.base, self.logits * self.scale, "in its logits")
+        if self.label is not None:
+            self.prediction = labels_of(self.model)[self.label], self.probability(self.logits)
+
+    @property
+    def label(self) -> int | None:
+        """The predicted class; a model with one output gives a score, and has none to flip."""
+        return int(self.logits.argmax()) if len(self.logits) > 1 else None
+
+    def probability(self, logits: torch.Tensor) -> float:
+        """What logits (classes,) give to the label of the text itself: a share of all labels, or,
+        where several may be true at a time, its own.
+        """
+        several = self.model.config.problem_type == "multi_label_classification"
+        shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
+        return float(shares[self.label or 0])
+
+    def features(self, embeds: torch.Tensor) -> torch.Tensor:
+        return wide(logits_of(self.model, inputs_embeds=embeds)) * self.scale
+
+    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
+        return self._run(ids)
+
+    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
+        change: torch.Tensor = vector_norm(self.vectors(ids) - self.logits, dim=1)
+        return change * self.scale
+
+    def outcomes(self, ids: torch.Tensor, word: Word, prefix: Prefix | None) -> list[Outcome]:
+        logits = self.vectors(ids).cpu()
+        changes = ((logits - self.logits.cpu()).norm(dim=1) * self.scale).tolist()
+        if self.label is None:
+            return [Outcome(change) for change in changes]
+        return [
+            Outcome(change, row, self.label) for change, row in zip(changes, logits, strict=True)
+        ]
+
+
+class NextTokenTarget(HeadTarget):
+    """√p of the next token's probabilities p after the text."""
+
+    name, title = "next-token", "the next token's distribution"
+    unit = "as a distance of distributions (0: the same, 1.41: nothing in common)"
+
+    def __init__(self, probe: Probe, scaling: str = "auto") -> None:
+        super().__init__(probe)
+        self.model = self.prefix_model = next_token_model(probe)
+
+    def bind(self, encoded: EncodedText) -> None:
+        super().bind(encoded)
+        with torch.no_grad():
+            self.base = self.features(encoded.embeds[None])[0]
+        self.probe.check_same(self.base, self._from_ids[0], "for the next token")
+
+    @staticmethod
+    def _roots(logits: torch.Tensor) -> torch.Tensor:
+        return (torch.log_softmax(logits, dim=-1) / 2).exp()
+
+    def features(self, embeds: torch.Tensor) -> torch.Tensor:
+        return self._roots(wide(logits_of(self.model, inputs_embeds=embeds)[:, -1]))
+
+    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
+        return self._roots(self._run(ids)[:, -1])
+
+    @cached_property
+    def _from_ids(self) -> torch.Tensor:
+        return self.vectors(self.encoded.ids[None])
+
+    @torch.no_grad()
+    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
+        if prefix is None:
+            roots = self.vectors(ids)
+        else:
+            roots = self._roots(prefix.logits(ids[:, prefix.length :])[:, -1].double())
+        change: torch.Tensor = vector_norm(roots - self._from_ids, dim=1)
+        return change
+
+    def largest_squares(self) -> torch.Tensor | None:
+        return torch.tensor([2.0], dtype=torch.float64)  # √p and √p′ are unit vectors ≥ 0
+
+
+_KINDS = (AllLayersTarget, PooledTarget, CosineTarget, LogitsTarget, NextTokenTarget)
+#: Targets besides layers, by name.
+NAMED: dict[str, type[Target]] = {kind.name: kind for kind in _KINDS}
+
+
+def check_target(target: int | str, scaling: str = "auto") -> None:
+    """Refuse what no model has, before one is loaded: its number of layers is not known yet."""
+    if scaling not in SCALINGS:
+        raise InputError(
+            f"a scaling among {', '.join(SCALINGS)}", repr(scaling), "leave it at auto"
+        )
+    name = _without_prefix(target)
+    if name not in (*NAMED, "layer", "last", "input") and not name.isdigit():
+        raise InputError(
+            f"a layer: input, last or its number; or {', '.join(NAMED)}",
+            repr(target),
+            "last is the last layer",
+        )
+
+
+def target_in(probe: Probe, target: int | str, scaling: str = "auto") -> Target:
+    """A target of a model by name: a layer ("last", 3, "layer 3"), or one of `NAMED`."""
+    check_target(target, scaling)
+    if str(target) in NAMED:
+        return NAMED[str(target)](probe, scaling)
+    name = "last" if target == "layer" else _without_prefix(target)
+    return LayerTarget(probe, scaling, probe.layers.number(name, f", {', '.join(NAMED)}"))
+
+
+def target_of(
+    probe: Probe, encoded: EncodedText, target: int | str, scaling: str = "auto"
+) -> Target:
+    """A target by name, bound to a text."""
+    found = target_in(probe, target, scaling)
+    found.bind(encoded)
+    return found
+
+
+def _without_prefix(target: int | str) -> str:
+    return str(target).removeprefix("layer ").strip()
+
+
+def named(target: str, layers: int | None = None) -> str:
+    """What moves; a layer with the number of layers, where that is known.
+
+    >>> named("layer 6", 6), named("pooled")
+    ('layer 6 of 6', "the text's embedding")
+    """
+    if target in NAMED:
+        return NAMED[target].title
+    return target if layers is None else f"{target} of {layers}"
+
+
+def sized(target: str) -> str:
+    """The unit in which its change is counted.
+
+    >>> sized("layer 6")
+    'relative to its size'
+    """
+    return NAMED.get(target, Target).unit
+
+
+def squared_change(
+    states: torch.Tensor,
+    base: torch.Tensor,
+    weight: torch.Tensor,
+    own: Sequence[int],
+    start: int = 0,
+) -> torch.Tensor:
+    """Σ_j w_j²‖h′_j − h_j‖² over the rows that both have, relative to those rows alone; of the
+    changed words' ``own`` rows the mean.
+
+    ``states`` (B, n′ − start, d) are the changed texts' rows from ``start`` on; rows before it do
+    not change. ``base`` (n, d) are the text's.
+    """
+    n, changed = len(base), states.shape[1] + start
+    old, new = (rows.to(base.device) for rows in shared_rows(n, changed, own))
+    mine = torch.isin(old, torch.tensor(list(own), dtype=torch.long, device=base.device))
+    w2 = weight.double()[old].square() / torch.where(mine, mine.sum(), 1)
+    share = float((w2 * base[old].square().sum(1)).sum())
+    moved = new >= start
+    difference = states[:, new[moved] - start] - base[old[moved]]
+    return (w2[moved] * difference.square().sum(2)).sum(1) / share
+
+
+def shared_rows(n: int, changed: int, own: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of a text of n tokens and of a changed one that stand for each other; the words that
+    changed have the rows ``own``, or, where words were put in, an empty range.
+
+    >>> [rows.tolist() for rows in shared_rows(5, 4, (1, 2))]
+    [[0, 1, 3, 4], [0, 1, 2, 3]]
+    >>> [rows.tolist() for rows in shared_rows(3, 4, range(1, 1))]
+    [[0, 1, 2], [0, 2, 3]]
+    """
+    if n == changed:
+        return torch.arange(n), torch.arange(n)
+    first, stop = (min(own), max(own) + 1) if len(own) else (own.start, own.start)  # type: ignore[attr-defined]
+    behind = n - stop
+    both = stop > first and changed - behind > first
+    front, back = torch.arange(first + both), torch.arange(behind)
+    return torch.cat([front, back + stop]), torch.cat([front, back + changed - behind])
+
+
+def same_width(states: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """States (…, d) of several layers, filled up with zeros to the widest: no norm changes.
+
+    OPT with projected embeddings has a narrower last layer.
+    """
+    width = max(state.shape[-1] for state in states)
+    return [torch.nn.functional.pad(state, (0, width - state.shape[-1])) for state in states]
+
+
+def row_weights(states: torch.Tensor, scaling: str) -> torch.Tensor:
+    """w (n,) with Σ_j w_j²‖h_j‖² = 1: all equal, or one over each row's norm.
+
+    >>> row_weights(torch.tensor([[3.0, 4.0], [0.0, 5.0]]), "rows").square().tolist()
+    [0.02, 0.02]
+    """
+    norms: torch.Tensor = vector_norm(states.double(), dim=1)
+    if scaling == "frobenius":
+        return torch.full_like(norms, 1.0 / float(vector_norm(norms)))
+    root = float(len(norms) ** 0.5)
+    return (norms.clamp_min(torch.finfo(torch.float64).tiny) * root).reciprocal()
+
+
+def chosen_scaling(states: Sequence[torch.Tensor], scaling: str) -> str:
+    """ "rows" where rows longer than `SINK` median rows hold over half of ‖H‖_F² in some layer.
+
+    >>> even, sink = torch.ones(4, 2), torch.tensor([[100.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> chosen_scaling([even], "auto"), chosen_scaling([sink], "auto")
+    ('frobenius', 'rows')
+    """
+    if scaling != "auto":
+        return scaling
+    for state in states:
+        norms = state.double().norm(dim=1)
+        long = norms > SINK * norms.median()
+        if float(norms[long].square().sum()) > 0.5 * float(norms.square().sum()):
+            return "rows"
+    return "frobenius"
+
+
+def cosine_distance(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """1 − cos(u, v) over the last dimension, without cancellation: half the squared distance of the
+    unit vectors.
+
+    >>> cosine_distance(torch.tensor([1.0, 0.0]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])).tolist()
+    [1.0, 0.0]
+    """
+    u, v = (x / x.norm(dim=-1, keepdim=True).clamp_min(1e-300) for x in (u, v))
+    return 0.5 * (u - v).square().sum(-1)
+
+
+def relative(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """‖v − u‖/‖u‖ over the last dimension."""
+    return (v - u).norm(dim=-1) / u.norm(dim=-1).clamp_min(1e-300)
 
 
 def wide(states: torch.Tensor) -> torch.Tensor:
@@ -188,273 +674,3 @@ def _own_backward(features: torch.Tensor) -> bool:
 SCALINGS = ("auto", "frobenius", "rows")
 #: A row so many times longer than the median row is a sink.
 SINK = 3.0
-
-
-class LayerTarget(Target):
-    """Hidden states of some layers.
-
-    A swapped word may have fewer or more tokens than the word it replaces. Rows before and behind
-    it are compared one to one, and of the word itself the first row; where both have as many
-    tokens, the common case, all rows, those of the word itself counting together as one.
-    """
-
-    def __init__(
-        self,
-        probe: Probe,
-        encoded: EncodedText,
-        layers: tuple[int, ...],
-        scaling: str = "auto",
-    ) -> None:
-        self.probe, self.at, self.n, self.ids = probe, encoded.at, encoded.n, encoded.ids
-        self.layers, self.layer = layers, max(layers)
-        self.prefix_model = probe.layers.model
-        self.name = f"layer {layers[0]}" if len(layers) == 1 else "all"
-        with torch.no_grad():
-            states = [wide(state[0]) for state in self._states(encoded.embeds[None])]
-        self.states = states
-        self.scaling = chosen_scaling(states, scaling)
-        self.weights = [row_weights(state, self.scaling) / len(layers) ** 0.5 for state in states]
-        self.base = self._stacked([state[None] for state in states])[0]
-
-    def _states(self, embeds: torch.Tensor) -> list[torch.Tensor]:
-        if len(self.layers) == 1:
-            return [self.probe.layers.layer(self.layer, embeds, self.at)]
-        every = self.probe.layers.every(embeds, self.at)
-        return [every[layer] for layer in self.layers]
-
-    def _stacked(self, states: list[torch.Tensor]) -> torch.Tensor:
-        scaled = [
-            wide(state) * weight.to(wide(state))[:, None]
-            for state, weight in zip(states, self.weights, strict=True)
-        ]
-        return scaled[0] if len(scaled) == 1 else torch.stack(same_width(scaled), 1)
-
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        return self._stacked(self._states(embeds))
-
-    @cached_property
-    def _from_ids(self) -> list[torch.Tensor]:
-        """The text's own states, from its token ids: a model may number positions by them."""
-        return [state[0].double() for state in self._hidden(self.ids[None])]
-
-    @torch.no_grad()
-    def _hidden(self, ids: torch.Tensor) -> list[torch.Tensor]:
-        if len(self.layers) == 1:
-            return [self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids))]
-        every = self.probe.layers.every_hidden(ids)
-        return [every[layer] for layer in self.layers]
-
-    @torch.no_grad()
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        start = 0 if prefix is None else prefix.length
-        found = self._hidden(ids) if prefix is None else prefix.states(ids[:, start:], self.layers)
-        total = torch.zeros(len(ids), dtype=torch.float64, device=self.base.device)
-        for state, base, weight in zip(found, self._from_ids, self.weights, strict=True):
-            total += self._squared(state.double(), base, weight, word, start)
-        return total.sqrt()
-
-    def _squared(
-        self,
-        states: torch.Tensor,
-        base: torch.Tensor,
-        weight: torch.Tensor,
-        word: Word,
-        start: int,
-    ) -> torch.Tensor:
-        """Σ_j w_j²‖h′_j − h_j‖² over the rows that both have, relative to those rows alone; of the
-        word's own rows the mean.
-
-        ``states`` are the changed text's rows from ``start`` on; rows before it do not change.
-        """
-        old, new = (
-            rows.to(base.device) for rows in shared_rows(self.n, states.shape[1] + start, word)
-        )
-        own = torch.isin(old, torch.tensor(word.rows, device=base.device))
-        w2 = weight.double()[old].square() / torch.where(own, own.sum(), 1)
-        share = float((w2 * base[old].square().sum(1)).sum()) * len(self.layers)
-        moved = new >= start
-        difference = states[:, new[moved] - start] - base[old[moved]]
-        return (w2[moved] * difference.square().sum(2)).sum(1) / share
-
-
-def same_width(states: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """States (…, d) of several layers, filled up with zeros to the widest: no norm changes.
-
-    OPT with projected embeddings has a narrower last layer.
-    """
-    width = max(state.shape[-1] for state in states)
-    return [torch.nn.functional.pad(state, (0, width - state.shape[-1])) for state in states]
-
-
-def shared_rows(n: int, changed: int, word: Word) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of a text of n tokens and of a changed one that stand for each other.
-
-    >>> [rows.tolist() for rows in shared_rows(5, 4, Word(1, "unfair", 2, 8, (1, 2)))]
-    [[0, 1, 3, 4], [0, 1, 2, 3]]
-    """
-    if n == changed:
-        return torch.arange(n), torch.arange(n)
-    front = torch.arange(min(word.rows) + 1)
-    behind = n - 1 - max(word.rows)
-    back = torch.arange(behind)
-    return torch.cat([front, back + n - behind]), torch.cat([front, back + changed - behind])
-
-
-def row_weights(states: torch.Tensor, scaling: str) -> torch.Tensor:
-    """w (n,) with Σ_j w_j²‖h_j‖² = 1: all equal, or one over each row's norm.
-
-    >>> row_weights(torch.tensor([[3.0, 4.0], [0.0, 5.0]]), "rows").square().tolist()
-    [0.02, 0.02]
-    """
-    norms: torch.Tensor = vector_norm(states.double(), dim=1)
-    if scaling == "frobenius":
-        return torch.full_like(norms, 1.0 / float(vector_norm(norms)))
-    root = float(len(norms) ** 0.5)
-    return (norms.clamp_min(torch.finfo(torch.float64).tiny) * root).reciprocal()
-
-
-def chosen_scaling(states: list[torch.Tensor], scaling: str) -> str:
-    """ "rows" where rows longer than `SINK` median rows hold over half of ‖H‖_F² in some layer.
-
-    >>> even, sink = torch.ones(4, 2), torch.tensor([[100.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> chosen_scaling([even], "auto"), chosen_scaling([sink], "auto")
-    ('frobenius', 'rows')
-    """
-    if scaling != "auto":
-        return scaling
-    for state in states:
-        norms = state.double().norm(dim=1)
-        long = norms > SINK * norms.median()
-        if float(norms[long].square().sum()) > 0.5 * float(norms.square().sum()):
-            return "rows"
-    return "frobenius"
-
-
-class PooledTarget(Target):
-    """The text's embedding, pooled from the last layer; ``cosine`` divides it by its norm."""
-
-    def __init__(self, probe: Probe, encoded: EncodedText, cosine: bool = False) -> None:
-        self.probe, self.at, self.ids = probe, encoded.at, encoded.ids
-        self.cosine = cosine
-        self.name = "cosine" if cosine else "pooled"
-        self.layer = probe.layers.count
-        self.prefix_model = probe.layers.model
-        self.scale = 1.0
-        with torch.no_grad():
-            self.rows = wide(probe.layers.layer(self.layer, encoded.embeds[None], self.at))[0]
-            self.scale = 1.0 / float(pool(self.rows, probe.pooling).double().norm())
-            self.base = self._vector(self.rows[None])[0]
-
-    def _vector(self, states: torch.Tensor) -> torch.Tensor:
-        pooled = pool(wide(states), self.probe.pooling)
-        if self.cosine:
-            return unit(pooled)
-        return pooled * self.scale
-
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        return self._vector(self.probe.layers.layer(self.layer, embeds, self.at))
-
-    @cached_property
-    def _from_ids(self) -> torch.Tensor:
-        """The text's own rows, from its token ids."""
-        return self._hidden(self.ids[None])[0].double()
-
-    def _hidden(self, ids: torch.Tensor) -> torch.Tensor:
-        return self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids))
-
-    @torch.no_grad()
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        rows = self._from_ids
-        if prefix is None:
-            states = self._hidden(ids).double()
-        else:
-            (found,) = prefix.states(ids[:, prefix.length :], (self.layer,))
-            front = rows[: prefix.length].expand(len(ids), -1, -1)
-            states = torch.cat([front, found.double()], 1)
-        change: torch.Tensor = vector_norm(self._vector(states) - self._vector(rows[None]), dim=1)
-        return change
-
-    def reported(self, change: float) -> float:
-        return change**2 / 2 if self.cosine else change
-
-
-class LogitsTarget(Target):
-    """The logits of a classifier that was saved with its head."""
-
-    name = "logits"
-
-    def __init__(self, probe: Probe, encoded: EncodedText) -> None:
-        self.model: Any = classifier_of(probe)
-        if encoded.at != "words":
-            raise InputError("words that move", encoded.at, "leave --at at words for logits")
-        self.layer = probe.layers.count
-        #: Of the text itself, from its token ids.
-        self.logits = self.logits_for(encoded.ids[None])[0]
-        self.scale = 1.0 / float(self.logits.norm())
-        with torch.no_grad():
-            self.base = self.features(encoded.embeds[None])[0]
-        probe.check_same(self.base, self.logits * self.scale, "in its logits")
-
-    @property
-    def label(self) -> int | None:
-        """The predicted class; a model with one output gives a score, and has none to flip."""
-        return int(self.logits.argmax()) if len(self.logits) > 1 else None
-
-    def probability(self, logits: torch.Tensor) -> float:
-        """What logits (classes,) give to the label of the text itself: a share of all labels, or,
-        where several may be true at a time, its own.
-        """
-        several = self.model.config.problem_type == "multi_label_classification"
-        shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
-        return float(shares[self.label or 0])
-
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        return wide(logits_of(self.model, inputs_embeds=embeds)) * self.scale
-
-    def logits_for(self, ids: torch.Tensor) -> torch.Tensor:
-        """Logits (B, classes) in float64 of texts given as token ids."""
-        with torch.no_grad():
-            device = next(self.model.parameters()).device
-            return logits_of(self.model, input_ids=ids.to(device)).double()
-
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        change: torch.Tensor = vector_norm(self.logits_for(ids) - self.logits, dim=1)
-        return change * self.scale
-
-
-class NextTokenTarget(Target):
-    """√p of the next token's probabilities p after the text."""
-
-    name = "next-token"
-
-    def __init__(self, probe: Probe, encoded: EncodedText) -> None:
-        self.model: Any = next_token_model(probe)
-        self.prefix_model = self.model
-        if encoded.at != "words":
-            raise InputError("words that move", encoded.at, "leave --at at words for next-token")
-        self.layer = probe.layers.count
-        self.ids = encoded.ids
-        with torch.no_grad():
-            self.base = self.features(encoded.embeds[None])[0]
-            probe.check_same(self.base, self._from_ids[0], "for the next token")
-
-    @cached_property
-    def _from_ids(self) -> torch.Tensor:
-        return self._roots(logits_of(self.model, input_ids=self.ids[None])[:, -1].double())
-
-    @staticmethod
-    def _roots(logits: torch.Tensor) -> torch.Tensor:
-        return (torch.log_softmax(logits, dim=-1) / 2).exp()
-
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        return self._roots(wide(logits_of(self.model, inputs_embeds=embeds)[:, -1]))
-
-    @torch.no_grad()
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        if prefix is None:
-            logits = logits_of(self.model, input_ids=ids.to(self.base.device))
-        else:
-            logits = prefix.logits(ids[:, prefix.length :])
-        roots = self._roots(logits[:, -1].double())
-        change: torch.Tensor = vector_norm(roots - self._from_ids, dim=1)
-        return change

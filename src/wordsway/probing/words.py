@@ -2,39 +2,44 @@
 
 Numbers come in tiers, from the quickest: mean local, local, real words, the curve S(ρ); each is the
 same from another seed, or comes with its error. Every word gets the same plan, whatever the length
-of the text and the words beside it.
+of the text and the words next to it.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from wordsway.core.checks import Bytes, Count, OneText, Positive, Reach, Seed, Several, validated
-from wordsway.core.errors import InputError, WordswayError, renamed
+from wordsway.core.checks import OneText, validated
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
-from wordsway.core.reading import Word
 from wordsway.core.result import versions
 from wordsway.core.runtime import peak_bytes, single_thread
-from wordsway.models.heads import labels_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.ceiling import ceilings, residual_ceilings
-from wordsway.probing.curve import CurvePoint, curves, reaches_up_to
-from wordsway.probing.inputs import check, check_text
-from wordsway.probing.local import PASSES, Local, local, mean_local, sketch_of
-from wordsway.probing.memory import MEMORY, affordable, at_once, room_for, weight_of
+from wordsway.probing.curve import curves, reaches_up_to
+from wordsway.probing.local import Local, local, mean_local, sketch_of
+from wordsway.probing.memory import affordable, at_once, room_for, weight_of
 from wordsway.probing.moves import Blocks, attained, noise_blocks
-from wordsway.probing.real_words import DRAWS, RealWords, real_words
+from wordsway.probing.real_words import real_words
+from wordsway.probing.request import WordsRequest
 from wordsway.probing.results import Words, WordSway
-from wordsway.probing.targets import LogitsTarget, Target, target_of
-from wordsway.probing.tiers import TIERS, headline_tier, in_order
+from wordsway.probing.swap import swap
+from wordsway.probing.targets import Target, target_of
+from wordsway.probing.tiers import TIERS, in_order
+from wordsway.text.clean import checked
 
+#: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
+SMALL = 8
 #: Words × tokens, in units of MiniLM's cost per token, up to which a text is short: all words get
 #: the first three tiers.
 SHORT = 1500
@@ -45,20 +50,54 @@ REAL_TOKENS = 16_000
 TWICE = 3
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to measure of every word; ``tiers`` None: as the length of the text allows, and
-    ``colour`` in any case.
-    """
+@validated
+def words(
+    text: OneText,
+    model: str | Path | Probe = "minilm",
+    *,
+    progress: Progress = silent,
+    **options: Any,
+) -> Words:
+    """How far changing each word of a text moves a pretrained model.
 
-    tiers: tuple[str, ...] | None
-    passes: int
-    draws: int
-    reach: float | None
-    effort: float
-    seed: int
-    memory: int
-    colour: str | None = None
+    ``options`` are the fields of `WordsRequest`, which explains them: layer, target, tiers, colour,
+    word, reach, at, scaling, passes, draws, twin, cut, seed, effort, memory.
+    """
+    request = WordsRequest(**options)
+    checked(text)
+    probe = model if isinstance(model, Probe) else Probe(model)
+    *_, found = measure(text, probe, request, progress)
+    return found
+
+
+def _shown(verb: Callable[..., Any]) -> inspect.Signature:
+    """The verb's signature with the fields of the request in the place of its options."""
+    own = list(inspect.signature(verb).parameters.values())[:-1]
+    fields = list(inspect.signature(WordsRequest).parameters.values())
+    return inspect.Signature([*own[:2], *fields, *own[2:]], return_annotation=Words)
+
+
+words.__signature__ = _shown(words)  # type: ignore[attr-defined]
+
+
+def measure(
+    text: str, probe: Probe, request: WordsRequest, progress: Progress = silent
+) -> Iterator[Words]:
+    """The result after every tier of the request, with all that was measured before it; the last
+    one is whole.
+    """
+    checked(text)
+    started = time.perf_counter()
+    kept = probe.cut(text) if request.cut else text
+    run = _Run(probe, probe.read(kept, request.at), request, progress)
+    seconds = time.perf_counter() - started
+    for step in run.steps():
+        started = time.perf_counter()
+        with single_thread(run.encoded.n <= SMALL):
+            step()
+        seconds += time.perf_counter() - started
+        found = run.result(seconds)
+        yield replace(found, cut=len(text)) if len(kept) < len(text) else found
 
 
 def default_tiers(
@@ -71,319 +110,216 @@ def default_tiers(
 
 
 def places_in_time(probe: Probe, target: Target, tokens: int, draws: int) -> int:
-    """How many words of a long text get real words by default."""
+    """The number of words of a long text that get real words by default."""
     return int(REAL_TOKENS / (draws * tokens * weight_of(probe, target.layer)))
 
 
-def largest_words(
-    found: Sequence[WordSway], probe: Probe, target: Target, tokens: int, draws: int
-) -> list[int]:
-    """The places in ``found`` that get real words by default where not all do: those with the
-    largest mean local.
-    """
-    places = sorted(range(len(found)), key=lambda place: -(found[place].mean_local or 0.0))
-    return places[: places_in_time(probe, target, tokens, draws)]
+class _Run:
+    """One request about one text: its tiers as steps, and the words as far as they are measured."""
 
-
-def measure(
-    probe: Probe,
-    encoded: EncodedText,
-    target: Target,
-    chosen: list[Word],
-    plan: Plan,
-    progress: Progress,
-) -> list[WordSway]:
-    """The words with every tier of the plan."""
-    tiers = plan.tiers or default_tiers(probe, target, len(chosen), encoded.n, plan.colour)
-    everywhere = "real-words" in tiers
-
-    def real(words: Sequence[Word]) -> list[RealWords | None]:
-        size = at_once(probe, encoded.n, target.layer, plan.memory)
-        how: dict[str, Any] = {"draws": plan.draws, "seed": plan.seed, "size": size}
-        return real_words(probe, encoded, target, words, **how, progress=progress)
-
-    found = _small_moves(probe, encoded, target, chosen, tiers, plan, progress)
-    some = real(chosen) if everywhere else []
-    places = list(range(len(found) if everywhere else 0))
-    if plan.tiers is None and not everywhere:
-        places = largest_words(found, probe, target, encoded.n, plan.draws)
-        some = real([chosen[place] for place in places])
-    for place, one in zip(places, some, strict=True):
-        found[place] = replace(found[place], real=one)
-    return _finite(found)
-
-
-def _small_moves(
-    probe: Probe,
-    encoded: EncodedText,
-    target: Target,
-    chosen: list[Word],
-    tiers: Sequence[str],
-    plan: Plan,
-    progress: Progress,
-) -> list[WordSway]:
-    """The words with their ceilings, and with all tiers but real words."""
-    size = affordable(probe, encoded.n, target.layer, plan.memory)
-    blocks = Blocks(encoded, chosen, 1.0)
-    reach = plan.reach or 1.0
-    uppers, upper_reach = ceilings(probe, encoded, target, chosen), None
-    if None in uppers:
-        uppers, upper_reach = residual_ceilings(probe, encoded, target, chosen, reach), reach
-    found = [
-        WordSway(
-            word.index,
-            word.text,
-            word.start,
-            word.end,
-            word.rows,
-            encoded.radius(word) * reach,
-            upper=upper,
-            upper_reach=None if upper is None else upper_reach,
-            unknown=encoded.reading.is_unknown(word),
-            joined=word.joined,
+    def __init__(
+        self, probe: Probe, encoded: EncodedText, request: WordsRequest, progress: Progress
+    ) -> None:
+        self.probe, self.encoded, self.request, self.progress = probe, encoded, request, progress
+        self.target = target_of(probe, encoded, request.wanted, request.scaling)
+        self.chosen = request.words_of(encoded)
+        self.tiers = request.planned or default_tiers(
+            probe, self.target, len(self.chosen), encoded.n, request.colour
         )
-        for word, upper in zip(chosen, uppers, strict=True)
-    ]
-    sketch = torch.empty(0)
-    if "mean-local" in tiers or "local" in tiers:
-        sketch = sketch_of(target, encoded, passes=plan.passes, seed=plan.seed, progress=progress)
-    if "mean-local" in tiers:
-        means = mean_local(sketch, encoded, chosen)
-        found = [
-            replace(word, mean_local=mean.value, mean_local_error=mean.error)
-            for word, mean in zip(found, means, strict=True)
-        ]
-    if "local" in tiers:
-        small = local(target, blocks, sketch, size=max(1, size // TWICE), progress=progress)
-        found = [
-            replace(word, local=one.value, local_converged=one.converged, direction=one.direction)
-            for word, one in zip(found, small, strict=True)
-        ]
-        found = _lower_ends(probe, target, blocks, found, small, tiers, plan, size, progress)
-    return found
+        self.reach = request.reach or 1.0
+        self.size = affordable(probe, encoded.n, self.target.layer, request.memory)
+        self.blocks = Blocks(encoded, self.chosen, 1.0)
+        self.done: list[str] = []
 
+    def steps(self) -> Iterator[Callable[[], None]]:
+        """One step per tier; the last ones try real words for some words of a long text, and
+        measure the twin.
+        """
+        compute = {
+            "mean-local": self._mean_local,
+            "local": self._local,
+            "real-words": lambda: self._real_words(range(len(self.chosen))),
+            "curve": self._curve,
+        }
+        for tier in self.tiers:
+            self.done.append(tier)
+            yield compute[tier]
+        if self.request.planned is None and "real-words" not in self.tiers:
+            order = sorted(range(len(self.found)), key=lambda at: -(self.found[at].mean_local or 0))
+            count = places_in_time(self.probe, self.target, self.encoded.n, self.request.draws)
+            if count:
+                yield lambda: self._real_words(order[:count])
+        if self.request.twin:
+            yield self._twin
 
-def _lower_ends(
-    probe: Probe,
-    target: Target,
-    blocks: Blocks,
-    found: list[WordSway],
-    small: list[Local],
-    tiers: Sequence[str],
-    plan: Plan,
-    size: int,
-    progress: Progress,
-) -> list[WordSway]:
-    """What is attained: by the curve's last Δ, else along ± the worst small direction, or by noise
-    where that does more.
-    """
-    reach = plan.reach or 1.0
-    here = blocks.at_reach(reach)
-    noise = noise_blocks(here, plan.seed)
-    points: list[tuple[CurvePoint, ...] | None] = [None] * len(found)
-    if "curve" in tiers:
+    @cached_property
+    def found(self) -> list[WordSway]:
+        """The words, with their ceilings at first."""
+        uppers, reach = ceilings(self.target, self.chosen), None
+        if None in uppers:
+            uppers, reach = residual_ceilings(self.target, self.chosen, self.reach), self.reach
+        return [
+            WordSway(
+                word.index,
+                word.text,
+                word.start,
+                word.end,
+                word.rows,
+                self.encoded.radius(word) * self.reach,
+                upper=upper,
+                upper_reach=None if upper is None else reach,
+                unknown=self.encoded.reading.is_unknown(word),
+                joined=word.joined,
+            )
+            for word, upper in zip(self.chosen, uppers, strict=True)
+        ]
+
+    def _add(self, places: Sequence[int], fields: Sequence[dict[str, Any]]) -> None:
+        for place, more in zip(places, fields, strict=True):
+            word = self.found[place] = replace(self.found[place], **more)
+            numbers = [word.mean_local, word.local, word.sensitivity, *(word.profile or ())]
+            if not all(value is None or math.isfinite(value) for value in numbers):
+                raise WordswayError(
+                    "hidden states became NaN or Inf under the Δ found: "
+                    "take a smaller reach, or a wider dtype"
+                )
+
+    def _add_all(self, fields: Sequence[dict[str, Any]]) -> None:
+        self._add(range(len(self.found)), fields)
+
+    @cached_property
+    def _sketch(self) -> torch.Tensor:
+        how: dict[str, Any] = {"passes": self.request.passes, "seed": self.request.seed}
+        return sketch_of(self.target, self.encoded, **how, progress=self.progress)
+
+    def _mean_local(self) -> None:
+        means = mean_local(self._sketch, self.encoded, self.chosen)
+        self._add_all([{"mean_local": one.value, "mean_local_error": one.error} for one in means])
+
+    @cached_property
+    def _small(self) -> list[Local]:
+        size = max(1, self.size // TWICE)
+        return local(self.target, self.blocks, self._sketch, size=size, progress=self.progress)
+
+    def _local(self) -> None:
+        self._add_all(
+            [
+                {
+                    "local": one.value,
+                    "local_converged": one.converged,
+                    "direction": one.direction,
+                }
+                for one in self._small
+            ]
+        )
+        if "curve" not in self.tiers:  # else the curve attains more
+            radius = self.blocks.at_reach(self.reach).radius
+            ways = [radius[place] * one.direction for place, one in enumerate(self._small)]
+            self._attain([[way, -way] for way in ways], noise_counts=True)
+
+    def _curve(self) -> None:
         lines = curves(
-            probe,
-            target,
-            blocks,
-            small,
-            reaches=reaches_up_to(reach),
-            effort=plan.effort,
-            seed=plan.seed,
-            room=room_for(probe, blocks.encoded.n, target.layer, plan.memory),
-            progress=progress,
+            self.probe,
+            self.target,
+            self.blocks,
+            self._small,
+            reaches=reaches_up_to(self.reach),
+            effort=self.request.effort,
+            seed=self.request.seed,
+            room=room_for(self.probe, self.encoded.n, self.target.layer, self.request.memory),
+            progress=self.progress,
         )
-        points = [line.points for line in lines]
-        candidates = [[line.deltas[-1]] for line in lines]
-    else:
-        ways = [here.radius[place] * one.direction for place, one in enumerate(small)]
-        candidates = [[way, -way] for way in ways]
-    how: dict[str, Any] = {"size": size, "memory": plan.memory}
-    how["noise_counts"] = "curve" not in tiers
-    reached = attained(probe, target, here, candidates, noise, **how)
-    return [
-        replace(
-            word,
-            curve=points[place],
-            sensitivity=one.value,
-            profile=one.profile,
-            noise=one.noise,
-            delta=one.delta,
+        self._add_all([{"curve": line.points} for line in lines])
+        self._attain([[line.deltas[-1]] for line in lines], noise_counts=False)
+
+    def _attain(self, candidates: list[list[torch.Tensor]], *, noise_counts: bool) -> None:
+        """What is attained: by the curve's last Δ, else along ± the worst small direction, or by
+        noise where that does more.
+        """
+        here = self.blocks.at_reach(self.reach)
+        reached = attained(
+            self.target,
+            here,
+            candidates,
+            noise_blocks(here, self.request.seed),
+            noise_counts=noise_counts,
+            size=self.size,
+            memory=self.request.memory,
         )
-        for place, (word, one) in enumerate(zip(found, reached, strict=True))
-    ]
+        self._add_all(
+            [
+                {
+                    "sensitivity": one.value,
+                    "profile": one.profile,
+                    "noise": one.noise,
+                    "delta": one.delta,
+                }
+                for one in reached
+            ]
+        )
 
+    def _real_words(self, places: Sequence[int]) -> None:
+        found = real_words(
+            self.target,
+            [self.chosen[place] for place in places],
+            draws=self.request.draws,
+            seed=self.request.seed,
+            size=at_once(self.probe, self.encoded.n, self.target.layer, self.request.memory),
+            progress=self.progress,
+        )
+        self._add(places, [{"real": one} for one in found])
 
-def _finite(found: list[WordSway]) -> list[WordSway]:
-    for word in found:
-        numbers = [word.mean_local, word.local, word.sensitivity, *(word.profile or ())]
-        if not all(value is None or math.isfinite(value) for value in numbers):
-            raise WordswayError(
-                "hidden states are not numbers any more under the Δ found: "
-                "take a smaller reach, or a wider dtype"
-            )
-    return found
+    def _twin(self) -> None:
+        """The profiles that the same tiers find in the model's twin with random weights."""
+        options = self.probe.options
+        other = Probe(
+            self.probe.source,
+            device=options.device,
+            dtype=options.dtype,
+            twin=self.request.seed,
+            trust_remote_code=options.remote_code,
+        )
+        request = replace(
+            self.request,
+            tiers=("local", "curve") if "curve" in self.tiers else ("local",),
+            colour=None,
+            word=[word.index for word in self.chosen],
+            scaling=self.target.scaling,
+            twin=False,
+        )
+        *_, twins = measure(self.encoded.text, other, request, self.progress)
+        self._add_all([{"twin": one.profile} for one in twins.words])
 
-
-def with_twin(
-    found: list[WordSway],
-    probe: Probe,
-    encoded: EncodedText,
-    target: Target,
-    plan: Plan,
-    progress: Progress,
-) -> list[WordSway]:
-    """The profiles that the same tiers find in the model's twin with random weights."""
-    other = Probe(
-        probe.source,
-        device=probe.options.device,
-        dtype=probe.options.dtype,
-        twin=plan.seed,
-        trust_remote_code=probe.options.remote_code,
-    )
-    text = other.read(encoded.text, encoded.at)
-    same = target_of(other, text, target.name, target.scaling)
-    tiers = ("local", "curve") if plan.tiers and "curve" in plan.tiers else ("local",)
-    again = [text.word(word.index) for word in found]
-    twins = measure(other, text, same, again, replace(plan, tiers=tiers), progress)
-    return [replace(word, twin=twin.profile) for word, twin in zip(found, twins, strict=True)]
-
-
-#: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
-SMALL = 8
-
-
-@renamed(only="word")
-@validated
-def words(
-    text: OneText,
-    model: str | Path | Probe = "minilm",
-    *,
-    layer: int | str = "last",
-    target: str = "layer",
-    tiers: str | Several[str] | None = None,
-    colour: str | None = None,
-    word: int | str | Sequence[int | str] | None = None,
-    reach: Reach | None = None,
-    at: str = "words",
-    scaling: str = "auto",
-    passes: Count = PASSES,
-    draws: Count = DRAWS,
-    twin: bool = False,
-    cut: bool = False,
-    seed: Seed = 0,
-    effort: Positive = 1.0,
-    memory: Bytes = MEMORY,
-    progress: Progress = silent,
-) -> Words:
-    """How far changing each word of a text moves a pretrained model.
-
-    Parameters
-    ----------
-    layer : the layer whose hidden states are judged: 0 … L, "input" or "last"
-    target : "layer", or "all" layers, "pooled", "cosine", "logits", "next-token"
-        (`wordsway.probing.targets`)
-    tiers : what to measure among "mean-local", "local", "real-words", "curve"; by default the first
-        three on short texts, and on long ones the first, with real words for as many words as take
-        a few seconds
-    colour : the tier that names the word that moves the model most, and colours and orders all
-        words (`headline_tier`); it is measured in addition to the default tiers. By default mean
-        local, unless only other tiers are requested
-    word : the word, or words, to ask about, by number (from 0) or spelling; all by default
-    reach : ρ, Δ may be ρ times as long as a row of the word's embedding; asking for one measures
-        the curve up to it. Without, ``sensitivity`` is what the worst small direction attains at
-        ρ = 1, where `local` was measured
-    at : "words" moves rows of the embedding matrix (`inputs_embeds`), "input" rows of
-        hidden_states[0]
-    scaling : how rows count: "frobenius" by their norm, "rows" alike, "auto" alike where a few rows
-        hold most of the norm
-    passes, draws : backward passes of mean local, and real words per place
-    twin : also look at a twin of the model with random weights
-    cut : keep the beginning of a text that is longer than the model can read
-    effort : how long to search the curve
-    memory : bytes that the work may take beside the model
-    """
-    started = time.perf_counter()
-    check_text(text)
-    check(1.0 if reach is None else reach, effort, memory)
-    wanted = chosen_tiers(tiers, colour, reach)
-    probe = model if isinstance(model, Probe) else Probe(model)
-    whole = len(text)
-    if cut:
-        text = probe.cut(text)
-    encoded = probe.read(text, at)
-    judged = target_of(probe, encoded, layer if target == "layer" else target, scaling)
-    plan = Plan(wanted, passes, draws, reach, effort, seed, memory, colour)
-    chosen = chosen_words(encoded, word)
-    with single_thread(encoded.n <= SMALL):
-        measured = measure(probe, encoded, judged, chosen, plan, progress)
-        if twin:
-            measured = with_twin(measured, probe, encoded, judged, plan, progress)
-    found = tuple(measured)
-    done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
-    everywhere = wanted or default_tiers(probe, judged, len(chosen), encoded.n, colour)
-    tried = "real-words" in everywhere
-    label, probability = _prediction(judged)
-    return Words(
-        text=text,
-        words=found,
-        tokens=tuple(token.piece for token in encoded.reading.tokens),
-        target=judged.name,
-        layer=judged.layer,
-        layers=probe.layers.count,
-        tier=headline_tier(tiers, colour, reach),
-        tiers=done,
-        scaling=judged.scaling,
-        passes=passes,
-        draws=draws,
-        reach=1.0 if reach is None else reach,
-        at=at,
-        model=probe.describe(),
-        seed=seed,
-        seconds=time.perf_counter() - started,
-        peak_mb=peak_bytes() / 1e6,
-        status=_status(found, done, tried),
-        versions=versions(),
-        label=label,
-        probability=probability,
-        cut=whole if whole > len(text) else None,
-        partial=tuple(tier for tier in done if tier not in everywhere),
-    )
-
-
-def chosen_tiers(
-    tiers: Sequence[str] | None, colour: str | None = None, reach: float | None = None
-) -> tuple[str, ...] | None:
-    """The requested tiers, in their order; a reach requests the curve. None: the default tiers of
-    the text, with that of ``colour``.
-    """
-    asked = [tiers] if isinstance(tiers, str) else list(tiers or ())
-    for tier in [*asked, *([] if colour is None else [colour])]:
-        if tier not in TIERS:
-            raise InputError(
-                f"a tier among {', '.join(TIERS)}", repr(tier), "leave it out for the default"
-            )
-    if not asked and reach is None:
-        return None
-    named = [colour] if colour else []
-    return in_order([*asked, *named, *(["curve"] if reach is not None else [])])
-
-
-def chosen_words(encoded: EncodedText, only: int | str | Sequence[int | str] | None) -> list[Word]:
-    """The words that were asked about, each once."""
-    if only is None:
-        return list(encoded.words)
-    several = isinstance(only, Iterable) and not isinstance(only, str)
-    named: list[int | str] = list(only) if several else [only]  # type: ignore[arg-type, list-item]
-    if not named:
-        raise InputError("a word of the text", "none", "name one, or leave word out for all")
-    return list(dict.fromkeys(encoded.word(which) for which in named))
-
-
-def _prediction(target: Target) -> tuple[str | None, float | None]:
-    if not isinstance(target, LogitsTarget) or target.label is None:
-        return None, None
-    return labels_of(target.model)[target.label], target.probability(target.logits)
+    def result(self, seconds: float) -> Words:
+        """All that is measured so far."""
+        found = tuple(self.found)
+        done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
+        label, probability = self.target.prediction
+        request = self.request
+        return Words(
+            text=self.encoded.text,
+            words=found,
+            tokens=tuple(token.piece for token in self.encoded.reading.tokens),
+            target=self.target.name,
+            layer=self.target.layer,
+            layers=self.probe.layers.count,
+            tier=request.headline,
+            tiers=done,
+            scaling=self.target.scaling,
+            passes=request.passes,
+            draws=request.draws,
+            reach=self.reach,
+            at=request.at,
+            model=self.probe.describe(),
+            seed=request.seed,
+            seconds=seconds,
+            peak_mb=peak_bytes() / 1e6,
+            status=_status(found, done, "real-words" in self.done),
+            versions=versions(),
+            label=label,
+            probability=probability,
+            partial=tuple(tier for tier in done if tier not in self.tiers),
+        )
 
 
 def _status(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
@@ -399,3 +335,27 @@ def _status(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
     if "curve" in done:
         parts.append("S(ρ) is a lower end: a larger effort may find more")
     return "; ".join(parts) or "converged"
+
+
+def with_swaps(
+    result: Words, probe: Probe, count: int, memory: int, progress: Progress = silent
+) -> Words:
+    """The result with the worst real words of its ``count`` words with the largest numbers."""
+    order = sorted(result.words, key=lambda word: -(word.score(result.tier) or (-1.0, 0.0))[0])
+    found = []
+    for word in order[:count]:
+        with suppress(InputError):  # nothing else can stand there: a sign that touches a word
+            found.append(
+                swap(
+                    result.text,
+                    word.index,
+                    probe,
+                    target=result.target,
+                    worst_case=False,
+                    scaling=result.scaling,
+                    seed=result.seed,
+                    memory=memory,
+                    progress=progress,
+                )
+            )
+    return replace(result, swaps=tuple(found))

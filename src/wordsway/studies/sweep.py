@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.checks import FilePath, validated
-from wordsway.core.errors import InputError, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
 from wordsway.engine.forecast import SweepForecast, forecast_jobs
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
+from wordsway.engine.tables import export, without_facts, writable
 from wordsway.studies.spec import Study, load_study
-from wordsway.studies.tables import cells_frame, export, setting_columns, without_facts
+from wordsway.studies.tables import cells_frame, setting_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -125,17 +125,3 @@ def forecast_sweep(
     machines = Machines(workers)
     left = [cell for cell in grid.cells if cell.key not in store]
     return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(grid.cells))
-
-
-def writable(out: Path) -> Path:
-    """The output folder, checked before any work; tables are written there, as Parquet too."""
-    needs("figures", "pyarrow")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            "a folder that can be written",
-            f"{out} ({error.strerror})",
-            "choose another one with --out",
-        ) from None
-    return out

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.core.atomic import atomic
-from wordsway.core.escape import csv_frame
-from wordsway.engine.store import Record, Store, refusal
+from wordsway.engine.store import Record, Store
+from wordsway.engine.tables import FACTS
 from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:
@@ -39,9 +37,6 @@ OUTPUTS = (
 )
 #: Columns that say which text a cell was measured on.
 TEXT = ("text_id", "text_sha256", "label")
-#: Columns that depend on when and where a job was run.
-VERSIONS = ("wordsway", "torch", "transformers", "python")
-FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
 #: Columns by which repetitions of one setting differ; every other column is part of the setting.
 REPETITIONS = ("key", "seed", "trial", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
 
@@ -52,7 +47,7 @@ def cells_frame(
     """A data frame, a row per cell of a grid in the order of their keys; without ``facts`` it is
     the same for every run.
 
-    Other kinds of jobs have tables of their own: `wordsway.studies.batches.words_frame`.
+    Other kinds of jobs have tables of their own: `wordsway.probing.corpus_tables.words_frame`.
     """
     import pandas
 
@@ -109,29 +104,3 @@ def setting_columns(frame: pandas.DataFrame) -> list[str]:
     always = ["map", "n"]
     others = [str(name) for name in frame.columns if name not in (*REPETITIONS, *always)]
     return always + [name for name in others if frame[name].nunique(dropna=False) > 1]
-
-
-def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The columns of a table that are the same for every run."""
-    return frame.drop(columns=list(FACTS), errors="ignore")
-
-
-def export(facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
-    """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run."""
-    return [
-        save_table(without_facts(facts), folder / f"{name}.csv"),
-        save_table(facts, folder / f"{name}.parquet"),
-    ]
-
-
-def save_table(table: pandas.DataFrame, path: Path) -> Path:
-    """Write a table as its name says, .csv or .parquet, whole or not at all."""
-    try:
-        with atomic(path) as partial:
-            if path.suffix == ".csv":
-                csv_frame(table).to_csv(partial, index=False)
-            else:
-                table.to_parquet(partial, index=False)
-    except OSError as error:
-        raise refusal(path.parent, error) from None
-    return path

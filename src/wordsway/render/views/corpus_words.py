@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.probing.corpus import CorpusWords
+from wordsway.probing.targets import named, sized
 from wordsway.render.blocks import (
     Bar,
     BarColumn,
@@ -21,9 +23,8 @@ from wordsway.render.blocks import (
     source,
 )
 from wordsway.render.numbers import count, digits, largest, number, times
-from wordsway.render.views.common import named, provenance, sized
+from wordsway.render.views.common import provenance
 from wordsway.render.views.sweep import tally_line
-from wordsway.studies.corpus_words import CorpusWords
 
 #: Names of the columns that words may be ordered by.
 LEADS = {"mean_local": "mean local", "mean_real": "real words"}

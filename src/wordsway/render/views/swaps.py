@@ -6,6 +6,7 @@ from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.core.reading import word_spans
 from wordsway.probing.results import Swaps
+from wordsway.probing.targets import named, sized
 from wordsway.render.blocks import (
     Bar,
     BarColumn,
@@ -22,7 +23,7 @@ from wordsway.render.blocks import (
     source,
 )
 from wordsway.render.numbers import largest, number, percent
-from wordsway.render.views.common import model_name, named, provenance, sized
+from wordsway.render.views.common import model_name, provenance
 
 
 def swaps_view(swaps: Swaps) -> View:

@@ -12,6 +12,7 @@ import numpy as np
 
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
+from wordsway.probing.targets import named, sized
 from wordsway.probing.tiers import TIERS, leaders, rank_ranges
 from wordsway.render.blocks import (
     Bar,
@@ -34,7 +35,7 @@ from wordsway.render.blocks import (
 )
 from wordsway.render.blocks import headline as bold
 from wordsway.render.numbers import digits, number, percent
-from wordsway.render.views.common import model_name, named, provenance, sized
+from wordsway.render.views.common import model_name, provenance
 from wordsway.render.views.swaps import swaps_view
 
 #: Rows of the table in a terminal; bars of the picture; values of the legend.

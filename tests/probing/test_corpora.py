@@ -30,12 +30,13 @@ from wordsway.engine.forecast import forecast_jobs
 from wordsway.engine.provenance import JobProvenance
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import LocalWorkers, work
+from wordsway.models.files import parameters_of
 from wordsway.models.probe import Probe
+from wordsway.probing.corpus import EFFORT, MEMORY, TextJob, corpus_jobs, corpus_texts
+from wordsway.probing.corpus_tables import aggregates, words_frame
+from wordsway.probing.request import WordsRequest
 from wordsway.probing.words import words
-from wordsway.studies.batches import aggregates, words_frame
-from wordsway.studies.corpus_words import corpus_texts
 from wordsway.studies.tables import cells_frame
-from wordsway.studies.text_cells import MEMORY, TextCell, parameters_of, text_cells
 from wordsway.text import corpus, draw
 
 TOKENS = 9
@@ -85,8 +86,7 @@ def reviews(tmp_path_factory):
 def command(reviews: Path, model: str, out: Path, *options: str) -> list[str]:
     tier = [] if "--tier" in options else ["--tier", "local"]
     return [
-        "words",
-        "--data",
+        "corpus",
         str(reviews),
         "--model",
         model,
@@ -113,15 +113,16 @@ def finished(reviews, model, tmp_path_factory):
     return out
 
 
-def a_cell(**changes) -> TextCell:
+def a_cell(**changes) -> TextJob:
     usual: dict[str, Any] = {
         "text": TEXTS[0],
         "id": "r:1",
         "model": "minilm",
         "model_sha256": "0" * 64,
-        "layer": 3,
     }
-    return TextCell(**(usual | changes))
+    own = {name: changes.pop(name) for name in (*usual, "tokens") if name in changes}
+    request = WordsRequest(**{"layer": 3, "effort": EFFORT, "memory": MEMORY} | changes)
+    return TextJob(**(usual | own), request=request)
 
 
 # Cells
@@ -151,11 +152,11 @@ def test_a_text_is_its_content():
     } == {one.own_seed}
     assert a_cell(reach=1).key == a_cell(reach=1.0).key != one.key
     for cell in [one, *others]:
-        assert TextCell.of(json.loads(json.dumps(cell.content))) == cell
+        assert json.loads(json.dumps(cell.content)) == cell.content
 
 
 def test_the_key_of_a_text_is_what_it_was():
-    """A store outlives versions: if this fails, VERSION of text_cells has to be raised."""
+    """A store outlives versions: if this fails, VERSION of corpus has to be raised."""
     assert a_cell().key == "bf8f3fd8eff019a29b66185c836798bf06b12905532285689e04be4d9cc314d4"
 
 
@@ -166,7 +167,6 @@ def test_the_key_of_a_text_is_what_it_was():
         ({"effort": float("nan")}, "effort > 0"),
         ({"tokens": 0}, "tokens ≥ 1"),
         ({"at": "output"}, "a place among words, input"),
-        ({"at": "input", "layer": 0}, "a layer behind the one that moves"),
         ({"text": "a\ud800"}, "whole characters"),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_cell_gives_what_words_gives(probe, model, at):
     """The same numbers as the verb, in any order, in one file or another."""
     texts = list(corpus(TEXTS[:3]))
     how: dict[str, Any] = {"layer": 2, "at": at, "tiers": ("local",)}
-    cells = text_cells(texts, probe, model, tokens=TOKENS, seed=7, **how)
+    cells = corpus_jobs(texts, model, tokens=TOKENS, seed=7, **how)
     found = {cell.key: cell.run() for cell in reversed(cells)}
     for cell, text in zip(cells, texts, strict=True):
         cut = probe.cut(text.text, TOKENS)
@@ -227,9 +227,9 @@ def test_a_cell_gives_what_words_gives(probe, model, at):
         json.dumps(outputs, allow_nan=False)
 
 
-def test_a_corpus_gets_mean_local_by_default(probe, model):
+def test_a_corpus_gets_mean_local_by_default(model):
     """Minutes for a thousand reviews; the other tiers, hours, where they are requested."""
-    (cell,) = text_cells(corpus(TEXTS[:1]), probe, model, tokens=TOKENS)
+    (cell,) = corpus_jobs(corpus(TEXTS[:1]), model, tokens=TOKENS)
     assert cell.measured == ("mean-local",)
     outputs = cell.run()
     assert all(row["mean_local"] > 0 and row["local"] is None for row in outputs["words"])
@@ -244,7 +244,7 @@ def test_a_forecast_is_within_a_factor_of_two(tier, tmp_path):
     model = str(tiny.save(tmp_path / "model"))
     dice = random.Random(0)
     texts = [" ".join(dice.choices(tiny.WORDS, k=40)) for _ in range(12)]
-    cells = text_cells(corpus(texts), Probe(model), model, tiers=(tier,))
+    cells = corpus_jobs(corpus(texts), model, tiers=(tier,))
     forecast = forecast_jobs(cells, workers=1, memory=2**34).seconds - cells[0].startup()
     started = time.process_time()
     for cell in cells:
@@ -256,8 +256,8 @@ def test_a_forecast_is_within_a_factor_of_two(tier, tmp_path):
 def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsys, monkeypatch):
     """--tier, --target, --draws and --passes reach every text; mean local is always there."""
     monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
-    how = ["--tier", "real-words", "--target", "cosine", "--draws", "3", "--passes", "4"]
-    arguments = command(reviews, model, tmp_path / "some", *how, "--limit", "2", "--json")
+    options = ["--tier", "real-words", "--target", "cosine", "--draws", "3", "--passes", "4"]
+    arguments = command(reviews, model, tmp_path / "some", *options, "--limit", "2", "--json")
     assert run(arguments) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["target"] == "cosine" and told["measured"] == ["mean-local", "real-words"]
@@ -265,7 +265,12 @@ def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsy
     assert any(row["mean_real"] is not None for row in told["by_word"])
     store = Store(tmp_path / "some" / "store")
     for _, record in store.records(None):
-        cell = TextCell.of(record.content)
+        content = record.content
+        own = {"text": content["text"], "id": content["id"], "model": model, "seed": 0}
+        own |= {"model_sha256": content["model_sha256"], "tokens": content["tokens"]}
+        how = {"target": "cosine", "tiers": ("real-words",), "draws": 3, "passes": 4}
+        cell = a_cell(**own, **how)
+        assert cell.content == content
         with single_thread(True):
             true = words(
                 probe.cut(cell.text, cell.tokens),
@@ -297,9 +302,9 @@ def test_texts_that_cannot_be_probed_fail_with_their_error(probe, model):
     assert changed.outputs is None and "with the files ffffffffffff…" in changed.error
 
 
-def test_repeated_texts_are_one_cell(probe, model):
+def test_repeated_texts_are_one_cell(model):
     texts = list(corpus(TEXTS))
-    cells = text_cells(texts, probe, model)
+    cells = corpus_jobs(texts, model)
     assert [cell.text for cell in cells] == list(dict.fromkeys(TEXTS)) and len(cells) == len(
         TEXTS
     ) - 1
@@ -307,13 +312,15 @@ def test_repeated_texts_are_one_cell(probe, model):
         f"texts:{number}" for number in (1, 2, 3, 4, 5, 7)
     ] and {cell.layer for cell in cells} == {3}
     with pytest.raises(InputError, match="at most 64 tokens"):
-        text_cells(texts, probe, model, tokens=65)
+        corpus_jobs(texts, model, tokens=65)
+    with pytest.raises(InputError, match="a layer behind the one that moves"):
+        corpus_jobs(texts, model, at="input", layer=0)
 
 
 def test_costs_of_texts(probe: Probe, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted from the headers of the weights' files: no model is loaded for it."""
     monkeypatch.setattr(
-        "wordsway.studies.text_cells.probe_of", lambda *_: pytest.fail("a model was loaded")
+        "wordsway.probing.corpus.probe_of", lambda *_: pytest.fail("a model was loaded")
     )
     digest = probe.files.digest
     own = {"model": model, "model_sha256": digest}
@@ -338,7 +345,7 @@ def test_a_batch_is_all_texts_once_and_the_failed_one_apart(finished, reviews, p
         ids
     ) == len(kept)
     for number, text in zip(ids, kept, strict=True):
-        (cell,) = text_cells(corpus([text]), probe, model, tokens=TOKENS, tiers=("local",))
+        (cell,) = corpus_jobs(corpus([text]), model, tokens=TOKENS, tiers=("local",))
         outputs = cell.run()
         own = [row for row in rows if row["text_id"] == number]
         assert [row["word"] for row in own] == [word["word"] for word in outputs["words"]]
@@ -451,40 +458,48 @@ def test_a_limit_draws_by_seed(reviews):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--data", "nowhere.csv"], "'nowhere.csv'"),
-        (["--data", "EMPTY"], "texts in empty.csv, got none"),
-        (["--data", "TEXTS", "--limit", "0"], "limit ≥ 1"),
-        (["I love her", "--data", "TEXTS"], "got also a TEXT"),
-        (["--data", "TEXTS", "--twin"], "got also --twin"),
-        (["--data", "TEXTS", "--model", "no-such-model"], "'no-such-model'"),
-        (["--data", "TEXTS", "--layer", "9"], "0 to 3"),
-        (["--data", "TEXTS", "--tier", "best"], "a tier among"),
-        (["--data", "TEXTS", "--target", "logits"], "saved with a classifier"),
-        (["--data", "TEXTS", "--draws", "0"], "draws"),
-        (["--data", "TEXTS", "--tokens", "0"], "tokens ≥ 1"),
-        (["--data", "TEXTS", "--tokens", "65"], "at most 64 tokens"),
-        (["--data", "TEXTS", "--effort", "0"], "effort > 0"),
-        (["--data", "TEXTS", "--workers", "0"], "workers between 1 and 1024"),
-        (["--data", "TEXTS", "--text-column", "body"], "a column 'body'"),
-        (["--data", "TEXTS", "--out", "TEXTS"], "a folder that can be written"),
-        (["I love her", "--limit", "3"], "got also --limit"),
+        (["nowhere.csv"], "'nowhere.csv'"),
+        (["EMPTY"], "texts in empty.csv, got none"),
+        (["TEXTS", "--limit", "0"], "limit ≥ 1"),
+        (["TEXTS", "--twin"], "No such option: --twin"),
+        (["TEXTS", "--model", "no-such-model"], "'no-such-model'"),
+        (["TEXTS", "--layer", "9"], "0 to 3"),
+        (["TEXTS", "--tier", "best"], "a tier among"),
+        (["TEXTS", "--target", "logits"], "saved with a classifier"),
+        (["TEXTS", "--draws", "0"], "draws"),
+        (["TEXTS", "--tokens", "0"], "tokens ≥ 1"),
+        (["TEXTS", "--tokens", "65"], "at most 64 tokens"),
+        (["TEXTS", "--workers", "0"], "workers between 1 and 1024"),
+        (["TEXTS", "--text-column", "body"], "a column 'body'"),
+        (["TEXTS", "--out", "TEXTS"], "a folder that can be written"),
     ],
 )
 def test_a_wrong_request_is_one_line(arguments, said, reviews, model, tmp_path, capsys):
     empty = tmp_path / "empty.csv"
     empty.write_text("text,label\n")
     places = {"TEXTS": str(reviews), "EMPTY": str(empty)}
-    given = ["words", *(places.get(word, word) for word in arguments)]
+    given = ["corpus", *(places.get(word, word) for word in arguments)]
     given += [] if "--model" in given else ["--model", model]
     assert run(given + ([] if "--out" in given else ["--out", str(tmp_path / "out")])) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and said in err
 
 
+@pytest.mark.parametrize("data", [["--data", "TEXTS"], ["--data=TEXTS"]])
+def test_words_data_is_the_old_name_of_corpus(data, reviews, model, tmp_path, capsys):
+    """It works for one version, with a warning."""
+    old = [word.replace("TEXTS", str(reviews)) for word in data]
+    out = ["--model", model, "--forecast", "--json", "--out", str(tmp_path)]
+    assert run(["words", *old, *out, "--effort", "0"]) == 2
+    said = capsys.readouterr().err
+    assert "use wordsway corpus FILE" in said and "--effort is deprecated" in said
+    assert said.count("\n") == 3 and "effort > 0" in said
+
+
 # What a corpus says
 
 
-def made_up(folder: Path) -> tuple[Store, list[TextCell]]:
+def made_up(folder: Path) -> tuple[Store, list[TextJob]]:
     """Texts with numbers out of thin air: ties, a word without noise, spellings that differ in
     case, a text of one word.
     """

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.engine.store import Store
-from wordsway.studies.tables import FACTS, export, save_table
-from wordsway.studies.text_cells import KIND
+from wordsway.engine.tables import FACTS, export, save_table
 
 if TYPE_CHECKING:
     import numpy
     import pandas
 
+#: The kind of a job about the words of one text.
+KIND = "words"
 #: Columns of the table of words, before the layers'.
 TEXT = ("key", "text_id", "text_sha256", "tokens", "layer", "layers", "status", "seed")
 WORD = (

@@ -1,0 +1,149 @@
+"""`wordsway corpus`: the words of many texts, and what they have in common; resumes per text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.options import machines_of
+from wordsway.cli.probing import (
+    AsJson,
+    At,
+    Device,
+    Draws,
+    Effort,
+    Forecast,
+    Layer,
+    Model,
+    Passes,
+    Reach,
+    Scaling,
+    Seed,
+    Target,
+    Tier,
+    given,
+)
+from wordsway.cli.progress import echo_json, progress_line
+from wordsway.cli.running import report_failures
+
+
+def corpus_command(
+    data: Annotated[
+        str, typer.Argument(help="imdb, or a file or folder of texts.", metavar="FILE")
+    ],
+    model: Model = "minilm",
+    layer: Layer = "last",
+    target: Target = "layer",
+    tier: Tier = None,
+    reach: Reach = None,
+    scaling: Scaling = None,
+    draws: Draws = None,
+    passes: Passes = None,
+    at: At = None,
+    effort: Effort = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", help="Number of texts to sample; all by default."),
+    ] = None,
+    tokens: Annotated[
+        int, typer.Option("--tokens", help="Number of tokens to read of each text.")
+    ] = 64,
+    memory: Annotated[
+        float | None, typer.Option("--memory", help="Memory of all workers, in GiB.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Processes; one per core by default.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", help="A Dask scheduler, tcp://host:port or local:COUNT."),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option("--text-column", help="The column of texts.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option("--label-column", help="A column of labels to keep.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="The file's encoding; UTF-8 by default.")
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the results; out/words by default.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run texts again that failed before.")
+    ] = False,
+    forecast: Forecast = False,
+    as_json: AsJson = False,
+) -> None:
+    """Which words of many texts move a pretrained model most? Mean local by default.
+
+    Example: wordsway corpus reviews.csv --limit 100 --out out/words
+    """
+    from wordsway.probing.corpus import (
+        OUT,
+        corpus_jobs,
+        corpus_texts,
+        forecast_corpus,
+        probe_corpus,
+    )
+
+    machines = machines_of(workers, cluster, memory)
+    columns = {"text_column": text_column, "label_column": label_column, "encoding": encoding}
+    options = given(
+        layer=layer,
+        target=target,
+        tiers=tier or None,
+        reach=reach,
+        at=at,
+        scaling=scaling,
+        passes=passes,
+        draws=draws,
+        seed=seed,
+        effort=effort,
+    )
+    folder = out or OUT
+    with progress_line(f"reading {data}") as progress:
+        texts = corpus_texts(data, limit=limit, **columns, seed=seed, progress=progress)
+        jobs = corpus_jobs(texts, model, tokens=tokens, device=device, progress=progress, **options)
+        if not forecast:
+            result = probe_corpus(
+                texts,
+                jobs,
+                folder,
+                machines=machines,
+                retry_failed=retry_failed,
+                progress=progress,
+            )
+    if forecast:
+        cost = forecast_corpus(jobs, folder, workers=machines.workers)
+        echo_json(cost.to_dict()) if as_json else cost.show()
+        return
+    echo_json(result.to_dict()) if as_json else result.show()
+    if not as_json:
+        report_failures(result.tally, ["corpus", data])
+    if not result.tally.complete:
+        raise typer.Exit(1)
+
+
+def moved_arguments(arguments: list[str]) -> list[str]:
+    """A command line in which `words --data FILE`, the name of `corpus FILE` before 0.3.0, is
+    written in the new way, with a warning.
+
+    >>> moved_arguments(["measure", "--data", "imdb"])
+    ['measure', '--data', 'imdb']
+    """
+    names = [word.partition("=")[0] for word in arguments]
+    if "words" not in names[:2] or "--data" not in names:
+        return arguments
+    typer.echo("wordsway: words --data is deprecated: use wordsway corpus FILE", err=True)
+    at = names.index("--data")
+    joined = "=" in arguments[at]
+    data = [arguments[at].partition("=")[2]] if joined else arguments[at + 1 : at + 2]
+    rest = [*arguments[:at], *arguments[at + (1 if joined else 2) :]]
+    place = rest.index("words")
+    return [*rest[:place], "corpus", *data, *rest[place + 1 :]]

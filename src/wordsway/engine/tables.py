@@ -1,0 +1,58 @@
+"""Tables of jobs as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wordsway.core.atomic import atomic
+from wordsway.core.errors import InputError, needs
+from wordsway.core.escape import csv_frame
+from wordsway.engine.store import refusal
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Columns that depend on when and where a job was run.
+VERSIONS = ("wordsway", "torch", "transformers", "python")
+FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
+
+
+def writable(out: Path) -> Path:
+    """The output folder, checked before any work; tables are written there, as Parquet too."""
+    needs("figures", "pyarrow")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            "a folder that can be written",
+            f"{out} ({error.strerror})",
+            "choose another one with --out",
+        ) from None
+    return out
+
+
+def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The columns of a table that are the same for every run."""
+    return frame.drop(columns=list(FACTS), errors="ignore")
+
+
+def export(facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
+    """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run."""
+    return [
+        save_table(without_facts(facts), folder / f"{name}.csv"),
+        save_table(facts, folder / f"{name}.parquet"),
+    ]
+
+
+def save_table(table: pandas.DataFrame, path: Path) -> Path:
+    """Write a table as its name says, .csv or .parquet, whole or not at all."""
+    try:
+        with atomic(path) as partial:
+            if path.suffix == ".csv":
+                csv_frame(table).to_csv(partial, index=False)
+            else:
+                table.to_parquet(partial, index=False)
+    except OSError as error:
+        raise refusal(path.parent, error) from None
+    return path

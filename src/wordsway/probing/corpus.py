@@ -1,0 +1,381 @@
+"""The words of many texts in a pretrained model, and what they have in common; resumes per text."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.core.errors import InputError, WordswayError, positive
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import word_spans
+from wordsway.core.result import Result
+from wordsway.core.runtime import single_thread
+from wordsway.core.seeds import derive
+from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job, canonical
+from wordsway.engine.run import Machines, Tally, run_jobs
+from wordsway.engine.store import Store
+from wordsway.engine.tables import writable
+from wordsway.models.files import labels_of, locate, parameters_of
+from wordsway.models.probe import Probe
+from wordsway.probing.corpus_tables import KIND, aggregates, words_frame, write_batch
+from wordsway.probing.forecasting import forecast, passes_per_word
+from wordsway.probing.request import DRAWS, PASSES, WordsRequest
+from wordsway.probing.results import WordSway
+from wordsway.probing.targets import target_of
+from wordsway.probing.words import measure
+from wordsway.text import Text, corpus, draw
+from wordsway.text.clean import checked
+
+if TYPE_CHECKING:
+    import pandas
+
+OUT = Path("out/words")
+#: The version of stored texts; raise it when the same content would give other numbers.
+VERSION = 4
+#: Bytes that a search may take in addition to the model. It decides how words are batched, so it is
+#: the same everywhere.
+MEMORY = 512 * 2**20
+#: Tokens of a text that are read, and the effort of a curve S(ρ), where a reach asks for one.
+TOKENS, EFFORT = 64, 0.2
+#: Processor seconds that a process takes to start and to import torch and transformers.
+STARTING = 3.0
+#: Fields of a request that decide a text's numbers.
+FIELDS = (
+    *("layer", "reach", "at", "effort", "seed", "target", "tiers", "scaling"),
+    *("passes", "draws"),
+)
+#: Which fields of a job's content say how all texts were searched.
+HOW = (
+    *("model", "model_sha256", "layer", "target", "scaling"),
+    *("reach", "at", "effort", "tokens", "seed"),
+)
+#: Names in a content that do not decide its seed.
+UNSEEDED = ("id", "model", "device")
+#: Hooks on a model's layers are the process's own: one search at a time.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True)
+class TextJob(Job):
+    """The words of one text in one model: the text with its id, the model with the hash of its
+    files, and the request, whose layer is a number; of each text the first ``tokens`` are read.
+    """
+
+    text: str
+    id: str
+    model: str
+    model_sha256: str
+    request: WordsRequest
+    tokens: int = TOKENS
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        positive("tokens", self.tokens)
+        checked(self.text)
+
+    @property
+    def layer(self) -> int:
+        return int(self.request.layer)
+
+    @property
+    def target(self) -> str:
+        return self.request.target
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The requested tiers."""
+        tiers = self.request.tiers
+        return (tiers,) if isinstance(tiers, str) else tuple(tiers or ())
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The tiers that are measured: mean local, and the requested ones."""
+        return self._whole.planned or ()
+
+    @property
+    def _whole(self) -> WordsRequest:
+        return replace(self.request, tiers=("mean-local", *self.asked))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the whole text, also where it is cut."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        how = {name: getattr(self.request, name) for name in FIELDS}
+        how |= {"tiers": list(self.asked), "effort": float(self.request.effort)}
+        how |= {"reach": None if self.request.reach is None else float(self.request.reach)}
+        # Defaults are not named, so that stores keep their names.
+        how |= {"passes": None} if self.request.passes == PASSES else {}
+        how |= {"draws": None} if self.request.draws == DRAWS else {}
+        how |= {"device": self.device} if self.device != "cpu" else {}
+        about = {"text": self.text, "id": self.id, "model": self.model}
+        about |= {"model_sha256": self.model_sha256, "kind": KIND, "sha256": self.sha256}
+        return how | about | {"tokens": self.tokens, "version": VERSION}
+
+    @cached_property
+    def own_seed(self) -> int:
+        """From the seed and the content, without names: a text has the same numbers wherever it and
+        the model lie.
+        """
+        plain = {name: value for name, value in self.content.items() if name not in UNSEEDED}
+        return derive(self.request.seed, canonical(plain))
+
+    def peak_bytes(self) -> float:
+        """Weights in float32 and the search's budget."""
+        return PROCESS_WITH_MODEL + 4 * parameters_of(self.model, self.model_sha256) + MEMORY
+
+    @cached_property
+    def size(self) -> float:
+        """Tokens through the model and back, from the characters of the text: words are counted,
+        their tokens guessed.
+        """
+        count = max(1, min(len(word_spans(self.text[: 40 * self.tokens])), self.tokens))
+        tokens = min(self.tokens, round(1.25 * count) + 2)
+        count = min(count, max(1, round(tokens / 1.25)))
+        return count * tokens * passes_per_word(self.measured, count, self.request)
+
+    @property
+    def family(self) -> Hashable:
+        what = (self.layer, self.request.at, self.target, self.measured)
+        return (KIND, self.model, self.model_sha256, *what)
+
+    def estimate(self) -> float:
+        """Processor seconds, by measuring some of the words; a text that will fail counts as a
+        typical one.
+        """
+        probe = probe_of(self.model, self.model_sha256, self.device)
+        try:
+            with single_thread(True):
+                text = probe.cut(self.text, self.tokens)
+                return forecast(text, probe, self._whole, clock=time.process_time).seconds
+        except InputError:
+            return 6.0 * parameters_of(self.model, self.model_sha256) * self.size / 1e10
+
+    def startup(self) -> float:
+        """Processor seconds of a process with the model; it stays in memory for `estimate`."""
+        probe_of.cache_clear()
+        started = time.process_time()
+        probe_of(self.model, self.model_sha256)
+        return STARTING + time.process_time() - started
+
+    def run(self) -> dict[str, Any]:
+        """The words of the text's first tokens. One thread, so that they are the same for any
+        number of workers.
+        """
+        with _ONE_AT_A_TIME, single_thread(True):
+            probe = probe_of(self.model, self.model_sha256, self.device)
+            text = probe.cut(self.text, self.tokens)
+            *_, found = measure(text, probe, replace(self._whole, seed=self.own_seed))
+        kept = ["index", "word", "start", "end", "pieces", "sensitivity"]
+        kept += ["mean_local", "mean_local_error", "local"]
+        rows = [
+            {name: getattr(word, name) for name in kept}
+            | {"profile": list(word.profile or ()), "noise": list(word.noise or ())}
+            | _real(word)
+            for word in found.words
+        ]
+        if not all(math.isfinite(value) for word in found.words for value in word.noise or ()):
+            raise WordswayError("the model gives numbers that are not finite for this text")
+        about = {
+            "layer": found.layer,
+            "layers": found.layers,
+            "status": found.status,
+            "tokens": len(found.tokens),
+        }
+        return {"words": rows, **about, "characters": len(text), "seed": self.own_seed}
+
+
+def _real(word: WordSway) -> dict[str, Any]:
+    """What real words do in the word's place, where that was measured."""
+    names = ("mean", "error", "q90", "worst", "worst_word", "draws", "flips")
+    if word.real is None:
+        return {}
+    return {f"real_{name}": getattr(word.real, name) for name in names}
+
+
+@lru_cache(maxsize=2)
+def probe_of(model: str, sha256: str, device: str = "cpu") -> Probe:
+    """The model, loaded once per process; its files have to be those that the job means."""
+    probe = Probe(model, device=device)
+    if not probe.files.known_as(sha256):
+        raise InputError(
+            f"{model} with the files {sha256[:12]}…",
+            f"other files ({probe.files.digest[:12]}…)",
+            "use the same model on every machine",
+        )
+    return probe
+
+
+@dataclass(frozen=True)
+class CorpusWords(Result, brief="probed folder"):
+    """What the words of a corpus have in common (``by_word``, ``by_place``, ``by_layer``), and what
+    the run did; ``frame()`` has a row per text and word.
+    """
+
+    jobs: tuple[TextJob, ...]
+    words: pandas.DataFrame
+    aggregates: dict[str, pandas.DataFrame]
+    tally: Tally
+    folder: Path
+    tables: tuple[Path, ...]
+
+    @property
+    def lead(self) -> str:
+        """The column of ``by_word`` that words are ordered by."""
+        return lead_of(self.jobs, self.words)
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        name = self.jobs[0].model
+        return labels_of([name])[name]
+
+    @property
+    def probed(self) -> int:
+        """How many texts are done."""
+        return int(self.words["key"].nunique())
+
+    def to_dict(self) -> dict[str, Any]:
+        ids = {job.key: job.id for job in self.jobs}
+        failed = {ids[key]: error for key, error in self.tally.failures.items()}
+        return {
+            **{name: self.jobs[0].content[name] for name in HOW},
+            "measured": self.jobs[0].measured,
+            "model": self.model,
+            "texts": self.tally.total,
+            "probed": self.probed,
+            "done": self.tally.done,
+            "before": self.tally.before,
+            "failed": dict(sorted(failed.items())),
+            "interrupted": self.tally.interrupted,
+            "tables": [str(path) for path in self.tables],
+            **{
+                name: table.astype(object).where(table.notna(), None).to_dict("records")
+                for name, table in self.aggregates.items()
+            },
+        }
+
+    def frame(self) -> pandas.DataFrame:
+        return self.words
+
+
+def lead_of(jobs: Sequence[TextJob], words: pandas.DataFrame) -> str:
+    """Real words where they alone are requested, else mean local, which is always measured."""
+    alone = all(job.asked == ("real-words",) for job in jobs)
+    return "mean_real" if alone and "real_mean" in words else "mean_local"
+
+
+def corpus_texts(
+    data: str,
+    *,
+    limit: int | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    encoding: str | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> list[Text]:
+    """Texts of a corpus, each once: all of them, or ``limit`` drawn by seed. Labels are read only
+    from a named column.
+    """
+    most = None if limit is None else positive("limit", limit)
+    reviews = corpus(
+        data,
+        text_column=text_column,
+        label_column=label_column or "",
+        encoding=encoding,
+        progress=lambda done, total: progress(f"fetching {data}", done, total),
+    )
+    first: dict[str, Text] = {}
+    for text in reviews:
+        first.setdefault(text.sha256, text)
+        if most is not None and len(first) > most:
+            return draw(reviews, most, seed)
+    return list(first.values())
+
+
+def corpus_jobs(
+    texts: Iterable[Text],
+    model: str,
+    *,
+    tokens: int = TOKENS,
+    device: str = "cpu",
+    progress: Progress = silent,
+    **options: Any,
+) -> list[TextJob]:
+    """The jobs of these texts, each text once, in their order; ``options`` are fields of
+    `WordsRequest`. The model is loaded here, so that a wrong request is refused before any work.
+    """
+    request = WordsRequest(**{"effort": EFFORT, "memory": MEMORY} | options)
+    progress("loading the model", 0, 0)
+    files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
+    probe = probe_of(model, files.digest, device)
+    if probe.limit is not None and positive("tokens", tokens) > probe.limit:
+        raise InputError(
+            f"at most {probe.limit} tokens, the positions of {probe.files.name}",
+            f"{tokens:,}",
+            "take fewer --tokens",
+        )
+    request = replace(request, layer=probe.layers.number(request.layer))
+    target_of(probe, probe.read("a", request.at), request.wanted)  # refused here, if at all
+    once: dict[str, Text] = {}
+    for text in texts:
+        once.setdefault(text.sha256, text)
+    jobs = [
+        TextJob(text.text, text.id, model, probe.files.digest, request, tokens, device)
+        for text in once.values()
+    ]
+    probe_of.cache_clear()  # the workers load it for themselves
+    return jobs
+
+
+def probe_corpus(
+    texts: list[Text],
+    jobs: list[TextJob],
+    out: Path | str = OUT,
+    *,
+    machines: Machines | None = None,
+    retry_failed: bool = False,
+    progress: Progress = silent,
+) -> CorpusWords:
+    """Run what the store in ``out`` does not have yet, and write the tables."""
+    folder = writable(Path(out))
+    store = Store(folder / "store")
+    tally = run_jobs(
+        jobs,
+        store,
+        machines or Machines(),
+        retry_failed=retry_failed,
+        what="texts",
+        progress=progress,
+    )
+    words = words_frame(store, [job.key for job in jobs if job.key in store], facts=True)
+    kinds = {text.sha256: text.kind for text in texts}
+    if any(kind is not None for kind in kinds.values()):
+        place = list(words.columns).index("text_sha256") + 1
+        words.insert(place, "label", words["text_sha256"].map(kinds))
+    found = aggregates(words, lead_of(jobs, words))
+    tables = write_batch(words, found, folder)
+    return CorpusWords(tuple(jobs), words, found, tally, folder, tuple(tables))
+
+
+def forecast_corpus(
+    jobs: list[TextJob], out: Path | str = OUT, *, workers: int | None = None
+) -> SweepForecast:
+    """Time and memory of what is left of these texts on this machine."""
+    store = Store(writable(Path(out)) / "store")
+    machines = Machines(workers)
+    left = [job for job in jobs if job.key not in store]
+    return forecast_jobs(
+        left, workers=machines.count, memory=machines.limit, what="texts", total=len(jobs)
+    )

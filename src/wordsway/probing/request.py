@@ -1,0 +1,129 @@
+"""What to measure of the words of a text: one request for all entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wordsway.core.checks import (
+    Bytes,
+    Count,
+    OneOf,
+    Positive,
+    Reach,
+    Seed,
+    Several,
+    check_fields,
+)
+from wordsway.core.errors import InputError
+from wordsway.core.format import format_bytes
+from wordsway.core.reading import Word
+from wordsway.models.probe import EMBEDDING_STAGES, EncodedText
+from wordsway.probing.memory import MEMORY
+from wordsway.probing.targets import check_target
+from wordsway.probing.tiers import TIERS, headline_tier, in_order
+
+#: Backward passes of mean local, and real words per place.
+PASSES, DRAWS = 32, 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsRequest:
+    """What to measure of every word; checked when it is made, before a model is loaded.
+
+    Parameters
+    ----------
+    layer : the layer whose hidden states are compared: 0 … L, "input" or "last"
+    target : "layer", or "all" layers, "pooled", "cosine", "logits", "next-token"
+        (`wordsway.probing.targets`)
+    tiers : what to measure among "mean-local", "local", "real-words", "curve"; by default the first
+        three on short texts, and on long ones the first, with real words for as many words as take
+        a few seconds
+    colour : the tier that names the word that moves the model most, and colours and orders all
+        words (`headline_tier`); it is measured in addition to the default tiers. By default mean
+        local, unless only other tiers are requested
+    word : the word, or words, to measure, by number (from 0) or spelling; all by default
+    reach : ρ, Δ may be ρ times as long as a row of the word's embedding; giving one measures the
+        curve up to it. Without, ``sensitivity`` is what the worst small direction attains at ρ = 1,
+        where `local` was measured
+    at : "words" moves rows of the embedding matrix (`inputs_embeds`), "input" rows of
+        hidden_states[0]
+    scaling : how rows count: "frobenius" by their norm, "rows" alike, "auto" alike where a few rows
+        hold most of the norm
+    passes, draws : backward passes of mean local, and real words per place
+    twin : also measure a twin of the model with random weights
+    cut : keep the beginning of a text that is longer than the model can read
+    effort : how long to search the curve
+    memory : bytes that the work may take in addition to the model
+    """
+
+    layer: int | str = "last"
+    target: str = "layer"
+    tiers: str | Several[str] | None = None
+    colour: str | None = None
+    word: int | str | Sequence[int | str] | None = None
+    reach: Reach | None = None
+    at: str = "words"
+    scaling: str = "auto"
+    passes: Count = PASSES
+    draws: Count = DRAWS
+    twin: bool = False
+    cut: bool = False
+    seed: Seed = 0
+    effort: Positive = 1.0
+    memory: Bytes = MEMORY
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for tier in [*self._asked, *([] if self.colour is None else [self.colour])]:
+            if tier not in TIERS:
+                raise InputError(
+                    f"a tier among {', '.join(TIERS)}", repr(tier), "leave it out for the default"
+                )
+        check_target(self.wanted, self.scaling)
+        if self.at not in EMBEDDING_STAGES:
+            raise InputError(
+                f"a place {OneOf(EMBEDDING_STAGES)}",
+                repr(self.at),
+                "words moves rows of the embedding matrix",
+            )
+        if self.memory < 2**20:
+            raise InputError(
+                "a memory budget of at least 1 MiB", format_bytes(self.memory), "leave it at 2 GiB"
+            )
+
+    @property
+    def _asked(self) -> list[str]:
+        return [self.tiers] if isinstance(self.tiers, str) else list(self.tiers or ())
+
+    @property
+    def wanted(self) -> int | str:
+        """The target by the name that `wordsway.probing.targets.target_of` takes."""
+        return self.layer if self.target == "layer" else self.target
+
+    @property
+    def headline(self) -> str:
+        """The tier that names, colours and orders the words."""
+        return headline_tier(self._asked, self.colour, self.reach)
+
+    @property
+    def planned(self) -> tuple[str, ...] | None:
+        """The requested tiers in their order; a reach requests the curve. None: the default tiers
+        of the text, with that of ``colour``.
+        """
+        if not self._asked and self.reach is None:
+            return None
+        named = [self.colour] if self.colour else []
+        return in_order([*self._asked, *named, *(["curve"] if self.reach is not None else [])])
+
+    def words_of(self, encoded: EncodedText) -> list[Word]:
+        """The requested words of a text, each once."""
+        if self.word is None:
+            return list(encoded.words)
+        given: Any = self.word
+        one = isinstance(given, str) or not hasattr(given, "__len__")
+        named = [given] if one else list(given)
+        if not named:
+            raise InputError("a word of the text", "none", "name one, or leave word out for all")
+        return list(dict.fromkeys(encoded.word(which) for which in named))
