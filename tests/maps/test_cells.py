@@ -10,8 +10,8 @@ import torch
 
 import wordsway as ws
 from wordsway.maps.attention.certificates.bounds import RowBounds
-from wordsway.maps.attention.certificates.cells import Cells
-from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
+from wordsway.maps.attention.certificates.dual import Cells
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of
 from wordsway.maps.attention.certificates.problem import Problem
 
 
@@ -20,7 +20,9 @@ def problem_at(n: int, d: int, scale: float) -> tuple[Problem, float]:
     view = phi.view(ws.Sample.gaussian(n, d, seed=2), torch.float64)
     assert isinstance(view.bounds, RowBounds)
     radius = math.sqrt(d)
-    return problem_of(view.layer, view.bounds, 0, radius, 1.0, Around(view.layer.norm)), radius
+    return problem_of(
+        view.layer, view.bounds, 0, radius, 1.0, WrapperContext(view.layer.norm)
+    ), radius
 
 
 def naive(

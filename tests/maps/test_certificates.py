@@ -14,7 +14,7 @@ import wordsway as ws
 from violations import disc
 from wordsway.maps.activation import activation
 from wordsway.maps.attention.family import SigmoidRAF
-from wordsway.maps.attention.one_matrix.cone import Cone
+from wordsway.maps.attention.one_matrix.starts import Cone
 from wordsway.maps.dense.neurons import NODES, Neurons, tail
 from wordsway.maps.registry import kind_of
 from wordsway.maps.rigorous import opnorm_upper_bound, opnorm_upper_bound_fast

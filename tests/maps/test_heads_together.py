@@ -10,8 +10,8 @@ import torch
 import wordsway as ws
 from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate, row_of
 from wordsway.maps.attention.certificates.heads.gain import parts_of
+from wordsway.maps.attention.certificates.heads.table import tuned
 from wordsway.maps.attention.certificates.heads.together import Together, joins
-from wordsway.maps.attention.certificates.heads.weights import tuned
 from wordsway.maps.attention.heads.layer import HeadsLayer
 from wordsway.maps.attention.ingredients.projections import Projections
 

@@ -9,8 +9,8 @@ import torch
 
 import wordsway as ws
 from violations import disc
-from wordsway.maps.attention.certificates.dual import minimise_dual
-from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
+from wordsway.maps.attention.certificates.dual import minimise_duals
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of
 from wordsway.maps.attention.certificates.problem import Joined
 from wordsway.maps.attention.family import SigmoidRAF
 from wordsway.maps.attention.one_matrix.layer import Layer
@@ -21,7 +21,7 @@ BOUNDS = SigmoidBounds()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize("split", BOUNDS.splits)
+@pytest.mark.parametrize("split", BOUNDS.young_parameters)
 def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) -> None:
     for seed in range(8):
         noise = torch.Generator().manual_seed(seed)
@@ -31,7 +31,7 @@ def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) 
         phi, row, radius = SigmoidRAF(weight=W), seed % 5, (0.4, math.sqrt(2), 2.5)[seed % 3]
         layer = phi.view(X).layer
         assert isinstance(layer, Layer)
-        around = Around(layer.norm, residual)
+        around = WrapperContext(layer.norm, residual)
         problem = problem_of(layer, BOUNDS, row, radius, split, around)
         points = disc(radius, steps=13, angles=73)
         texts = X.X.repeat(len(points), 1, 1)
@@ -40,8 +40,8 @@ def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) 
         if residual:
             moved[:, row] += points
         reached = float(moved.square().sum((1, 2)).max())
-        for tilt in BOUNDS.tilts:
-            bound, _ = minimise_dual(problem.reweighted(tilt), radius, None)
+        for tilt in BOUNDS.reweightings:
+            bound, _, _ = minimise_duals([problem.reweighted(tilt)], radius, None)
             assert reached <= bound * (1 + 1e-9), (seed, tilt)
 
 

@@ -16,7 +16,7 @@ from benchmarks.certified.exact_maps import features, flat, matrix, relative_cha
 from benchmarks.certified.instances import draw
 from wordsway.core.errors import WordswayError
 from wordsway.maps.attention.certificates.heads.certificate import _steps
-from wordsway.maps.attention.certificates.heads.table import Row
+from wordsway.maps.attention.certificates.heads.table import PricedRow
 from wordsway.maps.attention.certificates.quartic import quartic_price
 from wordsway.maps.attention.certificates.silence import _others_score
 from wordsway.maps.attention.one_matrix.view import AttentionView
@@ -77,7 +77,7 @@ def test_the_norm_of_a_product_has_the_error_of_its_factors() -> None:
 def test_eigenvalues_carry_the_inner_length_of_their_matrix() -> None:
     keys = gaussian(5000, 2, 1, seed=0)
     like = keys[..., 0]
-    steps, error = _steps(Row(like, like, like, keys, keys), torch.ones_like(like))
+    steps, error = _steps(PricedRow(like, like, like, keys, keys), torch.ones_like(like))
     assert error >= 10_000 * U * float(steps.trace())  # 32 d eps was a hundred times less
     true = math.fsum(float(x) ** 2 for x in keys.flatten())
     assert true * (1 - 1e-15) <= eigenvalue_upper_bound(steps, error) <= true * (1 + 1e-11)

@@ -45,14 +45,6 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Style:
-    """How a map is drawn: a colour that colour-blind readers can tell apart, and a marker."""
-
-    colour: str
-    marker: str
-
-
-@dataclass(frozen=True)
 class Reference:
     """A curve of the theory to draw beside measurements.
 
@@ -110,7 +102,6 @@ class MapKind:
     make: Callable[..., FeatureMap]
     count: Callable[..., int]
     search_bytes: Callable[..., float]
-    style: Style
     references: Callable[..., list[Reference]]
     options: tuple[Option, ...] = ()
     #: Refuses sizes and options that do not go together, before anything is drawn.

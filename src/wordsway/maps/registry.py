@@ -15,7 +15,7 @@ from wordsway.maps.attention.kinds import (
 )
 from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
-from wordsway.maps.kind import MapKind, Option, Reference, Style
+from wordsway.maps.kind import MapKind, Option, Reference
 from wordsway.maps.wrappers.kind import block_kind, with_wrappers
 
 GPT_BLOCK_KIND = block_kind(
@@ -24,7 +24,6 @@ GPT_BLOCK_KIND = block_kind(
     plan_for,
     title="GPT block",
     about="A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with attention φ of your choice.",
-    style=Style("#E69F00", "P"),
     order="pre",
 )
 BERT_BLOCK_KIND = block_kind(
@@ -33,7 +32,6 @@ BERT_BLOCK_KIND = block_kind(
     plan_for,
     title="BERT block",
     about="A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with attention φ of your choice.",
-    style=Style("#4D4D4D", "X"),
     order="post",
 )
 
@@ -58,7 +56,6 @@ __all__ = [
     "MapKind",
     "Option",
     "Reference",
-    "Style",
     "all_options",
     "check_options",
     "kind_of",

@@ -21,7 +21,7 @@ from wordsway.maps.base import Readout, View
 from wordsway.maps.rigorous import norm_lower_bound
 
 
-class MovedRows(ABC):
+class RowChanges(ABC):
     """The changes w_j (D numbers each, n rows) for B pairs (i, Δ), seen with m fixed bases b."""
 
     #: w_i, (B, D): the row whose word moved.
@@ -40,7 +40,7 @@ class MovedRows(ABC):
 
 
 #: moving(rows (B,), delta (B, d)) → the rows of φ after each move.
-Moving = Callable[[torch.Tensor, torch.Tensor], MovedRows]
+Moving = Callable[[torch.Tensor, torch.Tensor], RowChanges]
 
 
 class RowView(View):
@@ -138,7 +138,7 @@ class RowReadout(Readout):
 
 
 @final
-class DenseRows(MovedRows):
+class DenseRows(RowChanges):
     """Changes written down in full.
 
     >>> w = torch.ones(1, 2, 3)

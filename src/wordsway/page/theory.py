@@ -24,6 +24,7 @@ from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
 from wordsway.paper.figure import OPEN
 from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
+from wordsway.render.map_colours import map_colour
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.studies.slopes import fit_slope
@@ -70,7 +71,7 @@ def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, 
                 "name": kind.name,
                 "title": kind.title,
                 "about": kind.about,
-                "colour": kind.style.colour,
+                "colour": map_colour(kind.name),
                 "options": [
                     {"name": one.name, "default": one.default, "help": one.help}
                     for one in kind.options
@@ -178,7 +179,7 @@ def series(requests: list[Request], store: Store, trials: int) -> list[dict[str,
             label,
             {
                 "name": label,
-                "colour": request.kind.style.colour,
+                "colour": map_colour(request.kind.name),
                 "n": [],
                 "mean": [],
                 "sd": [],

@@ -18,7 +18,7 @@ from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS
 from wordsway.maps.attention.ingredients.projections import check_heads
 from wordsway.maps.attention.memory import heads_bytes, one_matrix_bytes
 from wordsway.maps.attention.scores.registry import SCORES
-from wordsway.maps.kind import MapKind, Option, Reference, Style, constant, falling
+from wordsway.maps.kind import MapKind, Option, Reference, constant, falling
 
 OPTIONS = (
     Option("scores", str, "softmax", "How scores become weights.", choices=tuple(SCORES)),
@@ -100,7 +100,6 @@ ATTENTION_KIND = MapKind(
     make=_make,
     count=lambda n, d, **options: n * d,
     search_bytes=_bytes,
-    style=Style("#000000", "h"),
     references=_references,
     options=OPTIONS,
     validate=_validate,
@@ -112,7 +111,6 @@ def preset(
     name: str,
     title: str,
     about: str,
-    style: Style,
     chosen: Callable[[int], dict[str, Any]],
     made: type[Preset] | None = None,
 ) -> MapKind:
@@ -133,7 +131,6 @@ def preset(
         make=make,
         count=lambda n, d: n * d,
         search_bytes=lambda n, d, rows, **how: _bytes(n, d, rows, **how, **filled(d)),
-        style=style,
         references=lambda d: _references(d, **filled(d)),
         composed=made is None,
     )
@@ -143,7 +140,6 @@ RAF_KIND = preset(
     RAF.name,
     "RAF (softmax)",
     "Random attention features, φ(X) = softmax(XWXᵀ/√d)X with W_ab ~ N(0, 1/d).",
-    Style("#D55E00", "^"),
     lambda d: {"scores": RAF.preset},
     RAF,
 )
@@ -151,7 +147,6 @@ RELU_RAF_KIND = preset(
     ReluRAF.name,
     "ReLU-RAF",
     "Attention with ReLU scores divided by their row's sum in place of softmax.",
-    Style("#CC79A7", "D"),
     lambda d: {"scores": ReluRAF.preset},
     ReluRAF,
 )
@@ -159,7 +154,6 @@ SIGMOID_KIND = preset(
     SigmoidRAF.name,
     "sigmoid attention",
     "Attention without a normaliser, φ(X)_j = Σ_l σ(s_jl − log n)x_l, s = XWXᵀ/√d.",
-    Style("#56B4E9", "v"),
     lambda d: {"scores": SigmoidRAF.preset},
     SigmoidRAF,
 )
@@ -168,21 +162,18 @@ PRESETS = (
         "sink",
         "softmax with a sink",
         "Softmax attention with a sink, weights e^s/(1 + Σe^s).",
-        Style("#B8860B", "p"),
         lambda d: {"scores": "sink"},
     ),
     preset(
         "multi-head",
         "multi-head attention",
         "Softmax attention with Q, K, V, O ~ N(0, 1/d) and eight heads (fewer if d is odd).",
-        Style("#882255", "*"),
         lambda d: {"heads": math.gcd(d, 8)},
     ),
     preset(
         "linear-attention",
         "linear attention",
         "Weights (elu(q) + 1)·(elu(k) + 1) divided by their row's sum, q = Wᵀx, k = x.",
-        Style("#999933", "<"),
         lambda d: {"scores": "linear-attention"},
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from wordsway.maps.dense.definition import DRF, RF
 from wordsway.maps.dense.memory import dense_bytes
-from wordsway.maps.kind import MapKind, Option, Reference, Style
+from wordsway.maps.kind import MapKind, Option, Reference
 from wordsway.theory import infinite_width, wide_relu_rf
 
 WIDTH = Option("k", int, None, "Number of features; n·d by default.", least=1)
@@ -43,7 +43,6 @@ RF_KIND = MapKind(
     make=lambda n, d, seed, k: RF(n, d, k, seed),
     count=count_features,
     search_bytes=dense_bytes,
-    style=Style("#0072B2", "o"),
     references=_rf_references,
     options=(WIDTH,),
     joint=True,
@@ -55,7 +54,6 @@ DRF_KIND = MapKind(
     make=lambda n, d, seed, k, depth: DRF(n, d, depth, k, seed),
     count=count_features,
     search_bytes=dense_bytes,
-    style=Style("#009E73", "s"),
     references=_drf_references,
     options=(WIDTH, DEPTH),
 )

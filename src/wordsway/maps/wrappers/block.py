@@ -23,7 +23,7 @@ from wordsway.core.seeds import generator
 from wordsway.maps.base import FeatureMap, Map, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
-from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView
+from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView
 from wordsway.maps.wrappers.certificate import longest_move
 from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
 from wordsway.maps.wrappers.residual import Residual
@@ -97,7 +97,7 @@ class NormedTextView(WrappedView):
     def moving(self, bases: torch.Tensor) -> Moving:
         inner = self.inner.moving(bases)
 
-        def moved(rows: torch.Tensor, delta: torch.Tensor) -> MovedRows:
+        def moved(rows: torch.Tensor, delta: torch.Tensor) -> RowChanges:
             return inner(rows, self.kind(self.X[rows] + delta) - self.inner.X[rows])
 
         return moved

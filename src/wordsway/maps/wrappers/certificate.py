@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import torch
 
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.certificates.one_matrix import Around
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext
 from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.certificate import Certificate, relative
 from wordsway.maps.rigorous import SAFE, U
@@ -32,7 +32,7 @@ def certify_residual(
 ) -> Certificate | None:
     """‖X + φ(X)‖ ≥ ``norm``."""
     if isinstance(inner, AttentionView) and inner.has_row_bounds:
-        return inner.certify(rows, radius, progress, Around(norm, residual=True))
+        return inner.certify(rows, radius, progress, WrapperContext(norm, residual=True))
     found = inner.certify(rows, radius, progress)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def _moves(inner: RowView, found: Certificate) -> list[float]:
 def certify_normed(
     inner: RowView,
     stream: AttentionView | None,
-    around: Around,
+    around: WrapperContext,
     rows: Sequence[int],
     radius: float,
     progress: Progress = silent,

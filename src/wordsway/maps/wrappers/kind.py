@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.kind import MapKind, Option, Reference, Style, falling
+from wordsway.maps.kind import MapKind, Option, Reference, falling
 from wordsway.maps.memory import points_at_once
 from wordsway.maps.wrappers.block import transformer_block
 from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
@@ -82,7 +82,6 @@ def block_kind(
     *,
     title: str,
     about: str,
-    style: Style,
     order: str,
     norm: str = "layer",
 ) -> MapKind:
@@ -116,7 +115,6 @@ def block_kind(
         make=make,
         count=lambda n, d, **options: n * d,
         search_bytes=search_bytes,
-        style=style,
         references=lambda d, **options: [falling()],
         options=(HIDDEN, *attention.options),
         validate=attention.validate,

@@ -19,11 +19,11 @@ import torch
 from wordsway.core.checks import NonNegative, validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.certificates.one_matrix import Around
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext
 from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
-from wordsway.maps.rows import DenseRows, MovedRows, Moving, RowView, at_rows
+from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView, at_rows
 from wordsway.maps.wrappers.certificate import certify_normed
 from wordsway.maps.wrappers.residual import stream_of
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
@@ -106,7 +106,7 @@ class NormedView(WrappedView):
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
         inner, stream, sizes = self.inner, stream_of(self.inner), self._size_below
-        around = Around(
+        around = WrapperContext(
             self.norm_below, stream is not None, self.centred, sizes, self._centred_errors
         )
         return certify_normed(inner, stream, around, rows, radius, progress)
@@ -145,11 +145,11 @@ class NormedView(WrappedView):
 
 
 @final
-class NormedRows(MovedRows):
+class NormedRows(RowChanges):
     """√D(Cw/α − g Cu); ``known`` (m, n) are the bases' products with Cu."""
 
     def __init__(
-        self, view: NormedView, inner: MovedRows, rows: torch.Tensor, known: torch.Tensor
+        self, view: NormedView, inner: RowChanges, rows: torch.Tensor, known: torch.Tensor
     ) -> None:
         self._view, self._inner = view, inner
         self._root = math.sqrt(view.centred.shape[1])

@@ -17,7 +17,7 @@ from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.base import Map
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import U
-from wordsway.maps.rows import MovedRows, Moving, RowView, at_rows
+from wordsway.maps.rows import Moving, RowChanges, RowView, at_rows
 from wordsway.maps.wrappers.certificate import certify_residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
 
@@ -75,11 +75,11 @@ class ResidualView(WrappedView):
 
 
 @final
-class ResidualRows(MovedRows):
+class ResidualRows(RowChanges):
     """w_j, and w_i + Δ."""
 
     def __init__(
-        self, inner: MovedRows, bases: torch.Tensor, rows: torch.Tensor, delta: torch.Tensor
+        self, inner: RowChanges, bases: torch.Tensor, rows: torch.Tensor, delta: torch.Tensor
     ) -> None:
         self._inner, self._delta = inner, delta
         self._mine = at_rows(rows, inner.squares.shape[1])

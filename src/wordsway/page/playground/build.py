@@ -95,6 +95,8 @@ def constants() -> dict[str, Any]:
         "rounds": dual.SPLITS,
         "silenceCells": silence.CELLS,
         "silenceSteps": silence.STEPS,
-        "tilts": {name: list(bound.tilts) for name, bound in BOUNDS.items()},
-        "splits": {name: [one for one in bound.splits if one] for name, bound in BOUNDS.items()},
+        "tilts": {name: list(bound.reweightings) for name, bound in BOUNDS.items()},
+        "splits": {
+            name: [one for one in bound.young_parameters if one] for name, bound in BOUNDS.items()
+        },
     }

@@ -20,7 +20,7 @@ from wordsway.maps.attention.certificates.dual import (
     tune,
     tune_where_it_matters,
 )
-from wordsway.maps.attention.certificates.one_matrix import Around, problem_of
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of
 from wordsway.maps.attention.certificates.problem import Problem
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.rigorous import SAFE
@@ -33,10 +33,10 @@ def ceiling(layer: Layer, bounds: RowBounds, radius: float) -> float:
     """A bound of S over ‖Δ‖ ≤ radius for the first word; the layer must be in float64."""
     total = math.inf
     tuned: Multipliers | None = None
-    for split in filter(None, bounds.splits):
-        found = problem_of(layer, bounds, 0, radius, split, Around(layer.norm))
+    for split in filter(None, bounds.young_parameters):
+        found = problem_of(layer, bounds, 0, radius, split, WrapperContext(layer.norm))
         problem = replace(found, prices=replace(found.prices, gram=None))
-        for tilt in bounds.tilts:
+        for tilt in bounds.reweightings:
             value, tuned = _minimised(problem.reweighted(tilt) if tilt else problem, radius, tuned)
             if not value >= total:
                 total = value

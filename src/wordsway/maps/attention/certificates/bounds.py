@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from wordsway.maps.attention.certificates.curves import Curve, Tail
+from wordsway.maps.attention.certificates.curves import Curve, Tail, logistic_curve
 from wordsway.maps.attention.certificates.problem import OwnRowBound, Problem
+from wordsway.maps.attention.layer import AttentionLayer
 from wordsway.maps.attention.one_matrix.layer import Layer
 
 
@@ -50,43 +51,46 @@ class RowBounds(ABC):
     """The bounds of one kind of attention."""
 
     #: How strongly rows that are hard to win over are discounted; every choice gives a valid bound.
-    tilts: tuple[float, ...] = (0.0,)
+    reweightings: tuple[float, ...] = (0.0,)
     #: Ways to share the own row's bound with `own_keys`, 0 for one that shares nothing; every
     #: choice gives a valid bound.
-    splits: tuple[float, ...] = (1.0,)
+    young_parameters: tuple[float, ...] = (1.0,)
 
-    @abstractmethod
     def curve(
         self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
     ) -> Curve:
         """The shares of the rows j ≠ i (``others``, a mask) on key i, whose moved logits are off by
-        ``blur`` (m, 1) at most.
+        ``blur`` (m, 1) at most; logistic by default.
         """
+        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
+
+    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+        """An upper bound of ‖row j‖² for rows below their grids. By default that of a logistic
+        curve: the share is at most that at the grid's end, or p⁰.
+        """
+        small = torch.maximum(curve.p[:, :1], p0)
+        return Tail.where(curve.below, small**2 * most, small**4)
 
     @abstractmethod
-    def below(
-        self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, trivial: torch.Tensor
-    ) -> Tail:
-        """What a row below its grid can move by."""
-
-    @abstractmethod
-    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+    def own_row(self, layer: Layer, i: int, radius: float, young: float) -> OwnRow:
         """How far row i, whose query moved too, can move, `own_keys` apart."""
 
     def own_keys(
-        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, young: float, times: float
     ) -> Problem | None:
         """What row i's shares of other keys add, as rows of the dual, where Δ counts ``times`` in
         row i; None where `own_row` says it all.
         """
         return None
 
-    @abstractmethod
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
-        """A bound of ‖φ(X^i(Δ)) − φ(X)‖ that holds however large or small the numbers are."""
+        """A bound of ‖φ(X^i(Δ)) − φ(X)‖ that holds however large or small the numbers are; by
+        default that of rows in the hull of the text and zero.
+        """
+        return hull(layer, i, radius)
 
 
-def hull(layer: Layer, i: int, radius: float) -> float:
+def hull(layer: AttentionLayer, i: int, radius: float) -> float:
     """Rows that are means of the text's rows, or zero, stay in the hull of the moved text."""
     longest = max(float(layer.X.norm(dim=1).max()), float(layer.X[i].norm()) + radius)
     return float((layer.phi.norm(dim=1) + longest).norm())

@@ -74,12 +74,6 @@ def logistic_curve(
     )
 
 
-def low_shares(curve: Curve, p0: torch.Tensor, most: torch.Tensor) -> Tail:
-    """Below the grid of a logistic curve the share is at most that at the grid's end, or p⁰."""
-    small = torch.maximum(curve.p[:, :1], p0)
-    return Tail.where(curve.below, small**2 * most, small**4)
-
-
 def neighbour(p: torch.Tensor, by: int) -> torch.Tensor:
     """The neighbour's value along the grid (the last axis); the ends repeat."""
     if by > 0:

@@ -68,7 +68,7 @@ QUARTIC_TILT, STEEP_TILT, STEEP_FROM = 1.0, 1.2, 1 / 16
 
 
 @dataclass(frozen=True)
-class Around:
+class WrapperContext:
     """What a wrapper makes of the rows, over norm²; ``residual`` says that w_i has Δ added to it.
     ``norm`` is a lower bound of the norm in exact arithmetic.
 
@@ -123,26 +123,29 @@ def certify(
     rows: Sequence[int],
     radius: float,
     progress: Progress = silent,
-    around: Around | None = None,
+    around: WrapperContext | None = None,
 ) -> Certificate:
     """An exact certificate for each row; the layer must be in float64."""
-    around = around or Around(layer.norm_below)
+    around = around or WrapperContext(layer.norm_below)
     tuned: Multipliers | None = None
-    choices = list(product(bounds.splits, bounds.tilts))
+    choices = list(product(bounds.young_parameters, bounds.reweightings))
     upper: list[float] = []
     for i in rows:
         # The first row tries every way to weight the others; later ones follow the best of them.
-        splits = {split for split, _ in choices}
-        problems = {split: problem_of(layer, bounds, i, radius, split, around) for split in splits}
+        problems = {
+            young: problem_of(layer, bounds, i, radius, young, around)
+            for young in {young for young, _ in choices}
+        }
         reweighted = [
-            problems[split].reweighted(tilt) if tilt else problems[split] for split, tilt in choices
+            problems[young].reweighted(power) if power else problems[young]
+            for young, power in choices
         ]
         total, tuned, best = minimise_duals(reweighted, radius, tuned)
         chosen = choices[best]
         choices = [chosen]
         if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
             weighted = problems[chosen[0]]
-            if len(bounds.tilts) > 1:
+            if len(bounds.reweightings) > 1:
                 n, d = layer.X.shape
                 steep = n > STEEP_FROM * d * d
                 weighted = weighted.reweighted(STEEP_TILT if steep else QUARTIC_TILT)
@@ -162,7 +165,7 @@ def certify(
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
-def rounding(layer: Layer, i: int, radius: float, around: Around) -> float:
+def rounding(layer: Layer, i: int, radius: float, around: WrapperContext) -> float:
     """‖(omega_j)‖ with the error f_i of row i, in the units of the problem: what exact arithmetic
     may add to the change of the computed layer.
     """
@@ -184,8 +187,8 @@ def problem_of(
     bounds: RowBounds,
     i: int,
     radius: float,
-    split: float,
-    around: Around,
+    young: float,
+    around: WrapperContext,
     only: torch.Tensor | None = None,
 ) -> Problem:
     """All that the dual needs to know of row i, and of the rows j ≠ i that see it (or ``only`` a
@@ -236,11 +239,11 @@ def problem_of(
         norm_of(y_across, y_across @ y_across.T if few else None, across_error(y)),
         gram,
     )
-    own, times = bounds.own_row(layer, i, radius, split), 2.0 if around.residual else 1.0
+    own, times = bounds.own_row(layer, i, radius, young), 2.0 if around.residual else 1.0
     if around.residual:
         own = own.with_delta(radius)
     problem = Problem(radius, grid, prices, own.split_along(e, times))
-    own_keys = bounds.own_keys(layer, i, radius, e, split, times) if only is None else None
+    own_keys = bounds.own_keys(layer, i, radius, e, young, times) if only is None else None
     omega = layer.errors.omega(layer.scores, i, rows, y.norm(dim=1), radius)
     problem = around.normed(problem, y, rows, i, omega)
     if own_keys is None:

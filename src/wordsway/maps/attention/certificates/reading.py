@@ -25,8 +25,8 @@ import torch
 
 from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.curves import Tail
-from wordsway.maps.attention.certificates.dual import Multipliers, minimise_dual
-from wordsway.maps.attention.certificates.one_matrix import Around, problem_of, rounding
+from wordsway.maps.attention.certificates.dual import Multipliers, minimise_duals
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of, rounding
 from wordsway.maps.attention.certificates.problem import Problem
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.certificate import Certificate
@@ -43,7 +43,7 @@ def certify_row(
     ``read`` does not see key i.
     """
     upper = []
-    around = Around(layer.norm_below)
+    around = WrapperContext(layer.norm_below)
     for i in rows:
         only = torch.arange(len(layer.X), device=layer.X.device) == read
         if read == i:
@@ -102,12 +102,13 @@ def certify_mean(
     tuned: Multipliers | None = None
     upper = []
     for i in rows:
-        around = Around(layer.norm_below, residual)
+        around = WrapperContext(layer.norm_below, residual)
         problem = problem_of(layer, bounds, i, radius, 1.0, around)
         total, start = math.inf, tuned
         linear = _linear(layer, i, radius, problem)
-        for tilt in bounds.tilts:
-            value, start = minimise_dual(linear.reweighted(tilt) if tilt else linear, radius, start)
+        for tilt in bounds.reweightings:
+            reweighted = linear.reweighted(tilt) if tilt else linear
+            value, start, _ = minimise_duals([reweighted], radius, start)
             if not value >= total:
                 total, tuned = value, start
         n = len(layer.X)

@@ -19,7 +19,7 @@ from typing import Any, final
 import torch
 
 from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer
-from wordsway.maps.rows import MovedRows
+from wordsway.maps.rows import RowChanges
 
 
 class _Coefficients(torch.autograd.Function):
@@ -105,7 +105,7 @@ class HeadsMoving:
 
 
 @final
-class HeadsRows(MovedRows):
+class HeadsRows(RowChanges):
     """B moves of a layer, group by group of the moved row."""
 
     def __init__(self, moving: HeadsMoving, rows: torch.Tensor, delta: torch.Tensor) -> None:

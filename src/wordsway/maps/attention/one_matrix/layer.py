@@ -28,7 +28,6 @@ import torch
 
 from wordsway.maps.attention.certificates.rounding import PREPARED, LayerErrors, one_matrix_errors
 from wordsway.maps.attention.layer import AttentionLayer
-from wordsway.maps.attention.one_matrix.cone import Cone
 from wordsway.maps.attention.scores.base import SHARP, Scores, Shares
 from wordsway.maps.base import nonzero_norm
 from wordsway.maps.rigorous import U, eigenvalue_upper_bound
@@ -178,11 +177,6 @@ class Layer(AttentionLayer):
     def largest_own_score(self) -> float:
         """λ_max(H) at most: how large u·Wu/√d gets over unit vectors u."""
         return eigenvalue_upper_bound(self.H, 2 * PREPARED * U * float(self.W.norm()))
-
-    @cached_property
-    def cone(self) -> Cone:
-        """The rows' queries Wx_l/√d: what a moved row does not hear lies in their cone."""
-        return Cone.of(self.queries)
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> LayerMove:
         """The rows of the features after row ``rows[b]`` of the text moved by ``delta[b]``."""

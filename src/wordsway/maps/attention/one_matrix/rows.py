@@ -16,7 +16,7 @@ from typing import Any, final
 import torch
 
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.rows import MovedRows, at_rows
+from wordsway.maps.rows import RowChanges, at_rows
 
 
 class _Coefficients(torch.autograd.Function):
@@ -58,7 +58,7 @@ class AttentionMoving:
 
 
 @final
-class AttentionRows(MovedRows):
+class AttentionRows(RowChanges):
     """B moves of a layer; see the module's formulas."""
 
     def __init__(self, moving: AttentionMoving, rows: torch.Tensor, delta: torch.Tensor) -> None:

@@ -16,7 +16,7 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.bounds import RowBounds
-from wordsway.maps.attention.certificates.one_matrix import Around, certify
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, certify
 from wordsway.maps.attention.certificates.reading import certify_mean, certify_row
 from wordsway.maps.attention.layer import LayerView, Starts
 from wordsway.maps.attention.one_matrix.layer import Layer
@@ -92,7 +92,7 @@ class AttentionView(LayerView[Layer]):
         rows: Sequence[int],
         radius: float,
         progress: Progress = silent,
-        around: Around | None = None,
+        around: WrapperContext | None = None,
     ) -> Certificate:
         if isinstance(self.bounds, RowBounds):
             return certify(self.layer, self.bounds, rows, radius, progress, around)

@@ -7,7 +7,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row, hull
+from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row
 from wordsway.maps.attention.certificates.curves import NODES, Curve, Tail, neighbour
 from wordsway.maps.attention.certificates.silence import own_row_above
 from wordsway.maps.attention.ingredients.lifts import Positive
@@ -127,12 +127,9 @@ class ReluBounds(RowBounds):
         """Below its grid, a share is exactly 0."""
         return Tail.where(curve.below, p0**2 * y2, torch.zeros_like(p0))
 
-    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+    def own_row(self, layer: Layer, i: int, radius: float, young: float) -> OwnRow:
         cap = own_row_above(layer, i, radius)
         return OwnRow(farthest_row(layer, i, or_zero=True), layer.X[i] - layer.phi[i], cap)
-
-    def at_most(self, layer: Layer, i: int, radius: float) -> float:
-        return hull(layer, i, radius)
 
 
 def all_starts(

@@ -17,11 +17,13 @@ every ε > 0, (a + b)² ≤ (1 + ε)a² + (1 + 1/ε)b² gives
 
 and the sum is separable in the moves b = QΔ, as the other rows are in a = AΔ. So the keys l ≠ i
 join the dual as n − 1 rows more, with value (1 + ε)‖X_{−i}‖²(p − p⁰)² and the vectors q_l below the
-A_j: the price λ‖Δ⊥‖²‖(A; Q)⊥‖² is paid once for both. Each ε (``splits``) gives a valid bound.
+A_j: the price λ‖Δ⊥‖²‖(A; Q)⊥‖² is paid once for both. Each ε (``young_parameters``) gives a valid
+bound.
 
-**Without ε** (a split of 0). The cross term 2Σ_l u_l x_l·v is nearly always far from what Cauchy's
-inequality allows, as v would have to lie along the text's first singular vector. As a function of
-p, ‖o‖² is convex: ‖v‖² is at most the larger of its ends, (p⁰‖x_i‖)² and ‖(1 − p⁰)x_i + Δ‖², and
+**Without ε** (a Young parameter of 0). The cross term 2Σ_l u_l x_l·v is nearly always far from what
+Cauchy's inequality allows, as v would have to lie along the text's first singular vector. As a
+function of p, ‖o‖² is convex: ‖v‖² is at most the larger of its ends, (p⁰‖x_i‖)² and
+‖(1 − p⁰)x_i + Δ‖², and
 
     x_l·v = (p − p⁰ + pβ/‖x_i‖) x_l·x_i + p x_l·Δ⊥,      Δ = βx_i/‖x_i‖ + Δ⊥,
 
@@ -43,13 +45,7 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds
-from wordsway.maps.attention.certificates.curves import (
-    Curve,
-    Tail,
-    logistic_curve,
-    low_shares,
-    neighbour,
-)
+from wordsway.maps.attention.certificates.curves import Tail, logistic_curve, neighbour
 from wordsway.maps.attention.certificates.problem import (
     GridRows,
     OwnRowBound,
@@ -148,38 +144,30 @@ class _Cross(NamedTuple):
 class SigmoidBounds(RowBounds):
     """Rows without a normaliser; see the module's proof."""
 
-    tilts = (0.0, 1.0)
-    splits = (0.0, 0.1, 0.3, 1.0)
+    reweightings = (0.0, 1.0)
+    young_parameters = (0.0, 0.1, 0.3, 1.0)
 
-    def curve(
-        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
-    ) -> Curve:
-        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
-
-    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
-        return low_shares(curve, p0, most)
-
-    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+    def own_row(self, layer: Layer, i: int, radius: float, young: float) -> OwnRow:
         length = float(layer.X[i].norm())
         p0 = float(layer.P[i, i])
-        if not split:
+        if not young:
             return OwnRow(hull=(p0 * length) ** 2, far=(1 - p0) * layer.X[i])
         reach = max(p0 * length, (1 - p0) * length + radius)
-        return OwnRow(hull=(1 + 1 / split) * reach**2, share=1 + 1 / split)
+        return OwnRow(hull=(1 + 1 / young) * reach**2, share=1 + 1 / young)
 
     def own_keys(
-        self, layer: Layer, i: int, radius: float, e: torch.Tensor, split: float, times: float
+        self, layer: Layer, i: int, radius: float, e: torch.Tensor, young: float, times: float
     ) -> Problem:
         others = layer.keys_visible_to(i)
         X, Q = layer.X[others], layer.queries[others]
-        worth = (1 + split) * opnorm_upper_bound(X) ** 2
+        worth = (1 + young) * opnorm_upper_bound(X) ** 2
         logit = layer.s[i, others] - math.log(len(layer.X))
         blur = layer.errors.blur(others, logit, Q, radius, own=i)[:, None]
         curve = logistic_curve(logit[:, None], Q, radius, blur)
         p, p0 = curve.p, layer.P[i, others][:, None]
         gain, largest = (p - p0).abs(), torch.maximum(curve.p[:, :1], p0)
         top = torch.maximum(torch.maximum(p, neighbour(p, -1)), p0)
-        cross = _Cross.none(p0) if split else _Cross.of(layer, i, others, radius, e, times, worth)
+        cross = _Cross.none(p0) if young else _Cross.of(layer, i, others, radius, e, times, worth)
         full, most = torch.full_like(p0, worth), worth + cross.most
         weight = cross.weight
         qe = Q @ e

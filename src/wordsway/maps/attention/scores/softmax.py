@@ -9,8 +9,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row, hull
-from wordsway.maps.attention.certificates.curves import Curve, Tail, logistic_curve, low_shares
+from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row
 from wordsway.maps.attention.ingredients.lifts import Distance, Unit
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
@@ -70,24 +69,13 @@ class SoftmaxScores(Scores):
 class SoftmaxBounds(RowBounds):
     """Every row is a mean of the text's rows, and of zero with a ``sink``."""
 
-    tilts = (0.0, 0.5, 1.0, 1.5)
+    reweightings = (0.0, 0.5, 1.0, 1.5)
 
     def __init__(self, *, sink: bool = False) -> None:
         self.sink = sink
 
-    def curve(
-        self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
-    ) -> Curve:
-        return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
-
-    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
-        return low_shares(curve, p0, most)
-
-    def own_row(self, layer: Layer, i: int, radius: float, split: float) -> OwnRow:
+    def own_row(self, layer: Layer, i: int, radius: float, young: float) -> OwnRow:
         return OwnRow(farthest_row(layer, i, or_zero=self.sink), layer.X[i] - layer.phi[i])
-
-    def at_most(self, layer: Layer, i: int, radius: float) -> float:
-        return hull(layer, i, radius)
 
 
 def log_shares(s: torch.Tensor) -> Pairs:

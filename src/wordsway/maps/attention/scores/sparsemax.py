@@ -34,6 +34,7 @@ from typing import final
 import torch
 
 from wordsway.core.progress import Progress, silent
+from wordsway.maps.attention.certificates.bounds import hull
 from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer, Others, Setting
 from wordsway.maps.attention.heads.rows import Group, HeadsMoving
 from wordsway.maps.attention.heads.view import Certify, HeadsView
@@ -253,9 +254,8 @@ def certify_sparse(
         row = layer.row(i)
         assert isinstance(row, SparseRow)
         square = _others(layer, row, radius) + _own(layer, i, radius) ** 2
-        longest = max(float(layer.X.norm(dim=1).max()), float(layer.X[i].norm()) + radius)
-        hull = float((layer.phi.norm(dim=1) + longest).norm())
-        found = min(math.sqrt(square * SAFE), hull * SAFE) + _rounding(layer, row, radius)
+        most = hull(layer, i, radius) * SAFE
+        found = min(math.sqrt(square * SAFE), most) + _rounding(layer, row, radius)
         upper.append(relative(found * SAFE, layer.norm_below))
         progress("certifying", len(upper), len(rows))
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))

@@ -48,9 +48,8 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_bound, parts_of
-from wordsway.maps.attention.certificates.heads.table import FINE, Row, Table
+from wordsway.maps.attention.certificates.heads.table import FINE, PricedRow, Table, tuned
 from wordsway.maps.attention.certificates.heads.together import Together, joins
-from wordsway.maps.attention.certificates.heads.weights import tuned
 from wordsway.maps.attention.heads.layer import HeadsLayer
 from wordsway.maps.attention.ingredients.projections import Projections
 from wordsway.maps.certificate import Certificate, relative
@@ -119,7 +118,7 @@ class HeadsCertificate:
         heads, d = self.weights.heads, self.weights.Q.shape[0]
         return Together(self.weights) if joins(d, heads) else None
 
-    def _priced(self, row: Row, r: float, own: float, known: float) -> float:
+    def _priced(self, row: PricedRow, r: float, own: float, known: float) -> float:
         """The smallest bound of Σ_j ‖w_j‖² by prices, +∞ where it cannot beat ``known``. Row i
         moves by at most ``own`` beside Σ_h r_ih C_hᵀΔ, which is at most √(Hτ) and rκ.
         """
@@ -139,7 +138,9 @@ class HeadsCertificate:
         weight = tuned(row.keys, f, table.price, self.values, r, TUNED_AT * whole, weight)
         return self._weighted(row, weight, r, most, own)
 
-    def _weighted(self, row: Row, weight: torch.Tensor, r: float, most: float, own: float) -> float:
+    def _weighted(
+        self, row: PricedRow, weight: torch.Tensor, r: float, most: float, own: float
+    ) -> float:
         """The bound for given weights: τ ≤ ``most`` in cells."""
         lines = self._lines(*_steps(row, weight), row.logit.numel())
         heads = row.p0.shape[1]
@@ -190,14 +191,14 @@ class Cell(NamedTuple):
     lam: float
 
 
-def _steps(row: Row, weight: torch.Tensor) -> tuple[torch.Tensor, float]:
+def _steps(row: PricedRow, weight: torch.Tensor) -> tuple[torch.Tensor, float]:
     """AᵀA of the rows c_jhA_jh (d, d), and its rounding: of as many products as there are rows."""
     A = (weight[..., None] * row.keys).flatten(0, 1)
     steps = A.T @ A
     return steps, 2 * gamma(len(A) + 4) * float(steps.trace())
 
 
-def row_of(layer: HeadsLayer, i: int, radius: float) -> Row:
+def row_of(layer: HeadsLayer, i: int, radius: float) -> PricedRow:
     """Row i of a layer with normalised shares."""
     seen, setting = layer.row(i), layer.setting
     weights, rows = setting.weights, seen.rows
@@ -207,7 +208,7 @@ def row_of(layer: HeadsLayer, i: int, radius: float) -> Row:
     logit = seen.pairs[0].T
     f = layer.f[rows]  # (N, H, m)
     if not setting.lift.plain:
-        return Row(logit, torch.sigmoid(logit), torch.zeros_like(logit), f[..., :0], gram)
+        return PricedRow(logit, torch.sigmoid(logit), torch.zeros_like(logit), f[..., :0], gram)
     f = f if setting.rotation is None else setting.rotation.turn_as(i, f, back=True)
     if weights.K is None:
         keys = f
@@ -216,7 +217,7 @@ def row_of(layer: HeadsLayer, i: int, radius: float) -> Row:
         K = K.repeat_interleave(weights.heads // weights.key_heads, 1)
         keys = torch.einsum("nhm,dhm->nhd", f, K)
     blur = layer.errors.blur(rows, logit, keys, radius)
-    return Row(logit, torch.sigmoid(logit), blur, keys, gram)
+    return PricedRow(logit, torch.sigmoid(logit), blur, keys, gram)
 
 
 def _apart(Y: torch.Tensor) -> torch.Tensor:
@@ -224,7 +225,7 @@ def _apart(Y: torch.Tensor) -> torch.Tensor:
     return torch.diag_embed((Y * Y).sum(-1))
 
 
-def _box(layer: HeadsLayer, row: Row, r: float) -> torch.Tensor:
+def _box(layer: HeadsLayer, row: PricedRow, r: float) -> torch.Tensor:
     """η_j for boxes of shares (N,)."""
     if layer.setting.lift.plain:
         reach = r * row.keys.norm(dim=-1) * SAFE + row.blur
