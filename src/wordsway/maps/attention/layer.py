@@ -1,4 +1,4 @@
-"""What attention with one matrix and with heads share: which rows see which keys, and the view."""
+"""Attention with one matrix or with heads: which rows attend to which keys, and the shared view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a certificate needs to know of a kind of attention: its curve of shares, and its own row."""
+"""The bounds of one score function: its curve of shares, and how far row i itself moves."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class RowBounds(ABC):
         self, layer: Layer, i: int, radius: float, e: torch.Tensor, young: float, times: float
     ) -> Problem | None:
         """What row i's shares of other keys add, as rows of the dual, where Δ counts ``times`` in
-        row i; None where `own_row` says it all.
+        row i; None where `own_row` bounds all of row i.
         """
         return None
 

@@ -8,15 +8,17 @@ y_j = x_i − m_j,
 Split Δ = βe + Δ⊥ along e = (x_i − m̄)/‖·‖, and write A, Y (rows y_j) without their e-component as
 A⊥, Y⊥. With ‖Δ‖ = r,
 
-    ‖row j‖² = (p−p⁰)²‖y‖² + 2p(p−p⁰)(β y·e + η_j) + p²r²,     a_j = βA_j·e + (A⊥Δ⊥)_j,     η_j =
-    (Y⊥Δ⊥)_j.
+    ‖row j‖² = (p−p⁰)²‖y‖² + 2p(p−p⁰)(β y·e + η_j) + p²r²,
+    a_j = βA_j·e + (A⊥Δ⊥)_j,     η_j = (Y⊥Δ⊥)_j.
 
-For any λ, κ > 0, Σ_j λ(A⊥Δ⊥)_j² + κη_j² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²) is the price, so Lagrangian
-duality makes the rows separate: with 2p(p−p⁰)η − κη² ≤ p²(p−p⁰)²/κ,
+For any λ, κ > 0 the moves have a price,
 
-    Σ_{j≠i} ‖row j‖² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²)
-                       + Σ_{j≠i} max_a [(p−p⁰)²‖y‖² + 2p(p−p⁰)β y·e + p²r² + p²(p−p⁰)²/κ − λ(a −
-                       βA_j·e)²].
+    Σ_j λ(A⊥Δ⊥)_j² + κη_j² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²),
+
+so Lagrangian duality makes the rows separate: with 2p(p−p⁰)η − κη² ≤ p²(p−p⁰)²/κ,
+
+    Σ_{j≠i} ‖row j‖² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²) + Σ_{j≠i} max_a [poly_j(a) − λ(a − βA_j·e)²],
+    poly_j = (p−p⁰)²‖y‖² + 2p(p−p⁰)β y·e + p²r² + p²(p−p⁰)²/κ.
 
 Every λ and κ give a valid bound; they are tuned for each cell of a grid over β. So does every
 positive weight of the rows, with A_j and a_j multiplied by it: softmax rows that need a longer move
@@ -24,10 +26,13 @@ to be won over get a smaller one, which where rows are many compared with d is w
 bound, and nearly a fifth where fourth powers are priced (`attention.certificates.quartic`).
 Between grid points nothing is left out: β enters linearly or through distances to an interval, and
 in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
-Row i lies in the hull of the text: ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖), and for ReLU
-attention `attention.certificates.silence` says how far row i can turn to itself.
+Row i lies in the hull of the text,
 
-All of this is said of the computed layer; `attention.certificates.rounding` bounds what separates
+    ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖),
+
+and for ReLU attention `attention.certificates.silence` bounds how far row i can turn to itself.
+
+All of this holds for the computed layer; `attention.certificates.rounding` bounds what separates
 it from exact arithmetic, which is added to the result.
 """
 
@@ -69,7 +74,7 @@ QUARTIC_TILT, STEEP_TILT, STEEP_FROM = 1.0, 1.2, 1 / 16
 
 @dataclass(frozen=True)
 class WrapperContext:
-    """What a wrapper makes of the rows, over norm²; ``residual`` says that w_i has Δ added to it.
+    """What a wrapper makes of the rows, over norm²; with ``residual``, Δ is added to w_i.
     ``norm`` is a lower bound of the norm in exact arithmetic.
 
     Where rows v_j (``before``, n×D) are normalised, row j counts at most min(4, 4‖w_j‖²/β_j²)·D

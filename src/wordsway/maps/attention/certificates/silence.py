@@ -1,17 +1,24 @@
 """How far row i of ReLU attention can turn to its own, moved word.
 
-Row i is p x′ + (1−p) m′ with x′ = x_i + Δ, m′ in the hull of the other rows and p = w/(R + w),
-where R = Σ_{l≠i} (k_l·x′)₊ with k_l = W x_l/√d and w = (x′ᵀWx′)₊/√d. To own the row, x′ must
-silence the other rows. But R is at least its linearisation, R ≥ Σ_l λ_l k_l·x′ = μ·x′ for every 0
-≤ λ ≤ 1, and ‖Δ‖ ≤ r ties x′ to x_i: with ℓ = ‖x′‖, their cosine is at least c = (ℓ² + ‖x_i‖² −
-r²)/(2ℓ‖x_i‖). Hence
+Row i is p x′ + (1−p) m′ with x′ = x_i + Δ, m′ in the hull of the other rows and
+
+    p = w/(R + w),     R = Σ_{l≠i} (k_l·x′)₊,  k_l = Wx_l/√d,     w = (x′ᵀWx′)₊/√d.
+
+For a large share p, x′ must make the other scores negative. But R is at least its linearisation,
+
+    R ≥ Σ_l λ_l k_l·x′ = μ·x′     for every 0 ≤ λ ≤ 1,
+
+and ‖Δ‖ ≤ r ties x′ to x_i: with ℓ = ‖x′‖, their cosine is at least
+
+    c = (ℓ² + ‖x_i‖² − r²)/(2ℓ‖x_i‖).
+
+Hence, with H = (W + Wᵀ)/(2√d), and x̂ and ⊥ along and across x_i,
 
     R ≥ ℓ max_{0≤λ≤1} (c μ·x̂ − √(1−c²)‖μ⊥‖),
-    w ≤ ℓ² max_{cos θ ≥ c} (x̂ᵀHx̂ cos²θ + ‖(Hx̂)⊥‖ sin 2θ + λ_max(H) sin²θ),      H = (W +
-    Wᵀ)/(2√d),
+    w ≤ ℓ² max_{cos θ ≥ c} (x̂ᵀHx̂ cos²θ + ‖(Hx̂)⊥‖ sin 2θ + λ_max(H) sin²θ):
 
-with x̂ and ⊥ along and across x_i: a long x′ has a small share of its own row. The maximum over λ
-is approached by projected gradients; every λ on the way gives a valid bound.
+a long x′ has a small share of its own row. The maximum over λ is approached by projected gradients;
+every λ on the way gives a valid bound.
 """
 
 from __future__ import annotations

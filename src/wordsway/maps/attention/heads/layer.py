@@ -36,12 +36,12 @@ from wordsway.maps.attention.layer import AttentionLayer
 from wordsway.maps.attention.scores.base import SHARP, Scores, Shares
 from wordsway.maps.base import nonzero_norm
 
-#: Memory for what is known of rows before they move.
+#: Memory for rows prepared before they move (`FromRow`).
 KEPT_BYTES = 2**28
 
 
 class Setting(NamedTuple):
-    """What a layer of heads is made of, beside the text: constants of n rows."""
+    """The ingredients of a layer with heads, for texts of n rows."""
 
     scores: Scores
     lift: Lift
@@ -167,7 +167,7 @@ class HeadsLayer(AttentionLayer):
 
 
 class FromRow:
-    """All that is known of row i before it moves: the m rows j ≠ i that see it, and their y_j."""
+    """Row i before it moves: the m rows j ≠ i that attend to it, and their y_j."""
 
     def __init__(self, layer: HeadsLayer, i: int) -> None:
         self.layer, self.i = layer, i

@@ -1,4 +1,4 @@
-"""Who sees whom, and where: masks and positional encodings, as numbers of n and the head alone.
+"""Masks and positional encodings: constants of n and the head.
 
 Masks and ALiBi are constants added to the scores (−∞ hides a key), sinusoidal and learned positions
 are constants added to the text, RoPE turns queries and keys by angles that depend on their row. So

@@ -1,4 +1,4 @@
-"""What becomes of rows before and after attention: queries, keys and values per head, and O.
+"""Queries, keys and values of every head, and the output O; drawn from a seed, or given.
 
 A row x has the query Qᵀx + b_q and so on, cut into heads; with values v = Vᵀx + b_v, head h gives
 Σ_l P^h_jl v^h_l, and the heads side by side are multiplied by O. The paper's layer has one matrix:

@@ -113,7 +113,7 @@ class Layer(AttentionLayer):
         layer.scores = scores
         return layer
 
-    # A search asks for what follows, a certificate does not.
+    # For searches; a certificate does not need these.
 
     @cached_property
     def queries(self) -> torch.Tensor:

@@ -7,7 +7,7 @@ shares do not depend on the query's length, a moved query can *silence* rows: x_
 where k_l·u ≤ 0, k_l = Wx_l/√d, attends only to the rows outside it, down to a single one or to
 itself.
 
-Each row has its own noise, so that its Δ do not depend on the other rows that are asked about.
+Each row has its own noise, so that its Δ do not depend on which other rows are searched.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ key changes φ_j by (p − p⁰)x_i + pΔ: y_j = x_i and t = p − p⁰ in `atte
 
 **Certificate.** The rows j ≠ i are those of `attention.certificates.one_matrix` with y_j = x_i:
 there, nothing is used of y_j but its norm and its component along e = x_i/‖x_i‖, and Y⊥ = 0. Row i
-is no mean of the text's rows here, so the hull says nothing; it moves by
+is no mean of the text's rows here, so its hull is no bound; it moves by
 
     o = Σ_{l≠i} u_l x_l + v,   u_l = σ(ℓ_l + b_l) − σ(ℓ_l),   b_l = q_l·Δ,   q_l = Wx_l/√d,
 

@@ -93,7 +93,7 @@ def threshold(s: torch.Tensor) -> torch.Tensor:
 
 @final
 class SparseLayer(HeadsLayer):
-    """A layer that knows the ``top`` (H, n, K) keys that can be in each row's support, and the
+    """A layer with the ``top`` (H, n, K) keys that can be in each row's support, and the
     Gram matrices (n, HK, HK) of their values' outputs.
     """
 

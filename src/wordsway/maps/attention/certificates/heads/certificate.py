@@ -7,8 +7,8 @@ Y_jh = O_hᵀ(v_ih − m_jh) and C_h = V_hO_h, row j ≠ i moves by
 
 **Boxes.** Whatever the price, p_jh lies where |a_jh| ≤ r‖A_jh‖ lets it: in a box within [0, 1]^H.
 So ‖w_j‖ ≤ η_j + rκ, with η_j the largest ‖Σ_h (p_h − p⁰_h)Y_jh‖ over the corners of the box, and κ
-that of `gain`, which knows how heads add up. Trained layers are so easily
-attracted that this is nearly all there is to say.
+that of `gain`, which accounts for how heads add up. For
+trained layers, whose rows are easily attracted, this bound is nearly always the smaller one.
 
 **Prices.** Where rows are hard to win over (random weights), a joint price for all heads helps. Let
 τ be the largest eigenvalue of the Gram matrix of the C_hᵀΔ (in
@@ -28,7 +28,7 @@ The maximum over a is taken over intervals, with the largest share and the small
 nothing between grid points is left out. The worst cells are halved, on finer intervals.
 
 **Row i**, whose queries move, too, is Σ_h O_hᵀ(mean of values) before and after. With x_lh =
-O_hᵀ(v_lh − φ_ih) for the keys l that it hears, it moves by Σ_lh (r_lh − r⁰_lh)x_lh +
+O_hᵀ(v_lh − φ_ih) for the visible keys l, it moves by Σ_lh (r_lh − r⁰_lh)x_lh +
 Σ_h r_ih C_hᵀΔ. The shares of a head change by no more than tanh(B/2) in total variation if no score
 moves by more than B; so the first sum is at most √(Σ_hk θ_hθ_k max_ll′|x_lh·x_l′k|), θ_h = min(1,
 2tanh(B_h/2)), and the second at most rκ and √(Hτ).

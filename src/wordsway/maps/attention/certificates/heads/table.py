@@ -1,9 +1,11 @@
-"""What rows and heads gain by their shares of a moved key, less the price of the moves.
+"""The gain of rows and heads by their shares of a moved key, less the price of the moves.
 
-For shares p(a) = σ(logit p⁰ + a), the certificate of heads needs Σ_jh max_a [f_jh(p(a), τ) −
-λ(c a)²] with f = (p − p⁰)²(η² + η√τ) + p²(τ + η√τ). The maximum is taken over intervals of the
-logit of p, with the largest f and the smallest |a| of each: nothing between grid points is left
-out.
+For shares p(a) = σ(logit p⁰ + a), the certificate of heads needs
+
+    Σ_jh max_a [f_jh(p(a), τ) − λ(c a)²],     f = (p − p⁰)²(η² + η√τ) + p²(τ + η√τ).
+
+The maximum is taken over intervals of the logit of p, with the largest f and the smallest |a| of
+each, so that it covers all p between grid points.
 
 **Weights c_jh of the moves in their price.** Every choice is valid; a good one minimises, at one τ
 that is near the worst,
@@ -31,7 +33,7 @@ PACES, LAMBDAS = (1.0, 0.3, 0.1), 9
 
 
 class PricedRow(NamedTuple):
-    """What the certificate needs of row i: N rows j ≠ i that see it, H heads."""
+    """Row i as the certificate needs it: N rows j ≠ i that attend to it, H heads."""
 
     logit: torch.Tensor  # of p⁰ (N, H)
     p0: torch.Tensor  # (N, H)
