@@ -224,4 +224,4 @@ def test_pairs_without_a_partner_are_told(model: str, tmp_path: Path) -> None:
     )
     found = ws.audit(model, path, draws=0, local=0, workers=1)
     assert found.texts == 1 and [one.row for one in found.refused] == [3, 4]
-    assert "the same" in found.refused[0].reason and "keeps" in found.refused[1].reason
+    assert "the same" in found.refused[0].reason and "preserves" in found.refused[1].reason

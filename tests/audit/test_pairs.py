@@ -313,7 +313,7 @@ def test_a_table_of_texts(tmp_path: Path) -> None:
     found = read_table(table(tmp_path / "t.csv", "id,text\n1,A text.\n2,\n3,Another one.\n"))
     assert found.texts == ((1, "A text."), (3, "Another one."))
     assert [one.row for one in found.refused] == [2]
-    with pytest.raises(InputError, match="not there"):
+    with pytest.raises(InputError, match="does not exist"):
         read_table(tmp_path / "missing.csv")
 
 

@@ -172,7 +172,7 @@ def test_own_texts_and_pairs(tmp_path: Path) -> None:
             collect(own)
     with pytest.raises(InputError, match="kinds among"):
         collect("packaged", kinds=["humour"])
-    with pytest.raises(InputError, match="not there"):
+    with pytest.raises(InputError, match="does not exist"):
         collect("nowhere.csv")
 
 

@@ -1,4 +1,4 @@
-"""Which texts an audit looks at, and which edits it makes of them."""
+"""The texts of an audit and their edits: sentences of reviews, of the package, or of the user."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def plain(sentence: str) -> bool:
-    """A quick look: from a capital to a full stop, without quotations, dashes and the like."""
+    """Return whether a sentence runs from a capital to a full stop without quotations or dashes."""
     return _PLAIN.fullmatch(sentence) is not None and _LOOSE.search(sentence) is None
 
 
@@ -97,7 +97,7 @@ _FRAGMENTS = words("which who whom whose because except than or nor like such es
 
 @lru_cache(maxsize=100_000)
 def known(word: str) -> bool:
-    """Is this an English word, as WordNet and the function words tell?
+    """Return whether WordNet or the function words know this word.
 
     >>> known("movies"), known("don't"), known("shouldn't"), known("simpel")
     (True, True, True, False)
@@ -137,13 +137,13 @@ TEXTS, QUICK = 200, 40
 REVIEWS, FEWEST = 60, 2000
 #: Words of a sentence of a user's own texts.
 SHORTEST, LONGEST = 3, 60
-#: Kinds in a user's table that mean: this one keeps the meaning.
+#: Kinds in a user's table that stand for meaning-preserving edits.
 KEEPING_NAMES = {*KEEPING, "keeping", "keep", "keeps", "synonym", "paraphrase", "same"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A text with its edits: at most one per kind, at least one that turns and one that keeps."""
+    """A text with its edits, at most one per kind; some change the meaning, some preserve it."""
 
     id: str
     text: str
@@ -178,7 +178,7 @@ def collect(
     ----------
     data : "imdb" (sentences of reviews), "everyday", "medical", "legal" or "packaged" (the
         package's own), a file of texts or of pairs, or a list of texts
-    kinds : kinds of turning edits; all by default
+    kinds : kinds of meaning-changing edits; all by default
     texts : how many per kind, at most
     """
     wanted = _kinds(kinds)
@@ -189,10 +189,10 @@ def collect(
             return _from_pairs(table.pairs, table.refused, Path(data).name, kinds, seed)
         own = _Own(table.texts)
         found = _edited(own, wanted, texts, seed, Path(data).name, table.refused, progress)
-        return own.tell(found)
+        return own.with_refused(found)
     if not isinstance(data, (str, Path)):
         own = _Own(list(enumerate(data, 1)))
-        return own.tell(_edited(own, wanted, texts, seed, "texts", (), progress))
+        return own.with_refused(_edited(own, wanted, texts, seed, "texts", (), progress))
     if str(data) == "imdb":
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
     topic = None if str(data) == "packaged" else str(data)
@@ -220,9 +220,7 @@ def _reviews(texts: int, seed: int, progress: Progress) -> Iterator[tuple[str, s
 
 
 class _Own:
-    """The sentences of a user's own texts, whatever they look like; it remembers which rows were
-    read.
-    """
+    """The sentences of a user's own texts; ``read`` lists the rows that were read."""
 
     def __init__(self, texts: Sequence[tuple[int, str]]) -> None:
         self.texts = texts
@@ -235,15 +233,15 @@ class _Own:
                 if SHORTEST <= len(sentence.split()) <= LONGEST:
                     yield f"row {row}", sentence
 
-    def tell(self, found: Cases) -> Cases:
-        """The cases, with the rows that were read in vain among the refused ones."""
+    def with_refused(self, found: Cases) -> Cases:
+        """Return the cases with the rows that gave none among the refused ones."""
         used = {case.id for case in found.cases}
         reason = (
-            f"no English sentence of {SHORTEST} to {LONGEST} words that allows an edit that turns "
-            "its meaning and one that keeps it"
+            f"no English sentence of {SHORTEST} to {LONGEST} words that allows an edit that "
+            "changes its meaning and one that preserves it"
         )
-        vain = [RefusedRow(row, reason) for row in self.read if f"row {row}" not in used]
-        refused = sorted((*found.refused, *vain), key=lambda one: one.row)
+        without = [RefusedRow(row, reason) for row in self.read if f"row {row}" not in used]
+        refused = sorted((*found.refused, *without), key=lambda one: one.row)
         return replace(found, refused=tuple(refused))
 
 
@@ -303,7 +301,9 @@ def _from_pairs(
     kinds: Sequence[str] | None,
     seed: int,
 ) -> Cases:
-    """A user's own pairs, by their first text; where none of them keeps it, our own edits do."""
+    """Collect a user's own pairs by their first text; our rules add meaning-preserving edits to
+    texts that have none.
+    """
     by_text: dict[str, list[PairRow]] = {}
     for row in pairs:
         by_text.setdefault(row.a, []).append(row)
@@ -320,14 +320,14 @@ def _from_pairs(
         if roles == {"turning", "keeping"}:
             cases.append(Case(f"row {rows[0].row}", text, tuple(edits)))
         else:
-            missing = "keeps" if "turning" in roles else "turns"
+            missing = "preserves" if "turning" in roles else "changes"
             reason = f"no pair of this text {missing} its meaning: add one, with its kind"
             left_out += [RefusedRow(row.row, reason) for row in rows]
     if not cases:
         raise InputError(
-            f"texts in {source} with a pair that turns and one that keeps the meaning",
+            f"texts in {source} with a pair that changes the meaning and one that preserves it",
             str(left_out[0]) if left_out else "none",
-            "add rows whose kind is keeping",
+            "add rows of kind keeping",
         )
     found = tuple(dict.fromkeys(e.kind for c in cases for e in c.edits if e.role == "turning"))
     left_out.sort(key=lambda one: one.row)

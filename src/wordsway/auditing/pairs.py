@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from wordsway.auditing.background import Place, place_of
 from wordsway.auditing.changes import changes
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.table import PairRow, RefusedRow, read_table, unusable
+from wordsway.auditing.table import (
+    PairRow,
+    PairTable,
+    RefusedRow,
+    checked_pair,
+    read_table,
+    table_of,
+)
 from wordsway.core.checks import Natural, Seed, validated
 from wordsway.core.errors import InputError, first_line
 from wordsway.core.progress import Progress, silent
@@ -55,9 +62,10 @@ def pairs(
     """
     started = time.perf_counter()
     checked_device(device)
-    rows, refused = _rows(a, b, encoding)
+    table = _rows(a, b, encoding)
+    rows, refused = table.pairs, list(table.refused)
     if not rows:
-        raise InputError("a pair to measure", str(refused[0]) if refused else "none", "mend it")
+        raise InputError("a pair to measure", str(refused[0]) if refused else "none", "fix it")
     asked = [models] if isinstance(models, (str, Probe, Path)) else list(models)
     if not asked:
         raise InputError("a model", "none", "name one: minilm")
@@ -80,7 +88,7 @@ def pairs(
             done = number * len(rows) + count + 1
             progress(f"pairs through {name}", done, len(asked) * len(rows))
     if not found:
-        raise InputError("a pair that the models can read", str(refused[0]), "mend it")
+        raise InputError("a pair that the models can read", str(refused[0]), "fix it")
     measured = tuple(
         Pair(row.a, row.b, row.kind, row.row, place_of(row.a, row.b), tuple(found[row.row]))
         for row in rows
@@ -101,36 +109,24 @@ def _measured(encoder: Encoder, name: str, row: PairRow, draws: int, seed: int) 
 
 def _rows(
     a: str | Path | Sequence[Sequence[str]], b: str | None, encoding: str | None
-) -> tuple[list[PairRow], list[RefusedRow]]:
+) -> PairTable:
     if b is not None:
         if not isinstance(a, str):
             raise InputError("two texts", type(a).__name__, "pass them as strings")
-        return _checked([(a, b)])
+        return table_of([checked_pair(1, a, b)])
     if isinstance(a, (str, Path)):
         table = read_table(a, encoding)
         if table.texts and not table.pairs:
             raise InputError(
                 f"pairs in {Path(a).name}", "texts only", "name the columns a,b in the first line"
             )
-        return list(table.pairs), list(table.refused)
-    return _checked(a)
-
-
-def _checked(given: Sequence[Sequence[str]]) -> tuple[list[PairRow], list[RefusedRow]]:
-    rows, refused = [], []
-    for number, cells in enumerate(given, 1):
+        return table
+    for cells in a:
         if isinstance(cells, str) or len(cells) not in (2, 3):
             raise InputError(
                 "pairs (a, b) or (a, b, kind)", repr(cells)[:60], "pass two texts each"
             )
-        a, b, kind = (*cells, "")[:3]
-        same = "the two texts are the same" if a == b else None
-        reason = unusable(a) or unusable(b) or same
-        if reason:
-            refused.append(RefusedRow(number, reason))
-        else:
-            rows.append(PairRow(number, a, b, kind))
-    return rows, refused
+    return table_of(checked_pair(number, *cells) for number, cells in enumerate(a, 1))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What an audit says: how well each model notices each kind of turning word."""
+"""The result of an audit: how well each model notices each kind of meaning-changing edit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeepingScore:
-    """One kind of keeping edits in one model: the median change, and the mean percentile."""
+    """One kind of meaning-preserving edits in one model: median change and mean percentile."""
 
     kind: str
     edits: int
@@ -50,7 +50,7 @@ class ModelAudit:
 
     @property
     def mean_auc(self) -> float:
-        """The mean over kinds: what the league is ordered by."""
+        """The mean over kinds, by which the leaderboard is ordered."""
         return float(np.mean([score.auc for score in self.kinds]))
 
     def kind(self, name: str) -> KindScore | None:
@@ -77,7 +77,7 @@ class ModelAudit:
 
 @dataclass(frozen=True)
 class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target"):
-    """A league: every model on the same edits, best first.
+    """A leaderboard: every model on the same edits, best first.
 
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
     random words beside each edit, ``refused`` rows that could not be used, ``gate`` what
@@ -105,7 +105,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of turning edits, in the order of the rules."""
+        """The kinds of meaning-changing edits, in the order of the rules."""
         return list(dict.fromkeys(score.kind for model in self.models for score in model.kinds))
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
 
 def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
-    """What the keeping edits of each kind do."""
+    """Summarise the meaning-preserving edits of each kind."""
     found: dict[str, list[tuple[float, float | None]]] = {}
     for text in measured:
         for edit, change in text.with_role("keeping"):
@@ -185,34 +185,33 @@ REWORDING = (
 )
 #: By the name of the field.
 EXPLAINED = {
-    "auc": "Reacts more than to a harmless edit: take an edit that turns the meaning of a text and "
-    "a small one that keeps it; the share of such comparisons in which the turning edit moves the "
-    "model more (1: always; 0.5: it cannot tell them apart). " + REWORDING,
-    "low": "Where the 95 % interval of auc begins: other texts of this sort may give this little.",
-    "high": "Where the 95 % interval of auc ends.",
+    "auc": "Reacts more than to a harmless edit: the share of comparisons in which an edit that "
+    "changes the meaning of a text moves the model more than a small edit that preserves it "
+    "(1: always; 0.5: the model does not separate them). " + REWORDING,
+    "low": "The lower end of the 95 % interval of auc over texts.",
+    "high": "The upper end of the 95 % interval of auc over texts.",
     "mean_auc": "The mean of auc over the kinds; the table is ordered by it.",
-    "texts": "How many texts had an edit of this kind.",
-    "median_turning": "How far the middle turning edit moves the model (0: not at all).",
-    "median_keeping": "How far the middle keeping edit of the same texts moves it: what a change "
-    "without a meaning does.",
-    "blind": "The share of turning edits that move the model less than the middle keeping edit: "
-    "words that it overlooks.",
-    "percentile": "Put a random real word in the place of the edit: in so many of 100 cases the "
-    "turning edit moves the model more than that.",
-    "percentile_low": "Where the 95 % interval of percentile begins.",
-    "percentile_high": "Where the 95 % interval of percentile ends.",
-    "percentile_keeping": "The same as percentile, for the keeping edits of these texts.",
+    "texts": "The number of texts with an edit of this kind.",
+    "median_turning": "The median change by meaning-changing edits (0: none).",
+    "median_keeping": "The median change by meaning-preserving edits of the same texts.",
+    "blind": "The share of meaning-changing edits that move the model less than the median "
+    "meaning-preserving edit: words that it overlooks.",
+    "percentile": "The percentage of random real words in the same place that move the model less "
+    "than the meaning-changing edit.",
+    "percentile_low": "The lower end of the 95 % interval of percentile.",
+    "percentile_high": "The upper end of the 95 % interval of percentile.",
+    "percentile_keeping": "The same percentage for the meaning-preserving edits of these texts.",
     "layers": "The same auc for every layer, from 0, the input, to the last.",
-    "heard": "The first layer that tells turning from keeping edits (its interval lies above 0.5).",
-    "lost": "The layer from which on none tells them apart any more; empty if the last one does.",
+    "heard": "The first layer that separates meaning-changing from meaning-preserving edits (its "
+    "interval lies above 0.5).",
+    "lost": "The layer behind the last one that separates them; empty if the last layer does.",
     "local": "Move each word of a text a little: the share of the other words to which the layer "
     "responds less than to the edited one (0.5: a word like any other).",
     "stays": "Of the ten documents that a text finds first, the share that its edited twin finds "
     "among its first ten, too (100 %: the search does not notice the edit).",
     "first_stays": "How often the document that comes first for a text comes first for its edited "
     "twin, too.",
-    "cosine": "Of the pooled embeddings of both texts: 1 means that the model holds them for the "
-    "same.",
+    "cosine": "The cosine similarity of the pooled embeddings of both texts.",
     "change": "How far the embedding moves, relative to its own length.",
     "parts": "The layer in which that change grows most.",
     "first_rank": "The middle place of that document in the ranking for the edited twin.",

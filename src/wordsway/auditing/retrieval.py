@@ -1,4 +1,4 @@
-"""What a search engineer sees: does a turned query still find the same documents?"""
+"""Rankings of documents: does a query with another meaning still find the same ones?"""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import torch
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.scores import Measured, intervals
+from wordsway.auditing.scores import Measured, distinct, intervals
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
+from wordsway.core.vectors import unit
 from wordsway.models.cache import Cache
 
 #: Documents at the top of a ranking.
@@ -89,7 +90,7 @@ def rank_moves(
     moves = []
     for count, text in enumerate(measured):
         texts = [text.text, *(edit.edited for edit in text.edits)]
-        scores = _unit(_last(encoder, texts)) @ found.T
+        scores = unit(_last(encoder, texts)) @ found.T
         # Ties go to the document that comes first, so that a ranking is the same everywhere.
         order = torch.argsort(-scores, dim=1, stable=True)
         top = set(order[0, :TOP].tolist())
@@ -103,19 +104,14 @@ def rank_moves(
 
 
 def retrieval(moves: Sequence[RankMove]) -> tuple[Retrieval, ...]:
-    """What the moves say of each kind: those that turn the meaning first."""
+    """Summarise the moves per kind, meaning-changing edits first."""
     rows: dict[tuple[str, str], list[RankMove]] = {}
     for move in moves:
         rows.setdefault((move.edit.role, move.edit.kind), []).append(move)
-    order = list(RULES)
+    order = {kind: number for number, kind in enumerate(RULES)}
     found = []
-    for (role, kind), some in sorted(
-        rows.items(),
-        key=lambda item: (
-            item[0][0] != "turning",
-            order.index(item[0][1]) if item[0][1] in order else len(order),
-        ),
-    ):
+    for role, kind in sorted(rows, key=lambda one: (one[0] != "turning", order.get(one[1], 99))):
+        some = rows[role, kind]
         (score,) = intervals(np.array([[one.stays] for one in some]))
         found.append(
             Retrieval(
@@ -133,19 +129,10 @@ def retrieval(moves: Sequence[RankMove]) -> tuple[Retrieval, ...]:
 
 
 def same_answers(moves: Sequence[RankMove], count: int = 10) -> tuple[RankMove, ...]:
-    """Turned queries that find the same documents: those whose top ten stays most, one per text
-    and per pair of words.
-    """
-    turned = [move for move in moves if move.edit.role == "turning"]
-    turned.sort(key=lambda move: (-move.stays, move.first_rank))
-    chosen: list[RankMove] = []
-    seen: set[object] = set()
-    for move in turned:
-        words = (move.edit.before.lower(), move.edit.after.lower())
-        if move.edit.text not in seen and words not in seen:
-            chosen.append(move)
-        seen |= {move.edit.text, words}
-    return tuple(chosen[:count])
+    """Return the queries with a changed meaning whose top ten stays most."""
+    changed = [move for move in moves if move.edit.role == "turning"]
+    changed.sort(key=lambda move: (-move.stays, move.first_rank))
+    return tuple(distinct(changed, lambda move: move.edit, count))
 
 
 def embedded(
@@ -166,12 +153,8 @@ def embedded(
         cache.write({key: vector[None] for key, vector in fresh.items()})
         found |= fresh
         progress("embedding documents", start + len(some), len(missing))
-    return _unit(torch.from_numpy(np.stack([found[key] for key in keys])).double())
+    return unit(torch.from_numpy(np.stack([found[key] for key in keys])).double())
 
 
 def _last(encoder: Encoder, texts: Sequence[str]) -> torch.Tensor:
     return encoder.pooled(encoder.tokens(texts))[:, -1]
-
-
-def _unit(x: torch.Tensor) -> torch.Tensor:
-    return x / x.norm(dim=-1, keepdim=True).clamp_min(1e-300)

@@ -1,12 +1,12 @@
-"""From changes to scores: does a turning edit move the model more than a keeping one?
+"""Scores: does a meaning-changing edit move the model more than a meaning-preserving one?
 
-For text t let x_t be the change by its turning edit of a kind and y_t1, y_t2, … the changes by its
-keeping edits. The text's share is
+For text t let x_t be the change by its meaning-changing edit of a kind and y_t1, y_t2, … the
+changes by its meaning-preserving edits. The text's share is
 
     a_t = mean over j of [x_t > y_tj] + ½ [x_t = y_tj],
 
-the probability that the turning edit moves the model more than a keeping edit of the same text; AUC
-is the mean of a_t over texts, 0.5 for a model that does not tell them apart. Its 95 % interval is
+the probability that the first moves the model more than one of the others; AUC is the mean of a_t
+over texts, 0.5 for a model that does not separate them. Its 95 % interval is
 Agresti and Coull's, for shares in [0, 1]: with z = 1.96, add z² ≈ 4 texts to the T measured ones,
 half of them with share 0 and half with share 1, and take
 
@@ -17,14 +17,16 @@ of all T + z² shares. It never has width zero, whatever the shares of a few tex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
 
+T = TypeVar("T")
 #: The 97.5 % quantile of a normal variable.
 Z = 1.959964
 #: With fewer texts a score is shown with its interval, and no sentence rests on it.
@@ -60,16 +62,17 @@ class Score:
 
 @dataclass(frozen=True)
 class KindScore:
-    """One kind of turning edits in one model.
+    """One kind of meaning-changing edits in one model.
 
-    ``blind`` is the share of turning edits that move the model less than the median keeping edit of
-    these texts. ``percentile`` is the mean of the percentiles among random words, the probability
-    that a turning edit moves the model more than a random word in its place (in percent, with its
-    95 % interval), ``percentile_keeping`` that of the keeping edits of these texts.
+    ``blind`` is the share of meaning-changing edits that move the model less than the median
+    meaning-preserving edit of these texts. ``percentile`` is the mean of the percentiles among
+    random words, the probability that a meaning-changing edit moves the model more than a random
+    word in its place (in percent, with its 95 % interval), ``percentile_keeping`` that of the
+    meaning-preserving edits of these texts.
 
-    ``layers`` are the AUCs of layers 0 … L by the cosine distance of pooled states: the edit is
-    *heard* in the first layer whose interval lies above ½, and *lost* in the first one behind the
-    best from which on it no longer does; None where it never is.
+    ``layers`` are the AUCs of layers 0 … L by the cosine distance of pooled states. ``heard`` is
+    the first layer that separates the edits (its interval lies above ½), ``lost`` the layer behind
+    the last one that does; None if there is no such layer.
     """
 
     kind: str
@@ -90,7 +93,7 @@ class KindScore:
 
 
 def kind_score(measured: Sequence[Measured], kind: str) -> KindScore | None:
-    """The score of a kind; None where no text has such an edit."""
+    """Return the score of a kind; None if no text has such an edit."""
     shares: list[list[float]] = []
     beside: list[list[float]] = []
     turning: list[EditEffect] = []
@@ -154,7 +157,7 @@ def intervals(shares: np.ndarray) -> list[Score]:
 
 
 def heard_and_lost(layers: Sequence[Score]) -> tuple[int | None, int | None]:
-    """The first layer that notices, and the first one behind the best from which on none does.
+    """Return the first layer that separates the edits, and the layer behind the last one that does.
 
     >>> scores = [Score(a, a - 0.05, a + 0.05) for a in (0.5, 0.7, 0.9, 0.5, 0.52)]
     >>> heard_and_lost(scores)
@@ -185,7 +188,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 @dataclass(frozen=True)
 class BlindSpot:
-    """A turning edit that moves the model less than a keeping edit of the same text."""
+    """A meaning-changing edit that moves the model less than a meaning-preserving one."""
 
     kind: str
     text: str
@@ -202,13 +205,13 @@ class BlindSpot:
 
     @property
     def ratio(self) -> float:
-        """How many times further the keeping edit moves the model."""
+        """How many times further the meaning-preserving edit moves the model."""
         return self.keeping_change / max(self.change, 1e-12)
 
 
 def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpot, ...]:
-    """The turning edits that lose most clearly against a keeping edit of their text; one per text
-    and per pair of words, so that neither fills the list.
+    """Return the meaning-changing edits that move the model least, compared with a
+    meaning-preserving edit of the same text.
     """
     found = []
     for text in measured:
@@ -222,11 +225,19 @@ def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpo
                 beside = (other.kind, other.before, other.after, most.value)
                 found.append(BlindSpot(*about, change.value, change.percentile, *beside))
     found.sort(key=lambda spot: (-spot.ratio, spot.text))
-    chosen: list[BlindSpot] = []
+    return tuple(distinct(found, lambda spot: spot, count))
+
+
+def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int) -> list[T]:
+    """Return the first ``count`` items, one per text and per pair of words, so that neither fills
+    the list.
+    """
+    chosen: list[T] = []
     seen: set[object] = set()
-    for spot in found:
-        words = (spot.before.lower(), spot.after.lower())
-        if spot.text not in seen and words not in seen:
-            chosen.append(spot)
-        seen |= {spot.text, words}
-    return tuple(chosen[:count])
+    for item in found:
+        edit = edit_of(item)
+        words = (edit.before.lower(), edit.after.lower())
+        if edit.text not in seen and words not in seen:
+            chosen.append(item)
+        seen |= {edit.text, words}
+    return chosen[:count]

@@ -1,10 +1,10 @@
-"""Pairs and texts of a user's own file; a row that cannot be used is told, the others go on."""
+"""Pairs and texts of a user's own file; rows that cannot be used are reported."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,24 +59,22 @@ class PairTable:
 
 
 def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
-    """The pairs of a table with columns a, b or text, word, replacement (kind is optional); or its
-    texts.
+    """Read the pairs of a table with columns a, b or text, word, replacement (kind is optional); or
+    its texts.
 
-    A .txt file has one text per line; files other than these are read as a corpus.
+    A .txt file has one text per line; files of other kinds are read as a corpus.
     """
     if not path_exists(path) or not expanded(path).is_file():
         raise InputError(
-            "a file of pairs or texts", f"{path}, which is not there", "check its path"
+            "a file of pairs or texts", f"{path}, which does not exist", "check its path"
         )
     file = expanded(path)
     separator = SEPARATORS.get(file.suffix.lower())
     if file.suffix.lower() == ".txt":
         return _lines(file, encoding)
     if separator is None:
-        texts = [
-            (number, one.text) for number, one in enumerate(corpus(file, encoding=encoding), 1)
-        ]
-        return _checked_texts(texts)
+        texts = enumerate(corpus(file, encoding=encoding), 1)
+        return table_of(checked_text(row, one.text) for row, one in texts)
     rows = list(_rows(file, separator, encoding))
     if len(rows) < 2:
         raise InputError(
@@ -85,29 +83,50 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
             "write columns a,b or text,word,replacement",
         )
     header = [name.strip().lower() for name in rows[0]]
-    body = list(enumerate(rows[1:], 1))
-    first, second = _find(header, FIRST), _find(header, SECOND)
-    text, word, new = _find(header, TEXT), _find(header, WORD), _find(header, REPLACEMENT)
+    body = list(enumerate(([cell.strip() for cell in cells] for cells in rows[1:]), 1))
     kind = _find(header, KIND)
-    if first is not None and second is not None:
-        _refuse_others(file.name, header, first, second, kind)
-        return _pairs(body, len(header), (first, second), kind)
-    if text is not None and word is not None and new is not None:
-        _refuse_others(file.name, header, text, word, new, kind)
-        return _replacements(body, len(header), (text, word, new), kind)
-    if text is not None or len(header) == 1:
-        at = text or 0
-        _refuse_others(file.name, header, at)
-        return _checked_texts([(row, cells[at] if at < len(cells) else "") for row, cells in body])
-    raise InputError(
-        f"columns a,b or text,word,replacement or text in {file.name}",
-        ", ".join(header)[:80],
-        "name them in the first line",
+    layouts: tuple[tuple[Callable[..., PairRow | RefusedRow], tuple[Sequence[str], ...]], ...] = (
+        (checked_pair, (FIRST, SECOND)),
+        (_replacement, (TEXT, WORD, REPLACEMENT)),
+    )
+    for read, named in layouts:
+        columns = [column for names in named if (column := _find(header, names)) is not None]
+        if len(columns) == len(named):
+            _refuse_others(file.name, header, *columns, kind)
+            return table_of(
+                read(row, *(cells[at] for at in columns), "" if kind is None else cells[kind])
+                if len(cells) >= len(header)
+                else RefusedRow(row, f"{len(cells)} cells, the header has {len(header)}")
+                for row, cells in body
+            )
+    text = 0 if len(header) == 1 else _find(header, TEXT)
+    if text is None:
+        raise InputError(
+            f"columns a,b or text,word,replacement or text in {file.name}",
+            ", ".join(header)[:80],
+            "name them in the first line",
+        )
+    _refuse_others(file.name, header, text)
+    return table_of(
+        checked_text(row, cells[text] if text < len(cells) else "") for row, cells in body
     )
 
 
+def table_of(found: Iterable[PairRow | RefusedRow | tuple[int, str]]) -> PairTable:
+    rows = list(found)
+    return PairTable(
+        tuple(row for row in rows if isinstance(row, PairRow)),
+        tuple(row for row in rows if isinstance(row, tuple)),
+        tuple(row for row in rows if isinstance(row, RefusedRow)),
+    )
+
+
+def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
 def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
-    """Refuse a table that has columns beside those that are used."""
+    """Refuse a table that has other columns than those that are used."""
     others = [column for at, column in enumerate(header) if at not in used and column not in UNUSED]
     if others:
         raise InputError(
@@ -118,7 +137,7 @@ def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
 
 
 def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str]]:
-    before = csv.field_size_limit(2**31 - 1)  # lines are judged, not refused
+    before = csv.field_size_limit(2**31 - 1)  # texts that are too long are refused row by row
     with open_text(path, encoding) as file:
         try:
             yield from (cells for cells in csv.reader(file, delimiter=separator) if cells)
@@ -129,9 +148,8 @@ def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str
 
 
 def _lines(path: Path, encoding: str | None) -> PairTable:
-    """One text per line; an endless line is passed over, and told."""
-    good: list[tuple[int, str]] = []
-    refused = []
+    """One text per line; a line that is too long is skipped in bounded memory, and reported."""
+    found: list[tuple[int, str] | RefusedRow] = []
     row = 0
     with open_text(path, encoding) as file:
         while head := file.readline(LONGEST + 2):
@@ -139,93 +157,53 @@ def _lines(path: Path, encoding: str | None) -> PairTable:
             length, rest = len(head.rstrip("\n")), head
             while not rest.endswith("\n") and (rest := file.readline(LONGEST)):
                 length += len(rest.rstrip("\n"))
-            text = head.strip()
-            reason = too_long(length) or (unusable(text) if text else None)
-            if reason:
-                refused.append(RefusedRow(row, reason))
-            elif text:
-                good.append((row, text))
-    if not good and not refused:
+            if reason := too_long(length):
+                found.append(RefusedRow(row, reason))
+            elif head.strip():
+                found.append(checked_text(row, head.strip()))
+    if not found:
         raise InputError(f"texts in {path.name}", "an empty file", "write one per line")
-    return PairTable(texts=tuple(good), refused=tuple(refused))
+    return table_of(found)
 
 
-def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
-    return next((header.index(name) for name in names if name in header), None)
+def checked_pair(row: int, a: str, b: str, kind: str = "") -> PairRow | RefusedRow:
+    """Return the pair, or why it cannot be measured."""
+    reason = unusable(a) or unusable(b) or ("the two texts are the same" if a == b else None)
+    return RefusedRow(row, reason) if reason else PairRow(row, a, b, kind)
 
 
-def _pairs(
-    body: list[tuple[int, list[str]]], width: int, columns: tuple[int, int], kind: int | None
-) -> PairTable:
-    pairs, refused = [], []
-    for row, cells in body:
-        if len(cells) < width:
-            refused.append(RefusedRow(row, f"{len(cells)} cells, the header has {width}"))
-            continue
-        a, b = cells[columns[0]].strip(), cells[columns[1]].strip()
-        reason = unusable(a) or unusable(b) or ("the two texts are the same" if a == b else None)
-        if reason:
-            refused.append(RefusedRow(row, reason))
-        else:
-            pairs.append(PairRow(row, a, b, "" if kind is None else cells[kind].strip()))
-    return PairTable(pairs=tuple(pairs), refused=tuple(refused))
+def checked_text(row: int, text: str) -> tuple[int, str] | RefusedRow:
+    """Return the row and its text, or why it cannot be measured."""
+    reason = unusable(text)
+    return RefusedRow(row, reason) if reason else (row, text)
 
 
-def _replacements(
-    body: list[tuple[int, list[str]]],
-    width: int,
-    columns: tuple[int, int, int],
-    kind: int | None,
-) -> PairTable:
-    pairs, refused = [], []
-    for row, cells in body:
-        if len(cells) < width:
-            refused.append(RefusedRow(row, f"{len(cells)} cells, the header has {width}"))
-            continue
-        text, word, new = (cells[column].strip() for column in columns)
-        reason = unusable(text)
-        found = None if reason else _whole_word(text, word)
-        if reason is None and found is None:
-            reason = f"the text has no word {word[:40]!r}" if word else "no word to replace"
-        if reason is None and word == new:
-            reason = "the word and its replacement are the same"
-        if reason or found is None:
-            refused.append(RefusedRow(row, reason or ""))
-            continue
-        b = " ".join((text[: found[0]] + new + text[found[1] :]).split())
-        pairs.append(PairRow(row, " ".join(text.split()), b, "" if kind is None else cells[kind]))
-    return PairTable(pairs=tuple(pairs), refused=tuple(refused))
-
-
-def _whole_word(text: str, word: str) -> tuple[int, int] | None:
-    """The first place where the word, or the words, stand alone."""
-    if not word:
-        return None
-    found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
-    found = found or re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, flags=re.IGNORECASE)
-    return None if found is None else found.span()
-
-
-def _checked_texts(texts: Sequence[tuple[int, str]]) -> PairTable:
-    good, refused = [], []
-    for row, text in texts:
-        reason = unusable(text)
-        if reason:
-            refused.append(RefusedRow(row, reason))
-        else:
-            good.append((row, text))
-    return PairTable(texts=tuple(good), refused=tuple(refused))
+def _replacement(row: int, text: str, word: str, new: str, kind: str = "") -> PairRow | RefusedRow:
+    """Return the pair that replacing the first such word gives, or why there is none."""
+    reason = unusable(text)
+    found = None
+    if reason is None and word:
+        whole = rf"(?<!\w){re.escape(word)}(?!\w)"
+        found = re.search(whole, text) or re.search(whole, text, flags=re.IGNORECASE)
+    if reason is None and found is None:
+        reason = f"the text has no word {word[:40]!r}" if word else "no word to replace"
+    if reason is None and word == new:
+        reason = "the word and its replacement are the same"
+    if reason or found is None:
+        return RefusedRow(row, reason or "")
+    b = " ".join((text[: found.start()] + new + text[found.end() :]).split())
+    return PairRow(row, " ".join(text.split()), b, kind)
 
 
 def too_long(length: int) -> str | None:
-    """Why a text of so many characters cannot be measured, or None."""
+    """Return why a text with this number of characters cannot be measured, or None."""
     if length <= LONGEST:
         return None
     return f"a text of {length:,} characters, more than {LONGEST:,}"
 
 
 def unusable(text: str) -> str | None:
-    """Why a text cannot be measured, or None.
+    """Return why a text cannot be measured, or None.
 
     >>> unusable("A text."), unusable(" ")
     (None, 'an empty text')
@@ -237,5 +215,5 @@ def unusable(text: str) -> str | None:
     if not any(char.isalnum() for char in text):
         return "a text without a word"
     if re.search("[\ud800-\udfff]", text):
-        return "bytes that are no UTF-8"
+        return "bytes that are not UTF-8"
     return None

@@ -27,7 +27,7 @@ def audit_command(
     ] = "imdb",
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="A kind of turning edit; several times for several."),
+        typer.Option("--kind", help="A kind of meaning-changing edit; repeat for several."),
     ] = None,
     texts: Annotated[
         int | None, typer.Option("--texts", help="Texts per kind: 200, with --quick 40.")

@@ -11,6 +11,7 @@ from wordsway.auditing.edits.lexicon import AUXILIARIES, PREPOSITIONS
 from wordsway.core.reading import word_spans
 from wordsway.text.forms import takes_an
 
+#: An edit that changes the meaning ("turning"), preserves it ("keeping"), or a random word.
 Role = Literal["turning", "keeping", "random"]
 
 
@@ -40,7 +41,7 @@ class Edit:
 
 
 class Replacement(NamedTuple):
-    """What an edit does, before it has a kind."""
+    """``before``, at ``start`` of a text, becomes ``after``; an edit without its kind."""
 
     start: int
     before: str

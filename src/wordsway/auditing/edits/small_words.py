@@ -1,4 +1,4 @@
-"""Keeping edits of words that carry next to no meaning: articles, "that", "please"."""
+"""Meaning-preserving edits of small words: articles, "that", "please"."""
 
 from __future__ import annotations
 

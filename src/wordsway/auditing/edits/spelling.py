@@ -1,4 +1,4 @@
-"""Keeping edits that change letters only: British and American spelling, contractions."""
+"""Meaning-preserving edits of letters: British and American spelling, contractions."""
 
 from __future__ import annotations
 
