@@ -202,6 +202,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
         "attract": (ws.attract, {"text": TEXT, "model": probe, "draws": 2}),
         "compare": (ws.compare, {"a": TEXT, "b": OTHER, "model": bert, "tokens": 2}),
         "pairs": (ws.pairs, {"a": TEXT, "b": OTHER, "models": probe, "draws": 2}),
+        "TrainedAttention": (ws.TrainedAttention, {"probe": probe, "layer": 1}),
         "audit": (
             ws.audit,
             {"models": str(bert), "data": TEXTS, "kinds": ["negation"], "draws": 0, "local": 0},

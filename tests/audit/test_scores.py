@@ -166,7 +166,10 @@ def test_own_texts_and_pairs(tmp_path: Path) -> None:
         ["safety", "contractions"],
     ]
     assert [one.row for one in found.refused] == [4, 5]
-    for text, message in (("text\nGuten Tag!\n", "can be edited"), ("a,b\nx,y\n", "turns and one")):
+    for text, message in (
+        ("text\nGuten Tag!\n", "can be edited"),
+        ("a,b\nx,y\n", "changes the meaning and one"),
+    ):
         own.write_text(text, "utf-8")
         with pytest.raises(InputError, match=message):
             collect(own)

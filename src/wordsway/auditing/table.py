@@ -83,7 +83,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
             "write columns a,b or text,word,replacement",
         )
     header = [name.strip().lower() for name in rows[0]]
-    body = list(enumerate(([cell.strip() for cell in cells] for cells in rows[1:]), 1))
+    body = list(enumerate(rows[1:], 1))
     kind = _find(header, KIND)
     layouts: tuple[tuple[Callable[..., PairRow | RefusedRow], tuple[Sequence[str], ...]], ...] = (
         (checked_pair, (FIRST, SECOND)),
@@ -94,7 +94,11 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
         if len(columns) == len(named):
             _refuse_others(file.name, header, *columns, kind)
             return table_of(
-                read(row, *(cells[at] for at in columns), "" if kind is None else cells[kind])
+                read(
+                    row,
+                    *(cells[at].strip() for at in columns),
+                    "" if kind is None else cells[kind].strip(),
+                )
                 if len(cells) >= len(header)
                 else RefusedRow(row, f"{len(cells)} cells, the header has {len(header)}")
                 for row, cells in body
