@@ -51,6 +51,7 @@ NAMES, READ_LATER = {"no", "empty", "null"}, {"no", "empty", "null"}
 #: The values of `WRONG` that an argument takes: by verb and name all of them, by name those beside
 #: what its default says (None where it is None, True where it is a flag).
 ALLOWED: dict[str, set[str]] = {
+    "TrainedAttention.layer": set(),
     # Seeds, and other numbers.
     "seed": {"-1", "0", "huge"},
     "Probe.twin": {"None", "-1", "0"},

@@ -16,6 +16,7 @@ from typing import Any, final
 
 import torch
 
+from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
@@ -48,6 +49,7 @@ class TrainedAttention(FeatureMap):
     dtype = torch.float64
     device = torch.device("cpu")
 
+    @validated
     def __init__(self, probe: Probe, layer: int) -> None:
         self.probe, self.layer = probe, layer
         self.reader = LayerReader(probe, layer)
