@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -75,13 +76,20 @@ def test_many_more_rows_than_dimensions_are_searched_as_they_are(
     assert lower(ws.RAF(d, 100 + seed), ws.Sample.gaussian(n, d, seed)) > known
 
 
-def test_converged_takes_two_groups_that_agree():
+def test_converged_takes_groups_that_agree():
     X, phi = ws.Sample.gaussian(24, 64, 0), ws.RAF(64, 100)
-    both = ws.sensitivity(phi, X, positions=0, certificate=False)
-    alone = ws.sensitivity(phi, X, positions=0, certificate=False, effort=0.3)
-    assert both.status == "converged"
-    assert alone.lower == pytest.approx(both.lower, rel=1e-4)
+    three = ws.sensitivity(phi, X, positions=0, certificate=False)
+    one = replace(phi.view(X).plan, groups=1, abreast=1)
+    alone = ws.sensitivity(phi, X, positions=0, certificate=False, plan=one)
+    assert three.status == "converged"
+    assert alone.lower == pytest.approx(three.lower, rel=1e-4)
     assert alone.status.startswith("not converged: a larger effort=")
+
+
+def test_groups_in_one_batch_find_what_they_find_one_after_the_other():
+    X, phi = ws.Sample.gaussian(24, 64, 0), ws.RAF(64, 100)
+    apart = replace(phi.view(X).plan, abreast=1)
+    assert lower(phi, X, plan=apart) == pytest.approx(lower(phi, X), rel=1e-6)
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 3.0])

@@ -173,9 +173,7 @@ def test_benchmark_cases_are_what_they_say():
         case = Case("small", name, 8, 6, depth=2 if name == "drf" else 1, rate=1.0)
         plain, ours = run(case, "naive"), run(case, "ours-certified")
         value = float(ours["value"])
-        # A search across kinks may end below the best known point (docs/maps.md).
-        slack = 1e-3 if name == "relu-raf" else 1e-6
-        assert float(plain["value"]) <= value * (1 + slack)
+        assert float(plain["value"]) <= value * (1 + 1e-6)
         assert value <= float(ours["upper"])
         json.dumps([plain, ours])
 

@@ -23,6 +23,6 @@ def points_at_once(plan: Plan, effort: float, rows: int, d: int) -> int:
     """
     sampled = scatter.POINTS if plan.scatter and d <= scatter.DIMENSIONS else 0
     return max(
-        count * max(sampled, *(points for points, _ in stage.phases))
+        count * max(sampled, *(stage.abreast * points for points, _ in stage.phases))
         for stage, count in searches(plan, effort, rows)
     )

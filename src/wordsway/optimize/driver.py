@@ -63,6 +63,21 @@ class Found:
         """Whether every problem has settled at a value that independent groups of starts found."""
         return bool((self.settled & self.agreed).all())
 
+    def split(self, parts: int) -> list[Found]:
+        """Equally many problems each, in order."""
+        each = len(self.problems) // parts
+        return [
+            Found(
+                self.problems[index],
+                self.x[index],
+                self.value[index],
+                self.settled[index],
+                self.agreed[index],
+                points_of(self.points, index, len(self.problems)),
+            )
+            for index in torch.arange(len(self.problems)).split(each)
+        ]
+
     @staticmethod
     def best_of(groups: Sequence[Found]) -> Found:
         """The best of several groups that searched the same problems.
@@ -115,24 +130,27 @@ def maximise(
     """
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
-    together = max(1, memory // (size * max(plan.starts, plan.children)))
+    together = max(1, memory // (size * plan.abreast * max(plan.starts, plan.children)))
     if objective.together is not None:
         together = min(together, max(1, objective.together // plan.starts))
     bounded = Bounded(objective, memory // size)
     meter = _Meter(progress, objective, plan, len(problems))
     groups = []
-    for group in range(plan.groups):
-        found = []
+    for abreast in torch.arange(plan.groups).split(plan.abreast):
+        found: list[list[Found]] = [[] for _ in abreast]
         for index in torch.arange(len(problems)).split(min(together, len(problems))):
             batch = problems[index]
-            names = [(int(i), group) if group else (int(i),) for i in batch]
+            names = [(int(i), g) if g else (int(i),) for g in abreast.tolist() for i in batch]
             noise = [generator(seed, stream, *name, device=objective.device) for name in names]
-            one = _Batch(bounded, SOLVERS[plan.solver](), plan, batch, noise, meter)
-            if points is None or group:
-                found.append(one.run(starts))
+            which = batch.repeat(len(abreast))
+            one = _Batch(bounded, SOLVERS[plan.solver](), plan, which, noise, meter)
+            if points is None or abreast[0]:
+                both = one.run(starts)
             else:
-                found.append(one.go_on(points_of(points, index, len(problems))))
-        groups.append(_joined(problems, found))
+                both = one.go_on(points_of(points, index, len(problems)))
+            for group, part in zip(found, both.split(len(abreast)), strict=True):
+                group.append(part)
+        groups += [_joined(problems, group) for group in found]
     return Found.best_of(groups)
 
 
@@ -178,17 +196,19 @@ class _Pool:
 
     @staticmethod
     def of(state: Points, problems: int) -> _Pool:
-        value, order = state.value.reshape(problems, -1).sort(dim=1, descending=True)
-        row = torch.arange(problems, device=order.device)[:, None]
-        return _Pool(state.x.reshape(*value.shape, -1)[row, order], value)
+        value = state.value.reshape(problems, -1)
+        return _Pool(state.x.reshape(*value.shape, -1), value).best(value.shape[1])
+
+    def best(self, keep: int) -> _Pool:
+        """The best ``keep``, best first."""
+        order = self.value.argsort(dim=1, descending=True)[:, :keep]
+        row = torch.arange(len(order), device=order.device)[:, None]
+        return _Pool(self.x[row, order], self.value[row, order])
 
     def join(self, other: _Pool, keep: int) -> _Pool:
         """The best ``keep`` of both."""
-        x = torch.cat([self.x, other.x], 1)
-        value = torch.cat([self.value, other.value], 1)
-        order = value.argsort(dim=1, descending=True)[:, :keep]
-        row = torch.arange(len(value), device=value.device)[:, None]
-        return _Pool(x[row, order], value[row, order])
+        both = _Pool(torch.cat([self.x, other.x], 1), torch.cat([self.value, other.value], 1))
+        return both.best(keep)
 
 
 @dataclass(frozen=True)
@@ -210,7 +230,7 @@ class _Batch:
         points = starts(rough, problems.tolist(), plan.starts, self.noise)
         if self.sampled:
             more = [
-                scatter.best_samples(self.objective, i, plan.starts, noise)
+                scatter.best_samples(self.objective, i, plan.starts, noise, plan.abreast)
                 for i, noise in zip(problems.tolist(), self.noise, strict=True)
             ]
             points = torch.cat([points, torch.stack(more)], 1)
@@ -220,13 +240,16 @@ class _Batch:
             state = self.start(rough, pool.x[:, : plan.refined])
         if not finer:
             return self.finish(state)
-        # A maximum of the function may be lost on the way to it: the best place of all is kept.
+        # A maximum of the function may be lost on the way to it: the best place of all is kept, and
+        # the best starts climb the function itself, too.
         best = self.valued(points)
+        direct = self.start(self.objective, best.best(plan.keep).x)
         for objective in finer[:-1]:
             state = self.solver.follow(objective, state)
             state, _ = self.climb(objective, state, plan.explore, plan.tolerance)
             best = best.join(self.valued(state.x.unflatten(0, (len(problems), -1))), 1)
-        return self.finish(self.solver.follow(self.objective, state), best)
+        state = self.solver.follow(self.objective, state)
+        return self.finish(state.beside(direct, len(problems)), best)
 
     def valued(self, points: torch.Tensor) -> _Pool:
         """Points (P, m, p) with the objective's values there."""
@@ -252,7 +275,7 @@ class _Batch:
             pool = best.join(_Pool(x[:, None], value[:, None]), 1)
             x, value = pool.x[:, 0], pool.value[:, 0]
         if self.sampled:
-            x, value = scatter.slide(self.objective, problems, x, value, self.noise)
+            x, value = scatter.slide(self.objective, problems, x, value, self.noise, plan.abreast)
         return Found(problems, x, value, settled, torch.zeros_like(settled), state)
 
     @property

@@ -28,11 +28,15 @@ class Plan:
     its value over a few steps has stalled; at 0 the solver alone decides. ``scatter`` adds random
     samples in low dimensions. ``widths`` are those over which kinks are rounded, the largest first:
     the first function is explored and bred with, the maxima are then followed through the others,
-    ``explore`` steps each, to the function itself.
+    ``explore`` steps each, to the function itself. ``abreast`` groups share each batch: small steps
+    cost mostly their overhead.
 
     >>> plan = Plan(groups=2, steps=40)
     >>> [(e, plan.scaled(e).groups, plan.scaled(e).steps) for e in (0.25, 0.5, 1, 4)]
     [(0.25, 1, 20), (0.5, 1, 40), (1, 2, 40), (4, 8, 40)]
+    >>> plan = Plan(groups=2, abreast=2, steps=40)
+    >>> [(e, plan.scaled(e).groups, plan.scaled(e).steps) for e in (0.25, 0.5, 1, 4)]
+    [(0.25, 2, 10), (0.5, 2, 20), (1, 2, 40), (4, 8, 40)]
     """
 
     solver: Annotated[str, OneOf(SOLVERS)] = "ascent"
@@ -45,22 +49,23 @@ class Plan:
     tolerance: NonNegative = 1e-5
     scatter: bool = True
     groups: Count = 1
+    abreast: Count = 1
     widths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def scaled(self, effort: float) -> Plan:
-        """The plan with ``effort`` times the groups; less than one group is one of fewer steps.
+        """The plan with ``effort`` times the groups; less than one batch of them takes fewer steps.
 
         The groups of a smaller effort are the first ones of a larger effort, and fewer steps are
         the first ones of more: the larger effort repeats what the smaller one does, then adds.
         """
         if not isinstance(effort, (int, float)) or not 0.01 <= effort <= 1000:
             raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
-        groups = self.groups * effort
-        share = min(1.0, groups)
-        return replace(self, groups=max(1, round(groups)), steps=max(1, round(self.steps * share)))
+        batches = self.groups * effort / self.abreast
+        groups = max(1, round(batches)) * self.abreast
+        return replace(self, groups=groups, steps=max(1, round(self.steps * min(1.0, batches))))
 
     def lighter(self) -> Plan:
         """Enough to rank problems: one group with a third of the starts, one generation. Conjugate
@@ -72,6 +77,7 @@ class Plan:
         return replace(
             self,
             groups=1,
+            abreast=1,
             starts=max(4, self.starts * 3 // 8),
             keep=max(2, self.keep // 4),
             rounds=min(1, self.rounds),

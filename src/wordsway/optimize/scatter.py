@@ -26,11 +26,12 @@ def worthwhile(objective: Objective) -> bool:
 
 
 def best_samples(
-    objective: Objective, problem: int, count: int, noise: torch.Generator
+    objective: Objective, problem: int, count: int, noise: torch.Generator, groups: int = 1
 ) -> torch.Tensor:
     """The ``count`` best of many random points, (count, p): in the ball, on the sphere, and around
-    the objective's landmark.
+    the objective's landmark. Each of several groups samples its share.
     """
+    many = max(count, POINTS // groups)
     p = objective.dimension
     kind: dict[str, Any] = {
         "generator": noise,
@@ -39,8 +40,8 @@ def best_samples(
     }
     which = torch.tensor([problem], device=objective.device)
     radius = float(objective.radius(which))
-    uniform = torch.rand(POINTS, 1, **kind)
-    directions = unit(torch.randn(POINTS, p, **kind))
+    uniform = torch.rand(many, 1, **kind)
+    directions = unit(torch.randn(many, p, **kind))
     size = uniform ** (1 / p)
     size[::3] = 1
     points = radius * size * directions
@@ -48,7 +49,7 @@ def best_samples(
     if landmark is not None:
         points[1::3] = landmark + radius * 10 ** (-4 * uniform[1::3]) * directions[1::3]
     points = into_ball(points, radius)
-    value = objective.value(which.expand(POINTS), points)
+    value = objective.value(which.expand(many), points)
     return points[value.topk(count).indices]
 
 
@@ -58,10 +59,12 @@ def slide(
     x: torch.Tensor,
     value: torch.Tensor,
     noise: list[torch.Generator],
+    groups: int = 1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Improve each problem's x (P, p) by random moves of all sizes, from the radius down to a
-    millionth of it.
+    millionth of it. Each of several groups tries its share.
     """
+    tries = max(1, TRIES // groups)
     p = x.shape[1]
     radius = objective.radius(problems)
     index = torch.arange(len(problems), device=x.device)
@@ -69,11 +72,11 @@ def slide(
         moves = []
         for reach, source in zip(radius.tolist(), noise, strict=True):
             kind: dict[str, Any] = {"generator": source, "device": x.device, "dtype": x.dtype}
-            scale = 10 ** (-6 * torch.rand(TRIES, 1, **kind))
-            moves.append(reach * scale * torch.randn(TRIES, p, **kind))
+            scale = 10 ** (-6 * torch.rand(tries, 1, **kind))
+            moves.append(reach * scale * torch.randn(tries, p, **kind))
         tried = into_ball(x[:, None] + torch.stack(moves), radius.to(x.dtype)[:, None, None])
-        values = objective.value(problems.repeat_interleave(TRIES), tried.flatten(0, 1))
-        best, place = values.reshape(len(problems), TRIES).max(1)
+        values = objective.value(problems.repeat_interleave(tries), tried.flatten(0, 1))
+        best, place = values.reshape(len(problems), tries).max(1)
         better = best > value
         value = torch.where(better, best, value)
         x = torch.where(better[:, None], tried[index, place], x)

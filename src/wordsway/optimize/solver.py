@@ -47,6 +47,14 @@ class Points:
         names = [field.name for field in fields(cls)]
         return cls(**{name: torch.cat([getattr(part, name) for part in states]) for name in names})
 
+    def beside(self, other: Self, problems: int) -> Self:
+        """The points of each problem, those of this state before those of the other."""
+        parts = [len(part.value) // problems for part in (self, other)]
+        own = torch.arange(problems * parts[0]).reshape(problems, -1)
+        more = torch.arange(problems * parts[1]).reshape(problems, -1) + problems * parts[0]
+        index = torch.cat([own, more], 1).flatten().to(self.value.device)
+        return type(self).joined([self, other]).select(index)
+
     def best(self, problems: int, keep: int) -> Self:
         """The best ``keep`` points of each problem; those of a problem stand together."""
         count = len(self.value) // problems

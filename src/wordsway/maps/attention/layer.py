@@ -32,13 +32,16 @@ def plan_for(n: int, d: int, *, kinks: bool = False) -> Plan:
     not lead: a maximum is followed from a smooth function to the function itself. Up to n = d, a
     row can be silent to all others, and the smoothest function has the best maxima in the right
     order; beyond, rounding that much prefers wrong places, and more points are kept.
+
+    All three groups have to find a maximum before it counts as converged: of two, both find the
+    same second-best one too often.
     """
     if kinks:
-        plan = Plan("lbfgs", 24, 20, keep=5, steps=40, rounds=0, groups=3, widths=WIDTHS)
-        return plan if n <= d else replace(plan, groups=4, starts=40, keep=8, widths=WIDTHS[2:])
-    if is_small(n, d):
-        return Plan("lbfgs", groups=3, starts=24, explore=20, keep=5, rounds=0)
-    return Plan(groups=2, starts=16, keep=8, children=16)
+        plan = Plan("lbfgs", 24, 20, keep=5, steps=40, rounds=0, groups=3, abreast=3, widths=WIDTHS)
+        if n <= d:
+            return plan
+        return replace(plan, groups=4, abreast=4, starts=40, keep=8, widths=WIDTHS[2:])
+    return Plan(groups=3, abreast=3, starts=32, keep=8, rounds=1, children=32)
 
 
 class AttentionLayer(ABC):

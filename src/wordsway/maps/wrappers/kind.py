@@ -104,7 +104,8 @@ def block_kind(
     ) -> float:
         how: dict[str, Any] = {"effort": effort, "certificate": False, "memory": memory}
         width = 4 * d if hidden is None else hidden
-        points = points_at_once(plan_for(n, d), effort, rows, d) * 40 * n * (3 * d + width)
+        # As `BlockView.bytes_per_point` in single precision, in which blocks are searched.
+        points = points_at_once(plan_for(n, d), effort, rows, d) * 16 * n * (3 * d + width)
         inner = attention.search_bytes(n, d, rows, **how, **options)
         return inner + min(memory, points) + 16 * d * width
 
