@@ -44,15 +44,15 @@ TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-#: Files that the page shares with saved results.
-SHARED = ("page.css",)
 
 
 def asset(name: str) -> bytes | None:
-    """A file of the page, or None."""
-    folder = files("wordsway") / ("render/html" if name in SHARED else "page") / "assets"
-    known = {entry.name for entry in folder.iterdir()}
-    return (folder / name).read_bytes() if name in known else None
+    """A file of the page or of the results in it, or None."""
+    for package in ("page", "render/html"):
+        folder = files("wordsway") / package / "assets"
+        if name in {entry.name for entry in folder.iterdir()}:
+            return (folder / name).read_bytes()
+    return None
 
 
 def make_app(settings: Settings, port: int, workers: Mapping[str, WorkerProcess]) -> Guard:

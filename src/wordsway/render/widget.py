@@ -1,5 +1,5 @@
-"""A heat map to click in, inside a notebook (extra `notebook`); without it a result shows itself as
-a static view, with the same numbers.
+"""A heat map to click in, inside a notebook (extra `notebook`): the modules of saved pages. Without
+the extra a result shows itself as a static view, with the same numbers.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from typing import Any
 
 from wordsway.core.errors import InputError, needs
 from wordsway.probing.results import Words
-from wordsway.probing.tiers import TIERS
-from wordsway.render.html.page import asset
-from wordsway.render.views.words import headline, shades
+from wordsway.render.html.document import asset, bundled
+from wordsway.render.views.words import words_data
 
 __all__ = ["clickable"]
 
@@ -29,36 +28,14 @@ def clickable(words: Words) -> Any:
     class WordsWidget(anywidget.AnyWidget):
         """The heat map of one text."""
 
-        _esm = asset("widget.js")
-        _css = asset("widget.css")
-        told = traitlets.Dict().tag(sync=True)
+        _esm = bundled("widget.js", module=True)
+        data = traitlets.Dict().tag(sync=True)
         chosen = traitlets.Int(0).tag(sync=True)
 
-    return WordsWidget(told=told_of(words))
+    return WordsWidget(data=widget_data(words))
 
 
-def told_of(words: Words) -> dict[str, Any]:
-    """What the widget shows: the text in pieces, each word with its shade, numbers and layers."""
-    heat = shades(words)
-    items = []
-    for place, word in enumerate(words.words):
-        numbers = []
-        for tier in TIERS.values():
-            found = tier.score(word)
-            if found is not None:
-                numbers.append([tier.title, found[0], found[1]])
-        items.append(
-            {
-                "text": word.word,
-                "start": word.start,
-                "end": word.end,
-                "index": word.index,
-                "shade": heat[place],
-                "numbers": numbers,
-                "profile": list(word.profile or ()),
-                "noise": list(word.noise or ()),
-            }
-        )
-    heading = headline(words)
-    names = ", ".join(f"“{name}”" for name, _ in heading.names)
-    return {"text": words.text, "title": f"{names} {heading.text}".strip(), "words": items}
+def widget_data(words: Words) -> dict[str, Any]:
+    """The result, the data that its modules draw from, and their style."""
+    style = asset("page.css") + asset("results.css")
+    return {"result": words.to_dict(), "drawn": words_data(words), "style": style}

@@ -17,7 +17,7 @@ from wordsway.maps.attention.scores.relu import ReluBounds
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
-from wordsway.render.html.page import asset, bundled, document
+from wordsway.render.html.document import asset, bundled, document
 
 HERE = "wordsway.page.playground"
 TITLE = "How far can one word sway a layer? A playground"

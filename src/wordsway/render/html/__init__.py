@@ -7,7 +7,7 @@ from pathlib import Path
 from wordsway.core.escape import html_line
 from wordsway.core.result import Result
 from wordsway.render.html.blocks import render
-from wordsway.render.html.page import asset, bundled, document
+from wordsway.render.html.document import asset, bundled, document
 from wordsway.render.views import view_of
 
 

@@ -90,6 +90,8 @@ def words_view(words: Words) -> View:
         [*blocks, source(" · ".join(how))],
         facts(words),
         lambda: _picture(words),
+        script="saved.js",
+        data=lambda: words_data(words),
     )
 
 

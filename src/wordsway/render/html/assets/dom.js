@@ -1,5 +1,9 @@
 // Elements from data. Text only ever becomes text nodes, so nothing that a user types is markup.
 const SVG = "http://www.w3.org/2000/svg";
+// Controls, overrides of the direction and halves of characters, as in core/escape.py.
+const HARMFUL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+export const readable = (text) => text.replace(/\r\n|[\r\u2028\u2029]/g, "\n").replace(HARMFUL, "\ufffd");
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -10,7 +14,8 @@ function fill(element, attributes, children) {
     else if (name in element && !(element instanceof SVGElement) && typeof value !== "string") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  const shown = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  element.append(...shown.map((child) => (typeof child === "string" ? readable(child) : child)));
   return element;
 }
 
@@ -36,11 +41,23 @@ export function field(label, control, more = "") {
   return h("label", { class: `field ${more}` }, h("span", {}, label), control);
 }
 
-// One tooltip for the page: numbers of the hovered or focused element.
-const tip = document.getElementById("tip");
+// One tooltip per document or shadow root: numbers of what is pointed at or has the focus.
+let tip = null;
+
+function tipFor(element) {
+  const root = element.getRootNode();
+  let found = root.getElementById("tip");
+  if (!found) {
+    found = h("div", { id: "tip", class: "tip", role: "tooltip", hidden: true });
+    (root.body ?? root).append(found);
+  }
+  return found;
+}
+
 export function hint(element, text) {
   const show = () => {
-    tip.textContent = text();
+    tip = tipFor(element);
+    tip.textContent = readable(text());
     tip.hidden = false;
     const box = element.getBoundingClientRect();
     const wide = tip.offsetWidth;
@@ -51,10 +68,10 @@ export function hint(element, text) {
   };
   element.addEventListener("pointerenter", show);
   element.addEventListener("focus", show);
-  for (const name of ["pointerleave", "blur"]) element.addEventListener(name, () => { tip.hidden = true; });
+  for (const name of ["pointerleave", "blur"]) element.addEventListener(name, () => { if (tip) tip.hidden = true; });
 }
-addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
-addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+addEventListener("keydown", (event) => { if (event.key === "Escape" && tip) tip.hidden = true; });
+addEventListener("scroll", () => { if (tip) tip.hidden = true; }, { passive: true });
 
 // The address holds the state, so that it can be shared and reloaded.
 export function address(values) {
