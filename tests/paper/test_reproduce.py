@@ -17,8 +17,7 @@ from wordsway.engine.store import Store
 from wordsway.paper import learned_flips, reproduce
 from wordsway.paper.figure import Figure, Sources
 from wordsway.paper.learned_flips import LearnedFlips
-from wordsway.paper.pretrained import AttractedAttention
-from wordsway.paper.probe_job import restored
+from wordsway.paper.pretrained import AttractedAttention, restored
 from wordsway.paper.reproduce import FIGURES
 from wordsway.paper.sensitivity_curves import SensitivityCurves
 from wordsway.probing.attract import Attracted, attract

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import types
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
+from wordsway import data as catalogue
 from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.core.errors import InputError
 from wordsway.core.result import Result
-from wordsway.engine.job import Job
+from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.engine.store import Store
+from wordsway.models.files import parameters_of
 from wordsway.paper.figure import Data, Figure, Finding, Sources, check
-from wordsway.paper.probe_job import ProbeJob
-from wordsway.probing.attention import Attention
-from wordsway.probing.attract import Attracted
-from wordsway.probing.compare import Comparison
+from wordsway.probing.attention import Attention, attention
+from wordsway.probing.attract import Attracted, attract
+from wordsway.probing.compare import Comparison, compare
 
+#: The kind of these jobs, and the version of their outputs: raise it when they change.
+KIND, VERSION = "probe", 2
+#: The verbs, and the results that they return.
+VERBS: dict[str, tuple[Callable[..., Result], type[Result]]] = {
+    "attention": (attention, Attention),
+    "compare": (compare, Comparison),
+    "attract": (attract, Attracted),
+}
+#: Tokens that a model reads for such a measurement, about.
+TOKENS = 20_000
 #: A Δ that attracts attention moves the first layers at least this many times as far as noise.
 BEATS = 3.0
 ENCODERS = ("bert-base", "minilm")
@@ -35,6 +51,82 @@ LONG_TEXT = (
     "under the wheels of the last bus it sang a low note that he had never heard before, and he"
     " wrote down the hour."
 )
+
+
+@dataclass(frozen=True)
+class ProbeJob(Job):
+    """A verb with its arguments, as in JSON, on a model whose files have this hash."""
+
+    verb: str
+    arguments: Mapping[str, Any] = field(hash=False)
+    model: str
+    model_sha256: str
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        return {
+            "kind": KIND,
+            "verb": self.verb,
+            "arguments": dict(self.arguments),
+            "model": self.model,
+            "model_sha256": self.model_sha256,
+            "version": VERSION,
+        }
+
+    def run(self) -> dict[str, Any]:
+        here = catalogue.present(self.model)
+        if here is None or here.digest != self.model_sha256:
+            found = "none" if here is None else f"other files ({here.digest[:12]}…)"
+            raise InputError(
+                f"{self.model} with the files {self.model_sha256[:12]}…",
+                found,
+                "use the same model on every machine",
+            )
+        function, _ = VERBS[self.verb]
+        return function(**self.arguments, model=self.model).to_dict()
+
+    def result(self, outputs: Mapping[str, Any]) -> Result:
+        """The result of `run`, from its stored outputs."""
+        found: Result = restored(VERBS[self.verb][1], outputs)
+        return found
+
+    def peak_bytes(self) -> float:
+        return PROCESS_WITH_MODEL + 8.0 * parameters_of(self.model, self.model_sha256)
+
+    @property
+    def size(self) -> float:
+        return 1.0
+
+    @property
+    def family(self) -> Hashable:
+        return (KIND, self.verb, self.model)
+
+    def estimate(self) -> float:
+        """Passes of a text of `TOKENS` tokens, at ten billion operations per second."""
+        return 2.0 * parameters_of(self.model, self.model_sha256) * TOKENS / 1e10
+
+
+def restored(kind: Any, plain: Any) -> Any:
+    """An object of an annotated type from its JSON form.
+
+    >>> from wordsway.core.reading import Word
+    >>> restored(tuple[Word, ...], [{"index": 0, "text": "a", "start": 0, "end": 1, "rows": [1]}])
+    (Word(index=0, text='a', start=0, end=1, rows=(1,), joined=1),)
+    """
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(plain)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        names = [one.name for one in fields(kind) if one.init]
+        return kind(**{name: restored(hints[name], plain[name]) for name in names if name in plain})
+    if kind is np.ndarray or get_origin(kind) is np.ndarray:
+        return np.array(plain)
+    if get_origin(kind) is tuple and isinstance(plain, (list, tuple)):
+        return tuple(restored(get_args(kind)[0], item) for item in plain)
+    if get_origin(kind) in (Union, types.UnionType) and plain is not None:
+        own = [part for part in get_args(kind) if is_dataclass(part)]
+        return restored(own[0], plain) if own else plain
+    return plain
 
 
 class ModelFigure(Figure[Data]):
@@ -149,7 +241,7 @@ class AttractedLayers(ModelFigure[Attracted]):
     row: int = 42
 
     def arguments(self, seed: int) -> dict[str, Any]:
-        return {"text": self.text, "row": self.row, "head": "all", "seed": seed}
+        return {"text": self.text, "token": self.row, "head": "all", "seed": seed}
 
     def drawing(self, data: Attracted) -> Chart:
         """The relative change of every layer, by the Δ and by noise of the same norm."""
@@ -191,7 +283,7 @@ class AttractedAttention(ModelFigure[Attracted]):
     head: int = 0
 
     def arguments(self, seed: int) -> dict[str, Any]:
-        return {"text": self.text, "row": self.row, "head": self.head, "seed": seed}
+        return {"text": self.text, "token": self.row, "head": self.head, "seed": seed}
 
     def drawing(self, data: Attracted) -> Result:
         return data

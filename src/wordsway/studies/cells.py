@@ -199,11 +199,13 @@ class FlipJob(RequestJob):
         return float((len(self.flips) * self.request.rows + texts) * self.request.features)
 
     def smaller(self, share: float) -> FlipJob:
+        part = smaller(self.request, share)
+        most = part.features - 1  # re-training needs fewer texts than features
         flips = tuple(
-            replace(one, train=max(2, round(share * one.train)), real_words=False)
+            replace(one, train=max(2, min(most, round(share * one.train))), real_words=False)
             for one in self.flips
         )
-        return FlipJob(smaller(self.request, share), 0, flips)
+        return FlipJob(part, 0, flips)
 
     def run(self) -> dict[str, Any]:
         """The outputs. One thread, so that they are the same for any number of workers."""
