@@ -8,10 +8,13 @@ TOOLS := $(VENV)/.tools
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help run check test lint types fast bench bench-quick browser docs dist data clean
+.PHONY: help setup run check test lint types fast bench bench-quick browser docs dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+setup: $(STAMP)  ## the environment and the default model, nothing else
+	$(BIN)/wordsway data get minilm
 
 run: data        ## the paper's figures, a quick subset, into out/reproduce/index.html
 	$(BIN)/wordsway reproduce --quick --out out/reproduce

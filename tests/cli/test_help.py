@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 import typer.main
 
+import tiny
 import wordsway as ws
-from wordsway.cli import help as helping
 from wordsway.cli.app import run
 from wordsway.cli.commands import app
 from wordsway.core.errors import renamed
@@ -33,34 +34,46 @@ def commands(group: Any = None, path: str = "wordsway") -> list[tuple[str, Any, 
     return found
 
 
-def test_every_option_is_in_a_group_and_says_what_stands_behind_it():
-    seen = set()
+def test_help_of_every_command(capsys):
+    """It is shown, and every visible option is described."""
     for path, command, context in commands():
-        for param in command.get_params(context):
-            if param.param_type_name == "option":
-                seen.add(param.rich_help_panel)
-                assert param.help, f"{path} {param.opts}"
-                if param.name == "help":
-                    continue  # Click's own
-                assert param.metavar in ("", "TEXT", "NUMBER", "PATH") or param.metavar.isupper()
-    assert seen == {*helping.PANELS, helping.COMMON}
-
-
-@pytest.mark.slow
-def test_help_has_types_that_a_person_knows(capsys):
-    """Options do; arguments have names of their own, and Typer's types beside them."""
-    for path, _, _ in commands():
         assert run([*path.split()[1:], "--help"]) == 0
-        shown = capsys.readouterr().out
-        options = shown.partition("─ Arguments ─")[2].partition("╰")[2] or shown
-        for word in ("<bool>", "<str>", "<int>", "<float>", "<path>", "<list", "INTEGER"):
-            assert word not in options, f"{path}: {word}"
+        assert path in capsys.readouterr().out
+        for param in command.get_params(context):
+            hidden = getattr(param, "hidden", False)
+            assert hidden or param.param_type_name == "argument" or param.help, (path, param.opts)
 
 
-def test_every_command_stands_in_a_group_of_commands():
+def test_commands_are_in_two_groups():
     group: Any = typer.main.get_command(app)
-    shown = [(name, command.rich_help_panel) for name, command in group.commands.items()]
-    assert shown == list(helping.COMMAND_PANELS.items())
+    shown: dict[str, set[str]] = {}
+    for name, command in group.commands.items():
+        shown.setdefault(command.rich_help_panel, set()).add(name)
+    assert set(shown) == {"Models", "Research"}
+    research = "measure learn sweep reproduce playground data"
+    assert shown["Research"] == set(research.split())
+
+
+def test_deprecated_options_are_hidden_warn_and_work(capsys, tmp_path):
+    """On standard error, so that standard output stays one JSON document."""
+    model, page = str(tiny.save(tmp_path / "model")), tmp_path / "attract.html"
+    base = ["attract", "the film was good", "--model", model, "--json"]
+    assert run([*base, "--word", "1"]) == 0
+    new = capsys.readouterr()
+    assert run([*base, "--index", "1", "--html", str(page)]) == 0
+    old = capsys.readouterr()
+    assert json.loads(old.out)["after"] == json.loads(new.out)["after"] and page.exists()
+    assert "deprecated" not in new.err
+    assert "--index is deprecated: use --word NUMBER" in old.err
+    assert "--html is deprecated: use --out FILE.html" in old.err
+    same = ["attention", "the film was good", "--model", model, "--json", "--attract", "film"]
+    assert run(same) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["after"] == json.loads(new.out)["after"]
+    assert "use wordsway attract" in told.err
+    assert run(["attract", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--index" not in shown and "--html" not in shown
 
 
 def test_errors_point_to_the_help_of_the_command(capsys):
@@ -127,11 +140,6 @@ def test_all_result_types_are_exported():
     public = {getattr(ws, name) for name in ws.__all__}  # loads every module of a verb
     missing = {kind.__name__ for kind in result_types() - {SequenceResult} - public}
     assert missing == set()
-
-
-def test_help_of_the_package_opens_with_both_halves():
-    opening = (ws.__doc__ or "")[:900]
-    assert "Random maps" in opening and "Real models" in opening and "ws.words" in opening
 
 
 def test_old_names_warn_and_work():

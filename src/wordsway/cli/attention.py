@@ -1,101 +1,137 @@
-"""`wordsway attention`: the attention of one layer, for a text or for two that differ in a word."""
+"""`wordsway attention` and `wordsway attract`: attention, and a Δ that changes it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import (
-    AsJson,
-    Device,
-    Dtype,
-    Html,
-    Model,
-    Out,
-    RemoteCode,
-    deliver,
-    files_of,
-    probe_of,
-    text_of,
-)
+from wordsway.cli import options as opt
+from wordsway.cli.probing import deliver, files_of, probe_of, text_of, word_of
 from wordsway.cli.progress import progress_line
 from wordsway.core.errors import InputError
-
-if TYPE_CHECKING:
-    from wordsway.core.result import Result
 
 
 def attention_command(
     text_a: Annotated[str, typer.Argument(metavar="TEXT_A", help="A text.")],
     text_b: Annotated[
-        str | None, typer.Argument(metavar="TEXT_B", help="Another one, which differs in a word.")
+        str | None, typer.Argument(metavar="TEXT_B", help="A text that differs in a word.")
     ] = None,
-    model: Model = "minilm",
+    model: opt.Model = "minilm",
     layer: Annotated[str, typer.Option("--layer", help="1 to L, or last; 0 is the input.")] = "1",
-    head: Annotated[str, typer.Option("--head", help="Counted from 0, or mean.")] = "mean",
+    head: Annotated[str, typer.Option("--head", help="A head, from 0, or mean.")] = "mean",
     special: Annotated[
-        bool,
-        typer.Option(
-            "--special/--no-special",
-            help="Keep special tokens such as [CLS]. Cutting them changes no other number.",
-        ),
+        bool, opt.flag("--special/--no-special", help="Include special tokens such as [CLS].")
     ] = False,
     attract: Annotated[
-        str | None,
-        typer.Option(
-            "--attract",
-            help="Move this word, by number or spelling, so that the first layer looks at it.",
-        ),
+        str | None, opt.deprecated("--attract", "use wordsway attract TEXT --word WORD")
     ] = None,
     reach: Annotated[
-        float,
-        typer.Option(
-            "--reach",
-            help="With --attract: Δ may be so many times as long as the word's embedding.",
-        ),
-    ] = 1.0,
+        float | None, opt.deprecated("--reach", "use wordsway attract TEXT --reach RHO")
+    ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", help="With --attract: of the noise that it is compared with.")
-    ] = 0,
-    html: Html = None,
-    out: Out = None,
-    device: Device = "cpu",
-    dtype: Dtype = "float32",
-    remote_code: RemoteCode = False,
-    as_json: AsJson = False,
+        int | None, opt.deprecated("--seed", "use wordsway attract TEXT --seed SEED")
+    ] = None,
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    remote_code: opt.RemoteCode = False,
+    html: opt.Html = None,
+    out: opt.Out = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Show how much every token looks at every other: a matrix for each text, and their difference
-    where they line up.
+    """Show how much every token attends to every other.
+
+    Prints a matrix for each text and, if the texts line up, their difference.
 
     Example: wordsway attention "I love her much" "I love her smile" --out attention.png
     """
-    files = files_of(html, out)
-    if attract is not None and (text_b is not None or layer != "1"):
-        raise InputError(
-            "one text and layer 1 with --attract", f"two texts, or layer {layer}", "leave them out"
+    if attract is not None:
+        if text_b is not None or layer != "1":
+            expected, got = "one text and layer 1 with --attract", f"two texts, or layer {layer}"
+            raise InputError(expected, got, "leave them out")
+        attract_command(
+            text_a,
+            attract,
+            model=model,
+            head="all" if head == "mean" else head,
+            reach=1.0 if reach is None else reach,
+            seed=seed or 0,
+            html=html,
+            out=out,
+            device=device,
+            dtype=dtype,
+            remote_code=remote_code,
+            as_json=as_json,
         )
+        return
+    files = files_of(html, out)
     text_a, text_b = text_of(text_a), None if text_b is None else text_of(text_b)
     from wordsway.probing.attention import attention, check_request
-    from wordsway.probing.attract import attract as attracted
-    from wordsway.probing.attract import check_request as check_attraction
 
-    if attract is None:
-        check_request(layer, head)
-    else:
-        check_attraction("all" if head == "mean" else head, reach)
+    check_request(layer, head)
     with progress_line("loading the model") as say:
         probe = probe_of(model, device, dtype, remote_code, say, eager=True)
-        if attract is None:
-            result: Result = attention(text_a, text_b, probe, layer, head, special, progress=say)
-        else:
-            say("moving the word", 0, 0)
-            result = attracted(
-                text_a,
-                attract,
-                probe,
-                head="all" if head == "mean" else head,
-                reach=reach,
-                seed=seed,
-            )
+        result = attention(text_a, text_b, probe, layer, head, special, progress=say)
+    deliver(result, files, result.to_dict() if as_json else None)
+
+
+def attract_command(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
+    word: Annotated[
+        str | None, typer.Option("--word", help="The word to move, by spelling or number.")
+    ] = None,
+    index: opt.Index = None,
+    model: opt.Model = "minilm",
+    head: Annotated[
+        str, typer.Option("--head", help="A head of the first layer, from 0, or all.")
+    ] = "all",
+    show_layer: Annotated[
+        str, typer.Option("--show-layer", help="The layer that is shown: 1 to L, or last.")
+    ] = "1",
+    show_head: Annotated[
+        str | None,
+        typer.Option("--show-head", help="The head that is shown, or all; as --head by default."),
+    ] = None,
+    reach: Annotated[
+        float, typer.Option("--reach", help="Length of Δ relative to the word's embedding.")
+    ] = 1.0,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws of noise of the same length to compare with.")
+    ] = 8,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the noise.")] = 0,
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    remote_code: opt.RemoteCode = False,
+    html: opt.Html = None,
+    out: opt.Out = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Move a word so that the first layer attends to it.
+
+    Prints attention before and after, and the change of every layer compared with noise.
+
+    Example: wordsway attract "I love her much" --word her
+    """
+    files = files_of(html, out)
+    sentence = text_of(text)
+    chosen = word_of(word, index)
+    if chosen is None:
+        raise InputError("the word that moves", "none", "name it with --word")
+    from wordsway.probing.attract import attract, check_request
+
+    check_request(head, reach, draws, show_head)
+    with progress_line("loading the model") as say:
+        probe = probe_of(model, device, dtype, remote_code, say, eager=True)
+        say("moving the word", 0, 0)
+        result = attract(
+            sentence,
+            chosen,
+            probe,
+            head=head,
+            show_layer=show_layer,
+            show_head=show_head,
+            reach=reach,
+            seed=seed,
+            draws=draws,
+        )
     deliver(result, files, result.to_dict() if as_json else None)

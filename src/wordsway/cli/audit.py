@@ -8,15 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.pairs import Models
-from wordsway.cli.probing import Device
 from wordsway.cli.progress import echo_json, progress_line
 
 OUT = Path("out/audit")
 
 
 def audit_command(
-    model: Models = None,
+    model: opt.Models = None,
     data: Annotated[
         str,
         typer.Option(
@@ -27,13 +25,13 @@ def audit_command(
     ] = "imdb",
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="A kind of meaning-changing edit; repeat for several."),
+        typer.Option("--kind", help="A kind of meaning-changing edit; may be repeated."),
     ] = None,
     texts: Annotated[
-        int | None, typer.Option("--texts", help="Texts per kind: 200, with --quick 40.")
+        int | None, typer.Option("--texts", help="Texts per kind; 200, or 40 with --quick.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A fifth of the texts: under two minutes with minilm.")
+        bool, opt.flag("--quick", help="A fifth of the texts: under two minutes with minilm.")
     ] = False,
     target: Annotated[
         str,
@@ -42,39 +40,34 @@ def audit_command(
             help="cosine, pooled, a layer's number, logits (of a classifier), next-token.",
         ),
     ] = "cosine",
-    draws: Annotated[int, typer.Option("--draws", help="Random real words beside each edit.")] = 2,
-    local: Annotated[
-        int,
-        typer.Option(
-            "--local", help="Texts per kind whose word's local sensitivity is measured, too."
-        ),
-    ] = 12,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Random real words to compare each edit with.")
+    ] = 2,
+    local: Annotated[int | None, opt.deprecated("--local", "use local= in Python")] = None,
     documents: Annotated[
         str | None,
-        typer.Option("--documents", help="A file of documents: how do their ranks move?"),
+        typer.Option("--documents", help="Documents: also report how their ranks change."),
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option("--fail-under", help="KIND=X: exit 1 if a score is below X; all=X, too."),
+        typer.Option("--fail-under", help="KIND=X or all=X: exit with 1 if a score is below X."),
     ] = None,
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the page, the tables and the store.")
-    ] = OUT,
-    device: Device = "cpu",
+    device: opt.Device = "cpu",
     workers: opt.Workers = None,
     cluster: opt.Cluster = None,
     memory: opt.WorkersMemory = None,
     retry_failed: opt.RetryFailed = False,
-    forecast: opt.Foretell = False,
+    out: opt.Folder = OUT,
+    forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """How often does a model react more to a word that turns the meaning than to a harmless edit?
+    """Does a model react more to a change of meaning than to a harmless edit?
 
-    A rewording with the same meaning is another question, which these scores do not answer.
+    The scores compare with small edits, not with rewordings of the whole text.
 
-    Kill it at any time: the same command goes on where it was.
+    An interrupted audit resumes with the same command.
 
     Example: wordsway audit --quick --model minilm --model mpnet
     """
@@ -87,7 +80,7 @@ def audit_command(
         "quick": quick,
         "target": target,
         "draws": draws,
-        "local": local,
+        **({} if local is None else {"local": local}),
         "seed": seed,
         "encoding": encoding,
         "device": device,

@@ -1,4 +1,4 @@
-"""All commands, by their names."""
+"""All commands by name, in the two groups of ``--help``."""
 
 from __future__ import annotations
 
@@ -6,47 +6,44 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.attention import attention_command
-from wordsway.cli.attract import attract_command
+from wordsway.cli.attention import attention_command, attract_command
 from wordsway.cli.audit import audit_command
 from wordsway.cli.compare import compare_command
 from wordsway.cli.corpus import corpus_command
 from wordsway.cli.data import data_app
-from wordsway.cli.help import COMMAND_PANELS, Group, add
 from wordsway.cli.learn import learn_command
 from wordsway.cli.measure import measure_command
-from wordsway.cli.options import MapCommand
+from wordsway.cli.options import MapCommand, flag
 from wordsway.cli.pairs import pairs_command
-from wordsway.cli.playground import playground_command
 from wordsway.cli.reproduce import reproduce_command
-from wordsway.cli.serve import serve_command
+from wordsway.cli.serve import playground_command, serve_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
 from wordsway.cli.words import words_command
 from wordsway.version import __version__
 
+MODELS, RESEARCH = "Models", "Research"
+
 app = typer.Typer(
     name="wordsway",
-    cls=Group,
-    help="How far can one word sway a layer? Word sensitivity as an interval: attained, certified.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-add(app, "measure", measure_command, cls=MapCommand)
-add(app, "learn", learn_command, cls=MapCommand)
-add(app, "sweep", sweep_command)
-add(app, "reproduce", reproduce_command)
-add(app, "words", words_command)
-add(app, "corpus", corpus_command)
-add(app, "swap", swap_command)
-add(app, "attention", attention_command)
-add(app, "attract", attract_command)
-add(app, "compare", compare_command)
-add(app, "pairs", pairs_command)
-add(app, "audit", audit_command)
-add(app, "serve", serve_command)
-add(app, "playground", playground_command)
-app.add_typer(data_app, name="data", rich_help_panel=COMMAND_PANELS["data"])
+app.command("words", rich_help_panel=MODELS)(words_command)
+app.command("swap", rich_help_panel=MODELS)(swap_command)
+app.command("pairs", rich_help_panel=MODELS)(pairs_command)
+app.command("audit", rich_help_panel=MODELS)(audit_command)
+app.command("compare", rich_help_panel=MODELS)(compare_command)
+app.command("attention", rich_help_panel=MODELS)(attention_command)
+app.command("attract", rich_help_panel=MODELS)(attract_command)
+app.command("corpus", rich_help_panel=MODELS)(corpus_command)
+app.command("serve", rich_help_panel=MODELS)(serve_command)
+app.command("measure", cls=MapCommand, rich_help_panel=RESEARCH)(measure_command)
+app.command("learn", cls=MapCommand, rich_help_panel=RESEARCH)(learn_command)
+app.command("sweep", rich_help_panel=RESEARCH)(sweep_command)
+app.command("reproduce", rich_help_panel=RESEARCH)(reproduce_command)
+app.command("playground", rich_help_panel=RESEARCH)(playground_command)
+app.add_typer(data_app, name="data", rich_help_panel=RESEARCH)
 
 
 def _version(wanted: bool) -> None:
@@ -57,21 +54,16 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def common(
-    debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug",
-            help="Show a traceback when something fails.",
-        ),
-    ] = False,
+    debug: Annotated[bool, flag("--debug", help="Show a traceback when something fails.")] = False,
     version: Annotated[
         bool,
         typer.Option(
             "--version",
             callback=_version,
             is_eager=True,
+            metavar="",
             help="Print the version and exit.",
         ),
     ] = False,
 ) -> None:
-    """How far can one word sway a layer?"""
+    """Measure how far one word can sway a model or a random layer."""

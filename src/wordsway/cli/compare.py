@@ -6,39 +6,35 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import AsJson, Device, Dtype, Html, Out, RemoteCode, deliver, files_of
+from wordsway.cli import options as opt
+from wordsway.cli.probing import deliver, files_of
 from wordsway.cli.progress import progress_line
 
 
 def compare_command(
     a: Annotated[str, typer.Argument(metavar="PROMPT_A", help="The first prompt.")],
-    b: Annotated[
-        str, typer.Argument(metavar="PROMPT_B", help="The second prompt, which differs in a word.")
-    ],
+    b: Annotated[str, typer.Argument(metavar="PROMPT_B", help="A prompt that differs in a word.")],
     model: Annotated[
         str,
         typer.Option("--model", help="A causal language model: smollm2, a folder, or a hub id."),
     ] = "smollm2",
-    tokens: Annotated[
-        int, typer.Option("--tokens", help="The most tokens that an answer may have.")
-    ] = 48,
+    tokens: Annotated[int, typer.Option("--tokens", help="Maximum length of an answer.")] = 48,
     chat: Annotated[
         bool,
-        typer.Option(
-            "--chat/--no-chat", help="Put prompts in the model's chat template, if it has one."
-        ),
+        opt.flag("--chat/--no-chat", help="Use the model's chat template, if it has one."),
     ] = True,
-    device: Device = "cpu",
-    dtype: Dtype = "float32",
-    remote_code: RemoteCode = False,
-    html: Html = None,
-    out: Out = None,
-    as_json: AsJson = False,
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    remote_code: opt.RemoteCode = False,
+    html: opt.Html = None,
+    out: opt.Out = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Ask a language model two prompts that differ in a word: both answers, the change of every
-    layer, the next token's divergence.
+    """Compare the answers of a language model to two prompts that differ in a word.
 
-    Answers take the likeliest token each time, so that they are the same on every run.
+    Prints both answers, the change of every layer and the divergence of the next token.
+
+    Decoding is greedy, so that answers are the same on every run.
 
     Example: wordsway compare "The capital of France is" "The capital of Italy is"
     """

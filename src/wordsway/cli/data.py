@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.help import add
 from wordsway.cli.options import AsJson
 from wordsway.cli.progress import echo_json, progress_line
 from wordsway.data import entry, get, present
@@ -16,7 +15,7 @@ from wordsway.data.fetch import catalogue
 from wordsway.engine.migrate import migrate
 
 data_app = typer.Typer(
-    help="Corpora and models: what is here, what can be fetched, from where, under which licence.",
+    help="List and download corpora and models.",
     no_args_is_help=True,
 )
 
@@ -24,7 +23,7 @@ data_app = typer.Typer(
 def list_command(
     as_json: AsJson = False,
 ) -> None:
-    """What is here, what can be fetched, from where, its licence."""
+    """List corpora and models with their sources and licences."""
     found = catalogue()
     if as_json:
         echo_json(found.to_dict())
@@ -39,11 +38,11 @@ def get_command(
     ],
     folder: Annotated[
         Path | None,
-        typer.Option("--from", help="Take the files from this folder instead of the network."),
+        typer.Option("--from", help="Copy the files from this folder instead of downloading."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch and verify; what is here and whole is left alone."""
+    """Download and verify corpora and models; complete ones are skipped."""
     found = []
     for name in names:
         entry(name)
@@ -82,6 +81,6 @@ def migrate_command(
         typer.echo(f"{count:,} finished cells were read; cells/ and packed/ can be deleted")
 
 
-add(data_app, "list", list_command)
-add(data_app, "get", get_command)
-add(data_app, "migrate", migrate_command)
+data_app.command("list")(list_command)
+data_app.command("get")(get_command)
+data_app.command("migrate")(migrate_command)

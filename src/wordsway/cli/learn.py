@@ -15,12 +15,14 @@ def learn_command(
     map: opt.Map,
     n: opt.Tokens,
     d: opt.Dimension,
-    train: Annotated[int, typer.Option("--train", help="Training texts, N.")],
+    train: Annotated[int, typer.Option("--train", help="Number of training texts.")],
     update: Annotated[str, typer.Option("--update", help="fine-tune or retrain.")] = "fine-tune",
     loss: Annotated[
-        str, typer.Option("--loss", help="What Δ minimises: align, direct or penalised.")
+        str, typer.Option("--loss", help="Loss that Δ minimises: align, direct or penalised.")
     ] = "direct",
-    penalty: Annotated[float, typer.Option("--penalty", help="Of the penalised loss.")] = 0.0,
+    penalty: Annotated[
+        float, typer.Option("--penalty", help="Weight of the penalty, with --loss penalised.")
+    ] = 0.0,
     positions: opt.Positions = "0",
     trials: opt.Trials = 1,
     seed: opt.Seed = 0,
@@ -32,16 +34,16 @@ def learn_command(
     encoding: opt.Encoding = None,
     real_words: Annotated[
         bool,
-        typer.Option(
-            "--real-words", help="Also try every word of the model's vocabulary in that place."
-        ),
+        opt.flag("--real-words", help="Also try every word of the model's vocabulary."),
     ] = False,
-    forecast: opt.Foretell = False,
+    forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Learn that one word flips the label: update an interpolator with a new text, change one word,
-    ask for the other label. Gaussian texts are labelled by a linear teacher; a corpus is padded as
-    in the paper.
+    """Measure the error after one word of a text changes and its label flips.
+
+    An interpolating model is fine-tuned or retrained on the text, then tested on the change.
+
+    Gaussian texts are labelled by a linear teacher; a corpus is padded as in the paper.
 
     Example: wordsway learn --map raf --n 40 --d 384 --train 100 --data imdb --trials 5
     """

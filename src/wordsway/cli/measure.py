@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from wordsway.cli import options as opt
@@ -14,24 +16,39 @@ def measure_command(
     n: opt.Tokens,
     d: opt.Dimension,
     positions: opt.Positions = None,
-    radius: opt.Radius = None,
+    radius: Annotated[
+        float | None, typer.Option("--radius", help="Radius of the ball of Δ; √d by default.")
+    ] = None,
     trials: opt.Trials = 1,
     seed: opt.Seed = 0,
     data: opt.Data = "gaussian",
     model: opt.TextModel = None,
-    layer: opt.Layer = "input",
+    layer: Annotated[
+        str,
+        typer.Option(
+            "--layer",
+            help="Embeddings: input (as in the paper), words (bare vectors), a number, or last.",
+            rich_help_panel=opt.TEXTS,
+        ),
+    ] = "input",
     padding: opt.Padding = None,
     text_column: opt.TextColumn = None,
     label_column: opt.LabelColumn = None,
     encoding: opt.Encoding = None,
-    certificate: opt.Certificate = True,
-    average: opt.Average = None,
-    memory: opt.SearchMemory = 2.0,
-    forecast: opt.Foretell = False,
+    certificate: Annotated[
+        bool, opt.flag("--certificate/--no-certificate", help="Also compute the upper bound.")
+    ] = True,
+    average: Annotated[
+        int | None,
+        typer.Option("--average", help="Number of random Δ (and real words) per row, averaged."),
+    ] = None,
+    memory: opt.Memory = 2.0,
+    forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Measure how far one word can move a random map: S between what was attained and what is
-    certified.
+    """Measure how far one word can move a random map.
+
+    S is bounded from below by the Δ that a search attains, and from above by a certificate.
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what turns them into what verbs take."""
+"""Options that several commands share: each is declared once, with its group in ``--help``."""
 
 from __future__ import annotations
 
@@ -9,29 +9,45 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.main
+from typer.core import TyperCommand
 
-from wordsway.cli.help import Command, grouped, kind_of
 from wordsway.core.errors import InputError
 
 if TYPE_CHECKING:
     from wordsway.engine.run import Machines
 
 GIB = 2**30
+#: Groups of options; options without a group come first.
+TEXTS, MAPS, RUNNING, OUTPUT = "Texts", "Options of maps", "Running", "Output"
 
-Map = Annotated[str, typer.Option("--map", help="The map's name.")]
+
+def flag(*names: str, help: str, group: str | None = None) -> Any:
+    """An option without a value."""
+    return typer.Option(*names, help=help, metavar="", rich_help_panel=group)
+
+
+def deprecated(name: str, instead: str) -> Any:
+    """An option that leaves the command line: hidden, and with a warning if it is used."""
+
+    def warn(value: Any) -> Any:
+        if value is not None and value != []:
+            typer.echo(f"wordsway: {name} is deprecated: {instead}", err=True)
+        return value
+
+    return typer.Option(name, hidden=True, callback=warn)
+
+
+# Texts and maps
+Map = Annotated[str, typer.Option("--map", help="The name of the map.")]
 Tokens = Annotated[int, typer.Option("--n", help="Tokens per text.")]
 Dimension = Annotated[int, typer.Option("--d", help="Embedding dimension.")]
 Positions = Annotated[
     str | None,
     typer.Option(
         "--positions",
-        help="Rows that may change: all, words (no special tokens, no padding), numbers like 0,3, "
-        "or words of the text like word:3. By default the first row, the paper's; measure on real "
-        "text takes the first word, since row 0 is a special token there.",
+        help="Rows that may change: all, words (no special tokens, no padding), numbers (0,3) or "
+        "words of the text (word:3). Default: row 0; for measure on real text, the first word.",
     ),
-]
-Radius = Annotated[
-    float | None, typer.Option("--radius", help="Of the ball for Δ; √d, the paper's, by default.")
 ]
 Trials = Annotated[int, typer.Option("--trials", help="Independent draws of text and weights.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]
@@ -39,72 +55,140 @@ Data = Annotated[
     str,
     typer.Option(
         "--data",
-        help="Where texts come from: gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or "
-        "text file or a folder.",
+        help="gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or text file or folder.",
+        rich_help_panel=TEXTS,
     ),
 ]
 TextModel = Annotated[
     str | None,
-    typer.Option("--model", help="Model that embeds texts: minilm (default), mpnet, or a folder."),
-]
-Layer = Annotated[
-    str,
-    typer.Option("--layer", help="input (the paper's), words (bare vectors), a number, or last."),
+    typer.Option(
+        "--model",
+        help="The model that embeds texts: minilm (default), mpnet, or a folder.",
+        rich_help_panel=TEXTS,
+    ),
 ]
 Padding = Annotated[
     str | None,
     typer.Option(
         "--padding",
-        help="none: only texts of at least n tokens; pad: fill short ones up; paper: under 240 "
-        "tokens, padded, balanced labels.",
+        help="none: only texts of at least n tokens; pad: pad shorter ones; paper: texts of under "
+        "240 tokens, padded, with balanced labels.",
+        rich_help_panel=TEXTS,
     ),
 ]
-TextColumn = Annotated[str | None, typer.Option("--text-column", help="Column of texts in a file.")]
+TextColumn = Annotated[
+    str | None, typer.Option("--text-column", help="Column of texts.", rich_help_panel=TEXTS)
+]
 LabelColumn = Annotated[
-    str | None, typer.Option("--label-column", help="Column of labels in a file; empty for none.")
+    str | None,
+    typer.Option("--label-column", help="Column of labels; empty for none.", rich_help_panel=TEXTS),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Of a text file, if it is not UTF-8.")
-]
-Certificate = Annotated[
-    bool, typer.Option("--certificate/--no-certificate", help="Also compute the upper end.")
-]
-Average = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--average",
-        help="Also try so many random Δ at each row and, on real text, so many real words: the "
-        "average beside the worst.",
+        "--encoding", help="Encoding of the file; UTF-8 by default.", rich_help_panel=TEXTS
     ),
 ]
-SearchMemory = Annotated[float, typer.Option("--memory", help="Memory budget of a search, in GiB.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Foretell = Annotated[
-    bool, typer.Option("--forecast", help="Say what it would cost, without running it.")
+
+# Pretrained models
+Text = Annotated[str | None, typer.Argument(help="A text; - reads standard input.", metavar="TEXT")]
+_MODEL = "minilm, mpnet, smollm2, bert-base, a hub id or a folder"
+Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}.")]
+Models = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODEL}; may be repeated.")]
+Layer = Annotated[
+    str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
+]
+Target = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        help="What is measured: layer (see --layer), all, pooled, cosine, logits or next-token.",
+    ),
+]
+Tier = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tier",
+        help="mean-local, local, real-words or curve; may be repeated. Default: the first three "
+        "for short texts, the first for long ones and for a corpus.",
+    ),
+]
+Reach = Annotated[
+    float | None,
+    typer.Option("--reach", help="ρ: length of Δ relative to the word's embedding, at most."),
+]
+Draws = Annotated[int | None, typer.Option("--draws", help="Real words per place; 32 by default.")]
+Cut = Annotated[bool, flag("--cut", help="Keep the beginning of a text that is too long.")]
+
+# Running
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, mps.", rich_help_panel=RUNNING)]
+Dtype = Annotated[
+    str,
+    typer.Option("--dtype", help="float32, bfloat16, float16 or float64.", rich_help_panel=RUNNING),
+]
+RemoteCode = Annotated[
+    bool,
+    flag("--trust-remote-code", help="Run Python code that comes with the model.", group=RUNNING),
+]
+Memory = Annotated[
+    float, typer.Option("--memory", help="Memory budget in GiB.", rich_help_panel=RUNNING)
+]
+WorkersMemory = Annotated[
+    float | None,
+    typer.Option("--memory", help="Limit for all workers, in GiB.", rich_help_panel=RUNNING),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", help="Processes on this machine; one per core by default."),
+    typer.Option("--workers", help="Processes; one per core by default.", rich_help_panel=RUNNING),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", help="A Dask scheduler, tcp://host:port, or local:COUNT."),
-]
-WorkersMemory = Annotated[
-    float | None, typer.Option("--memory", help="Limit for all workers together, in GiB.")
+    typer.Option(
+        "--cluster",
+        help="A Dask scheduler: tcp://host:port or local:COUNT.",
+        rich_help_panel=RUNNING,
+    ),
 ]
 RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Run cells again that failed before.")
-]
-StudyFolder = Annotated[
-    Path,
-    typer.Option("--out", help="Folder for the store and the tables; several runs may share it."),
+    bool, flag("--retry-failed", help="Also run jobs that failed before.", group=RUNNING)
 ]
 
+# Output
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Also write a file: .html .svg .png .pdf .json .csv .parquet.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Folder = Annotated[
+    Path, typer.Option("--out", help="Folder for results and store.", rich_help_panel=OUTPUT)
+]
+Deltas = Annotated[
+    bool, flag("--deltas", help="Include the attaining Δ in the JSON.", group=OUTPUT)
+]
+Forecast = Annotated[
+    bool, flag("--forecast", help="Estimate time and memory, then exit.", group=OUTPUT)
+]
+AsJson = Annotated[
+    bool, flag("--json", help="Print one JSON document and nothing else.", group=OUTPUT)
+]
 
-class MapCommand(Command):
-    """A command on a random map: names and options of all maps come from the registry, which is
-    loaded when the command is parsed or its help is shown; `map_options` has their values.
+# Deprecated
+Html = Annotated[Path | None, deprecated("--html", "use --out FILE.html")]
+Index = Annotated[int | None, deprecated("--index", "use --word NUMBER")]
+Scaling = Annotated[str | None, deprecated("--scaling", "use scaling= in Python")]
+Passes = Annotated[int | None, deprecated("--passes", "use passes= in Python")]
+At = Annotated[str | None, deprecated("--at", "use at= in Python")]
+Effort = Annotated[float | None, deprecated("--effort", "use effort= in Python")]
+
+
+class MapCommand(TyperCommand):
+    """A command on a random map, with the options of all maps of the registry.
+
+    The registry is imported when the command is parsed or its help is shown; `map_options` returns
+    their values.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -116,7 +200,7 @@ class MapCommand(Command):
             if param.name == "map":
                 param.help = f"One of {', '.join(MAPS)}."
             params += [param, *(_registry_options() if param.name == "d" else ())]
-        return grouped(params)
+        return params
 
     def invoke(self, ctx: Any) -> Any:
         names = [option.name for option in _registry_options()]
@@ -126,20 +210,19 @@ class MapCommand(Command):
 
 @cache
 def _registry_options() -> tuple[Any, ...]:
-    """The options of all maps, as Typer makes them of a function's parameters."""
-    from wordsway.maps.registry import MAPS, all_options
+    """The options of all maps, made by Typer from a function's parameters."""
+    from wordsway.maps.registry import MAPS as REGISTRY
+    from wordsway.maps.registry import all_options
 
     def command(**options: Any) -> None:
-        """A function with these parameters, for Typer to read."""
+        """Has the parameters that Typer reads."""
 
     parameters = []
     for option in all_options().values():
-        users = [kind.name for kind in MAPS.values() if option in kind.options]
-        flag = "--" + option.name.replace("_", "-")
+        users = ", ".join(kind.name for kind in REGISTRY.values() if option in kind.options)
+        name = "--" + option.name.replace("_", "-")
+        about = typer.Option(name, help=f"{option.help} ({users})", rich_help_panel=MAPS)
         wanted: Any = option.type
-        about = typer.Option(
-            flag, metavar=kind_of(wanted), help=f"Of {', '.join(users)}: {option.help}"
-        )
         parameters.append(
             inspect.Parameter(
                 option.name,
@@ -162,7 +245,7 @@ def map_options(ctx: typer.Context) -> dict[str, Any]:
 
 
 def parse_positions(text: str | None, data: str) -> str | tuple[int | str, ...]:
-    """Rows as a request holds them; where none are named, the first row or word.
+    """Rows as a request stores them; the first row or word by default.
 
     >>> parse_positions("all", "imdb"), parse_positions("0, word:3", "gaussian")
     ('all', (0, 'word:3'))
@@ -194,7 +277,7 @@ def bytes_of(gib: float) -> int:
 
 
 def machines_of(workers: int | None, cluster: str | None, memory: float | None) -> Machines:
-    """Where a sweep runs."""
+    """The machines that run a sweep."""
     from wordsway.engine.run import Machines
 
     return Machines(workers, cluster, None if memory is None else bytes_of(memory))

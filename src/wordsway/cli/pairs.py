@@ -7,42 +7,33 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import AsJson, Device, Html, Out, deliver, files_of
+from wordsway.cli import options as opt
+from wordsway.cli.probing import deliver, files_of
 from wordsway.cli.progress import progress_line
 from wordsway.core.errors import InputError
-
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        help="minilm, mpnet, smollm2, bert-base, a hub id or a folder; several times for several.",
-    ),
-]
 
 
 def pairs_command(
     first: Annotated[
-        str, typer.Argument(help="A text, or a table of pairs.", metavar="TEXT_A|FILE.csv")
+        str, typer.Argument(help="A text, or a file of pairs.", metavar="TEXT_A|FILE.csv")
     ],
     second: Annotated[
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,
-    model: Models = None,
+    model: opt.Models = None,
     draws: Annotated[
-        int, typer.Option("--draws", help="Random real words that a pair is compared with.")
+        int, typer.Option("--draws", help="Random real words to compare a pair with.")
     ] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
-    encoding: Annotated[
-        str | None, typer.Option("--encoding", help="Of the table, if it is not UTF-8.")
-    ] = None,
-    device: Device = "cpu",
-    html: Html = None,
-    out: Out = None,
-    as_json: AsJson = False,
+    seed: opt.Seed = 0,
+    encoding: opt.Encoding = None,
+    device: opt.Device = "cpu",
+    html: opt.Html = None,
+    out: opt.Out = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """How far apart do models hold two texts that differ in a few words?
+    """How different are two similar texts to a model?
 
-    The table has columns a,b or text,word,replacement, and kind if you like.
+    A file has the columns a,b or text,word,replacement, and optionally kind.
 
     Example: wordsway pairs "The drug is safe." "The drug is unsafe." --model minilm --model mpnet
     """

@@ -16,27 +16,25 @@ def reproduce_command(
     figures: Annotated[
         list[str] | None,
         typer.Argument(
-            help="1-left, 2-right, 3.3, 4-minilm …; 1 to 5, all; studies go beyond the paper.",
+            help="1-left, 2-right, 3.3, 4-minilm, …; 1 to 5; all; or a study beyond the paper.",
             metavar="[FIGURE...|all]",
         ),
     ] = None,
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Some of the same cells: d = 192 (768 for depth), 3 trials."),
+        bool, opt.flag("--quick", help="A subset: d = 192 (768 for depth), 3 trials.")
     ] = False,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the figures, the page and the store.")
-    ] = Path("out/reproduce"),
+    out: opt.Folder = Path("out/reproduce"),
     seed: opt.Seed = 0,
     workers: opt.Workers = None,
     cluster: opt.Cluster = None,
     memory: opt.WorkersMemory = None,
     retry_failed: opt.RetryFailed = False,
-    forecast: opt.Foretell = False,
+    forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """The paper's figures with error bars, theory curves, certificates and provenance; kill it and
-    it resumes.
+    """Reproduce the paper's figures, with error bars, theory curves and certificates.
+
+    An interrupted run resumes with the same command.
 
     Example: wordsway reproduce --quick
     """

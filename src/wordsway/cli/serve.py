@@ -1,4 +1,4 @@
-"""`wordsway serve`: the page."""
+"""`wordsway serve` and `wordsway playground`: pages in a browser."""
 
 from __future__ import annotations
 
@@ -7,31 +7,34 @@ from typing import Annotated, Any
 
 import typer
 
+from wordsway.cli.options import flag
 from wordsway.core.errors import needs
 
 
 def serve_command(
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="8421, or the next free one, by default."),
+        typer.Option("--port", min=0, max=65535, help="8421, or the next free port, by default."),
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", help="Who may ask: this machine alone, or 0.0.0.0 with a token."),
+        typer.Option(
+            "--host", help="127.0.0.1: this machine only; 0.0.0.0: others too, with a token."
+        ),
     ] = "127.0.0.1",
-    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    no_open: Annotated[bool, flag("--no-open", help="Do not open a browser.")] = False,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", help="A hub id or folder to offer beside the catalogue's models."),
+        typer.Option("--model", help="A hub id or folder to offer in addition; may be repeated."),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Where measured cells are kept.")
+        Path | None, typer.Option("--store", help="Folder for measured cells.")
     ] = None,
     audits: Annotated[
-        Path, typer.Option("--audits", help="Folder whose audits are shown and written to.")
+        Path, typer.Option("--audits", help="Folder to read audits from and write them to.")
     ] = Path("out"),
 ) -> None:
-    """The page: words of a text, attention, theory and audits, in a browser. Ctrl-C ends it.
+    """Show words, attention, theory and audits in a browser; Ctrl-C stops the server.
 
     Example: wordsway serve --port 8421 --no-open
     """
@@ -54,3 +57,16 @@ def start_worker(pipe: Any, state: dict[str, Any], threads: int | None) -> None:
 
     tasks = words.TASKS | attention.TASKS | theory.TASKS | audit.TASKS
     serve(pipe, tasks, state, threads)
+
+
+def playground_command(
+    out: Annotated[Path, typer.Option("--out", help="A file that ends in .html.")] = Path(
+        "playground.html"
+    ),
+) -> None:
+    """Write an interactive page about random attention as one self-contained file."""
+    from wordsway.core.format import format_bytes
+    from wordsway.page.playground import playground
+
+    page = playground(out)
+    typer.echo(f"{out}: {format_bytes(page.bytes)}; open it in any browser")

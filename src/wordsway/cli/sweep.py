@@ -14,15 +14,17 @@ from wordsway.cli.running import report_failures
 
 def sweep_command(
     file: Annotated[Path, typer.Argument(help="A study in TOML.", metavar="FILE.toml")],
-    out: opt.StudyFolder,
+    out: opt.Folder,
     workers: opt.Workers = None,
     cluster: opt.Cluster = None,
     memory: opt.WorkersMemory = None,
     retry_failed: opt.RetryFailed = False,
-    forecast: opt.Foretell = False,
+    forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Run a grid of your own. Kill it at any time: the same command goes on where it was.
+    """Measure a grid of random maps that a TOML file describes.
+
+    An interrupted sweep resumes with the same command.
 
     Example: wordsway sweep grid.toml --out out/grid
     """

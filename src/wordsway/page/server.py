@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import socket
 import threading
 import time
@@ -233,11 +232,7 @@ def serve(
 ) -> None:
     """Serve the page until it is interrupted; no process is left behind. Worker processes run
     ``start``.
-
-    Their OpenMP threads sleep while they wait for each other. By default they spin: next to other
-    work on two cores, mean local of eight words then took 9 s instead of 0.7 s.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     bound = listening(settings.host, port)
     number = int(bound.getsockname()[1])
     address = settings.address(number)
