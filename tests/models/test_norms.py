@@ -12,10 +12,10 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.models.files import locate
+from wordsway.models.folder import pool, pooling_of
 from wordsway.models.layers import ModelLayers
-from wordsway.models.norms import NormLayer, norms_of
-from wordsway.models.pooling import pool, pooling_of
 from wordsway.models.probe import Probe
+from wordsway.models.residual import NormLayer, norms_of
 from wordsway.models.tracing import Call
 
 #: Which of the hidden states 0 … 3 come out of a norm, and of which kind.

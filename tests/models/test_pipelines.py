@@ -17,7 +17,7 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.data import hub
 from wordsway.data.hub import Unreachable
 from wordsway.models.files import locate
-from wordsway.models.pooling import pooling_of
+from wordsway.models.folder import pooling_of
 from wordsway.models.probe import Probe
 
 A, B = "the film was good", "the film was bad"

@@ -13,8 +13,8 @@ import torch
 
 from wordsway.auditing.background import RandomWords
 from wordsway.core.errors import InputError
+from wordsway.models.folder import pool
 from wordsway.models.load import Loading, load, quiet
-from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import divergence
 from wordsway.probing.targets import same_width

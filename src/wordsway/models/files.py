@@ -20,8 +20,16 @@ from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
 from wordsway.data.hub import Progress, check_no_pipeline, hub_folder, is_hub_id
 from wordsway.models import gguf
-from wordsway.models.checks import SPELLING, check_config, check_folder, read_json
-from wordsway.models.pooling import Pooling, pooling_file, pooling_of, transformer_folder
+from wordsway.models.folder import (
+    SPELLING,
+    Pooling,
+    check_config,
+    check_folder,
+    pooling_file,
+    pooling_of,
+    read_json,
+    transformer_folder,
+)
 from wordsway.text.files import expanded, path_exists
 
 LIGHT = ("tokenizer.json", "config.json")

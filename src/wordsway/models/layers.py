@@ -13,8 +13,7 @@ import torch
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
-from wordsway.models.norms import NormLayer, norms_of
-from wordsway.models.residual import Sublayer, sublayers
+from wordsway.models.residual import NormLayer, Sublayer, norms_of, sublayers
 from wordsway.models.tracing import (
     Arguments,
     Call,

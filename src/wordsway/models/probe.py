@@ -15,9 +15,9 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import Reading, Word, word_spans
 from wordsway.data.hub import Progress
 from wordsway.models.files import locate
+from wordsway.models.folder import Pooling, check_prompt, longest_text, lower_cases
 from wordsway.models.layers import ModelLayers
 from wordsway.models.load import Loading
-from wordsway.models.pooling import Pooling, check_prompt, longest_text, lower_cases
 from wordsway.models.tokens import Reader
 from wordsway.text.clean import STRAY, checked
 

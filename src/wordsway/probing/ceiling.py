@@ -42,10 +42,9 @@ import torch
 
 from wordsway.core.reading import Word
 from wordsway.maps.rigorous import opnorm_upper_bound
-from wordsway.models.norms import largest_moves
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import EncodedText, Probe
-from wordsway.models.residual import LEAST, SLOPE, Sublayer
+from wordsway.models.residual import LEAST, SLOPE, Sublayer, largest_moves
 from wordsway.probing.targets import LayerTarget, Target
 
 #: Allowance for the rounding of the model's own arithmetic, per precision: a computed row may lie

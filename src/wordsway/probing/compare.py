@@ -19,8 +19,8 @@ from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.models.causal import Causal, Prompt, States, predicts_next
 from wordsway.models.files import locate
+from wordsway.models.folder import pool
 from wordsway.models.load import Loading
-from wordsway.models.pooling import pool
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
 from wordsway.probing.targets import chosen_scaling, row_weights
