@@ -340,21 +340,6 @@ def test_one_digest_by_name_and_by_folder(tmp_path: Path) -> None:
         (copy / path.name).symlink_to(path)
     by_folder = locate(copy)
     assert by_folder.digest == by_name.digest
-    assert by_folder.known_as(by_name.digest) and not by_folder.known_as("0" * 64)
-
-
-def test_a_digest_of_an_older_version_is_understood(tmp_path: Path) -> None:
-    """Weights first, then the rest by name: how 0.1.0 hashed a folder."""
-    import hashlib
-
-    folder = tiny.save(tmp_path / "bert")
-    names = ["model.safetensors", "config.json", "tokenizer.json"]
-    listing = "".join(
-        f"{name} {hashlib.sha256((folder / name).read_bytes()).hexdigest()}\n" for name in names
-    )
-    former = hashlib.sha256(listing.encode()).hexdigest()
-    files = locate(folder)
-    assert files.digest != former and files.known_as(former)
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:7", "meta", "nonsense", ""])

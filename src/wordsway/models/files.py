@@ -41,7 +41,6 @@ OWN_RECORDS = {MANIFEST, gguf.RECORD}
 class ModelFiles:
     """A model on this machine: its name for results, its folder, and one hash over its files.
 
-    ``former`` are hashes that older versions gave the same files, to be understood where stored;
     ``catalogued`` tells a model of the catalogue from a folder of the same name;
     ``hub_id`` is set for models of the hub outside of the catalogue.
     """
@@ -49,13 +48,8 @@ class ModelFiles:
     name: str
     folder: Path
     digest: str
-    former: tuple[str, ...] = ()
     catalogued: bool = False
     hub_id: str | None = None
-
-    def known_as(self, digest: str) -> bool:
-        """Whether a stored hash means these files."""
-        return digest == self.digest or digest in self.former
 
     def verified(self) -> Path:
         """The folder, every file checked; a broken one is fetched again."""
@@ -136,12 +130,11 @@ def _hashed(name: str, folder: Path, hub_id: str | None = None) -> ModelFiles:
         path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in SPELLING
     ]
     hashes = {path.name: sha256(path) for path in [*weights, *spelling]}
-    former = _digest(hashes.items())  # weights first, our own records included: before 0.2
     kept = {file: digest for file, digest in hashes.items() if file not in OWN_RECORDS}
     if (pooling := pooling_file(folder)).is_file():
         kept[f"{pooling.parent.name}/{pooling.name}"] = sha256(pooling)
     digest = _dequantised(folder) or _digest(sorted(kept.items()))
-    return ModelFiles(name, folder, digest, (former,), hub_id=hub_id)
+    return ModelFiles(name, folder, digest, hub_id=hub_id)
 
 
 def _dequantised(folder: Path) -> str | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from wordsway.core.checks import Count, Natural, NonNegative, OneOf, check_fields
-from wordsway.core.errors import InputError
 
 #: Between generations, points go on for this many steps.
 HALFWAY = 8
@@ -61,8 +60,6 @@ class Plan:
         The groups of a smaller effort are the first ones of a larger effort, and fewer steps are
         the first ones of more: the larger effort repeats what the smaller one does, then adds.
         """
-        if not isinstance(effort, (int, float)) or not 0.01 <= effort <= 1000:
-            raise InputError("an effort between 0.01 and 1000", effort, "1 is the map's own plan")
         batches = self.groups * effort / self.abreast
         groups = max(1, round(batches)) * self.abreast
         return replace(self, groups=groups, steps=max(1, round(self.steps * min(1.0, batches))))

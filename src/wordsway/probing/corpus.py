@@ -207,7 +207,7 @@ def _real(word: WordSway) -> dict[str, Any]:
 def probe_of(model: str, sha256: str, device: str = "cpu") -> Probe:
     """The model, loaded once per process; its files have to be those that the job means."""
     probe = Probe(model, device=device)
-    if not probe.files.known_as(sha256):
+    if probe.files.digest != sha256:
         raise InputError(
             f"{model} with the files {sha256[:12]}…",
             f"other files ({probe.files.digest[:12]}…)",

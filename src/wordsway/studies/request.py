@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
-from wordsway.core.checks import Bytes, Count, Effort, NonNegative, OneOf, Radius, check_fields
+from wordsway.core.checks import Bytes, Count, Effort, NonNegative, Radius, check_fields
 from wordsway.core.errors import InputError
 from wordsway.intervals import MEMORY, Draws
-from wordsway.learning.losses import LOSSES, UPDATES, check_setting
+from wordsway.learning.losses import check_setting
 from wordsway.maps import FeatureMap
 from wordsway.maps.registry import MapKind, check_options, kind_of
 from wordsway.studies.texts import TextOptions
@@ -29,8 +29,8 @@ class LearningOptions:
     """
 
     train: Count
-    update: Annotated[str, OneOf(UPDATES)] | None = None
-    loss: Annotated[str, OneOf(tuple(LOSSES))] | None = None
+    update: str | None = None
+    loss: str | None = None
     penalty: NonNegative | None = None
     real_words: bool = False
 
