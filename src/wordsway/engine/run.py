@@ -103,6 +103,7 @@ def run_jobs(
     Ctrl-C stops the workers and returns what was done; `kill -9` loses at most the jobs that were
     running.
     """
+    store.refresh()
     unique = {job.key: job for job in jobs}
     left = [job for key, job in unique.items() if key not in store]
     tally = Tally(len(unique), len(unique) - len(left), what)

@@ -17,7 +17,7 @@ import torch
 from wordsway.core.progress import Progress, part_of, silent
 from wordsway.models.probe import Probe
 from wordsway.probing.local import Local
-from wordsway.probing.memory import Room
+from wordsway.probing.memory import MemoryBudget
 from wordsway.probing.moves import Blocks
 from wordsway.probing.search import Climbed, Effort, climb, worst
 from wordsway.probing.targets import Target
@@ -71,13 +71,13 @@ def curves(
     reaches: Sequence[float] = REACHES,
     effort: float = 1.0,
     seed: int = 0,
-    room: Room,
+    budget: MemoryBudget,
     progress: Progress = silent,
 ) -> list[Curve]:
     """The curve of every word, from its singular directions."""
     steps = max(1, round(effort * STEPS))
-    path = _follow(target, blocks, found, reaches, steps, room, progress)
-    last = _finish(probe, target, blocks, path[-1], reaches[-1], effort, seed, room, progress)
+    path = _follow(target, blocks, found, reaches, steps, budget, progress)
+    last = _finish(probe, target, blocks, path[-1], reaches[-1], effort, seed, budget, progress)
     return [_curve(target, blocks, [*path, last], reaches, word) for word in range(len(blocks))]
 
 
@@ -87,7 +87,7 @@ def _follow(
     found: Sequence[Local],
     reaches: Sequence[float],
     steps: int,
-    room: Room,
+    budget: MemoryBudget,
     progress: Progress,
 ) -> list[Climbed]:
     """For each reach the points of all branches, (words × BRANCHES) of them."""
@@ -98,7 +98,7 @@ def _follow(
         here = blocks.at_reach(reach)
         longer = points * (here.radius[owners] / points.norm(dim=1).clamp_min(1e-30))[:, None]
         part = part_of(progress, "following S(ρ)", number, len(reaches) + 1)
-        path.append(climb(target, here, owners, longer, steps, room, part))
+        path.append(climb(target, here, owners, longer, steps, budget, part))
         points = path[-1].delta
     return path
 
@@ -120,7 +120,7 @@ def _finish(
     reach: float,
     effort: float,
     seed: int,
-    room: Room,
+    budget: MemoryBudget,
     progress: Progress,
 ) -> Climbed:
     """The best branch at the last reach goes on; where the reach is large, fresh starts try, too,
@@ -130,14 +130,16 @@ def _finish(
     plan = Effort.of(effort)
     owners = torch.arange(len(blocks), device=blocks.rows.device)
     best = last.best_of(BRANCHES)
-    ends = climb(target, here, owners, best.delta, plan.late, room)
+    ends = climb(target, here, owners, best.delta, plan.late, budget)
     if reach < 1:
         return ends
     part = part_of(progress, "following S(ρ)", 1, 2)
-    other = worst(probe, here, target, effort=plan, keep=KEPT, seed=seed, room=room, progress=part)
+    other = worst(
+        probe, here, target, effort=plan, keep=KEPT, seed=seed, budget=budget, progress=part
+    )
     better = other.value > ends.value
     start = torch.where(better[:, None], other.delta, ends.delta)
-    return climb(target, here, owners, start, ON * plan.late, room)
+    return climb(target, here, owners, start, ON * plan.late, budget)
 
 
 def passes(reach: float, effort: float) -> int:

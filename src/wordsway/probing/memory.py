@@ -16,7 +16,7 @@ UNIT = 10_600_000
 
 
 @dataclass(frozen=True)
-class Room:
+class MemoryBudget:
     """Bytes that one text takes in a pass forwards and backwards, and those that all may take."""
 
     text: int
@@ -51,10 +51,10 @@ def row_bytes(probe: Probe, n: int, layer: int) -> int:
     )
 
 
-def room_for(probe: Probe, n: int, layer: int, memory: int) -> Room:
+def memory_budget(probe: Probe, n: int, layer: int, memory: int) -> MemoryBudget:
     """What a search may take: as many texts at a time as are useful and fit."""
     text = row_bytes(probe, n, layer)
-    return Room(text, text * affordable(probe, n, layer, memory))
+    return MemoryBudget(text, text * affordable(probe, n, layer, memory))
 
 
 def affordable(probe: Probe, n: int, layer: int, memory: int) -> int:

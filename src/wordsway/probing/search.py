@@ -22,7 +22,7 @@ from wordsway.core.vectors import unit
 from wordsway.models.probe import Probe
 from wordsway.optimize import Objective, Plan, maximise
 from wordsway.optimize.driver import Starts
-from wordsway.probing.memory import Room
+from wordsway.probing.memory import MemoryBudget
 from wordsway.probing.moves import Blocks
 from wordsway.probing.targets import Target, check_differentiable
 
@@ -126,16 +126,16 @@ def climb(
     owners: torch.Tensor,
     delta: torch.Tensor,
     steps: int,
-    room: Room,
+    budget: MemoryBudget,
     progress: Progress = silent,
 ) -> Climbed:
     """``steps`` of L-BFGS from points Δ (B, p) of the blocks ``owners`` (B,)."""
     points = delta / blocks.radius[owners][:, None]
     return _maximised(
-        BlockChange(blocks, target, owners, room.text),
+        BlockChange(blocks, target, owners, budget.text),
         Effort(1, 0, steps).plan,
         0,
-        room,
+        budget,
         lambda objective, problems, count, noise: points[list(problems)][:, None],
         progress,
     )
@@ -149,7 +149,7 @@ def worst(
     effort: Effort,
     keep: int = 1,
     seed: int,
-    room: Room,
+    budget: MemoryBudget,
     progress: Progress = silent,
 ) -> Climbed:
     """The worst Δ found of every word, from Gaussian starts and ways to words of the vocabulary;
@@ -157,10 +157,10 @@ def worst(
     """
     owners = torch.arange(len(blocks), device=blocks.rows.device)
     return _maximised(
-        BlockChange(blocks, target, owners, room.text),
+        BlockChange(blocks, target, owners, budget.text),
         replace(effort.plan, keep=min(keep, effort.starts)),
         seed,
-        room,
+        budget,
         partial(_starts, probe, blocks, seed),
         progress,
     )
@@ -170,7 +170,7 @@ def _maximised(
     objective: BlockChange,
     plan: Plan,
     seed: int,
-    room: Room,
+    budget: MemoryBudget,
     starts: Starts,
     progress: Progress,
 ) -> Climbed:
@@ -179,7 +179,7 @@ def _maximised(
         torch.arange(len(objective.owners), device=objective.device),
         plan,
         seed=seed,
-        memory=room.total,
+        memory=budget.total,
         starts=starts,
         progress=progress,
     )

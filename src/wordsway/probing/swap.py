@@ -30,7 +30,7 @@ from wordsway.models.heads import labels_of
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
-from wordsway.probing.memory import MEMORY, at_once, room_for
+from wordsway.probing.memory import MEMORY, at_once, memory_budget
 from wordsway.probing.moves import Blocks
 from wordsway.probing.plausible import SamePart
 from wordsway.probing.plausible import plausible as likely
@@ -116,7 +116,7 @@ def swap(
             bound,
             effort=Effort(),
             seed=seed,
-            room=room_for(probe, encoded.n, bound.layer, memory),
+            budget=memory_budget(probe, encoded.n, bound.layer, memory),
             progress=progress,
         )
         limit = bound.reported(float(climbed.value[0]) ** 0.5)

@@ -28,7 +28,7 @@ from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.ceiling import ceilings, residual_ceilings
 from wordsway.probing.curve import curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
-from wordsway.probing.memory import affordable, at_once, room_for, weight_of
+from wordsway.probing.memory import affordable, at_once, memory_budget, weight_of
 from wordsway.probing.moves import Blocks, attained, noise_blocks
 from wordsway.probing.real_words import real_words
 from wordsway.probing.request import WordsRequest
@@ -226,7 +226,9 @@ class _Run:
             reaches=reaches_up_to(self.reach),
             effort=self.request.effort,
             seed=self.request.seed,
-            room=room_for(self.probe, self.encoded.n, self.target.layer, self.request.memory),
+            budget=memory_budget(
+                self.probe, self.encoded.n, self.target.layer, self.request.memory
+            ),
             progress=self.progress,
         )
         self._add_all([{"curve": line.points} for line in lines])
