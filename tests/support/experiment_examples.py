@@ -12,6 +12,7 @@ import torch
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
+from wordsway.intervals import WordSensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.paper.figure import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
@@ -21,7 +22,7 @@ from wordsway.probing.request import WordsRequest
 from wordsway.studies.cells import Cell
 from wordsway.studies.flips import FlipTrials
 from wordsway.studies.forecast import Forecast
-from wordsway.studies.measure import Measurement, RowInterval, Trial
+from wordsway.studies.measure import Measurement, Trial
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.spec import Study
 from wordsway.studies.sweep import Sweep
@@ -44,7 +45,7 @@ def trial(number: int, word: str | None, name: str, average: bool = False) -> Tr
         word=word,
         text={"id": name, "sha256": "0123", "label": 1},
         delta=torch.linspace(0, 1, 4, dtype=torch.float64),
-        words=(RowInterval(number, word, 0.4321, 0.8765),),
+        words=(WordSensitivity(number, word, 0.4321, 0.8765),),
         average=AverageChange(0.0731, 0.0011, 0.07, 0.0922, 0.11, 0.1234, 50) if average else None,
         real=AverageChange(0.0567, 0.0012, 0.05, 0.0811, 0.1, 0.1357, 50) if average else None,
     )

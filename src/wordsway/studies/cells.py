@@ -21,7 +21,7 @@ from wordsway.studies.corpus_texts import CorpusTexts, fingerprint, is_here, sta
 from wordsway.studies.flips import Factors, run_flips
 from wordsway.studies.measure import run_trial
 from wordsway.studies.memory import trial_bytes
-from wordsway.studies.request import LearningOptions, Request, request_of
+from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.texts import (
     GaussianTexts,
     LabelledGaussianTexts,
@@ -109,17 +109,6 @@ class Cell(RequestJob):
         """
         drawn = self.request.drawn.content | {"trial": self.trial, "version": SEEDS}
         return derive(self.request.seed, canonical(drawn))
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Cell:
-        """The cell of a stored content.
-
-        >>> cell = Cell(Request("raf", 5, 4), trial=2)
-        >>> Cell.of(cell.content) == cell
-        True
-        """
-        plain = {name: content[name] for name in content if name not in ("trial", "version")}
-        return cls(request_of(plain), content["trial"])
 
     def peak_bytes(self) -> float:
         process = PROCESS if self.request.data == "gaussian" else PROCESS_WITH_MODEL

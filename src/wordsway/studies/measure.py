@@ -14,7 +14,7 @@ from wordsway.core.progress import Progress, part_of, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.core.seeds import derive
-from wordsway.intervals import MEMORY, Sensitivity, sensitivity
+from wordsway.intervals import MEMORY, WordSensitivity, sensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.memory import check_memory
@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True)
-class RowInterval:
-    """One searched row: the word it belongs to, what was attained, what is certified."""
-
-    position: int
-    word: str | None
-    lower: float
-    upper: float | None
+#: What JSON has of a searched row.
+ROW = ("position", "word", "lower", "upper")
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Trial:
     word: str | None
     text: dict[str, Any] | None
     delta: torch.Tensor
-    words: tuple[RowInterval, ...]
+    words: tuple[WordSensitivity, ...]
     average: AverageChange | None = None
     real: AverageChange | None = None
 
@@ -78,7 +72,7 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         return self.summary() | {
             "delta": self.delta.tolist(),
-            "words": [fields_of(row) for row in self.words],
+            "words": [{name: getattr(row, name) for name in ROW} for row in self.words],
         }
 
 
@@ -286,7 +280,7 @@ def run_trial(
         word=drawn.sample.word(result.position),
         text=drawn.text,
         delta=result.delta,
-        words=_rows(result),
+        words=result.words,
         average=result.average,
         real=result.real,
     )
@@ -307,7 +301,3 @@ def _mean_of(trials: Sequence[AverageChange]) -> AverageChange:
     spread = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else trials[0].error
     draws, most = sum(trial.draws for trial in trials), max(trial.most for trial in trials)
     return AverageChange(mean("mean"), spread, mean("q50"), mean("q90"), mean("q99"), most, draws)
-
-
-def _rows(result: Sensitivity) -> tuple[RowInterval, ...]:
-    return tuple(RowInterval(row.position, row.word, row.lower, row.upper) for row in result.words)

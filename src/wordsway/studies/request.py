@@ -250,29 +250,3 @@ def first_row(data: str) -> Rows:
     ((0,), ('word:0',))
     """
     return (0,) if data == "gaussian" else ("word:0",)
-
-
-#: Names of a content that are not options of a map.
-_FIELDS = ("map", "n", "d", "positions", "data", "seed", "certificate", "effort")
-_LATER = ("radius", "memory", "average")
-_LEARNING = ("train", "update", "loss", "penalty", "real_words")
-
-
-def request_of(content: Mapping[str, Any]) -> Request:
-    """The request of a stored content (without its trial).
-
-    >>> request = Request("drf", 6, 5, {"depth": 4}, radius=2.0, learning=LearningOptions(8))
-    >>> request_of(request.content) == request
-    True
-    """
-    plain = dict(content)
-    fields = {name: plain.pop(name) for name in (*_FIELDS, *_LATER) if name in plain}
-    learning = {name: plain.pop(name) for name in _LEARNING if name in plain}
-    rows = fields["positions"]
-    fields["positions"] = rows if isinstance(rows, str) else tuple(rows)
-    return Request(
-        **fields,
-        texts=TextOptions(**plain.pop("texts", {})),
-        learning=LearningOptions(**learning) if learning else None,
-        options=plain,
-    )
