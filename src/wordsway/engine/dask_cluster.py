@@ -1,8 +1,8 @@
-"""Where jobs run: a Dask cluster, on this machine or on many. The only file that imports Dask.
+"""Run jobs on a Dask cluster, on one machine or many. The only file that imports Dask.
 
-Any scheduler that is already running will do, whatever started its workers (dask-jobqueue,
-dask-kubernetes, a list of machines); the workers need wordsway installed. Dask runs jobs of a dead
-worker again elsewhere.
+Any running scheduler can be used, whatever started its workers (dask-jobqueue, dask-kubernetes, a
+list of machines); the workers need wordsway installed. Dask runs the jobs of a dead worker again on
+another one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from wordsway.engine.workers import DEATHS, Outcome, work
 log = logging.getLogger("wordsway")
 #: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.
 PATIENCE = 10
-#: Seconds between looks at what is done, and at who works; how long nobody may, in a cluster that
-#: was started here, where nobody starts anew.
+#: Seconds between polls for outcomes, and for workers; and seconds without any worker after which a
+#: cluster that was started here, and does not start new ones, is given up.
 POLL, LOOK, LOST = 0.02, 2.0, 60.0
 #: Jobs submitted per worker ahead of their turn.
 AHEAD = 2
@@ -86,7 +86,7 @@ class DaskCluster:
             )
             self.client = Client(self.local, timeout=PATIENCE)
             return
-        # A port that accepts and says nothing keeps the handshake waiting beyond its time-out.
+        # A port that accepts and never answers blocks the handshake beyond its time-out.
         found: list[Any] = []
 
         def connect() -> None:
@@ -99,7 +99,7 @@ class DaskCluster:
         thread.start()
         thread.join(PATIENCE + 2)
         if not found:
-            raise TimeoutError("it accepts connections and says nothing")
+            raise TimeoutError("it accepts connections and does not answer")
         if isinstance(found[0], Exception):
             raise found[0]
         self.client = found[0]
@@ -154,7 +154,7 @@ class DaskCluster:
         return Outcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
 
     def _greet(self, provenance: Provenance) -> int:
-        """Wait for a first worker, and compare the versions of all that are there; how many."""
+        """Wait for the first worker, compare the versions of all, and return how many there are."""
         asked = time.monotonic()
         told = False
         while not (workers := self._workers()):
@@ -193,7 +193,7 @@ class DaskCluster:
 
 
 class _WorkerWatch:
-    """Notices that no worker is left: killed faster than they start, they are not started again."""
+    """Detects that no worker is left: workers that die too fast are not replaced."""
 
     def __init__(self, cluster: DaskCluster) -> None:
         self.cluster = cluster
@@ -201,14 +201,14 @@ class _WorkerWatch:
         self.told = False
 
     def look(self) -> None:
-        """Every few seconds. A cluster of somebody else may get workers again, our own does not."""
+        """Check every few seconds. Only a cluster that others started can get workers again."""
         now = time.monotonic()
         if now - self.looked < LOOK:
             return
         self.looked = now
         try:
             here = self.cluster._workers()
-        except Exception:  # a scheduler that is gone: the next outcome says so
+        except Exception:  # a scheduler that is gone: the next outcome reports it
             return
         if here:
             self.seen, self.told = now, False

@@ -1,4 +1,4 @@
-"""A job: what a sweep runs and a store keeps, whichever kind it is. Its content is its name."""
+"""Jobs: the units of work that runs execute and stores keep. A job is named by its content."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ PROCESS_WITH_MODEL = 550_000_000
 class Job(ABC):
     """One unit of work; it runs anywhere, in any order, with the same outputs.
 
-    The engine (store, sweep, workers, Dask) knows jobs by these methods alone.
+    Store, workers and Dask use these methods alone.
     """
 
     @property
     @abstractmethod
     def content(self) -> dict[str, Any]:
-        """Everything that decides the outputs, as JSON has it; ``version`` says what they mean."""
+        """Everything that decides the outputs, as JSON; ``version`` tells their meaning."""
 
     @abstractmethod
     def run(self) -> dict[str, Any]:
-        """The outputs, as JSON has them."""
+        """The outputs, as JSON."""
 
     @abstractmethod
     def peak_bytes(self) -> float:
@@ -55,8 +55,8 @@ class Job(ABC):
 
     @property
     def source(self) -> str | None:
-        """The name of data that is not part of the content: its bytes are compared between machines
-        and runs. None where the content says everything.
+        """The name of data outside the content, whose bytes are compared between machines and
+        runs. None where there is no such data.
         """
         return None
 

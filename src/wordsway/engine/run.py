@@ -1,4 +1,4 @@
-"""The driver of a sweep: run what is left, store what is done, lose nothing."""
+"""Run the jobs that a store does not have, and store each as soon as it is done."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ LEAST_SECONDS = 0.03
 
 @dataclass
 class Tally:
-    """What a run did: jobs in all, done before, now, and meanwhile by other runs; failures with
-    their errors. ``what`` the jobs are called ("cells").
+    """The counts of a run: jobs in all, done before, done now, and done meanwhile by other runs;
+    failures with their errors. ``what`` is the plural name of the jobs ("cells").
     """
 
     total: int
@@ -209,7 +209,7 @@ def _run(
 
 
 def _check(outcome: Outcome, provenance: Provenance, reported: set[str]) -> None:
-    """Stop where a worker means something else; tell once of versions that merely differ."""
+    """Stop where the provenance of a worker differs; report other versions once."""
     if outcome.refused:
         raise ProvenanceMismatch(outcome.error or "a worker refused its job")
     host = str(outcome.facts.get("host", "a worker"))

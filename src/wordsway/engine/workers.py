@@ -1,9 +1,8 @@
-"""Where jobs run: processes on this machine.
+"""Run jobs in processes on this machine.
 
-Each worker is a fresh process with one thread for torch: as many workers as cores keep them busy
-without fighting. Jobs are admitted by memory. A worker that dies takes only its job with it; the
-job runs again, and after three deaths it is recorded as failed. A worker whose run is gone ends
-itself.
+Each worker is a new process with one torch thread, so that as many workers as cores do not compete.
+Jobs are admitted by memory. When a worker dies, only its job is lost; the job runs again, and after
+three deaths it is recorded as failed. A worker exits when its run is gone.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ LONG = 1.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: outputs and facts, or an error. ``refused``: the worker does not agree
-    with the run, and nothing that it could do would count.
+    """The result of a job: outputs and facts, or an error. ``refused``: versions or data of the
+    worker differ from those of the run.
     """
 
     job: Job
@@ -50,12 +49,12 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """Runs jobs somewhere and hands outcomes back as they come, in any order."""
+    """Runs jobs and yields their outcomes, in any order."""
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
-        """``wanted`` tells whether a job is still to be done when its turn comes."""
+        """``wanted`` tells, just before a job starts, whether it is still to be done."""
 
     def close(self) -> None:
         """Stop all work at once."""
@@ -141,7 +140,7 @@ class LocalWorkers:
     def _outcome(
         self, worker: _Worker, waiting: deque[Job], deaths: dict[str, int]
     ) -> Outcome | None:
-        """What a worker sends; a dead one's job waits again, a few times."""
+        """The outcome that a worker sends. A dead worker's job is queued again, a few times."""
         job = worker.job
         assert job is not None
         try:
@@ -163,8 +162,8 @@ class LocalWorkers:
     def _admit(
         self, waiting: deque[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> None:
-        """Give free workers the first jobs that fit beside the running ones; one always runs,
-        however large.
+        """Start the first jobs whose memory fits next to the running ones; one always runs, however
+        large.
         """
         while waiting and len(self._busy()) < self.count:
             running = [worker.job for worker in self.workers if worker.job is not None]
@@ -182,7 +181,7 @@ class LocalWorkers:
                 worker.pipe.send((job, provenance.for_job(job)))
 
     def _bytes(self, job: Job) -> float:
-        """What a job takes; computed once for each."""
+        """The memory of a job, computed once."""
         if job.key not in self._sizes:
             self._sizes[job.key] = job.peak_bytes()
         return self._sizes[job.key]
