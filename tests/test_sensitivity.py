@@ -12,7 +12,7 @@ import torch
 
 import wordsway as ws
 from pages import HARMFUL, Page
-from wordsway.maps.change import Change
+from wordsway.maps.base import Change
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS

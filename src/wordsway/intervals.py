@@ -20,12 +20,11 @@ from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.seeds import check_seed
 from wordsway.core.vectors import ball_radius, exactly_inside
 from wordsway.maps.average import AverageChange, averages
-from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
+from wordsway.maps.base import Change, FeatureMap, FeatureRangeError, Map, View, search_view_of
 from wordsway.maps.certificate import Certificate
-from wordsway.maps.change import Change
 from wordsway.maps.rigorous import U
 from wordsway.optimize import Plan, maximise, maximise_ranked
-from wordsway.optimize.ranking import MANY
+from wordsway.optimize.driver import MANY
 
 if TYPE_CHECKING:
     import pandas

@@ -12,7 +12,7 @@ from scipy import stats
 
 import wordsway as ws
 from wordsway.gaussian import Basis, GaussianMatrix, TokenMatrix
-from wordsway.gaussian.normals import BLOCK, MANY, fill_normal
+from wordsway.gaussian.matrix import BLOCK, MANY, fill_normal
 
 #: With seeds fixed these tests cannot flake; α is the chance that a fresh seed of correct code
 #: would fail a single test.

@@ -15,7 +15,7 @@ from learning_cases import MAPS, texts
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import into_ball
-from wordsway.gaussian.joint import CHUNK, Answers, Chain, JointMatrix
+from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
 from wordsway.learning import features as features_module
 from wordsway.learning import interpolate as interpolation
 from wordsway.learning.features import Stack, TrainingFeatures
@@ -373,16 +373,16 @@ def test_answers_for_many_texts_have_the_law_of_one_matrix(words, count):
     k = 40_000
     X = torch.stack([one.X for one in texts(count + 1, 3, 4)])
     X[3] = X[1]  # a duplicate text has the same answers
-    chain = Chain(words)
-    chain.grow(X.__getitem__, count)
-    answers = Answers(k, 4, chain, scale=0.5, seed=2)
+    factor = TextGramFactor(words)
+    factor.extend(X.__getitem__, count)
+    answers = Answers(k, 4, factor, scale=0.5, seed=2)
     Z = answers.chunks(0, 1, F64)[0][:count]
     torch.testing.assert_close(
         Z, answers.chunks(0, 1, torch.float32)[0][:count].double(), rtol=1e-4, atol=1e-5
     )
     assert torch.allclose(Z[1], Z[3], atol=1e-6)
     new = JointMatrix(
-        answers, X[-1], answers.follow(*chain.follow(X.__getitem__, count, X[-1]), X[-1])
+        answers, X[-1], answers.condition_on(*factor.append(X.__getitem__, count, X[-1]), X[-1])
     )
     noise = torch.Generator().manual_seed(0)
     rows, queries = [Z, new.apply(X[-1])[None]], [X]

@@ -13,7 +13,7 @@ import torch
 from quadratics import F64, Quadratics, Recorder, random_symmetric, sphere_points
 from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.core.vectors import unit
-from wordsway.optimize import Found, Objective, Plan, maximise, maximise_ranked, scatter
+from wordsway.optimize import Found, Objective, Plan, maximise, maximise_ranked, sampling
 from wordsway.optimize.driver import Starts, affordable, exceeds
 
 P = 6
@@ -31,14 +31,14 @@ every_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 @pytest.fixture(autouse=True)
 def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quadratics need no thousands of samples."""
-    monkeypatch.setattr(scatter, "POINTS", 60)
-    monkeypatch.setattr(scatter, "ROUNDS", 6)
+    monkeypatch.setattr(sampling, "POINTS", 60)
+    monkeypatch.setattr(sampling, "ROUNDS", 6)
 
 
-def quadratics(count: int, bytes_kept: int = 0) -> Quadratics:
+def quadratics(count: int, bytes_retained_per_eval: int = 0) -> Quadratics:
     radii = [1.0 + 0.5 * i for i in range(count)]
     H = [random_symmetric(P, i) for i in range(count)]
-    return Quadratics(H, radii, bytes_kept=bytes_kept)
+    return Quadratics(H, radii, bytes_retained_per_eval=bytes_retained_per_eval)
 
 
 @every_plan
@@ -174,14 +174,16 @@ def test_a_tolerance_ends_searches_below_zero_too():
 def test_what_evaluations_leave_behind_is_budgeted():
     plan = replace(PLANS["conjugate"], starts=1, keep=1)
     found = maximise(
-        quadratics(1, bytes_kept=100), torch.tensor([0]), plan, seed=0, memory=100 * 11
+        quadratics(1, bytes_retained_per_eval=100), torch.tensor([0]), plan, seed=0, memory=100 * 11
     )
     unlimited = maximise(
         quadratics(1), torch.tensor([0]), replace(plan, steps=10), seed=0, memory=2**20
     )
     assert torch.equal(found.x, unlimited.x), "eleven evaluations are ten steps"
     with pytest.raises(MemoryBudgetError, match="name fewer positions"):
-        maximise(quadratics(1, bytes_kept=100), torch.tensor([0]), plan, seed=0, memory=250)
+        maximise(
+            quadratics(1, bytes_retained_per_eval=100), torch.tensor([0]), plan, seed=0, memory=250
+        )
 
 
 def test_an_unknown_solver_is_refused():
@@ -370,7 +372,7 @@ def test_groups_start_from_noise_of_their_own():
 
 def test_memory_for_what_stays_behind_limits_groups_before_the_steps_of_one():
     plan = replace(PLANS["conjugate"], starts=1, keep=1, steps=10, groups=8)
-    objective = quadratics(1, bytes_kept=100)
+    objective = quadratics(1, bytes_retained_per_eval=100)
     assert affordable(plan, objective, 1, 100 * 11 * 3) == replace(plan, groups=3)
     assert affordable(plan, objective, 1, 100 * 6) == replace(plan, groups=1, steps=5)
 
@@ -401,7 +403,7 @@ def test_how_many_problems_go_together_changes_nothing() -> None:
     count = 5
     plan = Plan("conjugate", starts=2, explore=0, keep=2, steps=9, rounds=0, scatter=False)
     few = quadratics(count)
-    few.together = 4
+    few.max_batch = 4
     found = [
         maximise(one, torch.arange(count), plan, seed=3, memory=2**24)
         for one in (few, quadratics(count))

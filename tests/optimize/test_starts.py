@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from quadratics import F64, Quadratics, random_symmetric, sphere_points
-from wordsway.optimize import scatter
+from wordsway.optimize import sampling
 from wordsway.optimize.starts import children, default_starts
 
 P = 5
@@ -78,16 +78,16 @@ def test_children_lie_between_their_parents_and_are_as_long_as_the_longer():
 
 def test_samples_in_low_dimensions():
     chosen = objective()
-    assert scatter.worthwhile(chosen)
-    samples = scatter.best_samples(chosen, 0, 7, noise())
+    assert sampling.worthwhile(chosen)
+    samples = sampling.random_search(chosen, 0, 7, noise())
     assert samples.shape == (7, P) and (samples.norm(dim=1) <= 0.5 * (1 + 1e-12)).all()
     which = torch.zeros(7, dtype=torch.long)
     value = chosen.value(which, samples)
     assert float(value.min()) > 0.3 * chosen.maximum(0), "the best of many are good"
-    chosen.bytes_kept = 1
-    assert not scatter.worthwhile(chosen)
-    wide = Quadratics([torch.eye(scatter.DIMENSIONS + 1, dtype=F64)], [1.0])
-    assert not scatter.worthwhile(wide)
+    chosen.bytes_retained_per_eval = 1
+    assert not sampling.worthwhile(chosen)
+    wide = Quadratics([torch.eye(sampling.DIMENSIONS + 1, dtype=F64)], [1.0])
+    assert not sampling.worthwhile(wide)
 
 
 def test_samples_are_taken_around_a_landmark():
@@ -99,8 +99,8 @@ def test_samples_are_taken_around_a_landmark():
 
     c = sphere_points(1, P, 0.3, seed=4)[0]
     H = -torch.eye(P, dtype=F64)
-    with_landmark = scatter.best_samples(Spike([H], [1.0], [c]), 0, 1, noise())
-    without = scatter.best_samples(Quadratics([H], [1.0], [c]), 0, 1, noise())
+    with_landmark = sampling.random_search(Spike([H], [1.0], [c]), 0, 1, noise())
+    without = sampling.random_search(Quadratics([H], [1.0], [c]), 0, 1, noise())
     assert float((with_landmark - c).norm()) < 1e-3 < float((without - c).norm())
 
 
@@ -109,7 +109,9 @@ def test_sliding_never_falls_and_stays_inside():
     problems = torch.tensor([0, 1])
     x = torch.stack([sphere_points(1, P, 0.5)[0], sphere_points(1, P, 2.0)[0]])
     value = chosen.value(problems, x)
-    better_x, better = scatter.slide(chosen, problems, x, value, [noise(0), noise(1)])
+    better_x, better = sampling.local_random_search(
+        chosen, problems, x, value, [noise(0), noise(1)]
+    )
     assert (better > value).all()
     assert (better_x.norm(dim=1) <= chosen.reach * (1 + 1e-12)).all()
     torch.testing.assert_close(chosen.value(problems, better_x), better)

@@ -32,7 +32,7 @@ class Quadratics(Objective):
         radius: Sequence[float],
         centre: Sequence[torch.Tensor] | None = None,
         bytes_per_point: int = 1,
-        bytes_kept: int = 0,
+        bytes_retained_per_eval: int = 0,
     ) -> None:
         self.H = list(H)
         self.reach = torch.tensor(radius, dtype=F64)
@@ -40,7 +40,7 @@ class Quadratics(Objective):
         zero = torch.zeros(self.dimension, dtype=F64)
         self.centre = [zero] * len(self.H) if centre is None else list(centre)
         self.bytes_per_point = bytes_per_point
-        self.bytes_kept = bytes_kept
+        self.bytes_retained_per_eval = bytes_retained_per_eval
         self.evaluated: list[int] = []
 
     def radius(self, which: torch.Tensor) -> torch.Tensor:

@@ -8,8 +8,8 @@ of the texts without those rows,
     Z = Σ_i T_i V_iᵀ + σLΓ,    Γ ∈ ℝ^{M×k} i.i.d. N(0, 1),
 
 neither V nor any basis of ℝ^{n·d} being needed. It is exact in distribution. L is the texts' alone:
-all weights share it (`Chain`), and since it is triangular the answers to the first texts do not
-depend on those that follow.
+all weights share it (`TextGramFactor`), and since it is triangular the answers to the first texts
+do not depend on those that follow.
 
 Weights are drawn in single precision, as exact numbers; products are made in single or in double
 precision.
@@ -33,7 +33,7 @@ CHUNK = 256
 DEPENDENT = 1e-13
 
 
-class Chain:
+class TextGramFactor:
     """What texts alone decide, whatever the weights: rows T_i and L, in chunks of `CHUNK` texts,
     the last one filled up with zeros.
     """
@@ -48,7 +48,7 @@ class Chain:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def grow(self, text: Callable[[int], torch.Tensor], count: int) -> None:
+    def extend(self, text: Callable[[int], torch.Tensor], count: int) -> None:
         """Know the first ``count`` texts at least; ``text`` gives the numbered X, n×d float64."""
         if count <= self.known:
             return
@@ -70,7 +70,7 @@ class Chain:
                 self.lower.append(torch.cat(self._row(products), 1))
         self.known = count
 
-    def follow(
+    def append(
         self, text: Callable[[int], torch.Tensor], count: int, X: torch.Tensor
     ) -> tuple[torch.Tensor, float]:
         """One more text after the first ``count``: its row of L, up to its own entry, and that."""
@@ -131,11 +131,11 @@ def _cholesky(G: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
 
 
 class Answers:
-    """One matrix V's answers to the texts of a chain, chunk by chunk: (256, k) in ``dtype``."""
+    """One matrix V's answers to the texts of a factor, chunk by chunk: (256, k) in ``dtype``."""
 
-    def __init__(self, k: int, d: int, chain: Chain, *, scale: float, seed: int) -> None:
+    def __init__(self, k: int, d: int, factor: TextGramFactor, *, scale: float, seed: int) -> None:
         self.k, self.d = k, d
-        self.chain = chain
+        self.factor = factor
         self.scale = scale
         self.seed = seed
         self._noise: list[torch.Tensor] = []
@@ -153,18 +153,18 @@ class Answers:
         """Z of chunks ``first`` … ``last`` − 1."""
         found = []
         for c in range(first, last):
-            L = (self.scale * self.chain.lower[c]).to(dtype).split(CHUNK, dim=1)
+            L = (self.scale * self.factor.lower[c]).to(dtype).split(CHUNK, dim=1)
             Z = torch.zeros(CHUNK, self.k, dtype=dtype)
             for part, noise in zip(L, self._noises(c + 1), strict=True):
                 Z.addmm_(part, noise.to(dtype))
             found.append(Z)
-        for i in self.chain.rows:
+        for i in self.factor.rows:
             V = self.block(i).to(dtype).T
             for c, Z in enumerate(found, first):
-                Z.addmm_(self.chain.own[i][c].to(dtype), V)
+                Z.addmm_(self.factor.own[i][c].to(dtype), V)
         return found
 
-    def follow(self, lower: torch.Tensor, own: float, X: torch.Tensor) -> torch.Tensor:
+    def condition_on(self, lower: torch.Tensor, own: float, X: torch.Tensor) -> torch.Tensor:
         """Z of one more text X with its row of L; float64."""
         noise = generator(self.seed, "joint", "new")
         z = torch.randn(self.k, dtype=torch.float32, generator=noise).double() * own
@@ -173,7 +173,7 @@ class Answers:
                 some = slice(columns, columns + BLOCK)
                 z[some] += part @ fresh[:, some].double()
         z *= self.scale
-        for i in self.chain.rows:
+        for i in self.factor.rows:
             z += DenseMatrix(self.block(i)).apply(X[i][None])[0]
         return z
 
@@ -191,7 +191,7 @@ BLOCK = 4096
 
 @final
 class JointMatrix(BlockOperator):
-    """V seen from one text, the last one asked about: its answer, and V_i of the chain's rows."""
+    """V seen from one text, the last one asked about: its answer, and V_i of the factor's rows."""
 
     def __init__(self, answers: Answers, X: torch.Tensor, answer: torch.Tensor) -> None:
         self.n, self.d = X.shape
@@ -212,9 +212,9 @@ class JointMatrix(BlockOperator):
         return self.answer.expand(*X.shape[:-2], -1)
 
     def block(self, i: int) -> DenseMatrix:
-        if i not in self._answers.chain.rows:
+        if i not in self._answers.factor.rows:
             raise InputError(
-                f"one of the rows {sorted(self._answers.chain.rows)}",
+                f"one of the rows {sorted(self._answers.factor.rows)}",
                 f"row {i}",
                 "make a new map for other rows",
             )

@@ -16,7 +16,7 @@ from functools import cached_property
 import torch
 
 from wordsway.core.sample import Sample
-from wordsway.gaussian.joint import Chain
+from wordsway.gaussian.joint import TextGramFactor
 from wordsway.maps.base import FeatureMap
 
 #: Texts whose features are computed in one batch.
@@ -51,14 +51,14 @@ class TrainingFeatures:
         count: int,
         rows: Sequence[int],
         *,
-        factor: Chain | None = None,
+        factor: TextGramFactor | None = None,
         exact: bool = False,
     ) -> None:
         self.phi, self.text, self.count = phi, text, count
         self.rows = tuple(dict.fromkeys(rows))
         size = text(0).numel()
         self._dtype = torch.float64 if exact or size < SINGLE_FROM else torch.float32
-        self._factor = Chain(self.rows) if factor is None else factor
+        self._factor = TextGramFactor(self.rows) if factor is None else factor
         self._joint = phi.drawn_jointly(self._factor)
         self.matrix = self._evaluate()
 
@@ -110,7 +110,7 @@ class TrainingFeatures:
         """The map with the weights that the first ``count`` texts were evaluated with."""
         if self._joint is None:
             return self.phi
-        return self._joint.beside(self.text, count, new)
+        return self._joint.condition_on(self.text, count, new)
 
     def for_rows(self, rows: Sequence[int]) -> TrainingFeatures:
         """The same features, of weights that are drawn for other rows where that matters."""

@@ -106,7 +106,7 @@ class NegativeLosses(Objective):
         self.dtype = view.X.dtype
         self.device = view.X.device
         self.bytes_per_point = view.bytes_per_point
-        self.bytes_kept = view.bytes_kept
+        self.bytes_retained_per_eval = view.bytes_retained_per_eval
         self._before = y - residual
         coefficients = [
             (0.0, 1.0, 1.0, 0.0) if one.loss == "align" else (1.0, residual, y, one.penalty)
@@ -119,7 +119,7 @@ class NegativeLosses(Objective):
     @property
     def plan(self) -> Plan:
         """The effort of the search."""
-        if self.bytes_kept:
+        if self.bytes_retained_per_eval:
             return DRAWN
         plan = self.view.plan
         return replace(CHEAP, starts=min(CHEAP.starts, plan.groups * plan.starts))
@@ -148,11 +148,11 @@ class NegativeLosses(Objective):
         """
         d = self.dimension
         zero = torch.zeros(1, d, dtype=self.dtype)
-        wanted = 0 if self.bytes_kept else count // 2
+        wanted = 0 if self.bytes_retained_per_eval else count // 2
         ideas = self.view.suggest([self.row], wanted, self.reach, [noise])[0].to(self.dtype)
         size = max(0, count - 1 - len(ideas))
         random = unit(torch.randn(size, d, dtype=self.dtype, generator=noise))
-        if self.bytes_kept:
+        if self.bytes_retained_per_eval:
             return torch.cat([zero, NEAR * self.reach * random])
         others = torch.cat([ideas, self.reach * random])
         share = torch.rand(len(others), 1, dtype=self.dtype, generator=noise) ** 0.5

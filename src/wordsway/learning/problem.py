@@ -135,7 +135,7 @@ class FlipProblem:
             starts=lambda _, problems, *__: first.expand(len(problems), -1, -1),
             progress=progress,
         ).x
-        if self.search_view is self.view or self.view.bytes_kept:
+        if self.search_view is self.view or self.view.bytes_retained_per_eval:
             return x
         exact = self._losses(self.readout, self.view, row, settings, radius)
         x = x.to(exact.dtype)

@@ -2,8 +2,8 @@
 
 from wordsway.maps.activation import Activation, activation
 from wordsway.maps.attention.family import RAF, Attention, ReluRAF
+from wordsway.maps.average import boolean_sensitivity
 from wordsway.maps.base import FeatureMap, View
-from wordsway.maps.boolean import boolean_sensitivity
 from wordsway.maps.callable import CallableMap
 from wordsway.maps.dense.definition import DRF, RF, FullyConnected
 from wordsway.maps.wrappers.block import transformer_block

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, final
 
 import torch
 
@@ -13,8 +13,9 @@ from wordsway.core.checks import Advice
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample, float64
-from wordsway.gaussian.joint import Chain
+from wordsway.gaussian.joint import TextGramFactor
 from wordsway.maps.certificate import Certificate
+from wordsway.optimize import Objective
 from wordsway.optimize.objective import Plane
 from wordsway.optimize.plan import Plan
 
@@ -109,12 +110,12 @@ class View(ABC):
         """Working memory of one point of a batch, so that a driver can size its batches."""
 
     @property
-    def together(self) -> int | None:
+    def max_batch(self) -> int | None:
         """More points of a search than this at a time gain nothing, where that is known."""
         return None
 
     @property
-    def bytes_kept(self) -> int:
+    def bytes_retained_per_eval(self) -> int:
         """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing
         is kept.
         """
@@ -135,7 +136,9 @@ class JointFeatures(Protocol):
         beyond the last text mean nothing.
         """
 
-    def beside(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> FeatureMap:
+    def condition_on(
+        self, text: Callable[[int], torch.Tensor], count: int, new: Sample
+    ) -> FeatureMap:
         """The map with these weights, seen from a new text after the first ``count``."""
 
 
@@ -178,8 +181,8 @@ class FeatureMap(ABC):
         """
         return None
 
-    def drawn_jointly(self, chain: Chain) -> JointFeatures | None:
-        """Features of many texts, of which a new one will move at the chain's rows, where weights
+    def drawn_jointly(self, factor: TextGramFactor) -> JointFeatures | None:
+        """Features of many texts, of which a new one will move at the factor's rows, where weights
         that do not fit are drawn for the texts; None where texts are evaluated one by one.
         """
         return None
@@ -271,3 +274,47 @@ def nonzero_norm(norm: float, name: str) -> float:
             "use another seed, a wider map or another text",
         )
     return norm
+
+
+@final
+class Change(Objective):
+    """S²(i, Δ) of a map's view over ‖Δ‖ ≤ radius: one problem per row i."""
+
+    def __init__(self, view: View, radius: float) -> None:
+        self.view = view
+        self.reach = radius
+        self.dimension = view.X.shape[1]
+        self.dtype = view.X.dtype
+        self.device = view.X.device
+        self.bytes_per_point = view.bytes_per_point
+        self.bytes_retained_per_eval = view.bytes_retained_per_eval
+        self.max_batch = view.max_batch
+
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
+
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return self.view.change(which, x)
+
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.view.change_and_gradient(which, x)
+
+    def smoothed(self, width: float) -> Change:
+        return Change(self.view.smoothed(width), self.reach)
+
+    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
+        return self.view.plane(which, a, b) or super().plane(which, a, b)
+
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        return self.view.suggest(problems, count, self.reach, noise)
+
+    def landmark(self, problem: int) -> torch.Tensor:
+        """−x_i, where the row is erased and a map that does not see lengths can point anywhere."""
+        return -self.view.X[problem]
+
+    def describe(self, value: float) -> str:
+        return f"best S {math.sqrt(max(0.0, value)):.4g}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wordsway.optimize import scatter
+from wordsway.optimize import sampling
+from wordsway.optimize.driver import stages
 from wordsway.optimize.plan import Plan
-from wordsway.optimize.ranking import stages
 
 
 def searches(plan: Plan, effort: float, rows: int, *, kept: bool = False) -> list[tuple[Plan, int]]:
@@ -21,7 +21,7 @@ def points_at_once(plan: Plan, effort: float, rows: int, d: int) -> int:
     >>> points_at_once(Plan(starts=4, explore=0, keep=4, steps=9, rounds=0), 1.0, 3, 10_000)
     8
     """
-    sampled = scatter.POINTS if plan.scatter and d <= scatter.DIMENSIONS else 0
+    sampled = sampling.POINTS if plan.scatter and d <= sampling.DIMENSIONS else 0
     return max(
         count * max(sampled, *(stage.abreast * points for points, _ in stage.phases))
         for stage, count in searches(plan, effort, rows)

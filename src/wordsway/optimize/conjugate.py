@@ -15,6 +15,13 @@ from wordsway.optimize.solver import Points, Solver
 FIRST, LEAST, MOST = 0.3, 1e-6, 1.0
 #: An angle below this cannot improve anything worth having.
 SHORTEST = 1e-5
+#: The parabola through a trial angle proposes the next one. It is trusted between a tenth of the
+#: trial, below which it would be rounding that proposes, and four times the trial, beyond which it
+#: is extrapolated too far; never beyond 1.2, since f on a great circle is periodic and a parabola
+#: is not. Where it bends upwards it has no maximum: three times the trial is tried.
+NEAREST, FARTHEST, LARGEST, UPWARDS = 0.1, 4.0, 1.2, 3.0
+#: The factor of the trial angle after a step that failed.
+SHRINK = 0.2
 _TINY = 1e-300
 
 
@@ -51,7 +58,7 @@ class Conjugate(Solver[ConjugateState]):
         return self._step(objective, state, last=False)
 
     def last_step(self, objective: Objective, state: ConjugateState) -> ConjugateState:
-        """No gradient at the place that is found: it would cost a direction that nobody takes."""
+        """No gradient at the new point: it would cost a direction that is not used."""
         return self._step(objective, state, last=True)
 
     def resume(self, objective: Objective, state: ConjugateState) -> ConjugateState:
@@ -75,8 +82,9 @@ class Conjugate(Solver[ConjugateState]):
         trial = state.angle
         reached = plane.value(torch.cos(trial), torch.sin(trial))
         bend = (reached - state.value - rise * trial) / trial**2
-        best = torch.where(bend < 0, -rise / (2 * bend.clamp_max(-_TINY)), 3 * trial)
-        best = torch.maximum(torch.minimum(best, 4 * trial), 0.1 * trial).clamp_max(1.2)
+        best = torch.where(bend < 0, -rise / (2 * bend.clamp_max(-_TINY)), UPWARDS * trial)
+        best = torch.maximum(torch.minimum(best, FARTHEST * trial), NEAREST * trial)
+        best = best.clamp_max(LARGEST)
         value = plane.value(torch.cos(best), torch.sin(best))
         angle = torch.where(value >= reached, best, trial)
         value = torch.maximum(value, reached)
@@ -93,7 +101,7 @@ class Conjugate(Solver[ConjugateState]):
             x=torch.where(moved, into_ball(radius * (c * y + s * u), radius), state.x),
             value=torch.where(better, value, state.value),
             gradient=torch.where(moved, gradient, state.gradient),
-            angle=torch.where(better, angle, 0.2 * trial).clamp(LEAST, MOST),
+            angle=torch.where(better, angle, SHRINK * trial).clamp(LEAST, MOST),
             slope=slope,
             carried=torch.where(moved, size * (c * u - s * y), 0.0),
         )

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from wordsway.core.errors import MemoryBudgetError
-from wordsway.core.progress import Progress, silent
+from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.seeds import generator
-from wordsway.optimize import scatter
+from wordsway.core.vectors import into_ball
+from wordsway.optimize import sampling
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS
@@ -73,7 +74,7 @@ class Found:
                 self.value[index],
                 self.settled[index],
                 self.agreed[index],
-                points_of(self.points, index, len(self.problems)),
+                select_problems(self.points, index, len(self.problems)),
             )
             for index in torch.arange(len(self.problems)).split(each)
         ]
@@ -130,15 +131,15 @@ def maximise(
     """
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
-    together = max(1, memory // (size * plan.abreast * max(plan.starts, plan.children)))
-    if objective.together is not None:
-        together = min(together, max(1, objective.together // plan.starts))
+    batch_size = max(1, memory // (size * plan.abreast * max(plan.starts, plan.children)))
+    if objective.max_batch is not None:
+        batch_size = min(batch_size, max(1, objective.max_batch // plan.starts))
     bounded = Bounded(objective, memory // size)
     meter = _Meter(progress, objective, plan, len(problems))
     groups = []
     for abreast in torch.arange(plan.groups).split(plan.abreast):
         found: list[list[Found]] = [[] for _ in abreast]
-        for index in torch.arange(len(problems)).split(min(together, len(problems))):
+        for index in torch.arange(len(problems)).split(min(batch_size, len(problems))):
             batch = problems[index]
             names = [(int(i), g) if g else (int(i),) for g in abreast.tolist() for i in batch]
             noise = [generator(seed, stream, *name, device=objective.device) for name in names]
@@ -147,7 +148,7 @@ def maximise(
             if points is None or abreast[0]:
                 both = one.run(starts)
             else:
-                both = one.go_on(points_of(points, index, len(problems)))
+                both = one.resume(select_problems(points, index, len(problems)))
             for group, part in zip(found, both.split(len(abreast)), strict=True):
                 group.append(part)
         groups += [_joined(problems, group) for group in found]
@@ -162,7 +163,7 @@ def _joined(problems: torch.Tensor, found: Sequence[Found]) -> Found:
     return Found(problems=problems, **parts, points=points)
 
 
-def points_of(points: Any, index: torch.Tensor, problems: int) -> Any:
+def select_problems(points: Any, index: torch.Tensor, problems: int) -> Any:
     """Those of the problems at ``index``, of so many ``problems`` whose points they are."""
     each = len(points.value) // problems
     some = index[:, None] * each + torch.arange(each, device=index.device)
@@ -173,9 +174,9 @@ def affordable(plan: Plan, objective: Objective, problems: int, memory: int) -> 
     """The plan with no more steps than the memory for what evaluations of one group leave behind
     allows, and then no more groups.
     """
-    if not objective.bytes_kept:
+    if not objective.bytes_retained_per_eval:
         return plan
-    each = objective.bytes_kept * problems * plan.starts
+    each = objective.bytes_retained_per_eval * problems * plan.starts
     steps = memory // each - 1
     if steps < 2:
         raise MemoryBudgetError(
@@ -230,7 +231,7 @@ class _Batch:
         points = starts(rough, problems.tolist(), plan.starts, self.noise)
         if self.sampled:
             more = [
-                scatter.best_samples(self.objective, i, plan.starts, noise, plan.abreast)
+                sampling.random_search(self.objective, i, plan.starts, noise, plan.abreast)
                 for i, noise in zip(problems.tolist(), self.noise, strict=True)
             ]
             points = torch.cat([points, torch.stack(more)], 1)
@@ -249,7 +250,7 @@ class _Batch:
             state, _ = self.climb(objective, state, plan.explore, plan.tolerance)
             best = best.join(self.valued(state.x.unflatten(0, (len(problems), -1))), 1)
         state = self.solver.follow(self.objective, state)
-        return self.finish(state.beside(direct, len(problems)), best)
+        return self.finish(state.joined_with(direct, len(problems)), best)
 
     def valued(self, points: torch.Tensor) -> _Pool:
         """Points (P, m, p) with the objective's values there."""
@@ -257,7 +258,7 @@ class _Batch:
         value = self.objective.value(which, points.flatten(0, 1))
         return _Pool(points, value.reshape(points.shape[:2]))
 
-    def go_on(self, points: Any) -> Found:
+    def resume(self, points: Any) -> Found:
         """More steps with the points of a search that ended."""
         self.meter.begin_batch(len(self.problems), phases=1)
         return self.finish(self.solver.resume(self.objective, points))
@@ -275,13 +276,15 @@ class _Batch:
             pool = best.join(_Pool(x[:, None], value[:, None]), 1)
             x, value = pool.x[:, 0], pool.value[:, 0]
         if self.sampled:
-            x, value = scatter.slide(self.objective, problems, x, value, self.noise, plan.abreast)
+            x, value = sampling.local_random_search(
+                self.objective, problems, x, value, self.noise, plan.abreast
+            )
         return Found(problems, x, value, settled, torch.zeros_like(settled), state)
 
     @property
     def sampled(self) -> bool:
         """Whether random samples are worth their time."""
-        return self.plan.scatter and scatter.worthwhile(self.objective)
+        return self.plan.scatter and sampling.worthwhile(self.objective)
 
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p); the best of each problem then go on a while."""
@@ -398,3 +401,86 @@ class _Meter:
         """The current phase is over, after all of its steps or fewer."""
         self.step(1.0, state)
         self.done += self.ahead.popleft()
+
+
+#: Up to this many problems, all get the full search.
+MANY = 8
+#: How many get it beyond that; twice as many where evaluations leave something behind, since plans
+#: are then short and rank less surely.
+FINALISTS = 4
+
+
+def stages(plan: Plan, problems: int, *, kept: bool) -> list[tuple[Plan, int]]:
+    """The searches of `maximise_ranked`, each with its plan and its number of problems; ``kept``
+    says that evaluations leave something behind.
+
+    >>> [(stage.steps, problems) for stage, problems in stages(Plan(), 20, kept=False)]
+    [(30, 20), (60, 4)]
+    """
+    if problems <= MANY:
+        return [(plan, problems)]
+    return [(plan.lighter(), problems), (plan, 2 * FINALISTS if kept else FINALISTS)]
+
+
+def maximise_ranked(
+    objective: Objective,
+    problems: torch.Tensor,
+    plan: Plan,
+    *,
+    ranking: Objective | None = None,
+    seed: int,
+    memory: int,
+    progress: Progress = silent,
+) -> Found:
+    """The best x of every problem, found by a lighter plan where it is not among the largest.
+
+    Where the light search is the beginning of the full one, the first few go on from where it left
+    them. ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the
+    objective itself says what they are worth.
+    """
+    searches = stages(plan, len(problems), kept=bool(objective.bytes_retained_per_eval))
+    if len(searches) == 1:
+        return maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
+    (light, _), (_, full) = searches
+    cheap = ranking or objective
+    resuming = light.begins(plan) and cheap.dtype == objective.dtype
+    before = len(problems) * light.evaluations
+    total = before + full * plan.evaluations
+    first = maximise(
+        cheap,
+        problems,
+        light,
+        seed=seed,
+        memory=memory,
+        progress=stretch_of(progress, 0, before, total),
+    )
+    if cheap.dtype != objective.dtype:
+        first = _valued(first, objective)
+    top = first.value.topk(full).indices
+    second = maximise(
+        objective,
+        problems[top],
+        plan,
+        seed=seed,
+        memory=memory,
+        points=select_problems(first.points, top, len(problems)) if resuming else None,
+        progress=stretch_of(progress, before, total, total),
+    )
+    better = exceeds(second.value, first.value[top])
+    x = first.x.clone()
+    value = first.value.clone()
+    x[top[better]] = second.x[better]
+    value[top[better]] = second.value[better]
+    # The others had no chance of being the largest: whether they converged does not matter.
+    settled, agreed = torch.ones_like(first.settled), torch.ones_like(first.agreed)
+    settled[top], agreed[top] = second.settled, second.agreed
+    return Found(problems, x, value, settled, agreed, first.points)
+
+
+def _valued(found: Found, objective: Objective) -> Found:
+    """The same places in the objective's own arithmetic, with its values there."""
+    radius = objective.radius(found.problems).to(objective.dtype)[:, None]
+    x = into_ball(found.x.to(objective.dtype), radius)
+    parts = zip(found.problems.split(64), x.split(64), strict=True)
+    value = torch.cat([objective.value(*part) for part in parts])
+    return replace(found, x=x, value=value)

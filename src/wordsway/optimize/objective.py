@@ -35,9 +35,9 @@ class Objective(ABC):
     #: Working memory of one point of a batch, so that the driver can size its batches.
     bytes_per_point: int = 0
     #: Memory that one evaluation at a new point leaves behind for good; 0 where nothing is kept.
-    bytes_kept: int = 0
+    bytes_retained_per_eval: int = 0
     #: More points than this at a time gain nothing, where that is known.
-    together: int | None = None
+    max_batch: int | None = None
     #: A problem whose value exceeds this is solved: nothing is better.
     enough: float = math.inf
     #: What no value exceeds, where that is known.
@@ -111,8 +111,8 @@ class Bounded(Objective):
         self.dtype = inner.dtype
         self.device = inner.device
         self.bytes_per_point = inner.bytes_per_point
-        self.bytes_kept = inner.bytes_kept
-        self.together = inner.together
+        self.bytes_retained_per_eval = inner.bytes_retained_per_eval
+        self.max_batch = inner.max_batch
         self.enough = inner.enough
         self.ceiling = inner.ceiling
 

@@ -47,7 +47,7 @@ class Points:
         names = [field.name for field in fields(cls)]
         return cls(**{name: torch.cat([getattr(part, name) for part in states]) for name in names})
 
-    def beside(self, other: Self, problems: int) -> Self:
+    def joined_with(self, other: Self, problems: int) -> Self:
         """The points of each problem, those of this state before those of the other."""
         parts = [len(part.value) // problems for part in (self, other)]
         own = torch.arange(problems * parts[0]).reshape(problems, -1)

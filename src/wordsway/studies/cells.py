@@ -16,7 +16,7 @@ from wordsway.core.runtime import single_thread
 from wordsway.core.seeds import derive
 from wordsway.engine.forecast import extrapolated_seconds
 from wordsway.engine.job import PROCESS, PROCESS_WITH_MODEL, Job, canonical
-from wordsway.optimize.ranking import MANY
+from wordsway.optimize.driver import MANY
 from wordsway.studies.corpus_texts import CorpusTexts, fingerprint, is_here, stamp
 from wordsway.studies.flips import Factors, run_flips
 from wordsway.studies.measure import run_trial

@@ -18,7 +18,7 @@ from wordsway.core.runtime import peak_bytes
 from wordsway.core.sample import rows_of
 from wordsway.core.seeds import derive
 from wordsway.core.vectors import ball_radius
-from wordsway.gaussian.joint import Chain
+from wordsway.gaussian.joint import TextGramFactor
 from wordsway.learning.features import TrainingFeatures
 from wordsway.learning.losses import FlipSetting
 from wordsway.learning.problem import FlipProblem
@@ -163,7 +163,7 @@ def run_learning_trials(request: Request, *, progress: Progress = silent) -> Fli
 
 
 #: Factorisations of the texts' inner products, by the rows that change.
-Factors = dict[tuple[int, ...], Chain]
+Factors = dict[tuple[int, ...], TextGramFactor]
 
 
 def run_flips(
@@ -190,7 +190,7 @@ def run_flips(
         drawn = source.draw(new)
         rows = rows_of(request.named_rows, drawn.sample)
         if features is None:
-            factor = factors.setdefault(tuple(rows), Chain(rows))
+            factor = factors.setdefault(tuple(rows), TextGramFactor(rows))
             features = TrainingFeatures(phi, source.matrix, most, rows, factor=factor)
         features = features.for_rows(rows)
         labels = [source.label(number) for number in range(train)]

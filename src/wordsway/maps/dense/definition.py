@@ -32,7 +32,7 @@ from wordsway.gaussian.dense import (
     gaussian,
     gaussian_blocks,
 )
-from wordsway.gaussian.joint import CHUNK, Answers, Chain, JointMatrix
+from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
 from wordsway.maps.activation import Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap
@@ -180,8 +180,8 @@ class RF(FullyConnected):
             self.seed = check_seed(seed)
             self.layers = self._draw(*_sizes(n, d), k, 1, self.seed, 1.0, draw, phi)
 
-    def drawn_jointly(self, chain: Chain) -> JointlyDrawn | None:
-        return JointlyDrawn(self, chain) if self.on_demand else None
+    def drawn_jointly(self, factor: TextGramFactor) -> JointlyDrawn | None:
+        return JointlyDrawn(self, factor) if self.on_demand else None
 
     def search_view(self, sample: Sample) -> FullyConnectedView:
         """Weights that were drawn for many texts are there in single precision."""
@@ -193,24 +193,24 @@ class RF(FullyConnected):
 class JointlyDrawn:
     """ϕ(Z) for the answers Z of one matrix V to many texts."""
 
-    def __init__(self, phi: RF, chain: Chain) -> None:
+    def __init__(self, phi: RF, factor: TextGramFactor) -> None:
         assert phi.seed is not None and phi.beta is not None
         self.phi = phi
         scale = math.sqrt(phi.beta / (phi.n * phi.d))
         seed = derive(phi.seed, "joint")
-        self.answers = Answers(phi.k, phi.d, chain, scale=scale, seed=seed)
+        self.answers = Answers(phi.k, phi.d, factor, scale=scale, seed=seed)
 
     def chunks(
         self, text: Callable[[int], torch.Tensor], count: int, first: int, dtype: torch.dtype
     ) -> list[torch.Tensor]:
-        chain = self.answers.chain
-        chain.grow(text, count)
+        factor = self.answers.factor
+        factor.extend(text, count)
         found = self.answers.chunks(first, -(-count // CHUNK), dtype)
         return [self.phi.activation(Z) for Z in found]
 
-    def beside(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> RF:
-        lower, own = self.answers.chain.follow(text, count, new.X)
-        first = JointMatrix(self.answers, new.X, self.answers.follow(lower, own, new.X))
+    def condition_on(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> RF:
+        lower, own = self.answers.factor.append(text, count, new.X)
+        first = JointMatrix(self.answers, new.X, self.answers.condition_on(lower, own, new.X))
         other = copy(self.phi)
         other.layers = replace(self.phi.layers, first=first)
         return other

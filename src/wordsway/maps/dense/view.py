@@ -8,12 +8,37 @@ from typing import final
 import torch
 
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.base import Readout, View
+from wordsway.maps.base import Pull, Readout, View
 from wordsway.maps.certificate import Certificate
 from wordsway.maps.dense.certificate import certify
 from wordsway.maps.dense.layers import Layers, Trace
-from wordsway.maps.dense.readout import FullyConnectedReadout
 from wordsway.optimize.plan import Plan
+
+
+@final
+class FullyConnectedReadout(Readout):
+    """φ(X^i(Δ))·θ = (h_L + δ_L)·θ for each row θ of ``thetas`` (T, k)."""
+
+    def __init__(self, trace: Trace, thetas: torch.Tensor) -> None:
+        self.trace = trace
+        self.theta = thetas.to(trace.X.dtype)
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        value, moved = self._forward(rows, delta)
+        return value, self.trace.backward(rows, moved, self.theta.expand(len(rows), -1, -1))
+
+    def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
+        value, moved = self._forward(rows, delta)
+        return value, lambda c: self.trace.backward(rows, moved, c @ self.theta)
+
+    def _forward(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        change, moved = self.trace.forward(rows, delta)
+        return (self.trace.h[-1] + change) @ self.theta.T, moved
+
 
 #: Above this many weights of one row the landscape is nearly that of a quadratic: few starts,
 #: conjugate steps.
@@ -38,7 +63,7 @@ def bytes_per_point(k: int, itemsize: int) -> int:
     return 8 * k * itemsize
 
 
-def bytes_kept(k: int, d: int, later: int, itemsize: int) -> int:
+def bytes_retained_per_eval(k: int, d: int, later: int, itemsize: int) -> int:
     """Memory that one new Δ (value and gradient) leaves behind in matrices drawn on demand."""
     return (2 * (k + d) + later * 3 * 2 * k) * itemsize
 
@@ -90,16 +115,16 @@ class FullyConnectedView(View):
         return bytes_per_point(max(len(z) for z in self.trace.z), self.X.itemsize)
 
     @property
-    def together(self) -> int | None:
+    def max_batch(self) -> int | None:
         layers = self.trace.layers
         return max(1, CACHE // (layers.k * self.X.itemsize)) if layers.on_demand else None
 
     @property
-    def bytes_kept(self) -> int:
+    def bytes_retained_per_eval(self) -> int:
         layers = self.trace.layers
         if not layers.on_demand:
             return 0
-        return bytes_kept(layers.k, layers.d, len(layers.later), self.X.itemsize)
+        return bytes_retained_per_eval(layers.k, layers.d, len(layers.later), self.X.itemsize)
 
 
 @final

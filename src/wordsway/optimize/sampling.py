@@ -22,10 +22,10 @@ POINTS, ROUNDS, TRIES = 1536, 48, 48
 
 
 def worthwhile(objective: Objective) -> bool:
-    return objective.dimension <= DIMENSIONS and not objective.bytes_kept
+    return objective.dimension <= DIMENSIONS and not objective.bytes_retained_per_eval
 
 
-def best_samples(
+def random_search(
     objective: Objective, problem: int, count: int, noise: torch.Generator, groups: int = 1
 ) -> torch.Tensor:
     """The ``count`` best of many random points, (count, p): in the ball, on the sphere, and around
@@ -53,7 +53,7 @@ def best_samples(
     return points[value.topk(count).indices]
 
 
-def slide(
+def local_random_search(
     objective: Objective,
     problems: torch.Tensor,
     x: torch.Tensor,
