@@ -11,7 +11,7 @@ import torch
 import wordsway as ws
 from pages import HARMFUL
 from wordsway.cli.app import run
-from wordsway.cli.progress import ProgressLine
+from wordsway.cli.output import ProgressLine
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from wordsway.cli.progress import ProgressLine
-from wordsway.cli.running import report_failures
+from wordsway.cli.output import ProgressLine, report_failures
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.errors import InputError
 from wordsway.engine.run import Tally

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.probing import deliver, files_of, probe_of, text_of, word_of
-from wordsway.cli.progress import progress_line
+from wordsway.cli.output import deliver, files_of, progress_line
 from wordsway.core.errors import InputError
 
 
@@ -65,12 +64,12 @@ def attention_command(
         )
         return
     files = files_of(html, out)
-    text_a, text_b = text_of(text_a), None if text_b is None else text_of(text_b)
+    text_a, text_b = opt.text_of(text_a), None if text_b is None else opt.text_of(text_b)
     from wordsway.probing.attention import attention, check_request
 
     check_request(layer, head)
     with progress_line("loading the model") as say:
-        probe = probe_of(model, device, dtype, remote_code, say, eager=True)
+        probe = opt.probe_of(model, device, dtype, remote_code, say, eager=True)
         result = attention(text_a, text_b, probe, layer, head, special, progress=say)
     deliver(result, files, result.to_dict() if as_json else None)
 
@@ -113,15 +112,15 @@ def attract_command(
     Example: wordsway attract "I love her much" --word her
     """
     files = files_of(html, out)
-    sentence = text_of(text)
-    chosen = word_of(word, index)
+    sentence = opt.text_of(text)
+    chosen = opt.word_of(word, index)
     if chosen is None:
         raise InputError("the word that moves", "none", "name it with --word")
     from wordsway.probing.attract import attract, check_request
 
     check_request(head, reach, draws, show_head)
     with progress_line("loading the model") as say:
-        probe = probe_of(model, device, dtype, remote_code, say, eager=True)
+        probe = opt.probe_of(model, device, dtype, remote_code, say, eager=True)
         say("moving the word", 0, 0)
         result = attract(
             sentence,

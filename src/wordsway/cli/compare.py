@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.probing import deliver, files_of
-from wordsway.cli.progress import progress_line
+from wordsway.cli.output import deliver, files_of, progress_line
 
 
 def compare_command(

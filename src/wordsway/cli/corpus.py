@@ -7,42 +7,24 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.options import machines_of
-from wordsway.cli.probing import (
-    AsJson,
-    At,
-    Device,
-    Draws,
-    Effort,
-    Forecast,
-    Layer,
-    Model,
-    Passes,
-    Reach,
-    Scaling,
-    Seed,
-    Target,
-    Tier,
-    given,
-)
-from wordsway.cli.progress import echo_json, progress_line
-from wordsway.cli.running import report_failures
+from wordsway.cli import options as opt
+from wordsway.cli.output import echo_json, progress_line, report_failures
 
 
 def corpus_command(
     data: Annotated[
         str, typer.Argument(help="imdb, or a file or folder of texts.", metavar="FILE")
     ],
-    model: Model = "minilm",
-    layer: Layer = "last",
-    target: Target = "layer",
-    tier: Tier = None,
-    reach: Reach = None,
-    scaling: Scaling = None,
-    draws: Draws = None,
-    passes: Passes = None,
-    at: At = None,
-    effort: Effort = None,
+    model: opt.Model = "minilm",
+    layer: opt.Layer = "last",
+    target: opt.Target = "layer",
+    tier: opt.Tier = None,
+    reach: opt.Reach = None,
+    scaling: opt.Scaling = None,
+    draws: opt.Draws = None,
+    passes: opt.Passes = None,
+    at: opt.At = None,
+    effort: opt.Effort = None,
     limit: Annotated[
         int | None,
         typer.Option("--limit", help="Number of texts to sample; all by default."),
@@ -50,51 +32,33 @@ def corpus_command(
     tokens: Annotated[
         int, typer.Option("--tokens", help="Number of tokens to read of each text.")
     ] = 64,
-    memory: Annotated[
-        float | None, typer.Option("--memory", help="Memory of all workers, in GiB.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", help="Processes; one per core by default.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", help="A Dask scheduler, tcp://host:port or local:COUNT."),
-    ] = None,
-    text_column: Annotated[
-        str | None, typer.Option("--text-column", help="The column of texts.")
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option("--label-column", help="A column of labels to keep.")
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option("--encoding", help="The file's encoding; UTF-8 by default.")
-    ] = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the results; out/words by default.")
-    ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run texts again that failed before.")
-    ] = False,
-    forecast: Forecast = False,
-    as_json: AsJson = False,
+    text_column: opt.TextColumn = None,
+    label_column: opt.LabelColumn = None,
+    encoding: opt.Encoding = None,
+    seed: opt.Seed = 0,
+    device: opt.Device = "cpu",
+    memory: opt.WorkersMemory = None,
+    workers: opt.Workers = None,
+    cluster: opt.Cluster = None,
+    retry_failed: opt.RetryFailed = False,
+    out: opt.Folder = Path("out/words"),
+    forecast: opt.Forecast = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Which words of many texts move a pretrained model most? Mean local by default.
 
     Example: wordsway corpus reviews.csv --limit 100 --out out/words
     """
     from wordsway.probing.corpus import (
-        OUT,
         corpus_jobs,
         corpus_texts,
         forecast_corpus,
         probe_corpus,
     )
 
-    machines = machines_of(workers, cluster, memory)
+    machines = opt.machines_of(workers, cluster, memory)
     columns = {"text_column": text_column, "label_column": label_column, "encoding": encoding}
-    options = given(
+    options = opt.given(
         layer=layer,
         target=target,
         tiers=tier or None,
@@ -106,7 +70,6 @@ def corpus_command(
         seed=seed,
         effort=effort,
     )
-    folder = out or OUT
     with progress_line(f"reading {data}") as progress:
         texts = corpus_texts(data, limit=limit, **columns, seed=seed, progress=progress)
         jobs = corpus_jobs(texts, model, tokens=tokens, device=device, progress=progress, **options)
@@ -114,13 +77,13 @@ def corpus_command(
             result = probe_corpus(
                 texts,
                 jobs,
-                folder,
+                out,
                 machines=machines,
                 retry_failed=retry_failed,
                 progress=progress,
             )
     if forecast:
-        cost = forecast_corpus(jobs, folder, workers=machines.workers)
+        cost = forecast_corpus(jobs, out, workers=machines.workers)
         echo_json(cost.to_dict()) if as_json else cost.show()
         return
     echo_json(result.to_dict()) if as_json else result.show()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.options import AsJson
-from wordsway.cli.progress import echo_json, progress_line
+from wordsway.cli.output import echo_json, progress_line
 from wordsway.data import entry, get, present
 from wordsway.data.fetch import catalogue
 from wordsway.engine.migrate import migrate

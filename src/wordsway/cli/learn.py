@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.progress import echo_json, progress_line
+from wordsway.cli.output import echo_json, progress_line
 
 
 def learn_command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,12 @@ import typer.main
 from typer.core import TyperCommand
 
 from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress
+from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     from wordsway.engine.run import Machines
+    from wordsway.models.probe import Probe
 
 GIB = 2**30
 #: Groups of options; options without a group come first.
@@ -34,7 +38,7 @@ def deprecated(name: str, instead: str) -> Any:
             typer.echo(f"wordsway: {name} is deprecated: {instead}", err=True)
         return value
 
-    return typer.Option(name, hidden=True, callback=warn)
+    return typer.Option(name, hidden=True, callback=warn, help=f"Deprecated: {instead}.")
 
 
 # Texts and maps
@@ -281,3 +285,57 @@ def machines_of(workers: int | None, cluster: str | None, memory: float | None) 
     from wordsway.engine.run import Machines
 
     return Machines(workers, cluster, None if memory is None else bytes_of(memory))
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that are not None, which stands for the default."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def text_of(text: str | None) -> str:
+    """The text of an argument, or standard input if it is "-" or missing."""
+    remedy = 'write it behind the command: wordsway words "I love her much"'
+    if text is None and sys.stdin.isatty():
+        raise InputError("a text", "none", remedy)
+    if text is None or text == "-":
+        try:
+            text = sys.stdin.buffer.read().decode().rstrip("\n")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                "UTF-8 on standard input",
+                f"byte {error.start} of another encoding",
+                "convert it first, with iconv",
+            ) from None
+        if not text.strip():
+            raise InputError("a text", "nothing on standard input", remedy)
+    if not checked(text).strip():
+        raise InputError("a text with at least one word", "an empty one", remedy)
+    return text
+
+
+def word_of(word: str | None, index: int | None) -> str | int | None:
+    """A word by its spelling or its number, not by both."""
+    if word is not None and index is not None:
+        raise InputError("a word by --word or by --index", "both", "leave one out")
+    return word if index is None else index
+
+
+def probe_of(
+    model: str,
+    device: str,
+    dtype: str,
+    remote_code: bool,
+    say: Progress,
+    *,
+    eager: bool = False,
+) -> Probe:
+    """The model, downloaded if necessary."""
+    from wordsway.models.probe import Probe
+
+    how: dict[str, Any] = {
+        "device": device,
+        "dtype": dtype,
+        "eager": eager,
+        "trust_remote_code": remote_code,
+    }
+    return Probe(model, progress=lambda done, total: say(f"fetching {model}", done, total), **how)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.progress import echo_json, progress_line
-from wordsway.cli.running import command_line, report_failures
+from wordsway.cli.output import command_line, echo_json, progress_line, report_failures
 
 
 def reproduce_command(

@@ -7,39 +7,21 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import (
-    AsJson,
-    Cut,
-    Device,
-    Dtype,
-    Html,
-    Model,
-    Out,
-    RemoteCode,
-    Seed,
-    Text,
-    bytes_of,
-    deliver,
-    files_of,
-    gone,
-    probe_of,
-    text_of,
-    word_of,
-)
-from wordsway.cli.progress import progress_line
+from wordsway.cli import options as opt
+from wordsway.cli.output import deliver, files_of, progress_line
 from wordsway.core.errors import InputError
 
 
 def swap_command(
-    text: Text = None,
+    text: opt.Text = None,
     word: Annotated[
         str | None,
         typer.Option(
             "--word", help="The word to replace, by spelling or number; the last one by default."
         ),
     ] = None,
-    index: Annotated[int | None, gone("--index", "use --word NUMBER")] = None,
-    model: Model = "minilm",
+    index: opt.Index = None,
+    model: opt.Model = "minilm",
     target: Annotated[
         str,
         typer.Option(
@@ -48,58 +30,60 @@ def swap_command(
             help="A layer's number, last, all, pooled, cosine, logits or next-token.",
         ),
     ] = "last",
-    top: Annotated[int, typer.Option("--top", help="Words to show.")] = 10,
+    top: Annotated[int, typer.Option("--top", help="Number of words to show.")] = 10,
     kind: Annotated[
         str,
         typer.Option(
-            "--kind", help="words (whole and alphabetic) or all whole pieces of the vocabulary."
+            "--kind", help="words (whole and alphabetic) or all whole tokens of the vocabulary."
         ),
     ] = "words",
-    any_case: Annotated[bool | None, gone("--any-case", "Python has keep_case=False")] = None,
+    any_case: Annotated[
+        bool | None, opt.deprecated("--any-case", "use keep_case=False in Python")
+    ] = None,
     among: Annotated[
-        Path | None, typer.Option("--among", help="A file with candidates of yours, one per line.")
+        Path | None, typer.Option("--among", help="A file of candidates, one per line.")
     ] = None,
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Evaluate every candidate exactly: minutes.")
+        bool, opt.flag("--exhaustive", help="Evaluate every candidate exactly: minutes.")
     ] = False,
     flip: Annotated[
         bool,
-        typer.Option("--flip", help="With --target logits: only words that flip the label."),
+        opt.flag("--flip", help="With --target logits: only words that flip the label."),
     ] = False,
     plausible: Annotated[
         bool,
-        typer.Option(
+        opt.flag(
             "--plausible",
-            help="Only words likely there, by a language model (the model's own head, or smollm2), "
-            "else by their part of speech.",
+            help="Only words that a language model (the model's own head, or smollm2) finds likely "
+            "there, or words of the same part of speech.",
         ),
     ] = False,
-    cut: Cut = False,
-    seed: Seed = 0,
-    memory: Annotated[float, typer.Option("--memory", help="Memory budget, in GiB.")] = 2.0,
-    device: Device = "cpu",
-    dtype: Dtype = "float32",
-    remote_code: RemoteCode = False,
-    html: Html = None,
-    out: Out = None,
-    as_json: AsJson = False,
+    cut: opt.Cut = False,
+    seed: opt.Seed = 0,
+    memory: opt.Memory = 2.0,
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    remote_code: opt.RemoteCode = False,
+    html: opt.Html = None,
+    out: opt.Out = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Which real word, in the place of another, moves the model most?
+    """Which real word, in place of another, moves the model most?
 
     Example: wordsway swap "I love her much" --word much
     """
     files = files_of(html, out)
-    sentence = text_of(text)
-    budget = bytes_of(memory)
+    sentence = opt.text_of(text)
+    budget = opt.bytes_of(memory)
     mine = None if among is None else _lines(among)
-    chosen = word_of(word, index)
+    chosen = opt.word_of(word, index)
     from wordsway.probing.swap import check_request, swap
     from wordsway.probing.targets import check_target
 
     check_request(top, kind, mine, flip, target)
     check_target(target)
     with progress_line("loading the model") as line:
-        probe = probe_of(model, device, dtype, remote_code, line)
+        probe = opt.probe_of(model, device, dtype, remote_code, line)
         result = swap(
             sentence,
             chosen,

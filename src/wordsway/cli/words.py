@@ -6,46 +6,17 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.probing import (
-    AsJson,
-    At,
-    Cut,
-    Deltas,
-    Device,
-    Draws,
-    Dtype,
-    Effort,
-    Forecast,
-    Html,
-    Layer,
-    Model,
-    Out,
-    Passes,
-    Reach,
-    RemoteCode,
-    Scaling,
-    Seed,
-    Target,
-    Text,
-    Tier,
-    bytes_of,
-    deliver,
-    files_of,
-    given,
-    gone,
-    probe_of,
-    text_of,
-)
-from wordsway.cli.progress import echo_json, progress_line
+from wordsway.cli import options as opt
+from wordsway.cli.output import deliver, echo_json, files_of, progress_line
 from wordsway.core.errors import InputError
 
 
 def words_command(
-    text: Text = None,
-    model: Model = "minilm",
-    layer: Layer = "last",
-    target: Target = "layer",
-    tier: Tier = None,
+    text: opt.Text = None,
+    model: opt.Model = "minilm",
+    layer: opt.Layer = "last",
+    target: opt.Target = "layer",
+    tier: opt.Tier = None,
     colour: Annotated[
         str | None,
         typer.Option(
@@ -58,33 +29,33 @@ def words_command(
         list[str] | None,
         typer.Option("--word", help="Only this word, by its spelling or number; may be repeated."),
     ] = None,
-    index: Annotated[list[int] | None, gone("--index", "use --word NUMBER")] = None,
-    reach: Reach = None,
-    scaling: Scaling = None,
-    draws: Draws = None,
-    passes: Passes = None,
-    cut: Cut = False,
-    at: At = None,
+    index: Annotated[list[int] | None, opt.deprecated("--index", "use --word NUMBER")] = None,
+    reach: opt.Reach = None,
+    scaling: opt.Scaling = None,
+    draws: opt.Draws = None,
+    passes: opt.Passes = None,
+    cut: opt.Cut = False,
+    at: opt.At = None,
     twin: Annotated[
-        bool, typer.Option("--twin", help="Also measure a twin of the model with random weights.")
+        bool, opt.flag("--twin", help="Also measure a twin of the model with random weights.")
     ] = False,
     swaps: Annotated[
         int,
         typer.Option("--swaps", help="Number of words for which to find the worst real words."),
     ] = 0,
-    effort: Effort = None,
+    effort: opt.Effort = None,
     memory: Annotated[
         float, typer.Option("--memory", help="Memory in addition to the model, in GiB.")
     ] = 2.0,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    dtype: Dtype = "float32",
-    remote_code: RemoteCode = False,
-    html: Html = None,
-    out: Out = None,
-    deltas: Deltas = False,
-    forecast: Forecast = False,
-    as_json: AsJson = False,
+    seed: opt.Seed = 0,
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    remote_code: opt.RemoteCode = False,
+    html: opt.Html = None,
+    out: opt.Out = None,
+    deltas: opt.Deltas = False,
+    forecast: opt.Forecast = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """How far does changing each word of a text move a pretrained model?
 
@@ -96,9 +67,9 @@ def words_command(
     from wordsway.probing.words import measure, with_swaps
 
     files = files_of(html, out)
-    sentence = text_of(text)
+    sentence = opt.text_of(text)
     request = WordsRequest(
-        **given(
+        **opt.given(
             layer=layer,
             target=target,
             tiers=tier or None,
@@ -113,13 +84,13 @@ def words_command(
             cut=cut,
             seed=seed,
             effort=effort,
-            memory=bytes_of(memory),
+            memory=opt.bytes_of(memory),
         )
     )
     if swaps < 0:
         raise InputError("swaps ≥ 0", swaps, "leave it out for none")
     with progress_line("loading the model") as line:
-        probe = probe_of(model, device, dtype, remote_code, line)
+        probe = opt.probe_of(model, device, dtype, remote_code, line)
         if forecast:
             cost = forecast_words(sentence, probe, request, swaps=swaps)
         else:

@@ -1,29 +1,35 @@
-"""What commands say while they work: one line on standard error (redrawn in a terminal, a plain one
-now and then elsewhere), speaking `wordsway.core.progress`; and JSON on standard output.
-"""
+"""Progress on standard error; results, JSON and files; failures of long runs."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from wordsway.core.escape import one_line
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.core.progress import Progress
 
-#: Nothing is shown before this many seconds, and plain lines come no more often than the second
-#: number; how often the line is renewed, in a terminal.
+if TYPE_CHECKING:
+    from wordsway.core.result import Result
+    from wordsway.engine.run import Tally
+
+#: Seconds before anything is shown, between two plain lines, and between two updates in a terminal.
 QUIET, EVERY, TICK = 2.0, 10.0, 0.25
 WIDTH = 28
 
 
 class ProgressLine:
-    """The line of one command. Calls only note how far the work is; a thread shows it, so that it
-    lives on while a single step (loading a model) takes long.
+    """The progress line of one command. Calls only store the progress; a thread shows it, so that
+    it is updated while a single step takes long.
     """
 
     def __init__(self, stage: str = "") -> None:
@@ -34,13 +40,13 @@ class ProgressLine:
         self.shown: float | None = None
 
     def __call__(self, stage: str, done: float, total: float, note: str = "") -> None:
-        # Another piece of work is timed from here; one whose size is estimated may fall back a bit.
+        # New work is timed from here; progress towards an estimated total may fall back a little.
         if total != self.total or done < self.done / 2 or done < self.base:
             self.since, self.base = time.monotonic(), done
         self.stage, self.done, self.total, self.note = stage, done, total, note
 
     def text(self) -> str:
-        """What the line says now: names of files and models are somebody else's."""
+        """The line as plain text: names of files and models are not trusted."""
         if not self.total:
             parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)})"]
         elif self.stage.startswith("fetching"):
@@ -64,7 +70,7 @@ class ProgressLine:
         return f"about {format_seconds(left)} left"
 
     def show(self) -> None:
-        """Show the line, if it is time for it."""
+        """Show the line if it is due."""
         now = time.monotonic()
         wait = TICK if self.live else EVERY
         early = now - self.started < QUIET if self.shown is None else now - self.shown < wait
@@ -83,7 +89,7 @@ class ProgressLine:
 
 @contextmanager
 def progress_line(stage: str = "") -> Iterator[Progress]:
-    """A `Progress` to hand to a verb; nothing is shown for quick work."""
+    """A `Progress` to pass to a verb; quick work shows nothing."""
     line = ProgressLine(stage)
     over = threading.Event()
 
@@ -102,10 +108,58 @@ def progress_line(stage: str = "") -> Iterator[Progress]:
 
 
 def echo_json(document: object) -> None:
-    """One JSON document on standard output; what cannot be spelled in UTF-8 is escaped."""
+    """Print one JSON document; characters that UTF-8 cannot encode are escaped."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
         text = json.dumps(document, allow_nan=False)
     print(text)
+
+
+def files_of(*paths: Path | None) -> list[Path]:
+    """The requested files without duplicates; their endings are checked before any work is done."""
+    from wordsway.render.files import ending_of
+
+    wanted = list(dict.fromkeys(path for path in paths if path is not None))
+    for path in wanted:
+        ending_of(path)
+    return wanted
+
+
+def deliver(result: Result, files: Sequence[Path], document: dict[str, Any] | None) -> None:
+    """Write the files, then print ``document`` as JSON, or show the result and the names of the
+    files if it is None.
+    """
+    made = {path.parent for path in files if not path.parent.exists()}
+    written = [result.save(path) for path in files]
+    if document is not None:
+        echo_json(document)
+        return
+    result.show()
+    for path in written:
+        typer.echo(f"written: {path}" + (" (in a new folder)" if path.parent in made else ""))
+
+
+def command_line(fallback: Sequence[str]) -> str:
+    """The command line of this process, or ``fallback`` if Python called the command."""
+    ours = Path(sys.argv[0]).name.startswith(("wordsway", "__main__"))
+    given = [word for word in sys.argv[1:] if word != "--retry-failed"] if ours else fallback
+    return shlex.join(["wordsway", *given])
+
+
+def report_failures(tally: Tally, fallback: Sequence[str]) -> None:
+    """Print failures and unfinished jobs on standard error, with the command that resumes."""
+    reasons: dict[str, int] = {}
+    for error in tally.failures.values():
+        reasons[error] = reasons.get(error, 0) + 1
+    for error, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]:
+        typer.echo(f"  {count} failed: {error}", err=True)
+    if reasons:
+        typer.echo(f"  run them again with: {command_line(fallback)} --retry-failed", err=True)
+    if tally.interrupted:
+        typer.echo(
+            f"interrupted with {tally.left:,} {tally.what} left: run the same command again to "
+            "resume",
+            err=True,
+        )
