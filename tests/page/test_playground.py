@@ -18,8 +18,7 @@ import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.page.playground import Instance, instance, playground
-from wordsway.page.playground.draws import TEXT, normals, threefry
-from wordsway.page.playground.instance import SCORES
+from wordsway.page.playground.instance import SCORES, TEXT, normals, threefry
 
 #: n, d, temperature, seed: usual, largest, a single word, more words than dimensions, saturated,
 #: hot, and a saturated text of which every row already looks at one word.

@@ -1,4 +1,4 @@
-/* Gaussian numbers with addresses: the twin of wordsway.page.playground.draws. */
+/* Gaussian numbers with addresses: the twin of wordsway.page.playground.instance. */
 
 export const STREAMS = { text: 1, weight: 2, features: 3 };
 const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24];
