@@ -74,6 +74,7 @@ from .maps.activation import (
     activation as activation,
 )
 from .models import Embedder as Embedder
+from .models.endpoint import Endpoint as Endpoint
 from .models.probe import Probe as Probe
 from .optimize.plan import Plan as Plan
 from .page.playground.build import (

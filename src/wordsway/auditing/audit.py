@@ -8,10 +8,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
-from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.jobs import CHUNK, LOCAL_TEXTS, AuditJob, LocalPlan, jobs_of, measured_of
+from wordsway.auditing.changes import changes_of, tokens_of
+from wordsway.auditing.encoder import AnyEncoder, encoder_for
+from wordsway.auditing.jobs import (
+    CHUNK,
+    LOCAL_TEXTS,
+    AuditJob,
+    LocalPlan,
+    LocalScore,
+    jobs_of,
+    measured_of,
+    places_of,
+)
 from wordsway.auditing.result import (
     Audit,
     ModelAudit,
@@ -24,7 +35,7 @@ from wordsway.auditing.retrieval import documents_of, rank_moves, retrieval
 from wordsway.auditing.scores import Measured, blind_spots, kind_score
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, check_fields, validated
-from wordsway.core.errors import WordswayError
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
@@ -34,13 +45,13 @@ from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import save_table, writable
+from wordsway.models.encoders import TextEncoder, black_box, names_a_model
+from wordsway.models.endpoint import Endpoint, EndpointForecast
 from wordsway.models.files import ModelName, labels_of, locate
-from wordsway.models.probe import Probe
 from wordsway.text.files import Encoding
 
 #: Random real words that each edit is compared with.
 DRAWS = 2
-ModelNames = str | Path | Several[str | Path]
 Texts = str | Path | Several[str]
 
 
@@ -48,7 +59,7 @@ Texts = str | Path | Several[str]
 class AuditRequest:
     """What an audit measures; see `audit`."""
 
-    models: ModelNames = "minilm"
+    models: Any = "minilm"
     data: Texts = "imdb"
     kinds: Several[str] | None = None
     texts: Count | None = None
@@ -65,11 +76,20 @@ class AuditRequest:
         checked_device(self.device)
 
     @property
+    def encoders(self) -> list[ModelName | TextEncoder]:
+        """The models, each once: names, and encoders that were handed over."""
+        given = self.models if isinstance(self.models, list | tuple) else [self.models]
+        if not given:
+            raise InputError("a model", "none", "name one: minilm")
+        found = [ModelName.of(str(one)) if names_a_model(one) else black_box(one) for one in given]
+        return list(
+            {id(one) if isinstance(one, TextEncoder) else one: one for one in found}.values()
+        )
+
+    @property
     def names(self) -> list[ModelName]:
-        """The models, each once."""
-        one = isinstance(self.models, (str, Path))
-        given = [self.models] if one else self.models
-        return list(dict.fromkeys(ModelName.of(str(name)) for name in given))  # type: ignore[union-attr]
+        """The models that were named; only these run in worker processes."""
+        return [one for one in self.encoders if isinstance(one, ModelName)]
 
     def cases(self, progress: Progress = silent) -> Cases:
         """The texts and their edits."""
@@ -91,7 +111,7 @@ class AuditRequest:
 
 @validated
 def audit(
-    models: ModelNames = "minilm",
+    models: Any = "minilm",
     data: Texts = "imdb",
     *,
     kinds: Several[str] | None = None,
@@ -116,7 +136,9 @@ def audit(
 
     Parameters
     ----------
-    models : names, hub ids or folders; "minilm:random" is the twin with random weights
+    models : one or several encoders: names, hub ids or folders ("minilm:random" is the twin with
+        random weights), functions ``list[str] → array``, `Endpoint`s, or objects that encode texts
+        (`models.encoders`); the latter run in this process
     data : "imdb", "everyday", "medical", "legal", "packaged", a file of texts or of pairs, or a
         list of texts
     kinds : kinds of meaning-changing edits; all by default. ``texts`` per kind: 200, 40 if
@@ -135,7 +157,6 @@ def audit(
     )
     floors = parse_gate(fail_under)
     archive = documents_of(documents, encoding) if documents is not None else None
-    names = request.names
     chosen = request.cases(progress)
     check_gate(floors, chosen.kinds)
     with ExitStack() as stack:
@@ -143,35 +164,43 @@ def audit(
         store = Store(writable(Path(folder)) / "store")
         machines = Machines(workers, cluster, memory)
         leaderboard, interrupted = [], False
-        labels = labels_of(name.model for name in names)
-        for name in names:  # one model after the other: a worker holds one at a time
-            jobs, plan = request.jobs(name, chosen)
-            tally = run_jobs(
-                [*jobs, *plan.jobs],
-                store,
-                machines,
-                retry_failed=retry_failed,
-                what=f"parts through {name}",
-                progress=progress,
-            )
-            interrupted = interrupted or tally.interrupted
-            measured, failed = _measured(name, chosen, jobs, store, tally)
-            probe = Probe(name.model, twin=name.twin, device=device)
-            encoder = Encoder(probe, target)
+        labels = labels_of(name.model for name in request.names)
+        for name in request.encoders:  # one after the other: a worker holds one model at a time
+            local_scores: Mapping[str, tuple[LocalScore, ...]] = {}
+            if isinstance(name, ModelName):
+                jobs, plan = request.jobs(name, chosen)
+                tally = run_jobs(
+                    [*jobs, *plan.jobs],
+                    store,
+                    machines,
+                    retry_failed=retry_failed,
+                    what=f"parts through {name}",
+                    progress=progress,
+                )
+                interrupted = interrupted or tally.interrupted
+                measured, failed = _measured(name, chosen, jobs, store, tally)
+                encoder = encoder_for(name.model, target, device=device, twin=name.twin)
+                done = [job.key for job in plan.jobs if job.key in store]
+                local_scores = plan.scores(
+                    {key: record.outputs for key, record in store.records(done)}
+                )
+                label = str(name._replace(model=labels[name.model]))
+            else:
+                encoder, label = encoder_for(name, target), name.name
+                measured, failed = _measured_here(encoder, label, chosen, draws, seed, progress)
             moves = () if archive is None else rank_moves(encoder, measured, archive, progress)
             scores = [kind_score(measured, kind) for kind in chosen.kinds]
-            done = [job.key for job in plan.jobs if job.key in store]
             leaderboard.append(
                 ModelAudit(
-                    str(name._replace(model=labels[name.model])),
-                    probe.describe() | {"pooling": probe.pooling},
+                    label,
+                    encoder.describe(),
                     tuple(score for score in scores if score is not None),
                     keeping_scores(measured),
                     blind_spots(measured),
                     retrieval(moves),
                     tuple(measured),
                     tuple(failed),
-                    plan.scores({key: record.outputs for key, record in store.records(done)}),
+                    local_scores,
                     moves,
                 )
             )
@@ -222,6 +251,36 @@ def forecast_audit(
         store = Store(out / "store")
         left = [job for job in jobs if job.key not in store]
     return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(jobs))
+
+
+def forecast_endpoint(
+    request: AuditRequest, endpoint: Endpoint, progress: Progress = silent
+) -> EndpointForecast:
+    """What an audit would send to an endpoint; nothing is sent."""
+    places = places_of(request.cases(progress).cases)
+    encoder = encoder_for(endpoint, request.target)
+    tokens = tokens_of(encoder, places, draws=request.draws, seed=request.seed)
+    return endpoint.forecast([text for (text,) in tokens])
+
+
+def _measured_here(
+    encoder: AnyEncoder, name: str, chosen: Cases, draws: int, seed: int, progress: Progress
+) -> tuple[list[Measured], list[RefusedRow]]:
+    """The texts through an encoder that lives in this process, and those that failed."""
+    measured: list[Measured] = []
+    failed: list[RefusedRow] = []
+    for start in range(0, len(chosen.cases), CHUNK):
+        some = chosen.cases[start : start + CHUNK]
+        effects = changes_of(encoder, places_of(some), draws=draws, seed=seed)
+        for number, (case, found) in enumerate(zip(some, effects, strict=True), start + 1):
+            if isinstance(found, InputError):
+                failed.append(RefusedRow(number, f"{case.id}: {first_line(found)}"))
+            else:
+                measured.append(Measured(case.id, case.text, case.edits, tuple(found)))
+        progress(f"texts through {name}", start + len(some), len(chosen.cases))
+    if not measured:
+        raise WordswayError(f"{name} has no results ({failed[0].reason})")
+    return measured, failed
 
 
 def _measured(

@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import torch
 
 from wordsway.auditing.background import Place, background
-from wordsway.auditing.encoder import Encoder, cosine_distance, relative
+from wordsway.auditing.encoder import AnyEncoder, cosine_distance, relative
 from wordsway.core.errors import InputError
 
 
@@ -41,7 +42,7 @@ class EditEffect:
 
 
 def changes(
-    encoder: Encoder, text: str, places: Sequence[Place], *, draws: int, seed: int
+    encoder: AnyEncoder, text: str, places: Sequence[Place], *, draws: int, seed: int
 ) -> list[EditEffect]:
     """The change by each edit of one text."""
     (found,) = changes_of(encoder, [(text, places)], draws=draws, seed=seed)
@@ -51,7 +52,7 @@ def changes(
 
 
 def changes_of(
-    encoder: Encoder,
+    encoder: AnyEncoder,
     texts: Sequence[tuple[str, Sequence[Place]]],
     *,
     draws: int,
@@ -62,13 +63,12 @@ def changes_of(
     Everything runs together, and what is the same in tokens runs once.
     """
     cases = [_case(encoder, text, places, draws, seed) for text, places in texts]
-    read = [case for case in cases if not isinstance(case, InputError)]
-    unique = list(dict.fromkeys(ids for case in read for ids in case.ids))
+    unique = _distinct(cases)
     if not unique:
         return [case for case in cases if isinstance(case, InputError)]
     rows = {ids: number for number, ids in enumerate(unique)}
     pooled = encoder.pooled(unique)
-    heads = encoder.heads(unique) if encoder.head is not None else None
+    heads = encoder.heads(unique)
     found: list[list[EditEffect] | InputError] = []
     for case in cases:
         if isinstance(case, InputError):
@@ -79,17 +79,29 @@ def changes_of(
     return found
 
 
+def tokens_of(
+    encoder: AnyEncoder, texts: Sequence[tuple[str, Sequence[Place]]], *, draws: int, seed: int
+) -> list[tuple[Any, ...]]:
+    """The distinct texts, in tokens, that `changes_of` would encode."""
+    return _distinct([_case(encoder, text, places, draws, seed) for text, places in texts])
+
+
+def _distinct(cases: Sequence[_Case | InputError]) -> list[tuple[Any, ...]]:
+    read = [case for case in cases if not isinstance(case, InputError)]
+    return list(dict.fromkeys(ids for case in read for ids in case.ids))
+
+
 @dataclass(frozen=True)
 class _Case:
-    """Token ids of a text, of its ``edits`` edited texts, and of the random ones of each."""
+    """Tokens of a text, of its ``edits`` edited texts, and of the random ones of each."""
 
-    ids: list[tuple[int, ...]]
+    ids: list[tuple[Any, ...]]
     edits: int
     draws: int
 
 
 def _case(
-    encoder: Encoder, text: str, places: Sequence[Place], draws: int, seed: int
+    encoder: AnyEncoder, text: str, places: Sequence[Place], draws: int, seed: int
 ) -> _Case | InputError:
     edited = [text[: p.start] + p.after + text[p.start + len(p.before) :] for p in places]
     try:
@@ -105,7 +117,7 @@ def _case(
 
 
 def _changes(
-    encoder: Encoder, case: _Case, pooled: torch.Tensor, heads: torch.Tensor | None
+    encoder: AnyEncoder, case: _Case, pooled: torch.Tensor, heads: torch.Tensor | None
 ) -> list[EditEffect]:
     values = encoder.changes(pooled, heads).tolist()
     distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])

@@ -13,6 +13,7 @@ import torch
 
 from wordsway.auditing.background import RandomWords
 from wordsway.core.errors import InputError
+from wordsway.models.encoders import TextEncoder, black_box, names_a_model
 from wordsway.models.folder import pool
 from wordsway.models.load import Loading, load, quiet
 from wordsway.models.probe import Probe
@@ -45,6 +46,16 @@ class Encoder:
             self.layer = probe.layers.number(
                 self.target.removeprefix("layer").strip(), ", cosine, pooled, logits, next-token"
             )
+
+    @property
+    def bytes_per_text(self) -> int:
+        """What the vectors of one text take: L + 1 layers of d numbers."""
+        width = int(self.probe.layers.model.get_input_embeddings().weight.shape[-1])
+        return 8 * (self.probe.layers.count + 1) * width
+
+    def describe(self) -> dict[str, Any]:
+        """What a result records of the model."""
+        return self.probe.describe() | {"pooling": self.pooling}
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Token ids, special tokens included."""
@@ -80,8 +91,12 @@ class Encoder:
         return self._by_length(ids, self._layers)
 
     @torch.no_grad()
-    def heads(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """The logits of a classifier, or log-probabilities of the next token, (B, ·)."""
+    def heads(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor | None:
+        """The logits of a classifier, or log-probabilities of the next token, (B, ·), if the target
+        is one of these.
+        """
+        if self.head is None:
+            return None
         # Without a padding token, decoders classify one text at a time: no batch says where its
         # texts end.
         padded = self.target != "logits" or self.head.config.pad_token_id is not None
@@ -125,6 +140,67 @@ class Encoder:
         if self.target == "pooled":
             return relative(pooled[0, -1], pooled[1:, -1])
         return cosine_distance(pooled[0, self.layer], pooled[1:, self.layer])
+
+
+class BlackBoxEncoder:
+    """A black box with the interface of `Encoder`: its tokens are whole texts, its only layer is
+    the vector that it returns, and random words are matched by their number of characters.
+    """
+
+    #: Vectors of a few thousand numbers; more is not known before the first call.
+    bytes_per_text = 2**15
+
+    def __init__(self, box: TextEncoder, target: int | str = "cosine") -> None:
+        self.box, self.target = box, str(target)
+        if self.target not in ("cosine", "pooled"):
+            raise InputError(
+                f"target cosine or pooled for {box.name}, which only encodes texts",
+                self.target,
+                "targets of layers, logits and next tokens need a Hugging Face model",
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """What a result records of the encoder."""
+        return dict(self.box.describe()) | {"random_words": "of as many characters"}
+
+    def tokens(self, texts: Sequence[str]) -> list[tuple[str]]:
+        """The texts themselves."""
+        return [(checked(text),) for text in texts]
+
+    def known(self, texts: Sequence[str]) -> tuple[int, int]:
+        """No tokens: a black box does not show them."""
+        return 0, 0
+
+    @cached_property
+    def words(self) -> RandomWords:
+        """Random real words, by their characters."""
+        return RandomWords(lambda texts: [len(text) for text in texts])
+
+    def pooled(self, tokens: Sequence[tuple[str]]) -> torch.Tensor:
+        """The vectors (B, 1, d)."""
+        return torch.from_numpy(self.box.encode([text for (text,) in tokens]))[:, None]
+
+    def heads(self, tokens: Sequence[tuple[str]]) -> None:
+        """None: there are only vectors."""
+
+    def changes(self, pooled: torch.Tensor, heads: object = None) -> torch.Tensor:
+        """How far each of the texts 1 … B is from text 0 by the target, (B,)."""
+        apart = relative if self.target == "pooled" else cosine_distance
+        return apart(pooled[0, 0], pooled[1:, 0])
+
+
+AnyEncoder = Encoder | BlackBoxEncoder
+
+
+def encoder_for(
+    model: Any, target: int | str = "cosine", *, device: str = "cpu", twin: int | None = None
+) -> AnyEncoder:
+    """The encoder of a model that was named or handed over (`wordsway.models.encoders`)."""
+    if names_a_model(model):
+        model = Probe(model, device=device, twin=twin)
+    if isinstance(model, Probe):
+        return Encoder(model, target)
+    return BlackBoxEncoder(black_box(model), target)
 
 
 def cosine_distance(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

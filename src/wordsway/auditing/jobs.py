@@ -143,6 +143,14 @@ def _output(found: list[EditEffect] | InputError) -> dict[str, Any]:
     return {"edits": [fields_of(change) for change in found]}
 
 
+def places_of(cases: Sequence[Case]) -> list[tuple[str, tuple[Place, ...]]]:
+    """Return each text with the places of its edits."""
+    return [
+        (case.text, tuple(Place(edit.start, edit.before, edit.after) for edit in case.edits))
+        for case in cases
+    ]
+
+
 def jobs_of(
     cases: Sequence[Case],
     name: ModelName,
@@ -153,10 +161,7 @@ def jobs_of(
     device: str = "cpu",
 ) -> list[AuditJob]:
     """Return the jobs of all cases in a model, `CHUNK` texts each, in their order."""
-    texts = [
-        (case.text, tuple(Place(edit.start, edit.before, edit.after) for edit in case.edits))
-        for case in cases
-    ]
+    texts = places_of(cases)
     return [
         AuditJob(
             tuple(texts[start : start + CHUNK]), str(name), sha256, target, draws, seed, device

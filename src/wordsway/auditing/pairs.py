@@ -10,8 +10,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from wordsway.auditing.background import Place, place_of
-from wordsway.auditing.changes import changes
-from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.changes import changes_of
+from wordsway.auditing.encoder import AnyEncoder, encoder_for
 from wordsway.auditing.table import (
     PairRow,
     PairTable,
@@ -25,8 +25,8 @@ from wordsway.core.errors import InputError, first_line
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import checked_device
+from wordsway.models.encoders import names_a_model
 from wordsway.models.files import labels_of
-from wordsway.models.probe import Probe
 from wordsway.text.files import Encoding
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 
 #: Random real words that a pair is compared with.
 DRAWS = 100
+#: Memory for the vectors of pairs that are measured together.
+BLOCK_BYTES = 2**29
 
 
 @validated
 def pairs(
     a: str | Path | Sequence[Sequence[str]],
     b: str | None = None,
-    models: str | Path | Probe | Sequence[str | Path | Probe] = "minilm",
+    models: Any = "minilm",
     *,
     draws: Natural = DRAWS,
     seed: Seed = 0,
@@ -55,7 +57,8 @@ def pairs(
     ----------
     a, b : two texts; or ``a`` alone, a list of (a, b) or (a, b, kind), or the path of a table with
         columns a, b or text, word, replacement, and optionally kind
-    models : names, hub ids, folders or probes
+    models : one or several encoders: names, hub ids, folders, `Probe`s, functions
+        ``list[str] → array``, `Endpoint`s, or objects that encode texts (`models.encoders`)
     draws : random real words in the same place, of which ``percentile`` is the share that moves
         the model less; 0 for none
     device : where models run that are not probes yet
@@ -66,27 +69,28 @@ def pairs(
     rows, refused = table.pairs, list(table.refused)
     if not rows:
         raise InputError("a pair to measure", str(refused[0]) if refused else "none", "fix it")
-    asked = [models] if isinstance(models, (str, Probe, Path)) else list(models)
-    if not asked:
-        raise InputError("a model", "none", "name one: minilm")
+    asked = _asked(models)
+    labels = labels_of(str(one) for one in asked if names_a_model(one))
     found: dict[int, list[PairInModel]] = {row.row: [] for row in rows}
     described: list[dict[str, Any]] = []
-    labels = labels_of(str(one) for one in asked if not isinstance(one, Probe))
     for number, model in enumerate(asked):
-        probe = model if isinstance(model, Probe) else Probe(model, device=device)
-        described.append(probe.describe() | {"pooling": probe.pooling})
-        encoder, name = Encoder(probe), str(described[-1]["name"])
+        encoder = encoder_for(model, device=device)
+        described.append(encoder.describe())
+        name = str(described[-1]["name"])
         if labels.get(str(model), name).endswith(f"/{name}"):  # two folders of one name
             described[-1]["name"] = name = labels[str(model)]
-        for count, row in enumerate(rows):
-            if row.row in found:
-                try:
-                    found[row.row].append(_measured(encoder, name, row, draws, seed))
-                except InputError as error:
-                    refused.append(RefusedRow(row.row, f"{name}: {first_line(error)}"))
+        left = [row for row in rows if row.row in found]
+        size = max(1, BLOCK_BYTES // ((2 + draws) * encoder.bytes_per_text))
+        for start in range(0, len(left), size):
+            block = left[start : start + size]
+            for row, one in zip(block, _measured(encoder, name, block, draws, seed), strict=True):
+                if isinstance(one, InputError):
+                    refused.append(RefusedRow(row.row, f"{name}: {first_line(one)}"))
                     del found[row.row]
-            done = number * len(rows) + count + 1
-            progress(f"pairs through {name}", done, len(asked) * len(rows))
+                else:
+                    found[row.row].append(one)
+            done = number * len(left) + start + len(block)
+            progress(f"pairs through {name}", done, len(asked) * len(left))
     if not found:
         raise InputError("a pair that the models can read", str(refused[0]), "fix it")
     measured = tuple(
@@ -99,12 +103,32 @@ def pairs(
     return Pairs(measured, tuple(described), tuple(refused), draws, seed, seconds, versions())
 
 
-def _measured(encoder: Encoder, name: str, row: PairRow, draws: int, seed: int) -> PairInModel:
-    (change,) = changes(encoder, row.a, [place_of(row.a, row.b)], draws=draws, seed=seed)
-    typical = None if change.typical is None else 1.0 - change.typical
-    layers = change.layers
-    about = (change.cosine, layers[-1], change.percentile, typical, layers, change.parts)
-    return PairInModel(name, *about, *encoder.known([row.a, row.b]))
+def _asked(models: Any) -> list[Any]:
+    """The models as a list; a pair of a model and its tokenizer is one of them."""
+    several = isinstance(models, list | tuple)
+    asked = list(models) if several else [models]
+    if not asked:
+        raise InputError("a model", "none", "name one: minilm")
+    return asked
+
+
+def _measured(
+    encoder: AnyEncoder, name: str, rows: Sequence[PairRow], draws: int, seed: int
+) -> list[PairInModel | InputError]:
+    """Each pair in a model, or why it cannot be read; every distinct text is encoded once."""
+    texts = [(row.a, [place_of(row.a, row.b)]) for row in rows]
+    effects = changes_of(encoder, texts, draws=draws, seed=seed)
+    found: list[PairInModel | InputError] = []
+    for row, effect in zip(rows, effects, strict=True):
+        if isinstance(effect, InputError):
+            found.append(effect)
+            continue
+        (change,) = effect
+        typical = None if change.typical is None else 1.0 - change.typical
+        layers = change.layers
+        about = (change.cosine, layers[-1], change.percentile, typical, layers, change.parts)
+        found.append(PairInModel(name, *about, *encoder.known([row.a, row.b])))
+    return found
 
 
 def _rows(

@@ -12,7 +12,7 @@ import torch
 
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.encoder import AnyEncoder, BlackBoxEncoder
 from wordsway.auditing.scores import Measured, distinct, intervals
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.errors import InputError
@@ -80,7 +80,7 @@ def documents_of(path: str, encoding: str | None = None) -> list[str]:
 
 
 def rank_moves(
-    encoder: Encoder,
+    encoder: AnyEncoder,
     measured: Sequence[Measured],
     documents: Sequence[str],
     progress: Progress = silent,
@@ -136,9 +136,11 @@ def same_answers(moves: Sequence[RankMove], count: int = 10) -> tuple[RankMove, 
 
 
 def embedded(
-    encoder: Encoder, documents: Sequence[str], progress: Progress = silent
+    encoder: AnyEncoder, documents: Sequence[str], progress: Progress = silent
 ) -> torch.Tensor:
     """Unit vectors (N, d) of documents, cut to what the model reads; kept on disk."""
+    if isinstance(encoder, BlackBoxEncoder):
+        return unit(_last(encoder, documents))
     probe = encoder.probe
     twin = "" if probe.options.twin is None else f"-twin-{probe.options.twin}"
     cache = Cache(probe.files.digest[:32], f"pooled-{probe.pooling}{twin}")
@@ -156,5 +158,6 @@ def embedded(
     return unit(torch.from_numpy(np.stack([found[key] for key in keys])).double())
 
 
-def _last(encoder: Encoder, texts: Sequence[str]) -> torch.Tensor:
-    return encoder.pooled(encoder.tokens(texts))[:, -1]
+def _last(encoder: AnyEncoder, texts: Sequence[str]) -> torch.Tensor:
+    vectors: torch.Tensor = encoder.pooled(encoder.tokens(texts))  # type: ignore[arg-type]
+    return vectors[:, -1]

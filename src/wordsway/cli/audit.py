@@ -15,6 +15,9 @@ OUT = Path("out/audit")
 
 def audit_command(
     model: opt.Models = None,
+    endpoint: opt.EndpointUrl = None,
+    key_env: opt.KeyVariable = None,
+    max_texts: opt.MaxTexts = None,
     data: Annotated[
         str,
         typer.Option(
@@ -71,9 +74,10 @@ def audit_command(
 
     Example: wordsway audit --quick --model minilm --model mpnet
     """
-    from wordsway.auditing.audit import AuditRequest, audit, forecast_audit
+    from wordsway.auditing.audit import AuditRequest, audit, forecast_audit, forecast_endpoint
+    from wordsway.core.result import fields_of
 
-    names = model or ["minilm"]
+    names = opt.encoders(model, endpoint, key_env, max_texts)
     asked: dict[str, Any] = {
         "kinds": kind,
         "texts": texts,
@@ -86,7 +90,10 @@ def audit_command(
         "device": device,
     }
     with progress_line() as progress:
-        if forecast:
+        if forecast and endpoint is not None:
+            request = AuditRequest(names, data, **asked)
+            sent = [(one, forecast_endpoint(request, one, progress)) for one in names]
+        elif forecast:
             request = AuditRequest(names, data, **asked)
             cost = forecast_audit(request, out=out, workers=workers, progress=progress)
         else:
@@ -103,6 +110,13 @@ def audit_command(
                 retry_failed=retry_failed,
                 progress=progress,
             )
+    if forecast and endpoint is not None:
+        for one, cost in sent:
+            if as_json:
+                echo_json({"name": one.name, **fields_of(cost)})
+            else:
+                typer.echo(f"{one.name}: {cost}")
+        return
     if forecast:
         echo_json(cost.to_dict()) if as_json else cost.show()
         return

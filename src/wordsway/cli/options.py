@@ -98,9 +98,31 @@ Encoding = Annotated[
 Text = Annotated[str | None, typer.Argument(help="A text; - reads standard input.", metavar="TEXT")]
 _MODEL = "minilm, mpnet, smollm2, bert-base, a hub id or a folder"
 Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}.")]
-Models = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODEL}; may be repeated.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        help=f"{_MODEL}, or python:module:function, which runs your code; may be repeated.",
+    ),
+]
 Layer = Annotated[
     str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
+]
+EndpointUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        help="Address of an OpenAI-compatible endpoint, such as https://host/v1; --model is then "
+        "the model's name there.",
+    ),
+]
+KeyVariable = Annotated[
+    str | None,
+    typer.Option("--key-env", help="Environment variable that holds the endpoint's key."),
+]
+MaxTexts = Annotated[
+    int | None,
+    typer.Option("--max-texts", help="Refuse to send more texts than this to the endpoint."),
 ]
 Target = Annotated[
     str,
@@ -339,3 +361,20 @@ def probe_of(
         "trust_remote_code": remote_code,
     }
     return Probe(model, progress=lambda done, total: say(f"fetching {model}", done, total), **how)
+
+
+def encoders(
+    models: list[str] | None, endpoint: str | None, key_env: str | None, max_texts: int | None
+) -> list[Any]:
+    """The models of the command line: names, or models at an endpoint."""
+    if endpoint is None:
+        if key_env is not None or max_texts is not None:
+            raise InputError(
+                "--endpoint with --key-env and --max-texts", "none", "name the endpoint's address"
+            )
+        return list(models or ["minilm"])
+    from wordsway.models.endpoint import Endpoint
+
+    if not models:
+        raise InputError("the model's name at the endpoint", "none", "pass --model NAME")
+    return [Endpoint(endpoint, name, key_env, max_texts=max_texts) for name in models]

@@ -20,6 +20,9 @@ def pairs_command(
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,
     model: opt.Models = None,
+    endpoint: opt.EndpointUrl = None,
+    key_env: opt.KeyVariable = None,
+    max_texts: opt.MaxTexts = None,
     draws: Annotated[
         int, typer.Option("--draws", help="Random real words to compare a pair with.")
     ] = 100,
@@ -47,7 +50,7 @@ def pairs_command(
         result = pairs(
             first,
             second,
-            model or ["minilm"],
+            opt.encoders(model, endpoint, key_env, max_texts),
             draws=draws,
             seed=seed,
             encoding=encoding,

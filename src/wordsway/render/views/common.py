@@ -68,10 +68,10 @@ def models_facts(models: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     for place, model in enumerate(models, 1):
         more = [
             f"{name} {model[name]}"
-            for name in ("pooling", "dtype", "twin")
+            for name in ("sha256", "type", "url", "pooling", "dtype", "twin", "random_words")
             if model.get(name) is not None
         ]
-        facts[f"model {place}"] = ", ".join([str(model["name"]), f"{model['sha256']}", *more])
+        facts[f"model {place}"] = ", ".join([str(model["name"]), *more])
     return facts
 
 

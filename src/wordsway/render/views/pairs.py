@@ -102,7 +102,7 @@ def _numbers(pair: Pair) -> Table:
             Bar(max(0.0, one.cosine), 1.0),
             number(one.change),
             percent(one.percentile),
-            f"layer {one.parts} of {len(one.layers) - 1}",
+            f"layer {one.parts} of {len(one.layers) - 1}" if len(one.layers) > 1 else "–",
         )
         for one in pair.models
     ]

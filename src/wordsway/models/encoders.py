@@ -1,0 +1,190 @@
+"""Whatever turns texts into vectors, as one interface.
+
+| what the user has | recognised by |
+|---|---|
+| `Endpoint`, or any object with ``name``, ``describe`` and ``encode`` | itself |
+| a `SentenceTransformer`, model2vec's `StaticModel` | a method ``encode`` |
+| `WordLlama` | a method ``embed`` |
+| LangChain's `Embeddings` | a method ``embed_documents`` |
+| LlamaIndex's embeddings | a method ``get_text_embedding_batch`` |
+| a fitted scikit-learn pipeline | a method ``transform`` |
+| a function ``list[str] → array`` | being callable |
+| ``python:module:function`` | that spelling |
+
+No vector is changed on the way: what is measured is what the user's own library returns.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.progress import Progress, silent
+
+#: How a function of the user's own is named on the command line.
+PYTHON = "python:"
+#: Texts that are handed over at once.
+BATCH = 256
+
+
+@runtime_checkable
+class TextEncoder(Protocol):
+    """An encoder of texts: `encode` returns one row (B, d) per text, in the order of the texts."""
+
+    @property
+    def name(self) -> str: ...
+
+    def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray: ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """An encoder known only by its vectors.
+
+    >>> box = BlackBox("letters", "function", lambda texts: [[len(t), t.count("a")] for t in texts])
+    >>> box.encode(["banana", "plum"]).tolist()
+    [[6.0, 3.0], [4.0, 0.0]]
+    """
+
+    name: str
+    kind: str
+    function: Callable[[list[str]], Any]
+
+    def describe(self) -> dict[str, Any]:
+        """What a result records of the encoder."""
+        return {"name": self.name, "type": self.kind}
+
+    def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray:
+        """The vectors (B, d) in float64; each distinct text is encoded once."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            raise InputError("at least one text", "none", "pass a list of texts")
+        parts: list[np.ndarray] = []
+        for start in range(0, len(distinct), BATCH):
+            parts.append(self._vectors(distinct[start : start + BATCH]))
+            progress(f"texts through {self.name}", min(start + BATCH, len(distinct)), len(distinct))
+        if len({part.shape[1] for part in parts}) != 1:
+            widths = sorted({part.shape[1] for part in parts})
+            raise WordswayError(f"{self.name} returned vectors of different lengths: {widths}")
+        rows = dict(zip(distinct, np.concatenate(parts), strict=True))
+        return np.stack([rows[text] for text in texts])
+
+    def _vectors(self, texts: list[str]) -> np.ndarray:
+        """The checked vectors of one call."""
+        try:
+            answer = self.function(texts)
+        except Exception as error:  # the user's code may raise anything
+            raise WordswayError(
+                f"{self.name} failed on {len(texts)} texts "
+                f"({type(error).__name__}: {first_line(error)})"
+            ) from error
+        try:
+            vectors = _dense(answer)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"an array of one vector per text from {self.name}", first_line(error), "return one"
+            ) from None
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+            raise InputError(
+                f"an array of shape ({len(texts)}, d) from {self.name}",
+                f"shape {vectors.shape}",
+                "return one vector per text",
+            )
+        if not np.isfinite(vectors).all():
+            raise WordswayError(f"{self.name} returned NaN or Inf")
+        return vectors
+
+
+def _dense(answer: Any) -> np.ndarray:
+    """Arrays, tensors, lists and sparse matrices as float64."""
+    if hasattr(answer, "toarray"):
+        answer = answer.toarray()
+    elif hasattr(answer, "detach"):
+        answer = answer.detach().cpu().float().numpy()
+    return np.asarray(answer, dtype=np.float64)
+
+
+#: Methods by which an object is recognised, in this order, and what such an object is called.
+METHODS = {
+    "encode": "object with encode",
+    "embed_documents": "LangChain embeddings",
+    "get_text_embedding_batch": "LlamaIndex embeddings",
+    "embed": "object with embed",
+    "transform": "scikit-learn pipeline",
+}
+
+
+def names_a_model(given: object) -> bool:
+    """Whether it is a catalogue name, hub id or folder, and no function of the user's own."""
+    return isinstance(given, Path) or (isinstance(given, str) and not given.startswith(PYTHON))
+
+
+def black_box(given: Any, name: str | None = None) -> TextEncoder:
+    """An encoder of whatever encodes texts (see the table above).
+
+    >>> black_box(lambda texts: [[1.0] for text in texts], name="constant").describe()
+    {'name': 'constant', 'type': 'function'}
+    """
+    if isinstance(given, str) and given.startswith(PYTHON):
+        return BlackBox(name or given, "function", _imported(given))
+    if isinstance(given, TextEncoder):
+        return given
+    for method, kind in METHODS.items():
+        found = getattr(given, method, None)
+        if callable(found) and not isinstance(given, type):
+            return BlackBox(name or _name_of(given), kind, _method(given, method))
+    if callable(given) and not isinstance(given, type | torch.nn.Module):
+        return BlackBox(name or _name_of(given), "function", given)
+    raise InputError(
+        "an encoder: a model's name or folder, an object with encode, or a function of texts",
+        f"{given!r:.60}" if isinstance(given, type) else type(given).__name__,
+        "pass a function that takes a list of texts and returns an array of one row per text",
+    )
+
+
+def _method(given: Any, method: str) -> Callable[[list[str]], Any]:
+    """The method of an object; sentence-transformers' progress bar stays off."""
+    function = getattr(given, method)
+    if type(given).__module__.startswith("sentence_transformers"):
+        return lambda texts: function(texts, show_progress_bar=False)
+    return function
+
+
+def _name_of(given: Any) -> str:
+    """A function's or class's own name."""
+    name = getattr(given, "__name__", None) or type(given).__name__
+    return "function" if name == "<lambda>" else str(name)
+
+
+def _imported(spelling: str) -> Callable[[list[str]], Any]:
+    """The function that ``python:module:function`` names, found from the current folder on."""
+    module, _, function = spelling.removeprefix(PYTHON).partition(":")
+    if not module or not function:
+        raise InputError("python:module:function", repr(spelling), "name both, with colons")
+    added = str(Path.cwd())
+    sys.path.insert(0, added)
+    try:
+        found = importlib.import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # the user's module may raise anything
+        raise InputError(
+            f"a function {function} in module {module}",
+            f"{type(error).__name__}: {first_line(error)}",
+            "check the spelling, and run from the module's folder",
+        ) from error
+    finally:
+        sys.path.remove(added)
+    if not callable(found):
+        return black_box(found).encode
+    return found

@@ -1,0 +1,367 @@
+"""Embeddings from an OpenAI-compatible endpoint: each text is sent once, and every answer checked.
+
+    POST URL/embeddings   {"model": NAME, "input": [TEXT, …], "encoding_format": "float"}
+    200                   {"data": [{"index": 0, "embedding": [0.1, …]}, …]}
+
+Vectors are kept in an SQLite file per URL, model and dimensions, so that a repeated or resumed run
+sends nothing twice. The key is read from the environment for each request and stored nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import ipaddress
+import json
+import math
+import os
+import sqlite3
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.progress import Progress, silent
+from wordsway.data.home import home, writing
+
+#: Texts of one request, requests under way at once, and attempts at one request.
+BATCH, CONCURRENCY, ATTEMPTS = 64, 4, 6
+#: Seconds: the first pause before another attempt (doubled each time), the longest pause, and the
+#: longest wait for an answer.
+PAUSE, LONGEST_PAUSE, TIMEOUT = 0.5, 60.0, 120.0
+#: The largest answer that is read, in bytes.
+LARGEST_ANSWER = 2**28
+#: Status codes after which the same request may succeed.
+TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+#: Characters per token of English text, roughly.
+CHARACTERS_PER_TOKEN = 4
+
+
+class EndpointError(WordswayError):
+    """An endpoint that could not be reached, refused a request, or gave a wrong answer."""
+
+
+@dataclass(frozen=True)
+class EndpointForecast:
+    """What a run would send: texts that are not stored yet, their characters, tokens roughly."""
+
+    texts: int
+    characters: int
+    tokens: int
+    stored: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.texts:,} texts to send, {self.characters:,} characters, about "
+            f"{self.tokens:,} tokens; {self.stored:,} texts are stored"
+        )
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuse redirects: the key and the texts go to the named host only."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> None:
+        return None
+
+
+class Endpoint:
+    """An OpenAI-compatible ``/embeddings`` endpoint as an encoder of texts.
+
+    Parameters
+    ----------
+    url : the base ("https://api.openai.com/v1") or the full address, ending in /embeddings
+    model : the model's name at the endpoint
+    key_env : the environment variable that holds the key; none is sent by default
+    dimensions : the length of the vectors, for models that can shorten them
+    max_texts : refuse to send more texts than this in one call of `encode`
+    allow_http : send texts over plain HTTP to hosts other than this machine
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key_env: str | None = None,
+        dimensions: int | None = None,
+        *,
+        max_texts: int | None = None,
+        batch: int = BATCH,
+        concurrency: int = CONCURRENCY,
+        timeout: float = TIMEOUT,
+        allow_http: bool = False,
+    ) -> None:
+        self.url = _checked_url(url, allow_http)
+        if not isinstance(model, str) or not model.strip():
+            raise InputError("the model's name at the endpoint", repr(model), "pass model=NAME")
+        self.model, self.key_env, self.dimensions = model, key_env, dimensions
+        self.max_texts, self.batch, self.concurrency = max_texts, batch, concurrency
+        self.timeout = timeout
+        self.name = f"{model} at {urllib.parse.urlsplit(self.url).netloc}"
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+        if _is_loopback(urllib.parse.urlsplit(self.url).hostname or ""):
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url!r}, {self.model!r})"
+
+    def describe(self) -> dict[str, Any]:
+        """What a result records of the endpoint; the key is no part of it."""
+        return {
+            "name": self.name,
+            "type": "endpoint",
+            "url": self.url,
+            "model": self.model,
+            "dimensions": self.dimensions,
+        }
+
+    def forecast(self, texts: Sequence[str]) -> EndpointForecast:
+        """What `encode` would send; nothing is sent."""
+        distinct = list(dict.fromkeys(texts))
+        with self._store() as store:
+            missing = [text for text in distinct if store.get(text) is None]
+        characters = sum(map(len, missing))
+        tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
+        return EndpointForecast(len(missing), characters, tokens, len(distinct) - len(missing))
+
+    def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray:
+        """The embeddings (B, d) of texts in their order, in float64."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            raise InputError("at least one text", "none", "pass a list of texts")
+        with self._store() as store:
+            missing = [text for text in distinct if store.get(text) is None]
+            if self.max_texts is not None and len(missing) > self.max_texts:
+                raise InputError(
+                    f"at most {self.max_texts:,} texts to send (max_texts)",
+                    f"{len(missing):,}",
+                    "measure fewer texts, or raise the limit",
+                )
+            batches = [missing[at : at + self.batch] for at in range(0, len(missing), self.batch)]
+            done = 0
+            with ThreadPoolExecutor(self.concurrency) as pool:
+                try:
+                    for sent, vectors in pool.map(lambda some: (some, self._ask(some)), batches):
+                        store.put(sent, vectors)
+                        done += len(sent)
+                        progress(f"texts sent to {self.name}", done, len(missing))
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+            found = [store.get(text) for text in distinct]
+        lengths = {len(one) for one in found if one is not None}
+        if len(lengths) != 1:
+            raise EndpointError(
+                f"{self.name} gave vectors of different lengths ({sorted(lengths)}): has its model "
+                f"changed? Remove {self._path.name} from {self._path.parent} to ask again"
+            )
+        vector = dict(zip(distinct, found, strict=True))
+        return np.stack([vector[text] for text in texts])  # type: ignore[misc]
+
+    # ---------------------------------------------------------------------------------- requests
+
+    def _ask(self, texts: Sequence[str]) -> np.ndarray:
+        """The checked answer to one request, asked again after passing faults."""
+        document: dict[str, Any] = {"model": self.model, "input": list(texts)}
+        document["encoding_format"] = "float"
+        if self.dimensions is not None:
+            document["dimensions"] = self.dimensions
+        body, key = json.dumps(document).encode(), self._key()
+        reason, pause = "", PAUSE
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(min(pause, LONGEST_PAUSE))
+                pause *= 2
+            try:
+                answer = self._post(body, key)
+                return _vectors(answer, len(texts), self.dimensions)
+            except urllib.error.HTTPError as error:
+                reason = f"status {error.code}"
+                if error.code not in TRANSIENT:
+                    raise EndpointError(self._refused(error)) from None
+                pause = max(pause, _retry_after(error.headers.get("Retry-After")))
+            except _WrongAnswer as error:
+                raise EndpointError(
+                    f"{self.name} gave a wrong answer ({error}): none of it is used"
+                ) from None
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                reason = self._without_key(first_line(error, 120))
+        raise EndpointError(
+            f"{self.name} did not answer in {ATTEMPTS} attempts ({reason}): check that it runs, "
+            "then run the same call again; texts that were answered are stored"
+        )
+
+    def _post(self, body: bytes, key: str | None) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(self.url, body, headers, method="POST")
+        with self._opener.open(request, timeout=self.timeout) as answer:
+            content = answer.read(LARGEST_ANSWER + 1)
+        if len(content) > LARGEST_ANSWER:
+            raise _WrongAnswer(f"more than {LARGEST_ANSWER // 2**20} MiB")
+        return json.loads(content)
+
+    def _key(self) -> str | None:
+        if self.key_env is None:
+            return None
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            raise InputError(
+                f"a key in the environment variable {self.key_env}",
+                "none",
+                f"set it: export {self.key_env}=…",
+            )
+        return key
+
+    def _without_key(self, text: str) -> str:
+        key = os.environ.get(self.key_env or "", "").strip()
+        return text.replace(key, "***") if key else text
+
+    def _refused(self, error: urllib.error.HTTPError) -> str:
+        """A status that another attempt would not change, with the server's own reason."""
+        with contextlib.suppress(Exception):
+            said = json.loads(error.read(10_000))
+            said = said.get("error", said) if isinstance(said, dict) else said
+            message = said.get("message", "") if isinstance(said, dict) else said
+            reason = self._without_key(first_line(message, 160))
+            return f"{self.name} refused the request: status {error.code}, {reason}"
+        where = " (a redirect, which is not followed)" if 300 <= error.code < 400 else ""
+        return f"{self.name} refused the request: status {error.code}{where}"
+
+    # ------------------------------------------------------------------------------------- store
+
+    @property
+    def _path(self) -> Path:
+        about = json.dumps([self.url, self.model, self.dimensions])
+        return home() / "endpoints" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.sqlite"
+
+    @contextlib.contextmanager
+    def _store(self) -> Iterator[_Vectors]:
+        path = self._path
+        with writing("embeddings"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with contextlib.closing(sqlite3.connect(path, timeout=60.0)) as connection:
+                yield _Vectors(connection)
+        except sqlite3.Error as error:
+            raise WordswayError(
+                f"cannot keep embeddings in {path} ({first_line(error)}): remove that file, or set "
+                "WORDSWAY_HOME to another folder"
+            ) from None
+
+
+class _Vectors:
+    """Vectors by the hash of their text, in one SQLite file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)"
+        )
+
+    def get(self, text: str) -> np.ndarray | None:
+        found = self.connection.execute(
+            "SELECT vector FROM vectors WHERE text = ?", (_hash(text),)
+        ).fetchone()
+        return None if found is None else np.frombuffer(found[0], dtype="<f8")
+
+    def put(self, texts: Sequence[str], vectors: np.ndarray) -> None:
+        rows = [(_hash(text), one.tobytes()) for text, one in zip(texts, vectors, strict=True)]
+        with self.connection:
+            self.connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+
+
+class _WrongAnswer(Exception):
+    """An answer with status 200 that does not answer the request."""
+
+
+def _vectors(answer: Any, count: int, dimensions: int | None) -> np.ndarray:
+    """The vectors (B, d) of an answer, ordered by their index.
+
+    >>> answer = [{"index": 1, "embedding": [2]}, {"index": 0, "embedding": [1]}]
+    >>> _vectors({"data": answer}, 2, None).tolist()
+    [[1.0], [2.0]]
+    """
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+        raise _WrongAnswer("no list of embeddings under data")
+    if len(data) != count:
+        raise _WrongAnswer(f"{len(data)} embeddings for {count} texts")
+    order = [one.get("index") for one in data]
+    if sorted(map(repr, order)) != sorted(map(repr, range(count))):
+        raise _WrongAnswer("indices that are not 0, 1, 2, …, each once")
+    rows = [one.get("embedding") for one in sorted(data, key=lambda one: one["index"])]
+    if not all(isinstance(row, list) and row for row in rows):
+        raise _WrongAnswer("an embedding that is not a list of numbers")
+    if len({len(row) for row in rows}) != 1:
+        raise _WrongAnswer("embeddings of different lengths")
+    try:
+        vectors = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _WrongAnswer("an embedding that is not a list of numbers") from None
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise _WrongAnswer("an embedding with NaN or Inf")
+    if dimensions is not None and vectors.shape[1] != dimensions:
+        raise _WrongAnswer(f"{vectors.shape[1]} dimensions instead of {dimensions}")
+    return vectors
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _retry_after(header: str | None) -> float:
+    """Seconds that a server asks to wait: a number, or 0 where it names none that can be read."""
+    try:
+        seconds = float(header or 0)
+    except ValueError:
+        return 0.0
+    return min(max(seconds, 0.0), LONGEST_PAUSE) if math.isfinite(seconds) else 0.0
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _checked_url(url: str, allow_http: bool) -> str:
+    parts = urllib.parse.urlsplit(url) if isinstance(url, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError("an address such as https://host/v1", repr(url), "pass the endpoint's URL")
+    if parts.username or parts.password or parts.query:
+        raise InputError(
+            "an address without a key, user or query",
+            f"one for {parts.hostname}",
+            "put the key into an environment variable and name it by key_env",
+        )
+    if parts.scheme == "http" and not (allow_http or _is_loopback(parts.hostname)):
+        raise InputError(
+            "https, or http to this machine",
+            f"http to {parts.hostname}",
+            "texts would travel unencrypted: use https, or pass allow_http=True",
+        )
+    path = parts.path.rstrip("/")
+    path = path if path.endswith("/embeddings") else f"{path}/embeddings"
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path, "", ""))

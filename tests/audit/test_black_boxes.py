@@ -1,0 +1,90 @@
+"""Pairs and audits of encoders that are only known by their vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wordsway as ws
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.models.probe import Probe
+
+A, B = "The drug is safe.", "The drug is not safe."
+
+
+def letters(texts: list[str]) -> np.ndarray:
+    """Counts of letters: a model without any understanding."""
+    return np.array([[text.lower().count(one) + 0.1 for one in "abcdefghinost"] for text in texts])
+
+
+def cosine(u: np.ndarray, v: np.ndarray) -> float:
+    return float(u @ v / np.linalg.norm(u) / np.linalg.norm(v))
+
+
+def test_pairs_of_a_function_are_the_cosines_of_its_vectors():
+    found = ws.pairs([(A, B), (A, "The cat is safe.")], models=letters, draws=5)
+    for pair in found.pairs:
+        u, v = letters([pair.a, pair.b])
+        assert pair.models[0].cosine == pytest.approx(cosine(u, v), abs=1e-12)
+        change = np.linalg.norm(v - u) / np.linalg.norm(u)
+        assert pair.models[0].change == pytest.approx(change, abs=1e-12)
+        assert 0 <= pair.models[0].percentile <= 100
+    assert found.names == ["letters"] and "characters" in found.models[0]["random_words"]
+
+
+def test_a_model_and_a_function_that_calls_it_agree():
+    probe = Probe("minilm")
+    from sentence_transformers import SentenceTransformer
+
+    other = SentenceTransformer(str(probe.files.folder), device="cpu")
+    found = ws.pairs([(A, B), (A, "I love her much")], models=[probe, other], draws=0)
+    for pair in found.pairs:
+        ours, theirs = pair.models
+        assert ours.cosine == pytest.approx(theirs.cosine, abs=1e-5)
+
+
+def test_many_pairs_are_those_of_one_after_the_other():
+    rows = [(A, B), (B, A), (A, "The drug is unsafe."), ("I love her", "I love him")]
+    together = ws.pairs(rows, models="minilm", draws=3)
+    for row, pair in zip(rows, together.pairs, strict=True):
+        (alone,) = ws.pairs([row], models="minilm", draws=3).pairs
+        assert pair.models[0].cosine == pytest.approx(alone.models[0].cosine, abs=1e-6)
+        assert pair.models[0].percentile == alone.models[0].percentile
+
+
+def test_each_distinct_text_is_encoded_once():
+    asked: list[str] = []
+
+    def counted(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return letters(texts)
+
+    ws.pairs([(A, B), (B, A), (A, "other text")], models=counted, draws=0)
+    assert sorted(asked) == sorted({A, B, "other text"})
+
+
+@pytest.mark.slow
+def test_an_audit_of_functions_and_a_model(tmp_path):
+    def deaf(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 2.0] for _ in texts]
+
+    found = ws.audit(
+        [letters, deaf, "minilm"], "everyday", texts=6, local=0, kinds=["negation"], out=tmp_path
+    )
+    scores = {model.name: model.kinds[0].auc for model in found.models}
+    assert scores["deaf"] == 0.5 and set(scores) == {"letters", "deaf", "minilm"}
+    assert (tmp_path / "index.html").is_file() and '"letters"' in found.to_json()
+
+
+@pytest.mark.parametrize("target", ["logits", "next-token", "3"])
+def test_a_target_that_needs_more_than_vectors_is_refused(target):
+    with pytest.raises(InputError, match="only encodes texts"):
+        ws.audit(letters, "everyday", texts=2, target=target)
+
+
+def test_a_function_that_fails_is_named():
+    def broken(texts: list[str]) -> None:
+        raise RuntimeError("no connection")
+
+    with pytest.raises(WordswayError, match=r"broken.*no connection"):
+        ws.pairs(A, B, models=broken)

@@ -1,0 +1,126 @@
+"""Fidelity: what wordsway measures is what the user's own library returns, for every adapter."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.models.encoders import BATCH, black_box, names_a_model
+from wordsway.models.files import locate
+
+TEXTS = ["The drug is safe.", "The drug is not safe.", "I love her much", "a", "The drug is safe."]
+
+
+def lengths(texts: list[str]) -> list[list[float]]:
+    return [[len(text), text.count("e") + 1.0] for text in texts]
+
+
+class LangChainLike:
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return lengths(texts)
+
+
+class LlamaIndexLike:
+    def __call__(self, nodes: Any) -> Any:
+        raise AssertionError("transforms nodes, not texts")
+
+    def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
+        return lengths(texts)
+
+
+def tf_idf() -> Any:
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0)).fit(TEXTS)
+
+
+def sparse() -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer().fit(TEXTS)
+
+
+def word_llama() -> Any:
+    import wordllama
+
+    folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+
+def sentence_transformer() -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(locate("minilm").folder), device="cpu")
+
+
+#: An object that people hold, and how they would ask it themselves.
+ADAPTERS = {
+    "function": (lambda: lengths, lambda box: lengths(TEXTS)),
+    "tensor": (lambda: lambda texts: torch.tensor(lengths(texts)), lambda box: lengths(TEXTS)),
+    "LangChain": (LangChainLike, lambda box: box.embed_documents(TEXTS)),
+    "LlamaIndex": (LlamaIndexLike, lambda box: box.get_text_embedding_batch(TEXTS)),
+    "scikit-learn": (tf_idf, lambda box: box.transform(TEXTS)),
+    "sparse": (sparse, lambda box: box.transform(TEXTS).toarray()),
+    "WordLlama": (word_llama, lambda box: box.embed(TEXTS)),
+    "SentenceTransformer": (sentence_transformer, lambda box: box.encode(TEXTS)),
+    "python:": (lambda: f"python:{__name__}:lengths", lambda box: lengths(TEXTS)),
+}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_vectors_are_those_of_the_users_own_library(adapter, monkeypatch):
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[lengths.__module__])
+    make, alone = ADAPTERS[adapter]
+    given = make()
+    assert not names_a_model(given)
+    encoder = black_box(given)
+    found = encoder.encode(TEXTS)
+    assert found.dtype == np.float64
+    assert np.abs(found - np.asarray(alone(given))).max() <= 1e-5
+    assert encoder.describe()["name"] == encoder.name
+
+
+def test_each_distinct_text_is_encoded_once_and_in_batches():
+    asked: list[list[str]] = []
+
+    def function(texts: list[str]) -> Any:
+        asked.append(texts)
+        return lengths(texts)
+
+    texts = [f"text {i % 300}" for i in range(900)]
+    assert black_box(function).encode(texts).tolist() == lengths(texts)
+    assert [len(some) for some in asked] == [BATCH, 300 - BATCH]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda texts: [[1.0]], r"shape \(2, d\)"),
+        (lambda texts: [1.0, 2.0], r"shape \(2, d\)"),
+        (lambda texts: [[1.0], [1.0, 2.0]], "one vector per text"),
+        (lambda texts: ["a", "b"], "one vector per text"),
+        (lambda texts: None, "one vector per text"),
+        (lambda texts: [[float("nan")]] * 2, "NaN"),
+        (lambda: [[1.0]], "TypeError"),
+        (lambda texts: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_functions_that_return_no_vectors_are_refused(function, reason):
+    with pytest.raises(WordswayError, match=reason):
+        black_box(function).encode(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "given", [None, 3, int, torch.nn.Linear(2, 2), "python:os", "python:os:nothing", "python:no:no"]
+)
+def test_what_is_no_encoder_is_refused(given):
+    with pytest.raises(InputError):
+        black_box(given)
