@@ -111,11 +111,11 @@ def audit_command(
                 progress=progress,
             )
     if forecast and endpoint is not None:
-        for one, cost in sent:
+        for one, what in sent:
             if as_json:
-                echo_json({"name": one.name, **fields_of(cost)})
+                echo_json({"name": one.name, **fields_of(what)})
             else:
-                typer.echo(f"{one.name}: {cost}")
+                typer.echo(f"{one.name}: {what}")
         return
     if forecast:
         echo_json(cost.to_dict()) if as_json else cost.show()

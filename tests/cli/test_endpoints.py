@@ -1,0 +1,56 @@
+"""Endpoints and functions on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.models.test_endpoint import serving
+from wordsway.cli.app import run
+
+PAIR = ["The drug is safe.", "The drug is unsafe."]
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch):
+    from wordsway import data
+
+    wordnet = data.get("wordnet").folder
+    monkeypatch.setenv("WORDSWAY_HOME", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "wordnet").symlink_to(wordnet)
+
+
+def test_pairs_of_an_endpoint(capsys):
+    with serving() as server:
+        command = ["pairs", *PAIR, "--endpoint", server.url, "--model", "m", "--draws", "0"]
+        assert run([*command, "--json"]) == 0
+        first = json.loads(capsys.readouterr().out)
+        assert len(server.texts) == 2
+        assert run([*command, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["pairs"] == first["pairs"]
+        assert len(server.texts) == 2, "a second run sends nothing"
+        assert run([*command, "--max-texts", "1"]) == 0  # both are stored
+
+
+def test_an_audit_says_first_what_it_would_send(tmp_path, capsys):
+    with serving() as server:
+        command = ["audit", "--data", "everyday", "--texts", "3", "--endpoint", server.url]
+        command += ["--model", "m", "--out", str(tmp_path / "out")]
+        assert run([*command, "--forecast", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert server.texts == [] and told["texts"] > 10
+        assert run(command) == 0
+        assert len(server.texts) == told["texts"] == len(set(server.texts))
+        assert run([*command, "--forecast", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[-1])["texts"] == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--endpoint", "http://127.0.0.1:1/v1"], ["--key-env", "KEY"], ["--model", "python:nothing"]],
+)
+def test_incomplete_requests_are_refused(options, capsys):
+    assert run(["pairs", *PAIR, *options]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
