@@ -14,7 +14,7 @@ import tiny
 import wordsway as ws
 from wordsway.auditing.background import USES, RandomWords, background, known_words, place_of
 from wordsway.auditing.changes import changes
-from wordsway.auditing.encoder import Encoder, cosine_distance
+from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.jobs import AuditJob, LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
@@ -22,6 +22,7 @@ from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.probing.corpus import TextJob
 from wordsway.probing.request import WordsRequest
+from wordsway.probing.targets import cosine_distance, target_of
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +136,12 @@ def test_targets(bert: Probe, llama: Probe) -> None:
     by_layer = [
         changes(Encoder(bert, layer), text, place, draws=0, seed=0)[0] for layer in ("1", "last")
     ]
-    assert by_layer[0].value == pytest.approx(by_layer[0].distances[1])
-    assert by_layer[1].value == pytest.approx(by_layer[1].distances[-1])
+    encoded = bert.read(text)
+    ids = torch.tensor(Encoder(bert).tokens([edited]))
+    # As in `words` and `swap`.
+    for found, layer in zip(by_layer, ("1", "last"), strict=True):
+        (change,) = target_of(bert, encoded, layer).change(ids, encoded.word("good")).tolist()
+        assert found.value == pytest.approx(change, rel=1e-6)
     assert by_layer[0].percentile is None
     with pytest.raises(InputError, match="a classifier"):
         Encoder(bert, "logits")
@@ -164,8 +169,11 @@ def test_next_token_of_a_decoder(tmp_path: Path) -> None:
     encoder = Encoder(Probe(tmp_path), "next-token")
     text = "the film was good"
     (found,) = changes(encoder, text, [place_of(text, "the film was bad")], draws=3, seed=0)
-    p, q = encoder.heads(encoder.tokens([text, "the film was bad"]))
-    assert found.value == pytest.approx(float((p.exp() * (p - q)).sum()), rel=1e-6)
+    ids = [torch.tensor([one]) for one in encoder.tokens([text, "the film was bad"])]
+    model = transformers.GPT2LMHeadModel.from_pretrained(tmp_path).eval()
+    with torch.no_grad():
+        p, q = (torch.softmax(model(input_ids=one).logits[0, -1].double(), 0) for one in ids)
+    assert found.value == pytest.approx(float((p.sqrt() - q.sqrt()).norm()), rel=1e-6)
     assert found.value > 0
 
 
@@ -189,7 +197,8 @@ def test_logits_of_a_decoder_with_and_without_a_padding_token(
     ids = encoder.tokens(texts)
     with torch.no_grad():
         alone = torch.cat([own(input_ids=torch.tensor([one])).logits for one in ids])
-    assert torch.allclose(encoder.heads(ids), alone.double(), atol=1e-6)
+    vectors = torch.stack(list(encoder.vectors(ids, encoder.pooled(ids))))
+    assert torch.allclose(vectors, alone.double(), atol=1e-6)
     (found,) = changes(encoder, texts[0], [place_of(*texts[:2])], draws=3, seed=0)
     assert found.value == pytest.approx(float((alone[1] - alone[0]).norm() / alone[0].norm()), 1e-4)
 

@@ -22,7 +22,7 @@ from wordsway.auditing.cases import Case, Cases, collect, packaged
 from wordsway.auditing.changes import EditEffect, changes
 from wordsway.auditing.edits import KEEPING, TURNING
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.encoder import Encoder, relative
+from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.result import ModelAudit, below, check_gate, keeping_scores, parse_gate
 from wordsway.auditing.retrieval import (
     TOP,
@@ -36,6 +36,7 @@ from wordsway.auditing.scores import Measured, blind_spots, heard_and_lost, inte
 from wordsway.core.errors import InputError
 from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
+from wordsway.probing.targets import relative
 
 
 def edit(kind: str, after: str, role: str = "turning", text: str = "It is good.") -> Edit:

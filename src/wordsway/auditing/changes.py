@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from wordsway.auditing.background import Place, background
-from wordsway.auditing.encoder import AnyEncoder, cosine_distance, relative
+from wordsway.auditing.encoder import AnyEncoder
 from wordsway.core.errors import InputError
+from wordsway.probing.targets import cosine_distance, relative
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,15 @@ def changes_of(
         return [case for case in cases if isinstance(case, InputError)]
     rows = {ids: number for number, ids in enumerate(unique)}
     pooled = encoder.pooled(unique)
-    heads = encoder.heads(unique)
+    vectors = encoder.vectors(unique, pooled)
     found: list[list[EditEffect] | InputError] = []
     for case in cases:
         if isinstance(case, InputError):
             found.append(case)
             continue
         own = [rows[ids] for ids in case.ids]
-        found.append(_changes(encoder, case, pooled[own], None if heads is None else heads[own]))
+        values = encoder.distances(case.ids, [vectors[row] for row in own]).tolist()
+        found.append(_changes(case, pooled[own], values))
     return found
 
 
@@ -116,10 +118,7 @@ def _case(
         return error
 
 
-def _changes(
-    encoder: AnyEncoder, case: _Case, pooled: torch.Tensor, heads: torch.Tensor | None
-) -> list[EditEffect]:
-    values = encoder.changes(pooled, heads).tolist()
+def _changes(case: _Case, pooled: torch.Tensor, values: Sequence[float]) -> list[EditEffect]:
     distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])
     layers = relative(pooled[:1], pooled[1 : 1 + case.edits])
     found = []

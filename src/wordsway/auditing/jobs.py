@@ -110,7 +110,7 @@ class AuditJob(_TextsJob):
     seed: int
     device: str = "cpu"
     kind = "audit"
-    version = 2
+    version = 3
 
     def run(self) -> dict[str, Any]:
         """Return what each edit of each text changes, or why a text cannot be read.

@@ -49,7 +49,7 @@ TARGETS = {
     "cosine": "the cosine distance of the pooled embedding",
     "pooled": "the relative change of the pooled embedding",
     "logits": "the relative change of the logits",
-    "next-token": "the divergence of the next token (nats)",
+    "next-token": "the distance ‖√p − √q‖ of next-token distributions",
 }
 
 
@@ -91,7 +91,7 @@ def audit_view(audit: Audit) -> View:
 def _heading(audit: Audit) -> str:
     """The number of texts and kinds, and the target."""
     kinds = len(audit.kinds)
-    target = TARGETS.get(audit.target, f"the cosine distance of layer {audit.target}")
+    target = TARGETS.get(audit.target, f"the relative change of layer {audit.target}")
     return (
         f"{audit.texts:,} texts ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
         f"turning edits, by {target}"
