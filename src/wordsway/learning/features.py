@@ -18,6 +18,7 @@ import torch
 from wordsway.core.sample import Sample
 from wordsway.gaussian.joint import TextGramFactor
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.dense.definition import RF, JointlyDrawn
 
 #: Texts whose features are computed in one batch.
 BLOCK = 16
@@ -59,7 +60,10 @@ class TrainingFeatures:
         size = text(0).numel()
         self._dtype = torch.float64 if exact or size < SINGLE_FROM else torch.float32
         self._factor = TextGramFactor(self.rows) if factor is None else factor
-        self._joint = phi.drawn_jointly(self._factor)
+        # Weights that do not fit are drawn for the texts together.
+        self._joint: JointlyDrawn | None = None
+        if isinstance(phi, RF) and phi.on_demand:
+            self._joint = JointlyDrawn(phi, self._factor)
         self.matrix = self._evaluate()
 
     def _evaluate(self) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, Protocol, final
+from typing import Annotated, Any, ClassVar, final
 
 import torch
 
@@ -13,7 +13,6 @@ from wordsway.core.checks import Advice
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample, float64
-from wordsway.gaussian.joint import TextGramFactor
 from wordsway.maps.certificate import Certificate
 from wordsway.optimize import Objective
 from wordsway.optimize.objective import Plane
@@ -122,26 +121,6 @@ class View(ABC):
         return 0
 
 
-class JointFeatures(Protocol):
-    """Features of many texts under weights that are drawn for them; ``text`` gives a number's X."""
-
-    def chunks(
-        self,
-        text: Callable[[int], torch.Tensor],
-        count: int,
-        first: int,
-        dtype: torch.dtype,
-    ) -> list[torch.Tensor]:
-        """The features of the first ``count`` texts, 256 after 256, from chunk ``first`` on; rows
-        beyond the last text mean nothing.
-        """
-
-    def condition_on(
-        self, text: Callable[[int], torch.Tensor], count: int, new: Sample
-    ) -> FeatureMap:
-        """The map with these weights, seen from a new text after the first ``count``."""
-
-
 class FeatureMap(ABC):
     """φ: texts (…, n, d) → features. A concrete map is final: variations are arguments."""
 
@@ -178,12 +157,6 @@ class FeatureMap(ABC):
     def features_in_single(self, X: torch.Tensor) -> torch.Tensor | None:
         """The definition in single precision where it is accurate to that, else None; only asked
         for where `has_single`.
-        """
-        return None
-
-    def drawn_jointly(self, factor: TextGramFactor) -> JointFeatures | None:
-        """Features of many texts, of which a new one will move at the factor's rows, where weights
-        that do not fit are drawn for the texts; None where texts are evaluated one by one.
         """
         return None
 

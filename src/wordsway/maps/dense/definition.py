@@ -180,9 +180,6 @@ class RF(FullyConnected):
             self.seed = check_seed(seed)
             self.layers = self._draw(*_sizes(n, d), k, 1, self.seed, 1.0, draw, phi)
 
-    def drawn_jointly(self, factor: TextGramFactor) -> JointlyDrawn | None:
-        return JointlyDrawn(self, factor) if self.on_demand else None
-
     def search_view(self, sample: Sample) -> FullyConnectedView:
         """Weights that were drawn for many texts are there in single precision."""
         joint = isinstance(self.layers.first, JointMatrix)
@@ -191,7 +188,9 @@ class RF(FullyConnected):
 
 @final
 class JointlyDrawn:
-    """ϕ(Z) for the answers Z of one matrix V to many texts."""
+    """ϕ(Z) for the answers Z of one matrix V to many texts, one of which will move at the rows of
+    ``factor``; ``text`` gives a number's X.
+    """
 
     def __init__(self, phi: RF, factor: TextGramFactor) -> None:
         assert phi.seed is not None and phi.beta is not None
@@ -203,12 +202,15 @@ class JointlyDrawn:
     def chunks(
         self, text: Callable[[int], torch.Tensor], count: int, first: int, dtype: torch.dtype
     ) -> list[torch.Tensor]:
-        factor = self.answers.factor
-        factor.extend(text, count)
+        """The features of the first ``count`` texts, 256 after 256, from chunk ``first`` on; rows
+        beyond the last text are undefined.
+        """
+        self.answers.factor.extend(text, count)
         found = self.answers.chunks(first, -(-count // CHUNK), dtype)
         return [self.phi.activation(Z) for Z in found]
 
     def condition_on(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> RF:
+        """The map with these weights, seen from a new text after the first ``count``."""
         lower, own = self.answers.factor.append(text, count, new.X)
         first = JointMatrix(self.answers, new.X, self.answers.condition_on(lower, own, new.X))
         other = copy(self.phi)
