@@ -17,9 +17,9 @@ from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.engine.forecast import extrapolated_seconds, forecast_jobs
 from wordsway.maps.registry import MAPS
-from wordsway.studies.cells import Cell, smaller
+from wordsway.studies.cells import Cell, FlipJob, jobs_of, smaller
 from wordsway.studies.forecast import forecast
-from wordsway.studies.request import Request
+from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.slopes import fit_slope
 
 
@@ -36,6 +36,17 @@ def test_a_share_of_a_request_is_of_its_kind(name: str) -> None:
     shares = [smaller(request, share) for share in (1 / 16, 0.3, 1.0)]
     assert [one.n for one in shares] == [10, 48, 160] and shares[-1] == request
     assert all(one.rows == one.n and one.settings == request.settings for one in shares)
+
+
+def test_a_share_of_a_learning_job_has_more_features_than_texts() -> None:
+    every = [LearningOptions(200, "retrain"), LearningOptions(280)]
+    (job,) = jobs_of((Request("rf", 12, 24, learning=one), 0) for one in every)
+    assert isinstance(job, FlipJob)
+    for share in (1 / 128, 1 / 16, 0.25, 0.5, 1.0):
+        part = job.smaller(share)
+        assert all(2 <= one.train < part.request.features for one in part.flips)
+    assert [one.train for one in part.flips] == [200, 280]
+    assert extrapolated_seconds(lambda share: job.smaller(share).run(), 0.125) > 0
 
 
 CASES = [
