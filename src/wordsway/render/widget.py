@@ -37,5 +37,5 @@ def clickable(words: Words) -> Any:
 
 def widget_data(words: Words) -> dict[str, Any]:
     """The result, the data that its modules draw from, and their style."""
-    style = asset("page.css") + asset("results.css")
+    style = "".join(asset(f"{name}.css") for name in ("page", "chart", "results"))
     return {"result": words.to_dict(), "drawn": words_data(words), "style": style}

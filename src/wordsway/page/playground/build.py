@@ -77,7 +77,7 @@ def _page() -> str:
     return document(
         TITLE,
         [asset("playground.html", HERE)],
-        style=asset("playground.css", HERE),
+        style=asset("chart.css") + asset("playground.css", HERE),
         data={"result": constants()},
         script=bundled("app.js", HERE),
     )

@@ -38,7 +38,7 @@ def page(result: Result) -> str:
     return document(
         f"{view.title}{model}",
         body,
-        style=asset("results.css") if scripted else "",
+        style=asset("chart.css") + asset("results.css") if scripted else "",
         data=data,
         script=bundled(view.script) if scripted else "",
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from matplotlib import font_manager, rc_context, rcParamsDefault
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from wordsway.core.escape import one_line
 
@@ -81,6 +82,12 @@ def house_style() -> Iterator[None]:
 
 def write(figure: Figure, path: Path, kind: str) -> None:
     """Write one file, without the time, so that equal numbers give equal files."""
+    if figure.get_layout_engine() is not None:
+        # The layout's solver varies in the last bits, and names in an SVG are hashes of places.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     figure.savefig(path, format=kind, dpi=160, metadata=stamp)
 

@@ -1,6 +1,6 @@
 /* Everything that is drawn, from the state and its model. */
 
-import { drawGrowth } from "./growth.js";
+import { chart } from "./chart.js";
 import { matrixView } from "./matrix.js";
 import { DENSE, SIZES } from "./model.js";
 import { paintField } from "./plane.js";
@@ -137,13 +137,30 @@ export function fieldShow() {
   if (page.field) paintField($("field"), page.field, page.palette);
 }
 
+/** S against the length of the text, with its ceiling; the present length is marked. */
+function growthChart(layers) {
+  const series = layers.map(({ name, className, points }) => {
+    const known = SIZES.filter((size) => points[size]);
+    return {
+      name,
+      kind: className,
+      points: known.map((size) => [size, points[size].S]),
+      upper: known.map((size) => points[size].ceiling),
+    };
+  });
+  const width = Math.max(280, Math.min(720, Math.round($("growth").clientWidth)));
+  const title = "S by the number of words, and its certified ceiling";
+  const axes = { xlabel: "words in the text, n", logx: true, xticks: SIZES, mark: state.n };
+  return chart({ title, series, width, height: 300, ...axes });
+}
+
 export function growthShow() {
   const attention = state.scores === DENSE ? "softmax" : state.scores;
   const layers = [
     { name: KINDS[attention][0], className: "attention", points: page.growth.attention },
     { name: KINDS[DENSE][0], className: "dense", points: page.growth.dense },
   ];
-  drawGrowth($("growth"), SIZES, layers, state.n);
+  $("growth").replaceChildren(growthChart(layers));
   const cell = (tag, content, more = {}) =>
     Object.assign(document.createElement(tag), { textContent: content, ...more });
   const row = (...cells) => {

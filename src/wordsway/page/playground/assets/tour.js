@@ -1,7 +1,7 @@
 /* The guided tour: seven states of the page, each with what there is to see. */
 
 const START = { n: 12, d: 32, temperature: 1, scores: "softmax", seed: 0 };
-const number = (value, digits = 2) => (value === null ? "…" : value.toFixed(digits));
+const rounded = (value, digits = 2) => (value === null ? "…" : value.toFixed(digits));
 
 /** go: what the step sets; pin: where the handle goes; say(numbers): what it tells. */
 export const STEPS = [
@@ -20,7 +20,7 @@ export const STEPS = [
     pin: [0.25, -0.3],
     say: (m) =>
       "The first word moves by Δ, at most as far as the word is long: anywhere in the disc. " +
-      `S = ${number(m.S)} says how far all outputs of the layer moved together, measured by ` +
+      `S = ${rounded(m.S)} says how far all outputs of the layer moved together, measured by ` +
       "their own length. Drag the handle, or use the arrow keys, and watch S.",
   },
   {
@@ -31,15 +31,15 @@ export const STEPS = [
       "To the right lies the direction that raises every other word’s score for the changed " +
       `word. The first column lights up: it held ${m.heardBefore} of the others’ attention and ` +
       `now holds ${m.heardAfter}. Whoever listens to the changed word changes, too: ` +
-      `S = ${number(m.S)}.`,
+      `S = ${rounded(m.S)}.`,
   },
   {
     title: "The worst change, and a ceiling above it",
     go: START,
     pin: "worst",
     say: (m) =>
-      `A search over all 32 dimensions found this Δ with S = ${number(m.worst)}. Could there be ` +
-      `a worse one? Not beyond ${number(m.ceiling)}: that ceiling is proved for every Δ in the ` +
+      `A search over all 32 dimensions found this Δ with S = ${rounded(m.worst)}. Could there be ` +
+      `a worse one? Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ in the ` +
       "ball, found or not. The truth lies between the two.",
   },
   {
@@ -48,8 +48,8 @@ export const STEPS = [
     pin: "worst",
     say: (m) =>
       "The same text in a layer without attention: 512 features, each a weighted sum of the " +
-      `whole text. Even its own worst change reaches only S = ${number(m.worst)}, and the ` +
-      `ceiling is ${number(m.ceiling)}. One word is one part in 12 of every sum, and it cannot ` +
+      `whole text. Even its own worst change reaches only S = ${rounded(m.worst)}, and the ` +
+      `ceiling is ${rounded(m.ceiling)}. One word is one part in 12 of every sum, and it cannot ` +
       "ask for more.",
   },
   {
@@ -57,8 +57,8 @@ export const STEPS = [
     go: { ...START, n: 64, d: 64 },
     pin: "worst",
     say: (m) =>
-      `With 64 words, softmax attention still has S = ${number(m.worst)}, while fully connected ` +
-      `features are down to ${number(m.otherWorst)}: they fall like 1/√n. A softmax row can be won ` +
+      `With 64 words, softmax attention still has S = ${rounded(m.worst)}, while fully connected ` +
+      `features are down to ${rounded(m.otherWorst)}: they fall like 1/√n. A softmax row can be won ` +
       `over whole, and ${m.won ?? "…"} of 63 are here; the outputs of all others are averages of ` +
       "many words, hence short, so that those few count. The chart below has every length.",
   },
@@ -67,7 +67,7 @@ export const STEPS = [
     go: { ...START, n: 32, d: 64, scores: "relu" },
     pin: "worst",
     say: (m) =>
-      `With shares in proportion to scores (normalised ReLU), S is ${number(m.worst)} here and ` +
+      `With shares in proportion to scores (normalised ReLU), S is ${rounded(m.worst)} here and ` +
       "falls as the text grows: see the chart. " +
       "Try the other kinds; raise the temperature until softmax whispers, too; or take more " +
       "words than dimensions, where no single direction attracts them all.",

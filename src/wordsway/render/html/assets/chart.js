@@ -65,7 +65,7 @@ export function chart({ title, series, width = 440, height = 240, xlabel, ylabel
   parts.push(s("text", { x: (BOX.left + width - BOX.right) / 2, y: height - 7, "text-anchor": "middle" }, xlabel));
   if (ylabel) parts.push(s("text", { x: BOX.left, y: 14, class: "ylabel" }, ylabel));
   if (ceiling !== null) parts.push(s("path", { class: "ceiling", d: `M${BOX.left} ${y.place(ceiling)}H${width - BOX.right}` }));
-  for (const one of series) parts.push(...drawn(one, x, y));
+  for (const one of series) parts.push(...drawSeries(one, x, y));
   const cross = s("path", { class: "cross", d: "" });
   const svg = s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: "0", "aria-label": title }, s("title", {}, title), ...parts, cross);
   const readout = h("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
@@ -73,14 +73,14 @@ export function chart({ title, series, width = 440, height = 240, xlabel, ylabel
   return h("figure", { class: "plotted" }, h("figcaption", {}, title), svg, readout, keys(series, ceiling));
 }
 
-function drawn(one, x, y) {
+function drawSeries(one, x, y) {
   const style = one.colour ? { color: one.colour } : {};
   const line = (points) => points.map(([a, b]) => `${x.place(a).toFixed(1)},${y.place(b).toFixed(1)}`).join(" ");
   const parts = [];
   const sure = one.points.map(([a, b], at) => [a, b, one.upper?.[at] ?? null]).filter(([, , top]) => top !== null);
   if (sure.length > 1) {
-    parts.push(s("polygon", { class: "band", style, points: `${line(sure.map(([a, b]) => [a, b]))} ${line(sure.map(([a, , top]) => [a, top]).reverse())}` }),
-      s("polyline", { class: "certified", style, points: line(sure.map(([a, , top]) => [a, top])) }));
+    parts.push(s("polygon", { class: `band ${one.kind ?? ""}`, style, points: `${line(sure.map(([a, b]) => [a, b]))} ${line(sure.map(([a, , top]) => [a, top]).reverse())}` }),
+      s("polyline", { class: `certified ${one.kind ?? ""}`, style, points: line(sure.map(([a, , top]) => [a, top])) }));
   }
   (one.sd ?? []).forEach((sd, at) => {
     const [a, b] = one.points[at];
