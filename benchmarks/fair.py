@@ -19,7 +19,7 @@ from wordsway.probing.words import words
 def fair(count: int) -> dict[str, Any]:
     """Words of several tokens among the first 30 rows of the corpus table, by mean local, against
     what chance allows: P(X ≥ found), X hypergeometric, 30 rows drawn from the table's own. A row is
-    a spelling, as in `words --data`; draws of reviews 0, 1 and 2, every one of them told.
+    a spelling, as in `wordsway corpus`; draws of reviews 0, 1 and 2, every one of them told.
     """
     probe = Probe("minilm")
     return {f"reviews {seed}": _table(probe, count, seed) for seed in range(3)}
