@@ -23,7 +23,7 @@ from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
 from wordsway.paper.pretrained import LONG_TEXT
 from wordsway.probing.candidates import candidates, vocabulary
-from wordsway.probing.memory import MEMORY, at_once
+from wordsway.probing.moves import MEMORY, at_once
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import words

@@ -32,8 +32,15 @@ from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import LocalWorkers, work
 from wordsway.models.files import parameters_of
 from wordsway.models.probe import Probe
-from wordsway.probing.corpus import EFFORT, MEMORY, TextJob, corpus_jobs, corpus_texts
-from wordsway.probing.corpus_tables import aggregates, words_frame
+from wordsway.probing.corpus import (
+    EFFORT,
+    MEMORY,
+    TextJob,
+    aggregates,
+    corpus_jobs,
+    corpus_texts,
+    words_frame,
+)
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.words import words
 from wordsway.studies.tables import cells_frame

@@ -20,8 +20,7 @@ from experiment_examples import corpus_words
 from pages import HARMFUL, HOSTILE, Page, printed
 from probed import words_of
 from wordsway.core.escape import readable
-from wordsway.probing.corpus import lead_of
-from wordsway.probing.corpus_tables import aggregates
+from wordsway.probing.corpus import aggregates, lead_of
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.probing.tiers import TIERS

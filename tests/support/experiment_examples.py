@@ -16,8 +16,7 @@ from wordsway.intervals import WordSensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.paper.figure import FAILS, HOLDS, OPEN, Finding
 from wordsway.paper.reproduce import Drawn, Reproduction
-from wordsway.probing.corpus import CorpusWords, TextJob
-from wordsway.probing.corpus_tables import aggregates
+from wordsway.probing.corpus import CorpusWords, TextJob, aggregates
 from wordsway.probing.request import WordsRequest
 from wordsway.studies.cells import Cell
 from wordsway.studies.flips import FlipTrials

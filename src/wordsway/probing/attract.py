@@ -31,8 +31,7 @@ from wordsway.core.result import Result, versions
 from wordsway.core.seeds import generator
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.attention import layer_among
-from wordsway.probing.memory import MEMORY
-from wordsway.probing.moves import profiles
+from wordsway.probing.moves import MEMORY, profiles
 from wordsway.probing.targets import check_differentiable
 from wordsway.text.clean import checked
 

@@ -17,8 +17,7 @@ import torch
 from wordsway.core.progress import Progress, part_of, silent
 from wordsway.models.probe import Probe
 from wordsway.probing.local import Local
-from wordsway.probing.memory import MemoryBudget
-from wordsway.probing.moves import Blocks
+from wordsway.probing.moves import Blocks, MemoryBudget
 from wordsway.probing.search import Climbed, Effort, climb, worst
 from wordsway.probing.targets import Target
 

@@ -11,8 +11,7 @@ import torch
 from wordsway.core.reading import Word
 from wordsway.models.probe import Probe
 from wordsway.probing.curve import passes as curve_passes
-from wordsway.probing.memory import affordable, row_bytes
-from wordsway.probing.moves import Blocks
+from wordsway.probing.moves import Blocks, affordable, row_bytes
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.swap import TRIED
 from wordsway.probing.targets import Target, target_of

@@ -20,7 +20,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.format import format_bytes
 from wordsway.core.reading import Word
 from wordsway.models.probe import EMBEDDING_STAGES, EncodedText
-from wordsway.probing.memory import MEMORY
+from wordsway.probing.moves import MEMORY
 from wordsway.probing.targets import check_target
 from wordsway.probing.tiers import TIERS, headline_tier, in_order
 

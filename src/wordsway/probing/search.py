@@ -22,8 +22,7 @@ from wordsway.core.vectors import unit
 from wordsway.models.probe import Probe
 from wordsway.optimize import Objective, Plan, maximise
 from wordsway.optimize.driver import Starts
-from wordsway.probing.memory import MemoryBudget
-from wordsway.probing.moves import Blocks
+from wordsway.probing.moves import Blocks, MemoryBudget
 from wordsway.probing.targets import Target, check_differentiable
 
 

@@ -30,8 +30,7 @@ from wordsway.models.heads import labels_of
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
-from wordsway.probing.memory import MEMORY, at_once, memory_budget
-from wordsway.probing.moves import Blocks
+from wordsway.probing.moves import MEMORY, Blocks, at_once, memory_budget
 from wordsway.probing.plausible import SamePart
 from wordsway.probing.plausible import plausible as likely
 from wordsway.probing.results import Swap, Swaps

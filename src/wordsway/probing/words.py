@@ -28,8 +28,15 @@ from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.ceiling import ceilings, residual_ceilings
 from wordsway.probing.curve import curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
-from wordsway.probing.memory import affordable, at_once, memory_budget, weight_of
-from wordsway.probing.moves import Blocks, attained, noise_blocks
+from wordsway.probing.moves import (
+    Blocks,
+    affordable,
+    at_once,
+    attained,
+    memory_budget,
+    noise_blocks,
+    weight_of,
+)
 from wordsway.probing.real_words import real_words
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.results import Words, WordSway

@@ -47,7 +47,7 @@ def cells_frame(
     """A data frame, a row per cell of a grid in the order of their keys; without ``facts`` it is
     the same for every run.
 
-    Other kinds of jobs have tables of their own: `wordsway.probing.corpus_tables.words_frame`.
+    Other kinds of jobs have tables of their own: `wordsway.probing.corpus.words_frame`.
     """
     import pandas
 
