@@ -94,42 +94,15 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class NotEmpty:
-    """At least one entry."""
+class Condition:
+    """A condition on a value, in words, and a remedy."""
 
+    wording: str = ""
+    allows: Callable[[Any], bool] = lambda value: True
     remedy: str = ""
 
-    def allows(self, value: Any) -> bool:
-        return len(value) > 0
-
     def __str__(self) -> str:
-        return "that is not empty"
-
-
-@dataclass(frozen=True)
-class Advice:
-    """A remedy; every value of the kind is allowed."""
-
-    remedy: str
-
-    def allows(self, value: Any) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        return ""
-
-
-@dataclass(frozen=True)
-class OfFiles:
-    """Names that a file or folder can have."""
-
-    remedy: str = "name a file or a folder"
-
-    def allows(self, value: Any) -> bool:
-        return str(value) != "" and "\0" not in str(value)
-
-    def __str__(self) -> str:
-        return "that a file can have"
+        return self.wording
 
 
 Count = Annotated[int, Within(1)]
@@ -145,12 +118,22 @@ Radius = Annotated[float, Within(1e-9, 1e9, "leave it out for the paper's √d")
 Workers = Annotated[int, Within(1, 1024, "leave it out for one per core")]
 #: Δ relative to the word's own embedding.
 Reach = Annotated[float, Within(1e-6, 1e6, "1 lets Δ be as long as the word's own embedding")]
-FilePath = Annotated[str | Path, OfFiles()]
-OneText = Annotated[
-    str, Advice("ask about each: for text in texts, with one ws.Probe for all; decode bytes first")
+FilePath = Annotated[
+    str | Path,
+    Condition(
+        "that a file can have",
+        lambda value: str(value) != "" and "\0" not in str(value),
+        "name a file or a folder",
+    ),
 ]
-Seed = Annotated[int, Advice("pass 0, 1, 2, …")]
-Several = Annotated[Sequence[Item], NotEmpty()]
+OneText = Annotated[
+    str,
+    Condition(
+        remedy="ask about each: for text in texts, with one ws.Probe for all; decode bytes first"
+    ),
+]
+Seed = Annotated[int, Condition(remedy="pass 0, 1, 2, …")]
+Several = Annotated[Sequence[Item], Condition("that is not empty", lambda value: len(value) > 0)]
 
 
 def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:

@@ -1,4 +1,4 @@
-"""What the library raises: one line that says what was expected, what came, and what to do."""
+"""Errors of the library: one line with what was expected, what was given, and a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WordswayError(Exception):
 
 
 class InputError(WordswayError, ValueError):
-    """The request is wrong, and the caller can mend it.
+    """The request is wrong, and the caller can fix it.
 
     >>> str(InputError("a text of rank 2", "an array of shape (3,)", "pass an n×d array"))
     'expected a text of rank 2, got an array of shape (3,): pass an n×d array'
@@ -54,7 +54,7 @@ class MissingExtraError(WordswayError, ImportError):
 
 
 def needs(extra: str, *libraries: str) -> None:
-    """At the door of what an extra is for: its libraries are here, or one line says what to do.
+    """Raise an error that names the extra if one of its libraries is not installed.
 
     >>> needs("figures", "no_library")
     Traceback (most recent call last):

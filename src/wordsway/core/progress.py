@@ -1,8 +1,7 @@
-"""One way to tell how far a piece of work is.
+"""Progress of a piece of work.
 
-A verb that may take more than two seconds takes ``progress``, and calls it with what is being done,
-how much of it is done, and of how much. A command shows a line, a server sends an event, a test
-keeps a list; nobody needs to know which.
+A verb that may take more than two seconds accepts ``progress`` and calls it with the stage, the
+amount done and the total. A command shows a line, a server sends an event, a test keeps a list.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from typing import Protocol
 class Progress(Protocol):
     """Called as ``progress(stage, done, total, note)``.
 
-    ``total`` is 0 where it is not known; ``note`` says what was found so far ("best S 3.2").
+    ``total`` is 0 where it is not known; ``note`` reports an intermediate result ("best S 3.2").
     """
 
     def __call__(self, stage: str, done: float, total: float, note: str = "") -> None: ...
 
 
 def silent(stage: str, done: float, total: float, note: str = "") -> None:
-    """Nobody is waiting."""
+    """No-op."""
 
 
 def part_of(progress: Progress, whole: str, index: int, count: int) -> Progress:

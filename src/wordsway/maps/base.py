@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, final
 
 import torch
 
-from wordsway.core.checks import Advice
+from wordsway.core.checks import Condition
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample, float64
@@ -189,7 +189,7 @@ class FeatureMap(ABC):
 
 
 #: A map as an argument.
-Map = Annotated[FeatureMap, Advice("wrap a function or module: FeatureMap.of(function)")]
+Map = Annotated[FeatureMap, Condition(remedy="wrap a function or module: FeatureMap.of(function)")]
 
 
 def as_batch(X: Any) -> torch.Tensor:

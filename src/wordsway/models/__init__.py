@@ -1,4 +1,4 @@
-"""Pretrained models. Only this room imports transformers, and only when a model is really run."""
+"""Pretrained models. Only this package imports transformers, and only when a model is run."""
 
 from wordsway.models.embedder import PADDING, Embedder
 

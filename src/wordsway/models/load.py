@@ -192,9 +192,9 @@ def refuse_missing(model: Any, measured: Any, missing: set[str], name: str, *, h
     if used:
         more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
         raise MissingWeightsError(
-            f"{name} lacks weights that its config.json asks for "
+            f"{name} lacks weights that its config.json requires "
             f"({', '.join(used[:SHOWN])}{more}): save the whole model with save_pretrained; "
-            "random numbers are not put in their place"
+            "refusing to initialise missing weights at random"
         )
 
 

@@ -1,6 +1,4 @@
-"""Mending texts without moving them: every character stays where it was, so that spans fit the
-original.
-"""
+"""Fix texts without moving characters, so that spans fit the original."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ STRAY = re.compile("[\ud800-\udfff]")
 
 @dataclass
 class Faults:
-    """What was mended or left out while reading: texts read, HTML line breaks, texts with encoding
-    faults, rows skipped.
-    """
+    """Counts of texts read, HTML line breaks, texts with encoding faults, and rows skipped."""
 
     texts: int = 0
     breaks: int = 0

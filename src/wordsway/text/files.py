@@ -5,11 +5,10 @@ from __future__ import annotations
 import codecs
 import gzip
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
-from wordsway.core.checks import validated
+from wordsway.core.checks import Condition, validated
 from wordsway.core.errors import InputError
 
 #: The longest text, in characters: a longer one is not a text.
@@ -57,24 +56,21 @@ def open_text(path: Path, encoding: str | None) -> IO[str]:
     return open_as(path, "rt", encoding=chosen, errors="surrogateescape", newline="")
 
 
-@dataclass(frozen=True)
-class OfTexts:
-    """An encoding from bytes to text that Python has."""
-
-    remedy: str = "utf-8, latin-1 or cp1252, for example"
-
-    def allows(self, name: Any) -> bool:
-        try:
-            "".encode(name)
-        except (LookupError, ValueError):
-            return False
-        return name != ""
-
-    def __str__(self) -> str:
-        return "that names an encoding of texts"
+def _is_encoding(name: str) -> bool:
+    """Return whether Python has an encoding of texts by this name."""
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):
+        return False
+    return name != ""
 
 
-Encoding = Annotated[str, OfTexts()]
+Encoding = Annotated[
+    str,
+    Condition(
+        "that names an encoding of texts", _is_encoding, "utf-8, latin-1 or cp1252, for example"
+    ),
+]
 
 
 @validated

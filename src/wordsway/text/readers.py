@@ -129,7 +129,7 @@ def _json_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[
                         raise InputError(
                             f"JSON on every line of {path.name}",
                             f"{error} on line {number + 1}",
-                            "mend that line",
+                            "fix this line",
                         ) from None
 
         yield from records(objects(), columns, path.name)
