@@ -25,8 +25,8 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response, Streamin
 from starlette.exceptions import HTTPException
 
 from wordsway.data.fetch import catalogue
-from wordsway.page.asks import PLACES, REQUESTS, Ask, FileAsk
 from wordsway.page.guard import Guard, LimitedProtocol
+from wordsway.page.requests import PLACES, REQUESTS, FileRequest, PageRequest
 from wordsway.page.settings import Settings, listening
 from wordsway.page.worker_process import Refused, WorkerProcess, workers_of
 from wordsway.version import __version__
@@ -83,8 +83,8 @@ def make_app(settings: Settings, port: int, workers: Mapping[str, WorkerProcess]
         app.post(f"/api/{path}", response_model=None)(_route(workers[worker], path, kind))
 
     @app.post("/api/file")
-    async def file(http: Request, request: FileAsk) -> Response:
-        shown: Ask = getattr(request, request.place)
+    async def file(http: Request, request: FileRequest) -> Response:
+        shown: PageRequest = getattr(request, request.place)
         worker = workers[REQUESTS[request.place][1]]
         asked = shown.model_dump() | {"ending": request.ending}
         return await answer(http, worker, f"{request.place}/file", asked)
@@ -130,8 +130,8 @@ def _add_files(app: FastAPI, settings: Settings) -> None:
         return {"models": known + own, "text": settings.limits.text}
 
 
-def _route(worker: WorkerProcess, name: str, kind: type[Ask]) -> Callable[..., Any]:
-    async def route(http: Request, request: Ask) -> Response:
+def _route(worker: WorkerProcess, name: str, kind: type[PageRequest]) -> Callable[..., Any]:
+    async def route(http: Request, request: PageRequest) -> Response:
         return await answer(http, worker, name, request.model_dump())
 
     route.__annotations__["request"] = kind

@@ -1,6 +1,6 @@
-"""What the page may ask: every field checked for its type and size before any process hears of it.
+"""Requests of the page: type and size of every field are checked before a worker gets it.
 
-What only a model can know (which layers it has, whether a text fits) is checked by the worker.
+What depends on the model (its layers, the length of a text) is checked by the worker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-#: A name of the catalogue, a hub id or a folder; which of them may be used, the settings say.
+#: A name of the catalogue, a hub id or a folder; `Settings.models` restricts it.
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 Short = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 Text = Annotated[str, StringConstraints(max_length=8_000, pattern=r"\S")]
@@ -26,21 +26,21 @@ Tier = Literal["mean-local", "local", "real-words", "curve"]
 Ending = Literal["json", "csv", "svg"]
 
 
-class Ask(BaseModel):
-    """Nothing unknown, nothing converted, no number that is not one."""
+class PageRequest(BaseModel):
+    """Strict: no unknown fields, no conversions, no NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     @field_validator("*")
     @classmethod
     def whole_characters(cls, value: object) -> object:
-        """Halves of characters cannot be sent on."""
+        """Refuse lone surrogates."""
         if isinstance(value, str):
             value.encode("utf-8")
         return value
 
 
-class TextAsk(Ask):
+class TextRequest(PageRequest):
     """One text in one model."""
 
     text: Text
@@ -48,7 +48,7 @@ class TextAsk(Ask):
     seed: Seed = 0
 
 
-class TargetAsk(TextAsk):
+class TargetRequest(TextRequest):
     """One text in one model, and what moves."""
 
     layer: Layer = "last"
@@ -56,7 +56,7 @@ class TargetAsk(TextAsk):
     cut: bool = False
 
 
-class WordsAsk(TargetAsk):
+class PageWordsRequest(TargetRequest):
     """How far each word moves the model; ``other`` is a second text to compare with."""
 
     other: Text | None = None
@@ -64,13 +64,13 @@ class WordsAsk(TargetAsk):
     colour: Tier | None = None
 
 
-class WordAsk(TargetAsk):
+class WordRequest(TargetRequest):
     """Everything about one word: its curve, its profile, its real words."""
 
     index: Annotated[int, Field(ge=0, lt=10_000)]
 
 
-class AttentionAsk(TextAsk):
+class AttentionRequest(TextRequest):
     """Attention before and after a Δ that draws it to a word; the last one where none is named."""
 
     word: Annotated[int, Field(ge=0, lt=10_000)] | None = None
@@ -79,7 +79,7 @@ class AttentionAsk(TextAsk):
     reach: Annotated[float, Field(gt=0, le=3, strict=False)] = 1.0
 
 
-class MapAsk(Ask):
+class MapRequest(PageRequest):
     """A map of the registry with its options."""
 
     map: Short
@@ -88,10 +88,10 @@ class MapAsk(Ask):
     )
 
 
-class TheoryAsk(Ask):
+class TheoryRequest(PageRequest):
     """S of random maps at several n."""
 
-    maps: Annotated[list[MapAsk], Field(min_length=1, max_length=8)]
+    maps: Annotated[list[MapRequest], Field(min_length=1, max_length=8)]
     n: Annotated[list[Annotated[int, Field(ge=1, le=512)]], Field(min_length=1, max_length=16)]
     d: Annotated[int, Field(ge=1, le=1024)] = 64
     data: Literal["gaussian", "imdb"] = "gaussian"
@@ -99,13 +99,13 @@ class TheoryAsk(Ask):
     seed: Seed = 0
 
 
-class FolderAsk(Ask):
+class FolderRequest(PageRequest):
     """An audit by its folder."""
 
     folder: Name
 
 
-class AuditAsk(FolderAsk):
+class PageAuditRequest(FolderRequest):
     """A new audit."""
 
     models: Annotated[list[Name], Field(min_length=1, max_length=4)]
@@ -115,44 +115,44 @@ class AuditAsk(FolderAsk):
     seed: Seed = 0
 
 
-class NothingAsk(Ask):
-    """A question without any words."""
+class EmptyRequest(PageRequest):
+    """No fields."""
 
 
-class FileAsk(Ask):
-    """What one place shows, as a file."""
+class FileRequest(PageRequest):
+    """The file that a place exports."""
 
     ending: Ending
-    words: WordsAsk | None = None
-    attention: AttentionAsk | None = None
-    theory: TheoryAsk | None = None
-    audit: FolderAsk | None = None
+    words: PageWordsRequest | None = None
+    attention: AttentionRequest | None = None
+    theory: TheoryRequest | None = None
+    audit: FolderRequest | None = None
 
     @property
     def place(self) -> str:
-        """The one that was asked for."""
+        """The name of the place."""
         return next(
             name for name in ("words", "attention", "theory", "audit") if getattr(self, name)
         )
 
     @model_validator(mode="after")
-    def one_place(self) -> FileAsk:
+    def one_place(self) -> FileRequest:
         given = [self.words, self.attention, self.theory, self.audit]
         if sum(one is not None for one in given) != 1:
-            raise ValueError("ask for the file of one place")
+            raise ValueError("request the file of exactly one place")
         return self
 
 
 #: Places on the page: each is a module here with its tasks, and a module of assets/ that draws it.
 PLACES = ("words", "attention", "theory", "audit")
 #: Every request by its path below /api/: its fields, and the worker that answers it.
-REQUESTS: dict[str, tuple[type[Ask], str]] = {
-    "words": (WordsAsk, "models"),
-    "word": (WordAsk, "models"),
-    "attention": (AttentionAsk, "models"),
-    "maps": (NothingAsk, "maps"),
-    "theory": (TheoryAsk, "maps"),
-    "audits": (NothingAsk, "maps"),
-    "audit": (FolderAsk, "maps"),
-    "audit/start": (AuditAsk, "audits"),
+REQUESTS: dict[str, tuple[type[PageRequest], str]] = {
+    "words": (PageWordsRequest, "models"),
+    "word": (WordRequest, "models"),
+    "attention": (AttentionRequest, "models"),
+    "maps": (EmptyRequest, "maps"),
+    "theory": (TheoryRequest, "maps"),
+    "audits": (EmptyRequest, "maps"),
+    "audit": (FolderRequest, "maps"),
+    "audit/start": (PageAuditRequest, "audits"),
 }
