@@ -129,7 +129,7 @@ def test_the_content_of_a_cell() -> None:
         "seed": 5,
         "certificate": True,
         "effort": 1.0,
-        "version": 2,
+        "version": 3,
     }
 
 
