@@ -51,32 +51,32 @@ PAPER = TextOptions(padding="paper")
 #: cells of the trial the same ones; cells that learn have the seeds of 0.2.0.)
 WRITTEN = [
     (
-        "6910b2c7f9111de676c3553770a12653dd32dad43ee334e4dd8c5919067efcc6",
+        "9d864c2694b8095aceef50e55dbc90b27fc8596965003d3fd342a865f0dce58f",
         8192010324019629787,
         cell("raf", 10, 8, 2, seed=5),
     ),
     (
-        "140afdc44a623bf775974aba1bd97146a88918a5a6928da89b5806f9d121d96d",
+        "8f105e59fa5d5de69c974067637faa83684b7da9f7020b0ab6fe1c1fe0d14c19",
         3013212704293416185,
         cell("rf", 90, 192, positions="all", certificate=False, effort=0.6),
     ),
     (
-        "d78f6a05ae82fe63bc61af7728dfdde4a441538acf8ec7d042eb7e282c57df88",
+        "427ced65185b37d5d6979c4145b7ffd2a9d56f336fbd6799e8550a14684c510e",
         2823998973220682982,
         cell("drf", 50, 768, 1, options={"depth": 4}),
     ),
     (
-        "b4d9c28026616ba88fb3ecaab1717c944f281c3371ed79e171e094fc7634d1ae",
+        "f86271de78b41d033d17d3ad7bdd902bda6fc4cfb6761b2415f1401d7e05c12d",
         7193364568991254595,
         cell("rf", 10, 64, options={"k": 500}),
     ),
     (
-        "7326933d760afd8ce7220af100828c5d3b9cdf6986267444cf4b005a0954736d",
+        "4186ea117ca5aba24c8d804af9ce087014bdd22098d4c5deb746566fb0c497e4",
         6448141832021304622,
         cell("raf", 9, 8, positions=(1, "word:3"), data="imdb"),
     ),
     (
-        "a8ac0965b1cb144d60ac00ad0f38577c00c36ba4bb5b5e5fe2ef01d003000681",
+        "19f7691b6371519cb44d923e662612cb67c02096321d2512c5ffd576125a073d",
         1195288910159027633,
         cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
     ),
