@@ -1,4 +1,4 @@
-"""The one verb: sensitivity(map, sample) → an interval with a witness.
+"""Compute ``sensitivity(map, sample)``: an interval for S, with a witness.
 
 S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d.
 """
@@ -41,10 +41,10 @@ NOT_CONVERGED = "not converged: a larger effort= may raise lower"
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """One searched row: ``lower`` was attained, ``upper`` is certified (None without certificate).
+    """One searched row: ``lower`` is attained, ``upper`` is certified (None without certificate).
 
-    ``average`` and ``real`` are over random Δ and over words of a vocabulary, where asked for.
-    ``index`` is the index of the word in the original text, where the sample knows it: a word of
+    ``average`` and ``real`` are over random Δ and over words of a vocabulary, if requested.
+    ``index`` is the index of the word in the original text, if the sample stores it: a word of
     several tokens has several rows, special tokens and padding belong to no word.
     """
 
@@ -57,7 +57,7 @@ class WordSensitivity:
     real: AverageChange | None = None
 
     def row(self) -> dict[str, Any]:
-        """A row of a table; averages where they were asked for."""
+        """Return a row of a table, with the averages that were requested."""
         found = {name: getattr(self, name) for name in _COLUMNS}
         for name, kind in (("mean", self.average), ("real", self.real)):
             if kind is not None:
@@ -75,7 +75,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     ``lower`` is attained at row ``position`` by ``delta``; check it with
     ``phi(X.replaced(position, delta))``. ``status`` is "converged" where at least half of the
     search's independent groups of starts (three, or both of two) found that value to 0.1 %; that is
-    evidence, no proof, that no larger one exists. ``certificate`` says what ``upper`` rests on:
+    evidence, not proof, that no larger one exists. ``certificate`` says what ``upper`` rests on:
     "exact" (the actual weights) or "1 − 1e-9" (probability over their draw).
     """
 
@@ -163,7 +163,7 @@ def sensitivity(
     effort : times the groups of starts of the map's own plan. A larger effort never has a smaller
         ``lower``: it repeats the search of the smaller one (with the same seed) and adds to it
     certificate : also compute an upper end
-    average : also try so many random Δ of length radius at each row; see `AverageChange`
+    average : number of random Δ of length radius to try at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
         a function from a row to them, where a word's vector depends on its place
     memory : budget of the search in bytes; rows are searched in batches that fit
@@ -171,7 +171,7 @@ def sensitivity(
 
     Returns
     -------
-    Sensitivity, with lower ≤ S ≤ upper over the positions asked for. ``lower`` is the map's
+    Sensitivity, with lower ≤ S ≤ upper over the requested positions. ``lower`` is the map's
     definition in float64 at ``position`` and ``delta``, and ‖delta‖ ≤ radius exactly. Of several
     positions the first one is searched as it is alone: with the same seed, ``lower`` of many
     positions is at least that of the first.
@@ -230,8 +230,8 @@ def sensitivity(
         if (certificate or first is not None) and view.X.dtype != torch.float64:
             exact = phi.view(sample, torch.float64)
         lowers = [0.0] if first is None else _attained(exact, rows, delta)
-        # The definition itself, at the best witness, in float64; before anything else is asked of
-        # weights that are drawn on demand.
+        # The definition itself, at the best witness, in float64; evaluated before any other query
+        # of weights that are drawn on demand.
         best = max(range(len(rows)), key=lowers.__getitem__)
         before = phi.exact(sample)
         after = phi.exact(sample.replaced(rows[best], delta[best]))
@@ -279,8 +279,8 @@ def _search(
     progress: Progress,
 ) -> tuple[torch.Tensor, bool]:
     """The best Δ of each row (P, d), float64 and exactly in the ball, and whether the search
-    converged. ``ranking`` looks at many rows first; a plan of the caller's own is followed for
-    every row.
+    converged. ``ranking`` evaluates many rows first; a plan passed by the caller applies to every
+    row.
     """
     objective = Change(view, radius)
     problems = torch.tensor(rows, device=view.X.device)
@@ -321,8 +321,8 @@ def _uppers(
     delta: torch.Tensor,
     bound: Certificate | None,
 ) -> list[float] | None:
-    """The certified ends; None where there is no finite one. An attained value above its end is
-    replaced by it where rounding explains the difference, and an error otherwise.
+    """Return the certified upper ends, None where none is finite. An attained value above its end
+    is replaced by that end if rounding explains the difference; otherwise an error is raised.
     """
     if bound is None or not bool(bound.upper.isfinite().all()):
         return None
@@ -343,7 +343,7 @@ def _uppers(
 def _attained_for_sure(
     phi: FeatureMap, sample: Sample, row: int, delta: torch.Tensor
 ) -> tuple[float, float]:
-    """S at Δ by the definition in float64, and what it is at least in exact arithmetic."""
+    """S at Δ by the definition in float64, and a lower bound on it in exact arithmetic."""
     other = sample.replaced(row, delta)
     before, after = phi.exact(sample), phi.exact(other)
     view = phi.view(sample, torch.float64)

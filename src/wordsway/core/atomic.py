@@ -1,4 +1,4 @@
-"""Files that are there whole, or not at all; what killed processes left is swept away."""
+"""Write files atomically, and remove partial files left by killed processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _swept: set[Path] = set()
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` to write to; then the disk's own confirmation and the
-    rename. A failure leaves nothing.
+    """Yield a temporary name next to ``path`` to write to, then fsync and rename it. A failure
+    leaves no file behind.
 
-    The name is hidden and ends in .part, whatever ``path`` ends in, so that what a killed process
-    leaves is never taken for a result. The first use in a folder removes old ones of these.
+    The name is hidden and ends in .part, whatever ``path`` ends in, so that the remains of a killed
+    process are never mistaken for a result. The first use in a folder removes old partial files.
     """
     if path.parent not in _swept:
         _swept.add(path.parent)
@@ -41,7 +41,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def remove_stale(folder: Path, seconds: float = STALE) -> int:
-    """Remove partial files that nobody has written to for so long; how many there were.
+    """Remove partial files that have not been written to for that long; return their number.
 
     Only regular files of the form that `atomic` gives them, in this folder itself.
     """

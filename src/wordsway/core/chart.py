@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Curve:
     """Means ± sd at each x, and a band from ``lower`` (by default the means) to ``upper``, such as
-    the means of certified ends (None where there is none).
+    the means of certified ends (None at an x without one).
 
     ``marker`` is a name of matplotlib's ("" for none), by default the one that goes with the
     colour; ``labels`` stand at the points.
@@ -146,7 +146,7 @@ def _rows(panel: Panel) -> list[tuple[Any, ...]]:
             points = zip(line.x, line.y, strict=True)
             rows += [(panel.title, kind, line.label, *point, None, None) for point in points]
     for tiles in panel.tiles:
-        # A row of tiles is a series of its own.
+        # Each row of tiles is a separate series.
         for x, y, lower, upper in zip(tiles.x, tiles.y, tiles.lower, tiles.upper, strict=True):
             series = f"{tiles.label}, {y:g}"
             rows.append((panel.title, "measured", series, x, lower, None, upper))

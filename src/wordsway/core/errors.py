@@ -1,4 +1,4 @@
-"""Errors of the library: one line with what was expected, what was given, and a remedy."""
+"""Errors of the library: one line with the expected value, the actual value and a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WordswayError(Exception):
 
 
 class InputError(WordswayError, ValueError):
-    """The request is wrong, and the caller can fix it.
+    """The request is invalid, and the caller can fix it.
 
     >>> str(InputError("a text of rank 2", "an array of shape (3,)", "pass an n×d array"))
     'expected a text of rank 2, got an array of shape (3,): pass an n×d array'
@@ -66,11 +66,12 @@ def needs(extra: str, *libraries: str) -> None:
 
 
 class MemoryBudgetError(WordswayError):
-    """The request is right but does not fit the memory budget."""
+    """The request is valid but exceeds the memory budget."""
 
 
 def first_line(error: object, limit: int = 200) -> str:
-    """The first line of an error's message, cut to ``limit``; its name where it says nothing.
+    """The first line of an error's message, cut to ``limit``; its type's name if the message is
+    empty.
 
     >>> first_line(ValueError("no such file\\nsee above")), first_line(KeyError())
     ('no such file', 'KeyError')
@@ -97,7 +98,7 @@ _DISK_REMEDIES = {
 
 
 def disk_refusal(error: OSError) -> tuple[str, str]:
-    """Why the system refused an operation on a file, in its own words, and what to do about it.
+    """Why the system refused an operation on a file, in its own words, and a remedy.
 
     >>> disk_refusal(OSError(errno.EBUSY, "busy"))
     ('Device or resource busy', 'end the program that uses it')

@@ -1,7 +1,8 @@
-"""The one place that makes foreign text harmless: for terminals, pages, pictures and spreadsheets.
+"""Escape untrusted text for terminals, pages, pictures and spreadsheets; the only module that does.
 
-A word, a label, a column or a file name may hold anything. Whoever shows one passes it through
-here, and it can neither drive a terminal, nor become markup, nor be computed by a spreadsheet.
+A word, a label, a column or a file name may contain anything. All output of such text passes
+through here, so that it can neither control a terminal, nor become markup, nor be evaluated by a
+spreadsheet.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FORMULA = re.compile("'*[\\s\ufeff]*[=+\\-@＝＋－＠].", re.DOTALL)
 
 
 def readable(text: object) -> str:
-    """A text in characters that can be seen: others become �, white space a space or a new line.
+    """Replace unprintable characters by �, and white space by a space or a new line.
 
     >>> readable("a\\x1b[31m\\u202eb\\xa0c")
     'a�[31m�b c'
@@ -104,10 +105,10 @@ def html_json(data: Mapping[str, Any]) -> str:
 
 
 def csv_cell(value: Any) -> Any:
-    """A cell that no spreadsheet computes: a text that would be a formula gets a leading '.
+    """A cell that no spreadsheet evaluates: a text that would be a formula gets a leading '.
 
-    Numbers, also those in texts, stay. A text that begins so already gets one more, so that taking
-    one away gives back what was there.
+    Numbers, also those in texts, stay. A text that already begins with one gets another, so that
+    removing one restores the original.
 
     >>> csv_cell("=HYPERLINK(1)"), csv_cell("-0.5"), csv_cell("well-made"), csv_cell(-0.5)
     ("'=HYPERLINK(1)", '-0.5', 'well-made', -0.5)
@@ -122,7 +123,7 @@ def csv_cell(value: Any) -> Any:
 
 
 def csv_frame(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """A table, ready for a CSV file: its texts and the names of its columns compute nothing."""
+    """A table, ready for a CSV file: no text and no column name is evaluated as a formula."""
     texts = {
         name: frame[name].map(csv_cell)
         for name in frame.columns

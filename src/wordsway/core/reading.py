@@ -1,13 +1,13 @@
 """How a text was read: which rows of X stand for which word of the original, with character spans.
 
 A word is a run of letters and digits, joined by apostrophes and hyphens ("don't", "well-made");
-every other visible character is a word by itself. Where words are written without spaces no
-dictionary is asked: a Han character is a word, so is a run of hiragana or of katakana, and a
-grapheme cluster of Thai, Lao, Khmer or Burmese (the boundaries of UAX #29). An emoji is one word
-with its skin tone, joiners and flag letters. This does not depend on the tokenizer, so that word 7
-is the same word for every model. A word is its index, not its spelling: repeated words stay
-distinct. Words that share a token (one [UNK] for a Thai phrase, one piece for "你好" or "...")
-cannot be told apart by the model: they are read as one, under the index of the first.
+every other visible character is a word. Where words are written without spaces no dictionary is
+used: a Han character is a word, so is a run of hiragana or of katakana, and a grapheme cluster of
+Thai, Lao, Khmer or Burmese (the boundaries of UAX #29). An emoji is one word with its skin tone,
+joiners and flag letters. This does not depend on the tokenizer, so that word 7 is the same word for
+every model. A word is its index, not its spelling: repeated words stay distinct. Words that share a
+token (one [UNK] for a Thai phrase, one token for "你好" or "...") look the same to the model: they
+are read as one, under the index of the first.
 """
 
 from __future__ import annotations

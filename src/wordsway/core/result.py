@@ -1,8 +1,8 @@
-"""What every verb returns: numbers as JSON, as a table, and in every medium.
+"""The base of all results: numbers as JSON, as a table, and in every medium.
 
-A result knows no view. Whoever renders results plugs in a loader (`use_renderer`), as the package's
-own ``__init__`` does with `wordsway.render`: terminal, notebook, page, picture and file come from
-there.
+A result does not depend on a view. A renderer is registered through a loader (`use_renderer`), as
+the package's ``__init__`` does with `wordsway.render`, which provides terminal, notebook, page,
+picture and file output.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ResultRenderer(Protocol):
         """For a notebook: a piece of HTML."""
 
     def save(self, result: Result, path: Path) -> Path:
-        """A file of the medium that the ending of its name says."""
+        """Write a file; its suffix selects the medium."""
 
 
 _load_renderer: Callable[[], ResultRenderer] | None = None
@@ -55,11 +55,11 @@ def _renderer() -> ResultRenderer:
 
 
 class Result(ABC):
-    """What a verb found, with its seed and versions.
+    """The result of a verb, with its seed and versions.
 
-    A subclass is a frozen dataclass with `to_dict` and `frame`; how it looks is written in
+    A subclass is a frozen dataclass with `to_dict` and `frame`; its rendering is defined in
     `wordsway.render`, one file per medium. ``class Words(Result, brief="layer layers")`` names the
-    fields that its ``repr`` says.
+    fields that its ``repr`` shows.
     """
 
     _brief: ClassVar[tuple[str, ...]] = ()
@@ -96,10 +96,10 @@ class Result(ABC):
         Console().print(self.__rich__())
 
     def save(self, path: str | Path) -> Path:
-        """Write a file; its ending chooses the medium.
+        """Write a file; its suffix selects the medium.
 
         .html (one self-contained page), .svg, .png, .pdf, .json, .csv or .parquet, as far as they
-        make sense for this result.
+        apply to this result.
         """
         return _renderer().save(self, Path(path))
 
@@ -137,7 +137,7 @@ class SequenceResult(Result, Generic[Item]):
         return f"{type(self).__name__}({counted})"
 
     def __bool__(self) -> bool:
-        """A result is there, also where it is empty."""
+        """Return True: a result is truthy even if it is empty."""
         return True
 
     def __len__(self) -> int:
@@ -169,7 +169,7 @@ def _short(value: Any) -> str:
 
 
 def fields_of(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass, as they are (nested ones are not taken apart)."""
+    """The fields of a dataclass, as they are (nested dataclasses are not converted)."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 

@@ -60,7 +60,7 @@ def peak_bytes() -> int:
 
 
 def available_memory() -> int:
-    """Bytes that this process may use: the machine's, or less where a control group says so."""
+    """Bytes that this process may use: the machine's, or less if a control group sets a limit."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
@@ -118,7 +118,8 @@ def release_memory() -> None:
     """Return freed memory to the system: the C library keeps what lies between blocks that are
     still in use, 800 MB per large cell.
 
-    It takes 0.1 to 0.3 s, since Python inspects all objects: not for after every small job.
+    A call takes 0.1 to 0.3 s, since Python inspects all objects: do not call it after every small
+    job.
     """
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
@@ -126,8 +127,8 @@ def release_memory() -> None:
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it is gone, also in the middle of a job; for a
-    thread of its own.
+    """End this process when its parent has exited, even in the middle of a job. Run it in a
+    separate thread.
     """
     parent = mp.parent_process()
     if parent is not None:
@@ -177,7 +178,7 @@ def python_process(code: str, *arguments: str, **options: Any) -> subprocess.Pop
 
 def end_with_input() -> None:
     """End this process when its standard input is closed: in one that `python_process` started,
-    when the other one is gone. For a thread of its own.
+    when its parent has exited. Run it in a separate thread.
     """
     os.read(0, 1)  # sys.stdin would hold a lock that the interpreter needs to end
     os._exit(1)
@@ -189,8 +190,9 @@ def single_thread(wanted: bool) -> Iterator[None]:
 
     Two threads that meet after every small product cost more than they save, and far more on a
     busy machine, where they wait for each other: a search over weights drawn on demand took 25
-    times longer with two threads than with one beside another process on two cores. Small and
-    memory-bound work therefore runs on one thread. The setting is the process's own.
+    times longer with two threads than with one while another process ran on the same two cores.
+    Small and memory-bound work therefore runs on one thread. The setting applies to the whole
+    process.
 
     >>> import torch
     >>> with single_thread(True):

@@ -44,7 +44,7 @@ def unit(v: torch.Tensor) -> torch.Tensor:
 
 
 def exactly_inside(delta: torch.Tensor, radius: float) -> torch.Tensor:
-    """Δ in float64 with a norm that does not exceed the radius, by whatever formula one asks.
+    """Δ in float64 with a norm that does not exceed the radius, whichever formula computes it.
 
     A sum of squares is rounded in the order it is taken, so torch, NumPy and exact summation may
     differ in the last digit: Δ is shortened until none of them exceeds the radius.

@@ -36,8 +36,8 @@ def home() -> Path:
     )
 
 
-#: Bytes that are hashed at a time: few pieces, since a thread that hashes beside others waits for
-#: its turn after each.
+#: Bytes that are hashed at a time: large chunks, since a hashing thread waits for the other threads
+#: after each one.
 PIECE = 2**24
 
 

@@ -1,1 +1,1 @@
-"""Jobs, their store, and the workers that run them; it knows no map and no model."""
+"""Jobs, their store, and the workers that run them; independent of maps and models."""

@@ -22,7 +22,7 @@ from wordsway.engine.provenance import Provenance, compare_versions
 from wordsway.engine.workers import DEATHS, Outcome, work
 
 log = logging.getLogger("wordsway")
-#: Seconds that a scheduler gets to answer, and that pass before a line says what is awaited.
+#: Seconds that a scheduler has to respond, and seconds before a line reports the wait.
 PATIENCE = 10
 #: Seconds between polls for outcomes, and for workers; and seconds without any worker after which a
 #: cluster that was started here, and does not start new ones, is given up.
@@ -208,7 +208,7 @@ class _WorkerWatch:
         self.looked = now
         try:
             here = self.cluster._workers()
-        except Exception:  # a scheduler that is gone: the next outcome reports it
+        except Exception:  # the scheduler is gone: the next outcome reports it
             return
         if here:
             self.seen, self.told = now, False

@@ -56,7 +56,7 @@ class Job(ABC):
     @property
     def source(self) -> str | None:
         """The name of data outside the content, whose bytes are compared between machines and
-        runs. None where there is no such data.
+        runs. None if there is no such data.
         """
         return None
 

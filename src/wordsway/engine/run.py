@@ -23,7 +23,7 @@ from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import Executor, LocalWorkers, Outcome, cores
 
 log = logging.getLogger("wordsway")
-#: Seconds of the smallest job: its share of progress is never nothing.
+#: Seconds of the smallest job, so that its share of progress is never zero.
 LEAST_SECONDS = 0.03
 
 
@@ -45,7 +45,7 @@ class Tally:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Everything that failed, now or before."""
+        """All failures, of this run or earlier ones."""
         return self.failed | self.skipped
 
     @property

@@ -3,8 +3,8 @@
     FOLDER/segments/<name>.log   one per run; a line is ``sha256 document``
 
 A document is one finished job (content, outputs, facts) or one failure (content, error); it is
-confirmed by the disk before the run goes on. A line that a killed run left unfinished fails its
-checksum. Any number of runs may share a folder: each appends to a segment of its own.
+synced to disk before the run continues. A line that a killed run left unfinished fails its
+checksum. Any number of runs may share a folder: each appends to a separate segment.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each worker is a new process with one torch thread, so that as many workers as cores do not compete.
 Jobs are admitted by memory. When a worker dies, only its job is lost; the job runs again, and after
-three deaths it is recorded as failed. A worker exits when its run is gone.
+three deaths it is recorded as failed. A worker exits when its run has ended.
 """
 
 from __future__ import annotations

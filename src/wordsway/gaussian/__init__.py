@@ -1,4 +1,4 @@
-"""Gaussian matrices drawn only where they are looked at, exactly."""
+"""Gaussian matrices sampled lazily and exactly, only where they are queried."""
 
 from wordsway.gaussian.basis import Basis
 from wordsway.gaussian.matrix import GaussianMatrix

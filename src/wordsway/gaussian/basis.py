@@ -35,7 +35,7 @@ class Rows:
         return self._store[: self._used]
 
     def reserve(self, extra: int) -> None:
-        """Make room for ``extra`` more rows; untouched rows cost address space, not memory."""
+        """Reserve space for ``extra`` more rows; untouched rows cost address space, not memory."""
         needed = self._used + extra
         if needed > self._store.shape[0]:
             store = torch.empty(
@@ -89,8 +89,8 @@ class Basis(Rows):
     def coordinates(self, h: torch.Tensor) -> torch.Tensor:
         """A single row h (1, dim) as c·rows, c (1, rank), where what is new in h has been added.
 
-        What searches ask for: one direction at a time, whose products with a long basis are not
-        made again.
+        Searches use this: one direction at a time, whose products with a long basis are not
+        recomputed.
 
         >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
         >>> basis.coordinates(torch.tensor([[0.0, 3.0, 0.0]], dtype=torch.float64)).tolist()

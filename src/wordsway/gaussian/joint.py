@@ -1,9 +1,9 @@
-"""A first layer asked about many whole texts, and about a few rows of any text.
+"""A first layer queried at many whole texts, and at a few rows of any text.
 
-V ∈ ℝ^{k×(n·d)} has i.i.d. entries N(0, σ²). The columns V_i of the rows that will be asked about
-are drawn first, and whole. What the other rows contribute to Z_j = V vec X_j is Gaussian with the
-texts' own inner products: with T_i ∈ ℝ^{M×d} the texts' i-th rows, and LLᵀ = G the inner products
-of the texts without those rows,
+V ∈ ℝ^{k×(n·d)} has i.i.d. entries N(0, σ²). The columns V_i of the rows that will be queried are
+drawn first, in full. What the other rows contribute to Z_j = V vec X_j is Gaussian with the texts'
+own inner products: with T_i ∈ ℝ^{M×d} the texts' i-th rows, and LLᵀ = G the inner products of the
+texts without those rows,
 
     Z = Σ_i T_i V_iᵀ + σLΓ,    Γ ∈ ℝ^{M×k} i.i.d. N(0, 1),
 
@@ -27,9 +27,9 @@ from wordsway.core.seeds import generator
 from wordsway.gaussian.dense import DenseMatrix
 from wordsway.gaussian.operator import BlockOperator
 
-#: Texts that are taken at once; always so many, so that the same products are made.
+#: Texts per batch; always this number, so that the same products are computed.
 CHUNK = 256
-#: A text whose square is explained by those before it up to this share adds nothing of its own.
+#: A text whose square is explained by those before it up to this share adds no new direction.
 DEPENDENT = 1e-13
 
 
@@ -49,7 +49,7 @@ class TextGramFactor:
         return len(self.lower)
 
     def extend(self, text: Callable[[int], torch.Tensor], count: int) -> None:
-        """Know the first ``count`` texts at least; ``text`` gives the numbered X, n×d float64."""
+        """Cover at least the first ``count`` texts; ``text`` maps a number to X, n×d float64."""
         if count <= self.known:
             return
         first = self.known // CHUNK
@@ -191,7 +191,7 @@ BLOCK = 4096
 
 @final
 class JointMatrix(BlockOperator):
-    """V seen from one text, the last one asked about: its answer, and V_i of the factor's rows."""
+    """V seen from one text, the last one queried: its product, and V_i of the factor's rows."""
 
     def __init__(self, answers: Answers, X: torch.Tensor, answer: torch.Tensor) -> None:
         self.n, self.d = X.shape
@@ -201,7 +201,7 @@ class JointMatrix(BlockOperator):
         self._answers = answers
 
     def apply(self, X: torch.Tensor) -> torch.Tensor:
-        """V vec X for the text itself, the only one that may be asked about."""
+        """V vec X for the text itself, the only one that may be queried."""
         same = X.shape[-2:] == self.last.shape and bool((self.last.to(X.dtype) == X).all())
         if not same:
             raise InputError(

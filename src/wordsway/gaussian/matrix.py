@@ -1,4 +1,4 @@
-"""A Gaussian matrix drawn only where it is looked at.
+"""A Gaussian matrix sampled only where it is queried.
 
 W ∈ ℝ^{rows×cols} with i.i.d. N(0, σ²) entries is known through two families of queries:
 
@@ -68,8 +68,8 @@ def fill_normal(out: torch.Tensor, scale: float, noise: torch.Generator) -> torc
 
 
 class _Side:
-    """The queries of one side: an orthonormal basis of what was asked, and the matrix's answers to
-    it.
+    """The queries of one side: an orthonormal basis of the queried directions, and their products
+    with the matrix.
     """
 
     def __init__(self, dim: int, other: int, *, dtype: torch.dtype, device: torch.device) -> None:

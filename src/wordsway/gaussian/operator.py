@@ -30,7 +30,7 @@ class Operator(ABC):
         """The whole matrix, rows×cols."""
 
     def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
-        """Make room for that many more vectors on either side, where room is needed."""
+        """Reserve space for that many more vectors on either side, if needed."""
         return
 
     @property
@@ -85,11 +85,11 @@ class BlockOperator(ABC):
 
     @abstractmethod
     def block(self, i: int) -> Operator:
-        """V_i ∈ ℝ^{k×d}, the columns that belong to row i, as a matrix of its own."""
+        """V_i ∈ ℝ^{k×d}, the columns that belong to row i, as a separate matrix."""
 
     def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
-        """Make room for that many vectors on either side of each block that is singled out from
-        now on, where room is needed.
+        """Reserve space for that many vectors on either side of each block that is split off from
+        now on, if needed.
         """
         return
 

@@ -1,16 +1,17 @@
 """The first layer's matrix V ∈ ℝ^{k×(n·d)}, whose columns come in blocks of d: one block V_i per
 row of the text.
 
-Whole texts are asked first (z = V·vec X), single rows later (V_iΔ and V_iᵀg), so the matrix keeps
-one `GaussianMatrix` for all the rows nobody has singled out, and splits a row off when it is asked
-for:
+Whole texts are queried first (z = V·vec X), single rows later (V_iΔ and V_iᵀg), so the matrix keeps
+one `GaussianMatrix` for all rows that have not been split off, and splits a row off at its first
+query:
 
     V = [V_i | V_rest],   given V_i q_i + V_rest q_rest for the directions q = (q_i, q_rest) already
-    asked.
+    queried.
 
-Asking the unsplit matrix for V_i u, with u an orthonormal basis of the q_i, makes both parts known
-separately on what was asked; beyond that they are independent Gaussian matrices. The split is
-exact, and after it a query of row i costs O(k·queries of row i), whatever was asked of other rows.
+Querying the unsplit matrix for V_i u, with u an orthonormal basis of the q_i, determines both parts
+separately on the queried directions; beyond these they are independent Gaussian matrices. The split
+is exact, and after it a query of row i costs O(k·queries of row i), regardless of queries of other
+rows.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class TokenMatrix(BlockOperator):
         if rest is None or i not in self._rest_rows:
             raise InputError(f"a row between 0 and {self.n - 1}", i, "count rows from 0")
         place = self._rest_rows.index(i)
-        # Directions asked before the split and their answers; the split's own question adds to
+        # Directions queried before the split and their products; the split's own query adds to
         # them.
         asked, answers = rest.known()
         columns = slice(place * self.d, (place + 1) * self.d)
@@ -128,7 +129,7 @@ class TokenMatrix(BlockOperator):
         answers = torch.addmm(answers, asked[:, columns] @ basis.rows.T, block_answers, alpha=-1)
         mix, Q = _orthonormal(others)
         remainder = self._matrix(len(self._rest_rows), "rest", len(self._rest_rows))
-        remainder.reserve(forward=2 * len(others))  # what the next split asks is among them
+        remainder.reserve(forward=2 * len(others))  # includes the queries of the next split
         remainder.condition(Q, mix @ answers)
         self._rest = remainder
         return block
@@ -154,7 +155,7 @@ class TokenMatrix(BlockOperator):
 
 def _orthonormal(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """C and Q = C·rows with orthonormal rows that span what ``rows`` (m, dim) do: by a thin SVD, or
-    for a single one, as where one text was asked about, by its length.
+    for a single row, as after a query of one text, by its norm.
     """
     least = ROUNDING_ERRORS * torch.finfo(rows.dtype).eps
     if len(rows) == 1:

@@ -30,7 +30,7 @@ class Activation:
     """ϕ with its derivative and Lipschitz constant.
 
     ``critical`` lists the points where |ϕ′| may peak (so slopes on an interval are exact); ``kink``
-    marks a piecewise linear ϕ with its kink at 0. ``lipschitz`` is None where nobody stated it:
+    marks a piecewise linear ϕ with its kink at 0. ``lipschitz`` is None if it was not specified:
     then no certificate exists.
     """
 

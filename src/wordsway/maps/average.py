@@ -1,6 +1,6 @@
-"""The average beside the worst case: how far a random Δ, or a real word, moves the features.
+"""The average next to the worst case: how far a random Δ, or a real word, moves the features.
 
-S is a supremum. Beside it stand the mean and quantiles of ‖φ(X^i(Δ)) − φ(X)‖/‖φ(X)‖ over Δ drawn
+S is a supremum. This module adds the mean and quantiles of ‖φ(X^i(Δ)) − φ(X)‖/‖φ(X)‖ over Δ drawn
 uniformly from the sphere ‖Δ‖ = radius, or over Δ = v − x_i for the words v of a vocabulary.
 """
 
@@ -63,8 +63,8 @@ def averages(
     draws: int | None,
     vocabulary: Any,
 ) -> list[dict[str, Any]]:
-    """The average over random Δ ("average") and over words ("real"), where ``draws`` and
-    ``vocabulary`` ask for them: over all rows first, then row by row.
+    """The average over random Δ ("average") and over words ("real"), as ``draws`` and
+    ``vocabulary`` request: over all rows first, then row by row.
     """
     found: dict[str, torch.Tensor] = {}
     if draws is not None:
@@ -92,7 +92,7 @@ def random_changes(
 
 def word_changes(view: View, rows: Sequence[int], vocabulary: Any, memory: int) -> torch.Tensor:
     """Relative changes where each word v of ``vocabulary`` (V, d) stands at each row: (rows, V).
-    Where what a word is depends on its place, ``vocabulary(row)`` has them.
+    If a word's vector depends on its place, ``vocabulary(row)`` returns them.
     """
     found = []
     for row in rows:
@@ -144,7 +144,8 @@ class BooleanSensitivity:
 def boolean_sensitivity(f: Callable[[torch.Tensor], torch.Tensor], n: Count) -> BooleanSensitivity:
     """The sensitivity of f, a function of inputs (2ⁿ, n) with entries ±1 to 2ⁿ numbers.
 
-    Parity notices every bit, the majority of three has sensitivity 2 where the bits disagree:
+    Parity is sensitive to every bit; the majority of three has sensitivity 2 where the bits
+    disagree:
 
     >>> boolean_sensitivity(lambda x: x.prod(1), 5).average
     5.0

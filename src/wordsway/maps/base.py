@@ -1,4 +1,4 @@
-"""What a map is: its definition φ(X), and its view of one text, of which one row may move."""
+"""The interface of a map: its definition φ(X), and its view of one text where one row may move."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Readout(ABC):
 
 
 class View(ABC):
-    """A map seen from one sample: how far did a Δ at one row move φ, and which way is up.
+    """A map at one sample: how far a Δ at one row moves φ, and the gradient of that change.
 
-    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view answers batches of (i, Δ): ``rows`` is
+    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view evaluates batches of (i, Δ): ``rows`` is
     (B,), ``delta`` is (B, d), values are (B,), gradients with respect to Δ are (B, d). Points of a
-    batch do not see each other.
+    batch are independent.
     """
 
     X: torch.Tensor
@@ -115,8 +115,8 @@ class View(ABC):
 
     @property
     def bytes_retained_per_eval(self) -> int:
-        """Memory that one new Δ leaves behind for good (weights drawn on demand); 0 where nothing
-        is kept.
+        """Memory that one new Δ retains permanently (weights drawn on demand); 0 if it retains
+        none.
         """
         return 0
 
@@ -127,7 +127,7 @@ class FeatureMap(ABC):
     name: str
     #: Whether the features have one row for each row of the text: wrappers go around such maps.
     has_rows: ClassVar[bool] = False
-    #: Whether `features_in_single` knows them.
+    #: Whether `features_in_single` is implemented.
     has_single: ClassVar[bool] = False
     dtype: torch.dtype
     device: torch.device
@@ -141,8 +141,8 @@ class FeatureMap(ABC):
         """The view of ``sample``, in ``dtype`` arithmetic (the map's own by default)."""
 
     def search_view(self, sample: Sample) -> View:
-        """The view that a search may use, in less than float64 where that finds the same places;
-        the value that is found is always recomputed in float64.
+        """The view that a search may use, in less than float64 where that finds the same maxima;
+        the value found is always recomputed in float64.
         """
         return self.view(sample)
 
@@ -152,11 +152,11 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Name, sizes and seed: what it takes to make this map again."""
+        """Name, sizes and seed: everything needed to reconstruct this map."""
 
     def features_in_single(self, X: torch.Tensor) -> torch.Tensor | None:
-        """The definition in single precision where it is accurate to that, else None; only asked
-        for where `has_single`.
+        """The definition in single precision where it is accurate to that, else None; called only
+        if `has_single`.
         """
         return None
 
@@ -177,7 +177,7 @@ class FeatureMap(ABC):
         return out.reshape(*batch.shape[:-2], *out.shape[1:])
 
     def check(self, n: int, d: int) -> None:
-        """Refuse texts this map was not made for; by default none."""
+        """Reject texts that this map does not support; by default none."""
         return
 
     #: `wordsway.maps.callable.callable_map`: a map of any differentiable torch callable.
@@ -217,7 +217,7 @@ def as_batch(X: Any) -> torch.Tensor:
 
 
 class FeatureRangeError(InputError):
-    """φ(X) is zero, or its square over- or underflows, in the arithmetic that was asked for."""
+    """φ(X) is zero, or its square over- or underflows, in the requested arithmetic."""
 
 
 def search_view_of(phi: FeatureMap, sample: Sample, *, ranking: bool = False) -> View:
@@ -231,7 +231,7 @@ def search_view_of(phi: FeatureMap, sample: Sample, *, ranking: bool = False) ->
 
 
 def nonzero_norm(norm: float, name: str) -> float:
-    """‖φ(X)‖, refused at 0, where a relative change means nothing, and where its square over- or
+    """‖φ(X)‖; an error at 0, where a relative change is undefined, and where its square over- or
     underflows.
     """
     if norm > 0 and not 1e-140 < norm < 1e140:

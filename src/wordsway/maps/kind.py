@@ -1,7 +1,7 @@
-"""What the rest of the program knows of a kind of map: its name, its options, the memory it needs.
+"""The description of a kind of map: its name, its options, the memory it needs.
 
 Every map is one `MapKind`, and `wordsway.maps.registry` lists them. Command line, sweeps, forecasts
-and plots ask here; none of them names a map.
+and plots read it from here; none of them names a map.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Reference:
-    """A curve of the theory to draw beside measurements.
+    """A theoretical curve to draw next to measurements.
 
     ``shape`` is a function of n. It is a prediction where ``anchor`` is "none"; otherwise only its
     shape is predicted, and it is drawn through the "mean" of what was measured, or through the
-    "first" point. ``smooth`` curves may be asked at any real n, the others are costly and are asked
-    at the measured n.
+    "first" point. ``smooth`` curves may be evaluated at any real n; the others are costly and are
+    evaluated only at the measured n.
 
     >>> falling = Reference("∝ 1/√n", lambda n: n**-0.5, anchor="first")
     >>> falling.values([4, 16], {4: 3.0, 16: 1.4})

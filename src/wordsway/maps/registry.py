@@ -1,4 +1,4 @@
-"""Every map there is, by name. A new map is one file or folder beside this one, and a line here."""
+"""All maps by name. A new map is one file or folder next to this one, and a line here."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class RowView(View):
 
 
 class TracedView(RowView):
-    """A view that knows its moved rows, and takes gradients by autograd of them."""
+    """A view that computes its moved rows, and differentiates them by autograd."""
 
     #: ‖φ(X)‖.
     norm: float

@@ -1,4 +1,4 @@
-"""Conjugate gradients on the sphere: for functions where every new direction has its price."""
+"""Conjugate gradients on the sphere: for functions where every new direction is costly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wordsway.optimize.solver import Points, Solver
 
 #: The first trial angle; the shortest and the longest.
 FIRST, LEAST, MOST = 0.3, 1e-6, 1.0
-#: An angle below this cannot improve anything worth having.
+#: An angle below this gives no useful improvement.
 SHORTEST = 1e-5
 #: The parabola through a trial angle proposes the next one. It is trusted between a tenth of the
 #: trial, below which it would be rounding that proposes, and four times the trial, beyond which it
@@ -45,7 +45,7 @@ class Conjugate(Solver[ConjugateState]):
     From x = r·y the point moves to r(y cos θ + u sin θ) with u the conjugate direction
     (Polak–Ribière, restarted when it points downhill). A trial angle and the parabola through it
     choose θ. On a quadratic this converges like Lanczos, quadratically faster than power steps, and
-    each step asks for a single new direction: what counts where every direction must be drawn.
+    each step uses a single new direction, which matters where every direction must be drawn.
     """
 
     def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> ConjugateState:

@@ -30,14 +30,14 @@ SOLVERS: dict[str, Callable[[], AnySolver]] = {
 }
 #: A point that gained less than the tolerance over this many steps has stalled.
 WINDOW = 6
-#: A point that gained less than so many times the tolerance over as many steps has settled, as far
-#: as groups can agree.
+#: A point that gained less than this multiple of the tolerance over as many steps has settled, as
+#: far as groups can agree.
 NEARLY = 10
 #: Units in the last place by which two values of the same arithmetic may be rounded.
 ROUNDING = 256
 #: Groups whose values differ by less than this share have found the same maximum.
 AGREEMENT = 2e-3
-#: Between generations, points go on until they gain less than this.
+#: Between generations, points climb until they gain less than this.
 HALFWAY_TOLERANCE = 3e-3
 
 #: starts(objective, problems, count, noise) → (P, count, p), each in its problem's ball.
@@ -47,9 +47,9 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 @dataclass(frozen=True)
 class Found:
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
-    gained next to nothing any more when the budget was spent; ``agreed`` (P,) where at least half
-    of the groups found that value: three of them, or both of two. ``points`` are the solver's when
-    the first group's search ended, equally many of each problem, one problem after the other.
+    had nearly stopped improving when the budget was spent; ``agreed`` (P,) where at least half of
+    the groups found that value: three of them, or both of two. ``points`` are the solver's when the
+    first group's search ended, equally many of each problem, one problem after the other.
     """
 
     problems: torch.Tensor
@@ -164,7 +164,7 @@ def _joined(problems: torch.Tensor, found: Sequence[Found]) -> Found:
 
 
 def select_problems(points: Any, index: torch.Tensor, problems: int) -> Any:
-    """Those of the problems at ``index``, of so many ``problems`` whose points they are."""
+    """Select the points of the problems at ``index``, of ``problems`` problems in all."""
     each = len(points.value) // problems
     some = index[:, None] * each + torch.arange(each, device=index.device)
     return points.select(some.flatten())
@@ -287,11 +287,11 @@ class _Batch:
         return self.plan.scatter and sampling.worthwhile(self.objective)
 
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
-        """Some steps with every point (P, m, p); the best of each problem then go on a while."""
+        """Some steps with every point (P, m, p), then more with the best of each problem."""
         state, resting = self.climb(rough, self.start(rough, points), self.plan.explore, 0.0)
         if (
             not resting.all() or not self.plan.rounds
-        ):  # one problem's rest is not another's business
+        ):  # one problem's stall does not affect another problem
             state = state.best(len(self.problems), self.plan.keep)
         if self.plan.rounds:
             state, _ = self.climb(rough, state, HALFWAY, HALFWAY_TOLERANCE)
@@ -325,9 +325,9 @@ class _Batch:
         """Step until every point has stalled or its problem is solved, or the steps are spent; the
         state then, and which points (B,) have settled.
 
-        A point has stalled if the solver says so, or if it gained no more than ``tolerance`` of its
-        value over the last steps (at 0 the solver alone is asked). After the ``last`` climb only x
-        and value are asked for.
+        A point has stalled if the solver reports it, or if it gained no more than ``tolerance`` of
+        its value over the last steps (at 0 the solver alone decides). After the ``last`` climb only
+        x and value are read.
         """
         count = len(state.value)
         active = torch.arange(count, device=state.value.device)
@@ -391,7 +391,7 @@ class _Meter:
         self.done += sum(work) - sum(self.ahead)
 
     def step(self, share: float, state: Points) -> None:
-        """So much of the current phase is done."""
+        """Record progress within the current phase."""
         if self.progress is not silent:
             self.best = max(self.best, float(state.value.max()))
             done = self.done + share * self.ahead[0]
@@ -434,9 +434,9 @@ def maximise_ranked(
 ) -> Found:
     """The best x of every problem, found by a lighter plan where it is not among the largest.
 
-    Where the light search is the beginning of the full one, the first few go on from where it left
-    them. ``ranking`` is the same function in cheaper arithmetic: it finds the places, and the
-    objective itself says what they are worth.
+    Where the light search is the beginning of the full one, the first few resume from its points.
+    ``ranking`` is the same function in cheaper arithmetic: it finds the points, and the objective
+    itself evaluates them.
     """
     searches = stages(plan, len(problems), kept=bool(objective.bytes_retained_per_eval))
     if len(searches) == 1:
@@ -478,7 +478,7 @@ def maximise_ranked(
 
 
 def _valued(found: Found, objective: Objective) -> Found:
-    """The same places in the objective's own arithmetic, with its values there."""
+    """The same points in the objective's own arithmetic, with its values there."""
     radius = objective.radius(found.problems).to(objective.dtype)[:, None]
     x = into_ball(found.x.to(objective.dtype), radius)
     parts = zip(found.problems.split(64), x.split(64), strict=True)

@@ -18,11 +18,11 @@ from wordsway.optimize.solver import Points, Solver
 
 #: Steps in w: the first one, the longest one, and the share of a step below which a point rests.
 FIRST, LONGEST, SHORTEST = 0.2, 1.0, 1e-6
-#: So many steps in a row that each gain less than this share of the value are a stall.
+#: This many consecutive steps that each gain less than this share of the value are a stall.
 PATIENCE, LITTLE = 3, 1e-6
-#: Pairs that are remembered.
+#: Number of stored pairs.
 MEMORY = 8
-#: Share of the expected gain that is asked of a step, and the factor of a step that failed.
+#: Share of the expected gain that a step must attain, and the factor of a step that failed.
 ENOUGH, SHRINK = 1e-4, 0.3
 #: How far inside the ball a start is moved, so that the gradient in w can point both ways.
 INSIDE = 0.995
@@ -52,8 +52,8 @@ def pull_back(w: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
 @dataclass(frozen=True)
 class LBFGSState(Points):
     """``w`` over x/r and the gradient there (B, p); the last moves ``s`` and how the gradient fell
-    along them, ``y`` (B, MEMORY, p), with ``rho`` = 1/s·y, 0 where nothing is remembered; ``share``
-    of the next step that is tried; ``idle`` steps in a row.
+    along them, ``y`` (B, MEMORY, p), with ``rho`` = 1/s·y, 0 where no pair is stored; ``share`` of
+    the next step that is tried; ``idle`` steps in a row.
     """
 
     w: torch.Tensor

@@ -1,4 +1,4 @@
-"""What is maximised: a function of points in balls, one ball per problem."""
+"""The objective: a function of points in balls, one ball per problem."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Plane(Protocol):
 class Objective(ABC):
     """f_i(x) for x ∈ ℝ^p with ‖x‖ ≤ r_i, where i numbers the problems (rows of a text, say).
 
-    Everything is asked for in batches: ``which`` (B,) tells the problem that each point of x (B, p)
-    belongs to; values are (B,), gradients (B, p). Points of a batch do not see each other.
+    All evaluations are batched: ``which`` (B,) is the problem that each point of x (B, p) belongs
+    to; values are (B,), gradients (B, p). Points of a batch are independent.
     """
 
     #: p, and the arithmetic of points and values.
@@ -34,13 +34,13 @@ class Objective(ABC):
     device: torch.device
     #: Working memory of one point of a batch, so that the driver can size its batches.
     bytes_per_point: int = 0
-    #: Memory that one evaluation at a new point leaves behind for good; 0 where nothing is kept.
+    #: Memory that one evaluation at a new point retains permanently; 0 if it retains none.
     bytes_retained_per_eval: int = 0
     #: More points than this at a time gain nothing, where that is known.
     max_batch: int | None = None
     #: A problem whose value exceeds this is solved: nothing is better.
     enough: float = math.inf
-    #: What no value exceeds, where that is known.
+    #: An upper bound on all values, if one is known.
     ceiling: float = math.inf
 
     @abstractmethod
@@ -62,7 +62,7 @@ class Objective(ABC):
         return self
 
     def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
-        """f_i on the planes of a and b, (B, p) each, for those who ask several times."""
+        """f_i on the planes of a and b, (B, p) each, for callers that evaluate several points."""
         return PlainPlane(self, which, a, b)
 
     def suggest(
@@ -78,13 +78,13 @@ class Objective(ABC):
         return None
 
     def describe(self, value: float) -> str:
-        """A value as progress tells it."""
+        """Format a value for progress messages."""
         return f"best {value:.4g}"
 
 
 @dataclass(frozen=True)
 class PlainPlane:
-    """A plane whose points are asked about one by one."""
+    """A plane whose points are evaluated one by one."""
 
     objective: Objective
     which: torch.Tensor
@@ -102,7 +102,7 @@ class PlainPlane:
 
 
 class Bounded(Objective):
-    """An objective that is asked about at most ``points`` at a time, whatever the batch."""
+    """An objective that evaluates at most ``points`` at a time, whatever the batch size."""
 
     def __init__(self, inner: Objective, points: int) -> None:
         self.inner = inner

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from wordsway.core.checks import Count, Natural, NonNegative, OneOf, check_fields
 
-#: Between generations, points go on for this many steps.
+#: Steps that points take between generations.
 HALFWAY = 8
 #: Names of the solvers; `wordsway.optimize.driver` has their classes.
 SOLVERS = ("ascent", "conjugate", "lbfgs")
@@ -15,16 +15,16 @@ SOLVERS = ("ascent", "conjugate", "lbfgs")
 
 @dataclass(frozen=True)
 class Plan:
-    """How hard to look for the maximum of one problem (the worst Δ of one row, say).
+    """The effort spent on the maximum of one problem, such as the worst Δ of one row.
 
     Each of ``groups`` independent searches is the following. ``starts`` points take ``explore``
-    steps, the best ``keep`` go on; then ``rounds`` times ``children`` are bred between the best
-    ones and climb in their turn; the best of all are refined for at most ``steps``. The problem's
+    steps, and the best ``keep`` continue; then ``rounds`` times ``children`` are bred between the
+    best ones and climb in turn; the best of all are refined for at most ``steps``. The problem's
     maximum is the best of the groups, and has converged where they agree.
 
-    ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where every new direction has
-    its price, "lbfgs" where the function is smooth. A point that gains less than ``tolerance`` of
-    its value over a few steps has stalled; at 0 the solver alone decides. ``scatter`` adds random
+    ``solver`` is "ascent" where an evaluation is cheap, "conjugate" where every new direction is
+    costly, "lbfgs" where the function is smooth. A point that gains less than ``tolerance`` of its
+    value over a few steps has stalled; at 0 the solver alone decides. ``scatter`` adds random
     samples in low dimensions. ``widths`` are those over which kinks are rounded, the largest first:
     the first function is explored and bred with, the maxima are then followed through the others,
     ``explore`` steps each, to the function itself. ``abreast`` groups share each batch: small steps
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def generations(self) -> int:
-        """How often children are bred: it takes two to."""
+        """The number of rounds of breeding, which needs two parents."""
         return self.rounds if self.keep > 1 else 0
 
     @property

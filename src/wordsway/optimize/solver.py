@@ -1,7 +1,7 @@
-"""What a solver is: it moves a batch of points uphill, and says which of them have stalled.
+"""The solver interface: move a batch of points uphill, and report which of them have stalled.
 
-Every solver keeps a state of its own, a dataclass that adds to `Points` what it wants to remember;
-each of its tensors has one entry per point, so that points can be picked and put back.
+Every solver has its own state, a dataclass that extends `Points` with the fields it needs; each of
+its tensors has one entry per point, so that points can be picked and put back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Points:
     value: torch.Tensor
 
     def select(self, index: torch.Tensor) -> Self:
-        """The points at ``index``, with all that the solver knows of them."""
+        """The points at ``index``, with their solver state."""
         return replace(self, **{name: part[index] for name, part in self._parts()})
 
     def put(self, index: torch.Tensor, points: Self) -> Self:
@@ -87,7 +87,7 @@ class Solver(ABC, Generic[S]):
         """One move of every point; a point that cannot improve stays where it is."""
 
     def last_step(self, objective: Objective, state: S) -> S:
-        """A move of every point after which only x and value are asked for, until `resume`."""
+        """A move of every point after which only x and value are read, until `resume`."""
         return self.step(objective, state)
 
     def resume(self, objective: Objective, state: S) -> S:
@@ -100,7 +100,7 @@ class Solver(ABC, Generic[S]):
 
     @abstractmethod
     def stalled(self, state: S) -> torch.Tensor:
-        """Which points (B,) will not get further."""
+        """Which points (B,) cannot improve any further."""
 
 
 AnySolver = Solver[Any]

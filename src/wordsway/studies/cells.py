@@ -30,7 +30,7 @@ from wordsway.studies.texts import (
     TextOptions,
 )
 
-#: What stored outputs mean; raise it when the same content would give other numbers.
+#: The version of stored outputs; raise it when the same content would give other numbers.
 VERSION, FLIPS_VERSION = 3, 7
 #: The versions that seeds are derived from: texts and weights stay the same.
 SEEDS, FLIPS_SEEDS = 1, 2

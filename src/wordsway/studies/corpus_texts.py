@@ -34,7 +34,7 @@ AT_ONCE = 64
 
 class CorpusTexts:
     """Distinct texts of a corpus, drawn by seed and embedded by a pretrained model, ``ahead`` of
-    them at once. None: many will be asked for, one after another, and each draw reads the whole
+    them at once. None: many will be requested, one after another, and each draw reads the whole
     corpus; so some more are drawn each time.
     """
 
@@ -87,7 +87,7 @@ class CorpusTexts:
 
     def _embed(self, numbers: list[int]) -> None:
         """Rows of these texts, kept in float32 and without what n and d leave out. Their words are
-        read when one of them is drawn: training asks for none.
+        read when one of them is drawn: training needs none.
         """
         padding = "none" if self.options.padding == "none" else "pad"
         texts = [self.drawn.texts[number].text for number in numbers]
@@ -195,7 +195,7 @@ def _version(name: str) -> tuple[Any, ...]:
         return (here.digest,)
     path = expanded(name)
     files = [path] if path.is_file() else sorted(all_files(path)) if path.is_dir() else []
-    # Of a link itself, too: where it leads to nothing, reading says so, if it matters.
+    # Of a link itself, too: a broken link is reported on reading, if it matters.
     abouts = [(str(file), file.stat() if file.exists() else file.lstat()) for file in files]
     return tuple((file, about.st_mtime_ns, about.st_size) for file, about in abouts)
 

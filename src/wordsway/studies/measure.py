@@ -32,10 +32,10 @@ ROW = ("position", "word", "lower", "upper")
 
 @dataclass(frozen=True)
 class Trial:
-    """One draw: the interval, where it was attained, and the seeds that make it again.
+    """One draw: the interval, where it was attained, and the seeds that reproduce it.
 
     ``delta`` is the witness: ``phi(X.replaced(position, delta))`` attains ``lower``. ``average``
-    and ``real`` are over random Δ and real words at the searched rows, where they were asked for.
+    and ``real`` are over random Δ and real words at the searched rows, if requested.
     """
 
     lower: float
@@ -56,12 +56,12 @@ class Trial:
 
     @property
     def averages(self) -> dict[str, AverageChange]:
-        """Those that were asked for, by name."""
+        """The requested averages, by name."""
         found = {"average": self.average, "real": self.real}
         return {name: change for name, change in found.items() if change is not None}
 
     def summary(self) -> dict[str, Any]:
-        """What a store keeps: the seeds make witness and rows again."""
+        """The stored part: witness and rows are reproduced from the seeds."""
         plain = fields_of(self)
         for name in ("delta", "words", "average", "real"):
             del plain[name]
@@ -176,7 +176,7 @@ def measure(
     positions, radius, effort, certificate, memory : as in `sensitivity`; by default the first
         row, of real text the first word
     data : "gaussian", "imdb", "imdb:MODEL" or a file; ``texts`` says how it is read and embedded
-    average : also try so many random Δ at each row and, on real text, so many real words
+    average : number of random Δ to try at each row and, on real text, as many real words
 
     >>> result = measure("raf", n=5, d=4, trials=2)
     >>> len(result.trials), result.interrupted, len(result.trials[0].delta)
@@ -226,7 +226,7 @@ def run_trials(request: Request, *, progress: Progress = silent) -> Measurement:
 
 
 def source_of(request: Request, progress: Progress = silent) -> Source:
-    """The texts of all trials; corpora and models that are not here are fetched."""
+    """The texts of all trials; missing corpora and models are fetched."""
     if request.data == "gaussian":
         return GaussianTexts(request.n, request.d, request.seed)
     return CorpusTexts(
@@ -287,7 +287,7 @@ def run_trial(
 
 
 def _vocabulary(request: Request, source: Source, drawn: Drawn, seed: int) -> Any:
-    """Real words for each row, where the average over them is asked for and known."""
+    """Real words for each row, if the average over them is requested and available."""
     if request.average is None or not isinstance(source, CorpusTexts):
         return None
     return source.words_at(drawn.sample, request.average, seed)

@@ -1,4 +1,4 @@
-"""What to measure, said once: command line, grids, jobs and figures all speak of a `Request`."""
+"""The definition of a measurement: command line, grids, jobs and figures all use a `Request`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Rows = str | tuple[int | str, ...]
 class LearningOptions:
     """The learning part of a request: N training texts, an update, a loss for Δ.
 
-    What is None was left open, and takes its default (fine-tune, direct, no penalty); a cell's name
-    remembers the difference.
+    None means unspecified and takes its default (fine-tune, direct, no penalty); a cell's name
+    records the difference.
     """
 
     train: Count
@@ -46,7 +46,7 @@ class LearningOptions:
 
     @property
     def settings(self) -> tuple[str, str, float]:
-        """Update, loss and penalty, with defaults for what was left open.
+        """Update, loss and penalty, with defaults for unspecified values.
 
         >>> LearningOptions(train=10).settings
         ('fine-tune', 'direct', 0.0)
@@ -55,7 +55,7 @@ class LearningOptions:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What a cell's name keeps of it."""
+        """The part that enters a cell's name."""
         named = {
             "train": self.train,
             "update": self.update,
@@ -68,11 +68,11 @@ class LearningOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """What to measure: checked once, here; everything behind it assumes it is right.
+    """The definition of a measurement: validated once, here; all other code assumes it is valid.
 
     ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
-    √d; ``memory`` is the search's budget in bytes; ``learning`` asks for learning trials,
-    ``average`` for so many random Δ (and real words) beside the worst one.
+    √d; ``memory`` is the search's budget in bytes; ``learning`` requests learning trials,
+    ``average`` is the number of random Δ (and real words) to try next to the worst one.
 
     >>> request = Request("drf", n=6, d=5, options={"depth": 4})
     >>> request.features, request.settings
@@ -202,10 +202,10 @@ class Request:
 
     @property
     def content(self) -> dict[str, Any]:
-        """Everything but the trial that decides a result, as JSON has it.
+        """All that determines a result, except the trial, as JSON.
 
-        Stores outlive versions: what came later (``radius``, ``memory``, new options) stands here
-        only where it is not at its default.
+        Stores outlive versions: fields added later (``radius``, ``memory``, new options) are
+        included only if they differ from their default.
         """
         plain: dict[str, Any] = {
             "map": self.map,
@@ -243,8 +243,8 @@ def as_rows(positions: str | int | Sequence[int | str]) -> Rows:
 
 
 def first_row(data: str) -> Rows:
-    """What moves where nobody says: the paper's first row; of real text the first word, since its
-    row 0 may be a special token such as [CLS]. Figures name row 0 themselves.
+    """The row that moves by default: the paper's first row; in real text the first word, since row
+    0 may be a special token such as [CLS]. Figures specify row 0 explicitly.
 
     >>> first_row("gaussian"), first_row("imdb")
     ((0,), ('word:0',))

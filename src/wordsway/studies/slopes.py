@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate from so many ``points`` and its 95 % interval ``low`` … ``high``."""
+    """An estimate from ``points`` points and its 95 % interval ``low`` … ``high``."""
 
     value: float
     low: float

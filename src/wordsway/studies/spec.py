@@ -31,7 +31,7 @@ from wordsway.studies.cells import Cell, FlipJob, jobs_of
 from wordsway.studies.request import LearningOptions, Request, as_rows
 from wordsway.studies.texts import TextOptions
 
-#: More cells than this are a slip of the pen.
+#: More cells than this are taken for a mistake.
 MOST = 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""The verb `sweep`: a grid of your own; resumes per cell."""
+"""The verb `sweep`: run a user-defined grid, resumable per cell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sweep(Result, brief="folder"):
-    """What a sweep did, and where its tables are; ``cells`` is the table of all stored cells."""
+    """The outcome of a sweep, and the paths of its tables; ``cells`` is the table of all stored
+    cells.
+    """
 
     study: Study
     tally: Tally
@@ -79,7 +81,7 @@ class Sweep(Result, brief="folder"):
 
 
 def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON: what is not there is None."""
+    """Rows for JSON: missing values are None."""
     plain = table.astype(object).where(table.notna(), None)
     return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
 
@@ -95,7 +97,7 @@ def sweep(
     retry_failed: bool = False,
     progress: Progress = silent,
 ) -> Sweep:
-    """Run a grid: what the store in ``out`` does not have yet, on this machine or a Dask cluster.
+    """Run the cells of a grid that the store in ``out`` lacks, on this machine or a Dask cluster.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def sweep(
     workers : processes on this machine, one per core by default; ``cluster``: a Dask scheduler
     memory : limit for all workers together, in bytes
 
-    Kill it at any time: the same call goes on where it was.
+    It can be killed at any time; the same call resumes it.
     """
     grid = study if isinstance(study, Study) else load_study(study)
     machines = Machines(workers, cluster, memory)
@@ -119,7 +121,7 @@ def sweep(
 def forecast_sweep(
     study: Study | Path | str, out: Path | str, *, workers: int | None = None
 ) -> SweepForecast:
-    """Time and memory of what is left of a sweep on this machine."""
+    """Time and memory of the remaining cells of a sweep on this machine."""
     grid = study if isinstance(study, Study) else load_study(study)
     store = Store(writable(Path(out)) / "store")
     machines = Machines(workers)

@@ -62,7 +62,7 @@ def cells_frame(
 
 
 def _parts(record: Record) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Contents and outputs of a record: of each learning setting, where there are several."""
+    """Contents and outputs of a record: of each learning setting, if there are several."""
     content, outputs = dict(record.content), record.outputs
     flips = content.pop("flips", None)
     if flips is None:

@@ -15,9 +15,9 @@ whose increments are larger)
     E sup_{Δ∈T} F(c + VΔ) ≤ E F(c + σ rad(T) g) + Lσ w(T) (+ Lσ rad(T)/2 where T is not a sphere),
 
 w(T) = E sup_{Δ∈T} h·Δ being the Gaussian width, and the supremum exceeds its mean by tLσ rad(T)
-with probability at most e^{−t²/2}. The text's own direction, along which V has been looked at (z =
-V vec X), is treated by a grid: on it F is convex, so only the ends of each cell count. (For smooth
-ϕ the majorant r_τ may differ from end to end: all of them lie above the convex r*(u) = ∫₀^{|u|}
+with probability at most e^{−t²/2}. The text's own direction, along which V has been queried (z = V
+vec X), is treated by a grid: on it F is convex, so only the ends of each cell count. (For smooth ϕ
+the majorant r_τ may differ from end to end: all of them lie above the convex r*(u) = ∫₀^{|u|}
 slope(z−s, z+s) ds, which is the F that the argument is about.) Layers are independent of what came
 before, so with the layers' changes T_l = {δ_l(Δ)} of radius ρ_l and width w_l,
 
@@ -41,8 +41,8 @@ from wordsway.maps.dense.layers import Trace
 from wordsway.maps.dense.neurons import Neurons
 from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
 
-#: Cells of the grids over the component of a change along the direction already looked at: angles
-#: in the first layer, lengths in the later ones.
+#: Cells of the grids over the component of a change along the direction already queried: angles in
+#: the first layer, lengths in the later ones.
 CELLS, LATER_CELLS = 16, 48
 #: Layers wider than this get the plain operator norm: the weighted one costs a k×k eigenvalue
 #: problem per word.

@@ -4,8 +4,8 @@ RF:   φ(X) = ϕ(V·vec X),                                V ∈ ℝ^{k×D},  V_
 ϕ(V_L ϕ(… ϕ(V_1·vec X))),  V_1 ∈ ℝ^{k×D} ~ N(0, β/D),  V_l ∈ ℝ^{k×k} ~ N(0, β/k),  β = 2 for ReLU
 
 Both are a chain of layers, and one view serves them. From word i the first layer moves by V_iΔ
-alone, and layer l by V_l(h_{l−1}(X^i(Δ)) − h_{l−1}(X)): the view asks each matrix for one vector
-forwards and one backwards per Δ, never for the matrix. With k = D the dense matrices of the paper's
+alone, and layer l by V_l(h_{l−1}(X^i(Δ)) − h_{l−1}(X)): the view needs one product forwards and one
+backwards with each matrix per Δ, never the matrix. With k = D the dense matrices of the paper's
 sizes take 100–240 GB; drawn on demand they take megabytes.
 """
 
@@ -144,8 +144,8 @@ class RF(FullyConnected):
     Parameters
     ----------
     n, d : the size of the texts; k : the number of features, D = n·d by default
-    seed : draws V, whole where it is small and only where it is looked at otherwise (``draw``
-        forces either)
+    seed : draws V, in full if it is small, otherwise only where it is queried (``draw`` forces
+        either)
     weight : your own V (k×D) instead of a seed, with ``n``
     activation : a name or an elementwise torch callable
 

@@ -1,4 +1,4 @@
-"""RF and DRF as the registry knows them."""
+"""Registry entries of RF and DRF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers of a fully connected map, and what passes through them when one row moves."""
+"""The layers of a fully connected map, and their changes when one row moves."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Trace:
     From row i the first layer moves by V_iΔ alone, δ_1 = ϕ(z_1 + V_iΔ) − h_1, and the later ones by
     δ_l = ϕ(z_l + V_l δ_{l−1}) − h_l.
 
-    Products are asked for by name here: ``tensor @ operator`` first makes torch compose an error
+    Products are called by name here: ``tensor @ operator`` first makes torch compose an error
     message, which costs as much as a small product.
     """
 

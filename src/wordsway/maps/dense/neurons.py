@@ -4,7 +4,7 @@ With convex majorants |ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u) = a|u| + (L − a)(|u
 
     M(α, sd)² = Σ_j E r_j(α s_j + sd·g)² ≥ (E F)²
 
-is what certificates ask for at every node of a grid. Where ϕ has its kink at 0, neurons that are
+is evaluated by certificates at every node of a grid. Where ϕ has its kink at 0, neurons that are
 awake (z_j > 0) add L²(α² s_j² + sd²) each, two sums for all nodes. For ReLU a neuron that sleeps
 adds E(−|z_j| + α s_j + sd·g)₊²; where s_j is a multiple of z_j this is one convex function of |z_j|
 for all of them, and lies below its chords: neurons are counted at the `NODES` points around them.

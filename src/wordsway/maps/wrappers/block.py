@@ -34,7 +34,7 @@ from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper, rows_of_view
 class NormedText(Wrapper):
     """φ′(X) = φ(N(X)): a norm in front of the map.
 
-    Row i of N(X) moves by N(x_i + Δ) − N(x_i), and the inner view knows what follows.
+    Row i of N(X) moves by N(x_i + Δ) − N(x_i), and the inner view computes the rest.
     """
 
     name = "normed-text"

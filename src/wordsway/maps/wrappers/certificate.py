@@ -8,8 +8,8 @@ With U the inner map's certificate, so that Σ_j ‖w_j‖² ≤ Q = (U‖φ(X)�
   smallest β_j take what they can of Q first;
 - one row: √Q; the mean: √(Q/n).
 
-Around attention itself the dual of `attention.certificates.one_matrix` knows more: the residual's
-Δ meets row i alone, and each row has its own scale and ceiling.
+Around attention itself the dual of `attention.certificates.one_matrix` is tighter: the residual's Δ
+affects row i alone, and each row has its own scale and ceiling.
 """
 
 from __future__ import annotations

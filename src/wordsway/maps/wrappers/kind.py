@@ -27,7 +27,7 @@ def wrapped(
     norm: str | None = None,
     read_out: str | int | None = None,
 ) -> FeatureMap:
-    """φ with a residual stream, then a norm, then a read-out, where they are asked for.
+    """φ with a residual stream, then a norm, then a read-out, each if requested.
 
     >>> import wordsway as ws
     >>> wrapped(ws.RAF(d=4, seed=0), residual=True, norm="layer").describe()["map"]

@@ -5,7 +5,7 @@ u moves by w, with α² = ‖C(u + w)‖² + Dε and β² = ‖Cu‖² + Dε,
 
     N(u + w) − N(u) = √D (Cw/α − g Cu),      g = (2Cu·Cw + ‖Cw‖²)/(αβ(α + β)),
 
-which loses nothing where w is small, and whose products with any base follow from those of w.
+which loses no accuracy where w is small, and whose products with any base follow from those of w.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
 
 NORMS = ("layer", "rms")
 EPSILON = 1e-5
-#: Up to this many numbers, the rows after a move are simply written down.
+#: Up to this many numbers, the rows after a move are computed in full.
 FEW = 1024
 
 
@@ -132,8 +132,8 @@ class NormedView(WrappedView):
         return off + 2 * (self.centred.shape[1] + 16) * U * root
 
     def _in_full(self, bases: torch.Tensor) -> Moving:
-        """Small rows are written down: in a few dimensions w may be parallel to u, where products
-        cancel.
+        """Small rows are computed in full: in a few dimensions w may be parallel to u, where
+        products cancel.
         """
         inner = self.inner.moving(bases[:0])
 
@@ -160,7 +160,7 @@ class NormedRows(RowChanges):
         beta = view.size
         tiny = torch.finfo(beta.dtype).tiny
         alpha = (beta * beta + 2 * along + w2).clamp_min(tiny).sqrt()
-        # Row i may be erased, u + w ≈ 0, where that sum cancels: its own vector is at hand.
+        # Row i may be erased, u + w ≈ 0, where that sum cancels: use its own vector.
         moved = view.kind.size(view.centred[rows] + view.kind.centre(inner.own))
         alpha = torch.where(at_rows(rows, len(beta)), moved, alpha)
         self._inverse = 1 / alpha

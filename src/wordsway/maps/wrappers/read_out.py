@@ -1,4 +1,4 @@
-"""What is read off the rows of a map: their mean, or one of them (CLS, the last)."""
+"""Read-outs of the rows of a map: their mean, or one of them (CLS, the last)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ReadOutView(View):
         return view
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """The change of what is read out, (B, D), differentiable in Δ."""
+        """The change of the read-out, (B, D), differentiable in Δ."""
         return self._moving(rows, delta).total(self.weights.expand(len(rows), -1))
 
     def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -160,7 +160,7 @@ class VectorReadout(Readout):
 
 @validated
 def read_out(phi: Map, which: str | int = "all") -> FeatureMap:
-    """What is read off φ: "all" rows (φ itself), their "mean", the "last" one, or row ``which``.
+    """A read-out of φ: "all" rows (φ itself), their "mean", the "last" one, or row ``which``.
 
     >>> import wordsway as ws
     >>> read_out(ws.RAF(d=4, seed=0), "mean")(ws.Sample.gaussian(n=3, d=4, seed=0)).shape

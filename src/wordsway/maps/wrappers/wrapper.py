@@ -45,7 +45,7 @@ class Wrapper(FeatureMap):
 
 
 class WrappedView(TracedView):
-    """A view that asks the inner one what happened to its rows."""
+    """A view computed from the moved rows of the inner one."""
 
     def __init__(self, inner: RowView, before: torch.Tensor, name: str) -> None:
         self.inner = inner
