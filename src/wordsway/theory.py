@@ -1,5 +1,5 @@
-"""Theory beside the numbers: infinite-width limits, the wide-but-finite correction, and the paper's
-reference curves.
+"""Theory for comparison with measurements: infinite-width limits, the wide-but-finite correction,
+and the paper's reference curves.
 
 **Infinite width.** With k → ∞ and a fixed Δ, ‖ϕ(VX) − ϕ(VX′)‖²/k → κ(X,X) − 2κ(X,X′) + κ(X′,X′),
 where κ is the kernel of ϕ: for ReLU the arc-cosine kernel √(ab)(sin θ + (π−θ) cos θ)/2π, for erf

@@ -77,7 +77,7 @@ class AuditRequest:
 
     @property
     def encoders(self) -> list[ModelName | TextEncoder]:
-        """The models, each once: names, and encoders that were handed over."""
+        """The models, each once: names, and encoders passed as objects."""
         given = self.models if isinstance(self.models, list | tuple) else [self.models]
         if not given:
             raise InputError("a model", "none", "name one: minilm")

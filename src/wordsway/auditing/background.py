@@ -1,7 +1,8 @@
-"""Where two texts differ, and random real words in that place: what any word would do there.
+"""Where two texts differ, and random real words in that place as a baseline.
 
 A random word has as many tokens as the word it stands for, as in the tier "real words" of
-`wordsway words`: a model moves more where more of its rows change, and that is not what is asked.
+`wordsway words`: a model moves more if more of its rows change, and that effect is not of interest
+here.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class RandomWords:
         return [self._sizes[word, first] for word in words]
 
     def pool(self, size: int, first: bool = False) -> tuple[str, ...]:
-        """Words of ``size`` tokens; where there are too few, of one token less, and so on."""
+        """Words of ``size`` tokens; if there are too few, of one token less, and so on."""
         if (size, first) not in self._pools:
             self._pools[size, first] = self._pool(size, first)
         return self._pools[size, first]

@@ -97,7 +97,7 @@ _FRAGMENTS = words("which who whom whose because except than or nor like such es
 
 @lru_cache(maxsize=100_000)
 def known(word: str) -> bool:
-    """Return whether WordNet or the function words know this word.
+    """Return whether WordNet or the function words contain this word.
 
     >>> known("movies"), known("don't"), known("shouldn't"), known("simpel")
     (True, True, True, False)
@@ -287,7 +287,7 @@ def _edited(
 
 
 def _one(sentence: EnglishSentence, kind: str, seed: int) -> list[Edit]:
-    """One edit of this kind, drawn by the seed; none where there is none."""
+    """One edit of this kind, drawn by the seed; none if the text has none."""
     found = RULES[kind].edits(sentence)
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""How far edits of texts move a model, beside random words in the same places."""
+"""How far edits of texts move a model, compared with random words in the same places."""
 
 from __future__ import annotations
 

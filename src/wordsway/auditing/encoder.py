@@ -172,7 +172,7 @@ AnyEncoder = Encoder | BlackBoxEncoder
 def encoder_for(
     model: Any, target: int | str = "cosine", *, device: str = "cpu", twin: int | None = None
 ) -> AnyEncoder:
-    """The encoder of a model that was named or handed over (`wordsway.models.encoders`)."""
+    """The encoder of a model given by name or as an object (`wordsway.models.encoders`)."""
     if names_a_model(model):
         model = Probe(model, device=device, twin=twin)
     if isinstance(model, Probe):

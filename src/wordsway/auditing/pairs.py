@@ -1,4 +1,4 @@
-"""The verb `pairs`: two texts that differ in a few words, and how far apart models hold them."""
+"""The verb `pairs`: two texts that differ in a few words, and their distance in models."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class PairInModel:
     ``percentile`` the share of random real words in that place that move the embedding less (in
     percent), ``typical`` the median cosine of those; ``layers`` the relative change of every
     layer's pooled states, ``parts`` the layer in which it grows most; ``tokens`` of both texts
-    without special ones, ``unknown`` those of them that the model does not know ([UNK]).
+    without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]).
     """
 
     name: str
@@ -221,7 +221,7 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
 
     @property
     def names(self) -> list[str]:
-        """The models, as they were asked for."""
+        """The models, as they were requested."""
         return [str(model["name"]) for model in self.models]
 
     def kinds(self) -> list[dict[str, Any]]:

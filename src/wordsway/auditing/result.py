@@ -80,8 +80,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     """A leaderboard: every model on the same edits, best first.
 
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
-    random words beside each edit, ``refused`` rows that could not be used, ``gate`` what
-    ``fail_under`` found wanting.
+    number of random words per edit, ``refused`` rows that could not be used, ``gate`` the scores
+    below ``fail_under``.
     """
 
     models: tuple[ModelAudit, ...]
@@ -220,7 +220,7 @@ EXPLAINED = {
 
 def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
     """Return the least score per kind of {"negation": 0.7}, or of "negation=0.7" as a command line
-    has it; "all" stands for every kind that has none of its own.
+    has it; "all" stands for every kind that is not named.
 
     >>> parse_gate(["negation=0.7", "all=0.5"])
     {'negation': 0.7, 'all': 0.5}

@@ -173,7 +173,7 @@ def heard_and_lost(layers: Sequence[Score]) -> tuple[int | None, int | None]:
 def _percentile(
     values: Sequence[Sequence[float]],
 ) -> tuple[float | None, float | None, float | None]:
-    """The mean of the texts' percentiles and its interval; Nones where there are none."""
+    """The mean of the texts' percentiles and its interval; Nones if there are none."""
     means = [[float(np.mean(some)) / 100] for some in values if some]
     if not means:
         return None, None, None

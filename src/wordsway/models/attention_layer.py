@@ -127,7 +127,7 @@ class LayerReader:
 
 
 def _attentions(model: Any) -> list[tuple[list[torch.nn.Module], torch.nn.Module]]:
-    """Every module of a model with queries, keys and values of its own, and its output."""
+    """Every module of a model with its own queries, keys and values, and its output."""
     found = []
     parents: dict[torch.nn.Module, torch.nn.Module] = {}
     for module in model.modules():

@@ -44,9 +44,7 @@ class States(NamedTuple):
 
 @dataclass(frozen=True)
 class GreedyAnswer:
-    """What greedy decoding says; ``cut`` when it was stopped at the number of tokens that was asked
-    for.
-    """
+    """The output of greedy decoding; ``cut`` if it stopped at the requested number of tokens."""
 
     text: str
     tokens: int
@@ -84,9 +82,7 @@ class Causal:
         return positions_of(self.model.config)
 
     def read(self, text: str) -> Prompt:
-        """The prompt's tokens: those of the chat template, or the tokenizer's own where there is
-        none.
-        """
+        """The prompt's tokens: by the chat template, or the tokenizer's own without one."""
         spelled = self._in_template(text) if self.chat else text
         ids = tokenize_in_time(
             lambda: tuple(self.tokenizer(spelled, add_special_tokens=not self.chat)["input_ids"]),
@@ -117,8 +113,8 @@ class Causal:
     def states(self, prompt: Prompt) -> States:
         """All layers' hidden states; log softmax of the last row's logits, computed in float64.
 
-        Both prompts of a comparison run whole, also where they begin alike: rows from kept keys
-        are rounded in another way, and 1e-7 of a state is a hundredth of a change of 1e-5.
+        Both prompts of a comparison run in full, even if they share a prefix: rows from cached keys
+        are rounded differently, and 1e-7 of a state is a hundredth of a change of 1e-5.
         """
         ids = torch.tensor(prompt.ids)
         asked = {"output_hidden_states": True} | self._keep

@@ -239,8 +239,8 @@ class Embedder:
         *,
         padding: str = "none",
     ) -> list[np.ndarray]:
-        """The rows alone. Of padded texts that are in the cache not even the tokens are asked for,
-        which take longer than reading the rows.
+        """The rows alone. For padded texts in the cache even tokenising is skipped, which would
+        take longer than reading the rows.
         """
         if padding not in PADDING:
             raise InputError(

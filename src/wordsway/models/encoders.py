@@ -31,7 +31,7 @@ from wordsway.core.progress import Progress, silent
 
 #: How a function of the user's own is named on the command line.
 PYTHON = "python:"
-#: Texts that are handed over at once.
+#: Texts per call.
 BATCH = 256
 
 

@@ -178,7 +178,7 @@ class Endpoint:
     # ---------------------------------------------------------------------------------- requests
 
     def _ask(self, texts: Sequence[str]) -> np.ndarray:
-        """The checked answer to one request, asked again after passing faults."""
+        """The checked response to one request, retried after transient errors."""
         document: dict[str, Any] = {"model": self.model, "input": list(texts)}
         document["encoding_format"] = "float"
         if self.dimensions is not None:
@@ -329,7 +329,7 @@ def _hash(text: str) -> bytes:
 
 
 def _retry_after(header: str | None) -> float:
-    """Seconds that a server asks to wait: a number, or 0 where it names none that can be read."""
+    """Seconds that a server requests to wait; 0 if it gives no number that can be parsed."""
     try:
         seconds = float(header or 0)
     except ValueError:

@@ -33,7 +33,7 @@ from wordsway.models.folder import (
 from wordsway.text.files import expanded, path_exists
 
 LIGHT = ("tokenizer.json", "config.json")
-#: Records of our own that lie beside a model's files and are no part of it.
+#: Records that wordsway writes next to a model's files and that are not part of it.
 OWN_RECORDS = {MANIFEST, gguf.RECORD}
 
 
@@ -65,15 +65,15 @@ class ModelFiles:
         return found
 
     def config(self) -> dict[str, Any]:
-        """config.json, which asks for no more than any model has."""
+        """config.json, checked against the limits of `check_config`."""
         config = read_json(self.folder / "config.json")
         check_config(config, self.name)
         return config
 
 
 def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
-    """The files of a model, fetched where the catalogue knows how; of a catalogue's model only the
-    small ones are checked here.
+    """The files of a model, fetched if the catalogue lists it; of a catalogue's model only the
+    small files are checked here.
     """
     if str(model) in data.CATALOGUE:
         return _of_catalogue(str(model), progress)

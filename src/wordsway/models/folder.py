@@ -1,7 +1,7 @@
 """What is refused before anything is opened or built: a model's folder is somebody else's data.
 
 Only regular files are read (a FIFO or a device would never end), weights are safetensors that lie
-in the folder itself, and a configuration may not ask for more than any model has.
+in the folder itself, and a configuration may not exceed the sizes of any real model.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import torch
 
 from wordsway.core.errors import InputError, first_line
 
-#: Files beside the weights that can change tokens or numbers.
+#: Files other than the weights that can change tokens or numbers.
 SPELLING = {".json", ".txt", ".model", ".jinja"}
 INDEX = ".safetensors.index.json"
 #: A configuration or an index of more bytes is not one.
 LARGEST_JSON = 64 << 20
-#: The most that a configuration may ask for: each entry of these costs time or memory before a
-#: single weight is read.
+#: Upper limits of a configuration: each of these entries costs time or memory before a single
+#: weight is read.
 LIMITS = {
     "layers": (re.compile(r"(^|_)n?(layers?|blocks|depth|stages)$|^n_layer$"), 1_024),
     "experts": (re.compile(r"(^|_)experts$"), 4_096),
@@ -79,7 +79,7 @@ def _check_regular(path: Path) -> None:
 
 
 def _check_index(index: Path, weights: set[str]) -> None:
-    """An index may only name safetensors files that lie beside it: those that are hashed."""
+    """An index may only name safetensors files in its own folder: those that are hashed."""
     document = read_json(index)
     shards = document.get("weight_map")
     if not isinstance(shards, dict) or not isinstance(document.get("metadata"), dict):
@@ -123,8 +123,8 @@ def _document(path: Path, kind: type) -> Any:
 
 
 def check_config(config: dict[str, Any], name: str) -> None:
-    """Refuse a configuration that asks for more layers, experts, labels or positions than any
-    model has, or for weights of its own choice.
+    """Reject a configuration with more layers, experts, labels or positions than any model has, or
+    one that names its own weights.
     """
     if config.get("transformers_weights") is not None:
         raise InputError(

@@ -1,6 +1,6 @@
 """A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors.
 
-It is read in a process of its own: the memory that this takes is free again afterwards.
+It is read in a separate process, so that the memory is released afterwards.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def _kind(source: str) -> str:
 
 
 def _unpack(folder: Path, source: str, target: Path) -> None:
-    """Convert in a folder of its own, write the hashes, then rename."""
+    """Convert in a separate folder, write the hashes, then rename."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    for stale in target.parent.glob(f".{target.name}-*"):  # we hold the lock: nobody works on these
+    for stale in target.parent.glob(f".{target.name}-*"):  # we hold the lock: none are in use
         shutil.rmtree(stale, ignore_errors=True)
     room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

@@ -1,4 +1,4 @@
-"""A pretrained model's hidden states, up to the layer that is asked for and no further."""
+"""A pretrained model's hidden states, up to the requested layer and no further."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ModelLayers:
         self._without_rows = {
             number: state for number, state in enumerate(states) if state.shape[:-1] != (1, TRACED)
         }
-        #: The layer in which each call of a module runs; empty where it cannot be told.
+        #: The layer in which each call of a module runs; empty if it cannot be determined.
         self._layers_of = self._numbered(calls)
         self._norms = norms_of(states, calls)
 
@@ -76,8 +76,8 @@ class ModelLayers:
         return len(self.entry_points) - 1
 
     def number(self, layer: int | str, others: str = "") -> int:
-        """A layer as its number: 0 or "input" … L or "last"; ``others`` are names that the caller
-        knows besides.
+        """A layer as its number: 0 or "input" … L or "last"; ``others`` are further names that the
+        caller accepts.
         """
         try:
             number = {"input": 0, "last": self.count}.get(str(layer))

@@ -34,7 +34,7 @@ class Loading:
 
     ``eager`` computes attention step by step, so that it can be read (other implementations return
     none); ``twin`` is a seed: the same architecture with random weights. ``remote_code`` runs
-    Python that comes with the model: only ever what the user asks for.
+    Python that comes with the model: only at the user's explicit request.
     """
 
     kind: Kind = "base"
@@ -140,7 +140,7 @@ def _twin(config: Any, settings: dict[str, Any], options: Loading) -> Any:
         )
     before = torch.get_rng_state()
     try:
-        torch.manual_seed(options.twin or 0)  # initialisation knows no other source of randomness
+        torch.manual_seed(options.twin or 0)  # the only source of randomness of initialisation
         return auto.from_config(config, **settings)
     finally:
         torch.set_rng_state(before)

@@ -1,9 +1,9 @@
 """The rows before a changed word, computed once: in a causal model they cannot change.
 
 Keys and values of the prefix are kept, and every text with another word in that place is run from
-there on. Whether a model is causal is asked of the model itself: two texts that differ in their
-last token must have the same rows before it; and the cached pass must give what the whole one does,
-on the text at hand: a model that looks back through a window forgets only in longer texts.
+there on. Whether a model is causal is tested on the model itself: two texts that differ in their
+last token must have the same rows before it; and the cached pass must agree with the full one on
+the given text: a model with sliding-window attention drops keys only in longer texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KeyValues = Sequence[tuple[torch.Tensor, torch.Tensor]]
 #: Largest relative difference between the cached pass and the whole one.
 TOLERANCE = 1e-4
 _CAUSAL: WeakKeyDictionary[Probe, bool] = WeakKeyDictionary()
-#: For texts of so many tokens: whether kept keys and values give the same.
+#: Number of tokens of a text → whether cached keys and values give the same.
 _CACHED: WeakKeyDictionary[Probe, dict[int, bool]] = WeakKeyDictionary()
 
 
@@ -30,7 +30,8 @@ class Prefix:
     """Keys and values of a text's first ``length`` tokens in a causal model.
 
     ``model`` gives hidden states, with or without a head on it. All keys are kept, those outside of
-    a layer's window, too: its mask knows which count, and places are counted from the first.
+    a layer's window, too: its mask selects those that count, and positions are counted from the
+    first.
     """
 
     def __init__(self, model: Any, kept: KeyValues) -> None:

@@ -1,4 +1,4 @@
-"""A pretrained model, ready to be asked about texts."""
+"""A pretrained model, loaded and ready to be probed with texts."""
 
 from __future__ import annotations
 
@@ -173,8 +173,8 @@ class Probe:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def cut(self, text: str, tokens: int | None = None) -> str:
-        """The beginning of a text, up to the last whole word that fits into so many tokens, special
-        ones counted; as many as the model takes where none are named.
+        """The beginning of a text, up to the last whole word that fits into this number of tokens,
+        special ones included; by default the model's maximum.
         """
         tokens = self.limit if tokens is None else tokens
         if tokens is None:

@@ -76,7 +76,7 @@ class NormLayer:
 
 
 def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[NormLayer | None]:
-    """For each hidden state (1, n, d) the norm that it came out of; None where there is none."""
+    """For each hidden state (1, n, d) the norm that produced it; None if there is none."""
     candidates = [
         (call, eps)
         for call in calls
@@ -242,7 +242,7 @@ class Sublayer:
 def sublayers(model: Any, four: ForwardTrace, one: ForwardTrace) -> list[list[Sublayer]] | None:
     """The sublayers between each hidden state and the next, but for the last (which is normed).
 
-    ``four`` and ``one`` are passes over so many tokens. None where the model is no such sum.
+    ``four`` and ``one`` are passes over four tokens and one. None if the model is no such sum.
     """
     tolerance = TOLERANCE.get(four.states[0].dtype)
     if model.config.model_type not in SOFTMAX or tolerance is None:

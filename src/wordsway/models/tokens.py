@@ -61,7 +61,7 @@ class Reader:
             part is not None and b"Regex" in part.__getstate__()
             for part in (self.tokenizer.normalizer, self.tokenizer.pre_tokenizer)
         )
-        #: The id of the token that stands for what the vocabulary lacks, where there is one.
+        #: The id of the token that stands for what the vocabulary lacks, if there is one.
         self.unknown = _unknown(self.tokenizer)
         pad = _padding(self.tokenizer, files.config())
         if context is None:

@@ -63,7 +63,7 @@ def _between(texts: list[str], ask: dict[str, Any], state: WorkerState) -> Itera
         probe = state.probe(ask["model"])
         try:
             found = pairs(texts[0], texts[1], probe, seed=ask["seed"], progress=state.progress)
-        except InputError:  # texts that cannot be laid beside each other
+        except InputError:  # texts that cannot be aligned
             return
         state.answers.keep(key, found.pairs[0].models[0])
     one = state.answers.values[key]
@@ -71,7 +71,7 @@ def _between(texts: list[str], ask: dict[str, Any], state: WorkerState) -> Itera
 
 
 def _key(ask: dict[str, Any]) -> str:
-    """One text's answer; which text stood beside it does not matter."""
+    """One text's answer; it does not depend on the text it is compared with."""
     names = ("text", "model", "layer", "target", "tiers", "colour", "cut", "seed")
     return key_of("words", {name: ask.get(name) for name in names})
 
@@ -120,7 +120,7 @@ def _in_turn(runs: list[Iterator[Words]]) -> Iterator[tuple[int, Words]]:
 
 
 def request_of(ask: dict[str, Any], **more: Any) -> WordsRequest:
-    """The request of Python and the command line that asks for the same."""
+    """The equivalent request in Python and on the command line."""
     names = ("layer", "target", "tiers", "colour", "cut", "seed")
     return WordsRequest(**{name: ask[name] for name in names if name in ask} | more)
 

@@ -205,7 +205,7 @@ class Worker:
 
 
 def _reason(error: Exception) -> Event:
-    """An error for the client; status 400 for a wrong request, 500 for an error of ours."""
+    """An error for the client; status 400 for an invalid request, 500 for an internal error."""
     if isinstance(error, InputError):
         parts = {"expected": error.expected, "got": error.got, "remedy": error.remedy}
         plain = {name: one_line(part) for name, part in parts.items()}

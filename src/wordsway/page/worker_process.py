@@ -115,7 +115,7 @@ class WorkerProcess:
                     if kind != "gone" or attempt == 2:
                         break
                     running = False
-                    self._end(f"ended ({exit_reason(self.process.exitcode)})")  # try once more
+                    self._end(f"ended ({exit_reason(self.process.exitcode)})")  # try again
                 while kind == "event":
                     yield body
                     kind, body = await self._within(until, self.messages.get())

@@ -80,7 +80,7 @@ class Sources:
     models: dict[str, str] = field(default_factory=dict)
 
     def preferred(self, d: int) -> str:
-        """Reviews where there are any, Gaussian texts otherwise."""
+        """Reviews if there are any, Gaussian texts otherwise."""
         return next((name for name in self.by_width[d] if name != "gaussian"), "gaussian")
 
     def first_model(self, names: Iterable[str]) -> str | None:
@@ -151,7 +151,7 @@ class Figure(ABC, Generic[Data]):
 
     @abstractmethod
     def read(self, store: Store, jobs: Sequence[Job]) -> Data | None:
-        """The results in the store; None where there are none."""
+        """The results in the store; None if there are none."""
 
     @abstractmethod
     def drawing(self, data: Data) -> Result:

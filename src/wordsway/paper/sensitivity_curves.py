@@ -314,7 +314,7 @@ def series_slope(rows: pandas.DataFrame) -> Slope | None:
 
 
 def mean_curve(rows: pandas.DataFrame, label: str, colour: int, *, dashed: bool = False) -> Curve:
-    """Mean S ± 1 sd against n; with the mean certified upper bound where there is one."""
+    """Mean S ± 1 sd against n; with the mean certified upper bound if there is one."""
     points = rows.groupby("n").agg(
         mean=("lower", "mean"), sd=("lower", "std"), upper=("upper", "mean")
     )

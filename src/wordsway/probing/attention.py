@@ -1,4 +1,4 @@
-"""How much every token of a text looks at every other, in one layer of a pretrained model (Figure
+"""How much every token of a text attends to every other, in one layer of a pretrained model (Figure
 1, left).
 """
 
@@ -67,7 +67,7 @@ class AttentionMap:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> AttentionMap:
-        """The map of which `to_dict` told."""
+        """The map that `to_dict` described."""
         names = [field.name for field in fields(Token)]
         tokens = [Token(**{name: token[name] for name in names}) for token in plain["tokens"]]
         labels = tuple(token["label"] for token in plain["tokens"])

@@ -1,6 +1,6 @@
 """A Δ that attracts attention, in closed form (the idea of Theorem 3's proof).
 
-In the first layer a query j looks at token i with the score s_ji = q_j·k_i/√d_h, and moving row i
+In the first layer a query j attends to token i with the score s_ji = q_j·k_i/√d_h, and moving row i
 of the input moves the keys: to first order s_ji grows by G_jΔ, G_j = ∂s_ji/∂x_i. Where the layer
 normalises after attention, as BERT does, this is exact. The Δ of norm ρ‖x_i‖ that raises the scores
 of all other queries most, in sum, is
@@ -45,7 +45,7 @@ DRAWS = 8
 @dataclass(frozen=True)
 class Attracted(Result, brief="rows head reach drawn model"):
     """Attention drawn to one token, or to the tokens of one word: every layer's relative change
-    beside that of noise of the same norm.
+    next to that of noise of the same norm.
 
     ``before`` and ``after`` are the attention, n×n, of layer ``layer``, of its head ``shown_head``
     or the mean over "all" heads; Δ draws that of the first layer, of ``head``. ``delta`` has a row

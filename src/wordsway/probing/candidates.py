@@ -35,8 +35,8 @@ class Candidates:
 class Place:
     """One word's place in a text: what stands before and behind it, in letters and in tokens.
 
-    A changed text is tokenised near the word only; that the rest keeps its tokens is asked of the
-    tokenizer itself, with some of the words found, and where it does not, whole texts are read.
+    A changed text is tokenised near the word only; that the rest keeps its tokens is checked with
+    the tokenizer itself, on some of the words found, and if it does not, whole texts are read.
     """
 
     def __init__(self, probe: Probe, encoded: EncodedText, word: Word) -> None:

@@ -37,7 +37,7 @@ class LayerChange:
     ``change`` is over all rows that line up, ``behind`` over those of them behind the common
     prefix, ``last`` on the last row. The first token's row is the largest by far in the middle
     layers of many models, and cannot change: it makes ``change`` small, not ``behind``. ``rows``
-    lets all rows that line up count alike: the root mean square of each row's relative change.
+    gives all aligned rows equal weight: the root mean square of each row's relative change.
     """
 
     layer: int
@@ -50,8 +50,8 @@ class LayerChange:
 def layer_changes(
     a: States, b: States, rows: Sequence[tuple[int, int]], prefix: int
 ) -> tuple[tuple[LayerChange, ...], str]:
-    """Relative changes of all layers, in float64, and how rows count: "rows", alike, where a few
-    of them hold most of the norm of some layer, else "frobenius".
+    """Relative changes of all layers, in float64, and how rows are weighted: "rows", equally, if a
+    few of them hold most of the norm of some layer, else "frobenius".
     """
     of_a, of_b = (torch.tensor(some) for some in zip(*rows, strict=True))
     start = min(prefix, len(rows) - 1)
@@ -97,7 +97,7 @@ class Side:
     """One prompt: its tokens (chat template included), the greedy answer, and the likeliest next
     tokens.
 
-    ``cut``: the answer was stopped at the number of tokens asked for, ``answer_tokens``.
+    ``cut``: the answer was stopped at the requested number of tokens, ``answer_tokens``.
     """
 
     prompt: str

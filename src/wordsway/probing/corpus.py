@@ -228,8 +228,8 @@ def _errors(uses: Any, name: str) -> pandas.Series[float]:
 def write_batch(
     facts: pandas.DataFrame, found: dict[str, pandas.DataFrame], folder: Path
 ) -> list[Path]:
-    """words.csv and the aggregates, the same for every run, and words.parquet with the facts of
-    each run beside it.
+    """words.csv and the aggregates, the same for every run, and words.parquet, which adds the facts
+    of each run.
     """
     paths = export(facts, folder, "words")
     return [*paths, *(save_table(table, folder / f"{name}.csv") for name, table in found.items())]
@@ -241,7 +241,7 @@ VERSION = 4
 #: Bytes that a search may take in addition to the model. It decides how words are batched, so it is
 #: the same everywhere.
 MEMORY = 512 * 2**20
-#: Tokens of a text that are read, and the effort of a curve S(ρ), where a reach asks for one.
+#: Tokens of a text that are read, and the effort of a curve S(ρ), if a reach requires one.
 TOKENS, EFFORT = 64, 0.2
 #: Processor seconds that a process takes to start and to import torch and transformers.
 STARTING = 3.0

@@ -3,7 +3,7 @@
 For small ρ the worst Δ is the top right singular vector of the Jacobian, times ρ·r_I, up to its
 sign. Each branch starts there (± the first and the second direction) and is followed as ρ grows:
 the point at one ρ, made longer, is where the climb at the next one starts. At ρ = 1 and beyond
-fresh starts join, and the best point of all goes on alone. Every value is attained by a Δ of that
+fresh starts join, and the best point of all continues alone. Every value is attained by a Δ of that
 length, and S is not smaller at a larger ρ, so the curve never falls.
 """
 
@@ -24,8 +24,8 @@ from wordsway.probing.targets import Target
 #: Reaches of a curve, branches per word, and steps per branch and reach.
 REACHES = (0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 BRANCHES, STEPS = 4, 6
-#: Fresh starts at the last reach that climb on after their first steps, and how many times the
-#: steps of those the best point of all goes on for: S(1) still grows by a tenth there.
+#: Fresh starts at the last reach that climb on after their first steps, and the factor by which the
+#: best point of all takes more steps than those: S(1) still grows by a tenth there.
 KEPT, ON = 2, 2
 
 
@@ -50,7 +50,7 @@ class Curve:
 
 
 def reaches_up_to(reach: float) -> tuple[float, ...]:
-    """The curve's reaches, with the one that was asked for as its last.
+    """The curve's reaches, with the requested one as its last.
 
     >>> reaches_up_to(0.25), reaches_up_to(3.0)[-2:]
     ((0.03, 0.06, 0.1, 0.2, 0.25), (2.0, 3.0))
@@ -122,8 +122,8 @@ def _finish(
     budget: MemoryBudget,
     progress: Progress,
 ) -> Climbed:
-    """The best branch at the last reach goes on; where the reach is large, fresh starts try, too,
-    and the best point of all climbs on.
+    """Continue the best branch at the last reach; if the reach is large, also try fresh starts, and
+    let the best point of all climb on.
     """
     here = blocks.at_reach(reach)
     plan = Effort.of(effort)

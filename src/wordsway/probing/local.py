@@ -114,7 +114,7 @@ def _mean_local(by_row: torch.Tensor, word: Word, radius: float, d: int) -> Mean
     value = float(squares.mean().sqrt())
     if value == 0.0:
         return MeanLocal(0.0, 0.0)
-    if len(squares) == 1:  # one pass knows no spread
+    if len(squares) == 1:  # one pass gives no spread
         return MeanLocal(scale * value, scale * value)
     spread = float(squares.std()) / len(squares) ** 0.5
     return MeanLocal(scale * value, scale * spread / (2 * value))

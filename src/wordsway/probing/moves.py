@@ -17,8 +17,8 @@ from wordsway.core.vectors import exactly_inside
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.targets import Target, chosen_scaling, row_weights
 
-#: Tokens of a batch beyond which it gets no faster, and bytes that a search may take beside the
-#: model by default.
+#: Tokens of a batch beyond which it gets no faster, and bytes that a search may use in addition to
+#: the model by default.
 BATCH_TOKENS, MEMORY = 4096, 2 * 2**30
 #: MiniLM's weights besides its embeddings: the unit of what a token costs.
 UNIT = 10_600_000
@@ -154,7 +154,7 @@ def profiles(
 ) -> list[tuple[float, ...]]:
     """‖H_l′ − H_l‖_F/‖H_l‖_F of every layer 0 … L, one row per word and its Δ; sums in float64.
 
-    Where a few rows hold most of a layer's norm every row counts alike
+    If a few rows hold most of a layer's norm, all rows have equal weight
     (`wordsway.probing.targets`); the target's own layer counts as the target does.
     """
     size = at_once(probe, encoded.n, probe.layers.count, memory)
@@ -226,8 +226,8 @@ def attained(
 ) -> list[Attained]:
     """The best of each word's candidates, or of its noise where that counts and does more.
 
-    Where the target is one layer its change stands in the profiles, so that every Δ is looked at
-    once; other targets are asked first, ``size`` texts at a time.
+    Where the target is one layer its change stands in the profiles, so that every Δ is evaluated
+    once; other targets are evaluated first, ``size`` texts at a time.
     """
     inside = [
         [blocks.delta(place, delta.flatten().to(blocks.mask)) for delta in (*some, *more)]

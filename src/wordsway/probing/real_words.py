@@ -144,7 +144,7 @@ def _together(
     groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row, found in enumerate(places):
         for draw, ids in enumerate(found.ids):
-            # Rows of words of one token count alike, whichever was replaced.
+            # Rows of words of one token have equal weight, whichever was replaced.
             whose = -1 if len(words[row].rows) == 1 and len(ids) == target.encoded.n else row
             groups.setdefault((len(ids), whose), []).append((row, draw))
     outcomes: dict[tuple[int, int], Outcome] = {}

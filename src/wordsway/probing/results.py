@@ -1,6 +1,4 @@
-"""What probing a pretrained model says: numbers with their witnesses; every view shows these and no
-others.
-"""
+"""The results of probing a pretrained model: numbers with their witnesses, as all views show."""
 
 from __future__ import annotations
 
@@ -51,8 +49,8 @@ class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached mode
     real word gets to. ``candidates`` words were screened and ``evaluated`` of them exactly; all of
     them: ``exhaustive``, nothing in the vocabulary does more. For a classifier ``label`` and
     ``probability`` are those of the text itself, ``flips`` counts the evaluated words that change
-    the label, and words are ranked by the margin that is left, or, where only flips were asked for,
-    by the smallest change. ``refused`` are words of the user's own list that cannot stand there.
+    the label, and words are ranked by the remaining margin, or, if only flips were requested, by
+    the smallest change. ``refused`` are words of the user's own list that cannot stand there.
     """
 
     text: str
@@ -108,11 +106,11 @@ class WordSway:
     (`wordsway.probing.real_words`), ``curve`` the largest change found for each reach
     (`wordsway.probing.curve`), and ``upper`` a ceiling that no Δ of any length exceeds
     (`wordsway.probing.ceiling`), or none up to ``upper_reach``. ``sensitivity`` is the best lower
-    end known at the reach asked for, attained by ``delta`` (one row per token), ``profile`` the
+    end known at the requested reach, attained by ``delta`` (one row per token), ``profile`` the
     change of every layer 0 … L by the same Δ, ``noise`` the same for Gaussian noise as long (mean
     over draws), ``twin`` the profile in a twin of the model with random weights. ``radius`` is the
-    length that Δ may have. ``unknown``: the tokenizer does not know the word and reads [UNK].
-    ``joined`` words of the text share a token and are this one.
+    length that Δ may have. ``unknown``: the word is not in the tokenizer's vocabulary and is read
+    as [UNK]. ``joined`` words of the text share a token and are this one.
     """
 
     index: int
@@ -162,16 +160,15 @@ class WordSway:
 
 @dataclass(frozen=True)
 class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
-    """Every word of a text that was asked about, in the order of the text.
+    """Every requested word of a text, in the order of the text.
 
     ``target`` is what moves ("layer 6", "pooled", …) and ``layer`` of ``layers`` how deep it lies;
     ``tier`` is the one that names, colours and orders the words (`headline_tier`), ``tiers`` those
     that were measured, with ``passes`` and ``draws``, and ``partial`` those of them that only the
-    words with the largest mean local have. ``scaling`` says how rows count: "frobenius" by norm,
-    "rows" alike (`wordsway.probing.targets`). ``reach`` is ρ: how long Δ may be, relative to a row
-    of the word. ``tokens`` are the pieces that the model sees; ``status`` says whether searches
-    converged.
-    For a classifier ``label`` and ``probability`` are those of the text.
+    words with the largest mean local have. ``scaling`` says how rows are weighted: "frobenius" by
+    norm, "rows" equally (`wordsway.probing.targets`). ``reach`` is ρ: how long Δ may be, relative
+    to a row of the word. ``tokens`` are the pieces that the model sees; ``status`` says whether
+    searches converged. For a classifier ``label`` and ``probability`` are those of the text.
     """
 
     text: str

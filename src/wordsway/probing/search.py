@@ -196,7 +196,7 @@ def _starts(
     noise: Sequence[torch.Generator],
 ) -> torch.Tensor:
     """Unit blocks (P, count, m·d): Gaussian ones and, every second, the way to a random other word
-    of the vocabulary. The noise is the word's own, whichever words are searched beside it.
+    of the vocabulary. The noise depends on the word alone, not on the other words of the search.
     """
     return torch.stack([_starts_of(probe, blocks, seed, problem, count) for problem in problems])
 

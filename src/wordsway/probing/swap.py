@@ -1,6 +1,6 @@
 """The verb: which real word, in the place of another, moves the model most?
 
-Every candidate is a real text: the sentence with the word replaced, tokenised anew. Evaluating all
+Every candidate is a real text: the sentence with the word replaced, tokenised again. Evaluating all
 of a vocabulary takes minutes, so it is screened: words with similar embeddings do similar things,
 and a Gaussian process on the embeddings of those already evaluated says which others are promising.
 Rounds of `ROUND` candidates, each chosen by mean + deviation, are evaluated exactly; only exact

@@ -44,7 +44,7 @@ from wordsway.probing.differences import common, common_end
 STEP, DERIVATIVE, MOVES = 1e-2, 0.01, 7
 #: How rows count; "auto" takes "rows" where a few rows hold most of the norm.
 SCALINGS = ("auto", "frobenius", "rows")
-#: A row so many times longer than the median row is a sink.
+#: A row this many times longer than the median row is a sink.
 SINK = 3.0
 
 
@@ -612,8 +612,8 @@ def check_gradient(target: Target, embeds: torch.Tensor, features: torch.Tensor)
     """Refuse a model whose backward pass is not the derivative of its forward pass.
 
     ``features`` are those of ``embeds`` (1, n, d), with their graph. torch's own derivatives are
-    trusted. Where the model brings a backward pass of its own (YOSO's is an approximation), a small
-    move εv of one row must change g by ε·Jv: with c = (g(x + εv) − g(x − εv))/2ε,
+    trusted. If the model has a custom backward pass (YOSO's is an approximation), a small move εv
+    of one row must change g by ε·Jv: with c = (g(x + εv) − g(x − εv))/2ε,
 
         ⟨Jᵀc, v⟩ = ⟨c, Jv⟩ = ‖c‖²
 
@@ -672,5 +672,5 @@ def _own_backward(features: torch.Tensor) -> bool:
 
 #: How rows count; "auto" takes "rows" where a few rows hold most of the norm.
 SCALINGS = ("auto", "frobenius", "rows")
-#: A row so many times longer than the median row is a sink.
+#: A row this many times longer than the median row is a sink.
 SINK = 3.0

@@ -143,14 +143,14 @@ def headline_tier(
     return next((tier for tier in HEADLINES if tier in wanted), HEADLINES[0])
 
 
-#: Standard errors of a difference beyond which two values are told apart.
+#: Standard errors of a difference beyond which two values are distinguished.
 APART = 2.0
 
 
 def rank_ranges(values: Sequence[float], errors: Sequence[float]) -> list[tuple[int, int]]:
     """For each value the first and the last rank, counted from 1, that it may have.
 
-    Two values are told apart when they differ by more than `APART` standard errors of their
+    Two values are distinguished if they differ by more than `APART` standard errors of their
     difference.
 
     >>> rank_ranges([3.0, 1.0, 2.9, 0.5], [0.1, 0.05, 0.1, 0.05])

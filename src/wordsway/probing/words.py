@@ -53,7 +53,7 @@ SHORT = 1500
 #: Tokens, in the same units, that real words may take by default in a long text: its words with the
 #: largest mean local come first.
 REAL_TOKENS = 16_000
-#: A graph that is differentiated twice takes so many times the memory of one that is once.
+#: Memory of a graph that is differentiated twice, relative to one differentiated once.
 TWICE = 3
 
 

@@ -101,7 +101,7 @@ Cell = str | Span | Bar | Sequence[Inline]
 @dataclass(frozen=True)
 class Column:
     """A column: numbers are never cut, texts are, prose is wrapped. An optional column may be left
-    out where there is no space, the last one first. ``meaning`` is one plain sentence.
+    out if there is no space, the last one first. ``meaning`` is one plain sentence.
     """
 
     name: str
@@ -226,7 +226,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Matrices:
-    """A picture of matrices next to each other, and curves of layers where there are some."""
+    """A picture of matrices next to each other, and curves of layers if there are any."""
 
     title: str
     matrices: Sequence[Matrix]
@@ -247,7 +247,7 @@ Picture = Chart | Bars | Matrices | Texts
 @dataclass(frozen=True)
 class View:
     """How a result looks: blocks for terminal, notebook and page; ``lead`` above and facts below
-    them on the page; a picture, or the first table where there is none.
+    them on the page; a picture, or the first table if there is none.
 
     ``data`` is what the browser's modules draw from, where ``script`` names one of them.
     """

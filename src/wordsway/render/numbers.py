@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def number(value: float | None) -> str:
-    """Four digits; – where there is nothing.
+    """Four digits; – for a missing value.
 
     >>> number(0.123456), number(1.59), number(1000.2), number(None), number(float("nan"))
     ('0.1235', '1.590', '1000', '–', '–')
@@ -16,7 +16,7 @@ def number(value: float | None) -> str:
 
 
 def small(value: float | None) -> str:
-    """Three decimals, or as many as it takes; – where there is nothing.
+    """Three decimals, or as many as needed; – for a missing value.
 
     >>> small(0.25), small(0.00002), small(0.0), small(None)
     ('0.250', '2.0e-05', '0.000', '–')
@@ -37,8 +37,8 @@ def hundredths(value: float, signed: bool) -> str:
 
 
 def digits(value: float, count: int) -> str:
-    """So many significant digits, at least those before the point; a power of ten only for what is
-    below 1e-4.
+    """Format with ``count`` significant digits, at least those before the point; a power of ten
+    only below 1e-4.
 
     >>> [digits(value, 2) for value in (99.6, 0.0201, 3.14159, 1234.4, 0.0, 0.000012)]
     ['100', '0.020', '3.1', '1,234', '0', '1.2e-05']

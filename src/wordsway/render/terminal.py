@@ -239,7 +239,7 @@ def _table(block: Table, width: int, colours: bool) -> list[RenderableType]:
 
 
 def _least(head: Column, cells: Sequence[Text | BarCell]) -> int:
-    """The columns that it takes at least."""
+    """The minimum width in columns."""
     if head.kind == "bar":
         return max(NARROW_BAR, cell_len(head.name))
     widest = max(
@@ -249,8 +249,8 @@ def _least(head: Column, cells: Sequence[Text | BarCell]) -> int:
 
 
 def _add_column(table: Grid, head: Column, least: int) -> None:
-    """Where there is no space for all of a table, bars are drawn shorter, prose is wrapped, then
-    texts are cut; numbers never are.
+    """If a table does not fit, bars are drawn shorter, prose is wrapped, then texts are cut;
+    numbers never are.
     """
     table.add_column(
         Text(one_line(head.name)),
@@ -281,8 +281,8 @@ def _cell(cell: Cell, colours: bool) -> Text | BarCell:
 
 
 def text_cell(text: object, style: str = "") -> Text:
-    """A text in one line; after letters that run right to left a mark keeps the numbers beside it
-    in their order.
+    """A text in one line; after letters that run right to left a mark keeps the adjacent numbers in
+    their order.
     """
     line = one_line(text)
     return Text(

@@ -36,11 +36,11 @@ class Text:
 
 @dataclass
 class Corpus:
-    """Texts that can be read again and again; ``read`` gives the raw rows.
+    """Texts that can be read repeatedly; ``read`` gives the raw rows.
 
-    After a whole pass, ``faults`` counts what was mended, ``signs`` maps labels to ±1, and
-    ``digest`` is a fingerprint of the texts that does not depend on their order, ``labelling`` one
-    of which texts have which label, ±1, however it is spelled.
+    After a whole pass, ``faults`` counts the repairs, ``signs`` maps labels to ±1, and ``digest``
+    is a fingerprint of the texts that does not depend on their order, ``labelling`` one of which
+    texts have which label, ±1, however it is spelled.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Corpus:
     labelling: str = ""
 
     def __iter__(self) -> Iterator[Text]:
-        """All texts that are not empty. Mended: HTML line breaks, encoding faults."""
+        """All texts that are not empty. HTML line breaks and encoding faults are repaired."""
         faults, kinds, totals = Faults(), set[str](), dict[str | None, int]()
         for where, raw, label in self.read():
             text = clean(raw, faults)

@@ -324,8 +324,8 @@ def records(items: Iterable[Any], columns: Columns, name: str) -> Iterator[Row]:
 
 
 def checked_text(value: object, name: str, number: int) -> str:
-    """The text of row ``number``: empty where there is none; other types and endless texts are
-    refused.
+    """The text of row ``number``: empty if there is none; other types and endless texts are
+    rejected.
     """
     if value is None:
         return ""
@@ -361,7 +361,7 @@ KNOWN = {
 
 
 def spelled(label: object) -> str:
-    """A label as text: 1, 1.0, True and "1" are not told apart from their spelling in a file.
+    """A label as text: 1, 1.0, True and "1" are not distinguished from their spelling in a file.
 
     >>> spelled(1.0), spelled(True), spelled(" pos ")
     ('1', 'true', 'pos')

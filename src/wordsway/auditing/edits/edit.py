@@ -91,7 +91,7 @@ class EnglishSentence:
         )
 
     def in_name(self, index: int) -> bool:
-        """Is the word, or one beside it, a part of a name?"""
+        """Return whether the word, or one next to it, is part of a name."""
         return any(self.named(beside) for beside in (index - 1, index, index + 1))
 
     def misspelled_its(self, index: int) -> bool:

@@ -59,5 +59,5 @@ FUNCTION = DETERMINERS | AUXILIARIES | PREPOSITIONS | CONJUNCTIONS | OTHERS | SU
 
 
 def negated(word: str) -> bool:
-    """Is this word a negation by itself?"""
+    """Return whether this word alone is a negation."""
     return word in NEGATIONS or word.endswith("n't")

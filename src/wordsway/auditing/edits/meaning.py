@@ -1,10 +1,10 @@
 """Antonyms and synonyms from WordNet, guarded so that sentences stay readable.
 
-No tagger says which part of speech a word has, or which sense is meant. So a word is replaced only
-where there is little to mistake: in the texts tagged for WordNet, at least `SHARE` of its uses have
-one part of speech, and at least `DOMINANT` of these the very sense whose antonym or synonym is
-taken; the new word must be known as well, and mostly of the same part of speech itself. What this
-still gets wrong is listed in ``word_pairs.toml``. Of the synonyms that pass, only those of its list
+No tagger determines the part of speech of a word, or its sense. So a word is replaced only where
+both are nearly unambiguous: in the texts tagged for WordNet, at least `SHARE` of its uses have one
+part of speech, and at least `DOMINANT` of these the very sense whose antonym or synonym is taken;
+the new word must be known as well, and mostly of the same part of speech itself. What this still
+gets wrong is listed in ``word_pairs.toml``. Of the synonyms that pass, only those of its list
 ``accepted`` are used.
 """
 
@@ -168,7 +168,7 @@ ANTONYMS = Rule(
 
 
 def _synonyms(sentence: EnglishSentence) -> list[Replacement]:
-    """All of them; those that stand in every other sentence only where there are no others."""
+    """All of them; those of very common words only if there are no others."""
     found = list(_replaced(sentence, same))
     return [change for change in found if change.before.lower() not in COMMON] or found
 

@@ -60,7 +60,7 @@ def _modals(sentence: EnglishSentence) -> Iterator[Replacement]:
 
 
 def _main(sentence: EnglishSentence, at: int) -> bool:
-    """Does the subject before word ``at`` begin the sentence, or a clause beside the first?"""
+    """Does the subject before word ``at`` begin the sentence, or a clause next to the first?"""
     first = at - 1 if sentence.word(at - 1) in _SUBJECT_LIKE else at - 2
     return first == 0 or sentence.word(first - 1) in (",", "and", "but", ";")
 

@@ -3,7 +3,7 @@ the first word, moves priced by their squares alone, with multipliers tuned step
 ``assets/ceiling.js``, in double precision.
 
 Every choice of multipliers gives a valid bound, so `ws.sensitivity` is free to tune in another way,
-and to price fourth powers, too; what two programs should agree on needs one way of its own.
+and to price fourth powers, too; numbers that two programs should agree on need one fixed procedure.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ ATTENTION: dict[str, Callable[..., FeatureMap]] = {
     "sigmoid": SigmoidRAF,
     "relu": ReluRAF,
 }
-#: Names of the kinds of scores, and of the fully connected features beside them.
+#: Names of the kinds of scores, and of the fully connected features.
 SCORES = (*ATTENTION, "fully-connected")
 
 #: Streams of one seed.

@@ -248,7 +248,7 @@ def _ordered(axes: Axes) -> list[tuple[Any, str]]:
 
 
 def _key(axes: Axes, **look: Any) -> None:
-    """Inside a panel, on a ground of its own: a curve behind it does not cross the letters."""
+    """Inside a panel, on an opaque background: a curve behind it does not cross the letters."""
     pairs = _ordered(axes)
     if pairs:
         ground: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}

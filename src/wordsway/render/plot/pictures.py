@@ -1,4 +1,4 @@
-"""Pictures of views: bars, matrices, curves, texts, and a table where there is no picture."""
+"""Pictures of views: bars, matrices, curves, texts, and a table if there is no picture."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def heat_map(
 
 
 def colour_scale(figure: Figure, image: Any, axes: Sequence[Axes], label: str) -> None:
-    """The colours beside the matrices they belong to."""
+    """The colour bars next to their matrices."""
     bar = figure.colorbar(image, ax=list(axes), shrink=0.9, aspect=24, pad=0.02, label=label)
     bar.outline.set_visible(False)
 

@@ -24,8 +24,8 @@ def model_name(model: Mapping[str, Any]) -> str:
 
 
 def provenance(result: Result, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Everything needed to get the numbers again, as far as the result knows it: the model, what
-    ``more`` has to say, then seed, time, memory and versions.
+    """Everything needed to reproduce the numbers, as far as the result records it: the model, the
+    entries of ``more``, then seed, time, memory and versions.
     """
     model = getattr(result, "model", None)
     facts: dict[str, str] = {}

@@ -150,7 +150,7 @@ def _words(result: CorpusWords) -> Table:
 
 
 def spread(error: float) -> str:
-    """A standard error, where there is one.
+    """A standard error, if there is one.
 
     >>> spread(0.0123), spread(float("nan"))
     ('0.01', '')

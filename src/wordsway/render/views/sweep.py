@@ -17,7 +17,7 @@ from wordsway.studies.tables import setting_columns
 if TYPE_CHECKING:
     import pandas
 
-#: Curves that can be told apart in one panel.
+#: Curves that can be distinguished in one panel.
 MOST = 12
 #: Columns of the means that are not part of a curve's name.
 LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper")

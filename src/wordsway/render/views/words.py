@@ -301,7 +301,7 @@ def _spelled(first: int, last: int) -> str:
 
 
 def stands_out(words: Words) -> bool:
-    """Whether any two words can be told apart."""
+    """Whether any two words can be distinguished."""
     scores = [pair for pair in (score(words, word) for word in words.words) if pair is not None]
     ranges = rank_ranges([value for value, _ in scores], [error for _, error in scores])
     return any((first, last) != (1, len(scores)) for first, last in ranges)
@@ -314,14 +314,14 @@ def scale(words: Words) -> tuple[float, float]:
 
 
 def has_scale(words: Words) -> bool:
-    """Whether colours say something: two words at least that can be told apart."""
+    """Whether colours carry information: at least two words can be distinguished."""
     low, high = scale(words)
     return low < high and stands_out(words)
 
 
 def legend(words: Words, count: int) -> list[str]:
-    """So many values from one end of the scale to the other, with as many digits as tell them
-    apart.
+    """This number of values from one end of the scale to the other, with enough digits to
+    distinguish them.
     """
     low, high = scale(words)
     values = [low + (high - low) * step / (count - 1) for step in range(count)]
@@ -421,7 +421,7 @@ def meaning(words: Words) -> str:
 
 
 def _draws(words: Words) -> str:
-    """How many words were tried: fewer than asked for where no more can stand."""
+    """How many words were tried: fewer than requested if no more fit the place."""
     counts = [word.real.draws for word in words.words if word.real is not None]
     least, most = min(counts, default=words.draws), max(counts, default=words.draws)
     return f"{least} to {most} words" if least < most else f"{most} word{'s' * (most > 1)}"
@@ -460,8 +460,8 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
 
 
 def moved_by(word: WordSway) -> str:
-    """The Δ under which layers are looked at: one that was searched, or, where no curve was
-    followed, the worst small move made as long, which real words may well surpass.
+    """The Δ under which layers are shown: one that was searched, or, if no curve was computed, the
+    worst small move scaled to that length, which real words may well surpass.
     """
     return "worst Δ found" if word.curve else "worst small move"
 
@@ -475,7 +475,7 @@ def tip(words: Words, word: WordSway) -> str:
 
 
 def notes(words: Words) -> list[str]:
-    """What a reader should know before reading the numbers."""
+    """Notes for the reader of the numbers."""
     found = []
     if words.label is not None and words.probability is not None:
         found.append(f"predicted label: {words.label}, probability {words.probability:.3f}")

@@ -27,7 +27,7 @@ from wordsway.maps.rigorous import SAFE, U
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
 FINE_SPLITS = 5  # the same where fourth powers are priced
 GOLDEN = (math.sqrt(5) - 1) / 2
-AGAIN = (1.0, 5)  # how far, in how many steps, the best of several problems is tuned once more
+AGAIN = (1.0, 5)  # how far, in how many steps, the best of several problems is tuned again
 FEWER_ROWS = 80  # that they are roughly tuned on at first
 
 
@@ -37,7 +37,7 @@ Multipliers = tuple[torch.Tensor, torch.Tensor]  # log λ and log κ of each coa
 QUARTIC_START = 6.0
 #: At first λ is e^−TAKEN_OVER times that of the squares alone.
 TAKEN_OVER = 4.0
-#: With fourth powers the multipliers are tuned on about so many rows, that far, in so many steps.
+#: Stages of tuning with fourth powers: approximate number of rows, range, number of steps.
 FOURTH = ((160, 5.0, 11), (160, TAKEN_OVER, 11), (160, 1.0, 6), (320, 1.0, 6))
 
 
@@ -226,7 +226,7 @@ def _cast(multipliers: Multipliers, like: torch.Tensor) -> Multipliers:
 
 
 def first_multipliers(problem: Problem, r: float) -> Multipliers:
-    """Where tuning starts: the sizes of λ and κ that typical rows ask for, in every cell."""
+    """Where tuning starts: the sizes of λ and κ that suit typical rows, in every cell."""
     like = cells(r, problem.rows.p)[0]
     rows = problem.rows
     count = max(1, len(rows.y2))
@@ -244,7 +244,7 @@ def tune_where_it_matters(
     hi: torch.Tensor,
     start: Multipliers,
 ) -> Multipliers:
-    """λ once more, on ``problem``, in those cells whose bound by ``judge`` is near the largest."""
+    """Tune λ again, on ``problem``, in those cells whose bound by ``judge`` is near the largest."""
     log_lambda, log_kappa = start
     value = Cells(judge, r, lo, hi).bound(*start)
     matter = value >= 0.8 * value.max()

@@ -196,8 +196,8 @@ def problem_of(
     around: WrapperContext,
     only: torch.Tensor | None = None,
 ) -> Problem:
-    """All that the dual needs to know of row i, and of the rows j ≠ i that see it (or ``only`` a
-    mask of them).
+    """The input of the dual for row i, and for the rows j ≠ i that attend to it (or ``only`` a mask
+    of them).
     """
     X = layer.X
     rows = layer.rows_attending_to(i) if only is None else only

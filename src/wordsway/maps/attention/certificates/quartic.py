@@ -1,7 +1,7 @@
 """Σ_j (A_j·u)⁴ ≤ B‖u‖⁴: a price of fourth powers, for texts with more rows than dimensions.
 
-Where n > d, ‖A‖² is that of a crowd: the direction u = Δ/‖Δ‖ with Σ_j (A_j·u)² = ‖A‖² spreads it
-over many rows, none of which is won over by it. Fourth powers know the difference.
+Where n > d, ‖A‖² belongs to many rows: the direction u = Δ/‖Δ‖ with Σ_j (A_j·u)² = ‖A‖² spreads it
+over many rows, none of which it wins over. Fourth powers distinguish the two cases.
 
 Write (A_j·u)² = 𝒜(uuᵀ)_j with the linear map 𝒜(M)_j = A_jᵀMA_j on symmetric matrices, so that
 Σ_j (A_j·u)⁴ = ‖𝒜(uuᵀ)‖². 𝒜𝒜* is the Gram matrix G_jl = (A_j·A_l)². For a unit vector v let
@@ -37,8 +37,8 @@ VECTORS, STEPS = 6, 24
 
 
 def quartic_price(A: torch.Tensor, error: float = 0.0) -> float:
-    """A number B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴ for all u, or +∞ where there are too many rows; for
-    every matrix within ``error`` of A in Frobenius norm, since (Σ_j (E_j·u)⁴)^¼ ≤ ‖E‖_F.
+    """A number B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴ for all u, or +∞ if there are too many rows; for every
+    matrix within ``error`` of A in Frobenius norm, since (Σ_j (E_j·u)⁴)^¼ ≤ ‖E‖_F.
 
     >>> 1.0 <= quartic_price(torch.eye(3, dtype=torch.float64)) <= 1.02
     True

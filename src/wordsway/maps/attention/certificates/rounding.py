@@ -8,7 +8,7 @@ E_j of the scores of row j, e_j of its keys A_j = Wᵀx_j/√d and v_ji of its s
 - ‖φ̂_j − φ_j‖ ≤ f_j, from the shares, the sum over keys and the text;
 - the moved logit of row j is off by at most ``blur_j`` (from E_j, e_j‖Δ‖ and log-sums): the dual
   shortens all distances of a by it, so that no share is missed;
-- beside that, w_j = (p − p⁰)y_j + pΔ is off by at most ``omega_j``, from p⁰ and y_j (and, for ReLU,
+- in addition, w_j = (p − p⁰)y_j + pΔ is off by at most ``omega_j``, from p⁰ and y_j (and, for ReLU,
   from the sum R of the other scores): ‖(omega_j)‖ is added to the bound on the whole change, with
   f_i for row i, which lies in the hull of the text in either arithmetic.
 
@@ -36,7 +36,7 @@ PREPARED = 64
 
 @dataclass(frozen=True)
 class LayerErrors:
-    """Errors of one set of shares at a text of n rows; a head's, where there are several."""
+    """Errors of one set of shares at a text of n rows; those of one head if there are several."""
 
     scores: torch.Tensor  # E_j (n,)
     keys: torch.Tensor  # e_j (n,)
@@ -71,7 +71,7 @@ class LayerErrors:
     def omega(
         self, scores: Scores, i: int, rows: torch.Tensor, y: torch.Tensor, radius: float
     ) -> torch.Tensor:
-        """How far w_j of ``rows`` may be off beside its moved logit, given ‖y_j‖.
+        """How far w_j of ``rows`` may be off apart from its moved logit, given ‖y_j‖.
 
         p⁰ is off by v, m_j by v·max‖x‖ or, written as (x_i − φ_j)/(1 − p⁰) where p⁰ ≤ ½, by
         2(f_j + v‖y‖), of which f_j also has the error of p⁰ in a ReLU row; its moved share is off
@@ -148,7 +148,7 @@ class HeadsErrors:
         return torch.stack(found, 1)
 
     def omega(self, scores: Scores, i: int, rows: torch.Tensor) -> float:
-        """How far the changes of ``rows`` and of row i may be off, beside moved logits."""
+        """How far the changes of ``rows`` and of row i may be off, apart from moved logits."""
         total = self.rows[rows] * 0
         own = float(self.rows[i])
         for head, size in zip(self.heads, self.outputs.tolist(), strict=True):

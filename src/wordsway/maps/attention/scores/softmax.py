@@ -82,7 +82,7 @@ def log_shares(s: torch.Tensor) -> Pairs:
     """logit p⁰ and log(1 − p⁰) of every share of softmax(s)."""
     log_p = torch.log_softmax(s, -1)
     # log(1 − p⁰) from 1 − p⁰ loses everything where p⁰ ≈ 1; at the row's largest score, sum the
-    # others instead. Where there are no others, a large number stands for infinity.
+    # others instead. If there are no others, a large number stands for infinity.
     log_q = torch.log1p(-log_p.exp().clamp_max(0.75))
     top = log_p.argmax(-1, keepdim=True)
     others = log_p.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)

@@ -120,7 +120,7 @@ class HeadsCertificate:
 
     def _priced(self, row: PricedRow, r: float, own: float, known: float) -> float:
         """The smallest bound of Σ_j ‖w_j‖² by prices, +∞ where it cannot beat ``known``. Row i
-        moves by at most ``own`` beside Σ_h r_ih C_hᵀΔ, which is at most √(Hτ) and rκ.
+        moves by at most ``own`` in addition to Σ_h r_ih C_hᵀΔ, which is at most √(Hτ) and rκ.
         """
         need = (3 - row.logit).clamp(1, 60)
         weight = (need.mean() / need) ** TILT
@@ -253,7 +253,7 @@ def _box(layer: HeadsLayer, row: PricedRow, r: float) -> torch.Tensor:
 
 
 def _own(layer: HeadsLayer, i: int, r: float) -> float:
-    """What row i moves by at most, the move of its own value apart."""
+    """An upper bound on the move of row i, without the move of its own value."""
     setting, weights = layer.setting, layer.setting.weights
     visible = (layer.s[:, i] > -math.inf).any(0)
     v = layer.v[visible]
