@@ -50,8 +50,8 @@ class WordsRequest:
     at : "words" moves rows of the embedding matrix (`inputs_embeds`), "input" rows of
         hidden_states[0]
     scaling : how rows are weighted: "frobenius" by their norm, "rows" equally, "auto" equally if a
-        few rows hold most of the norm passes, draws : backward passes of mean local, and real words
-        per place
+        few rows hold most of the norm
+    passes, draws : backward passes of mean local, and real words per place
     twin : also measure a twin of the model with random weights
     cut : keep the beginning of a text that is longer than the model can read
     effort : how long to search the curve

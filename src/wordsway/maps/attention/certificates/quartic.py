@@ -1,7 +1,8 @@
 """Σ_j (A_j·u)⁴ ≤ B‖u‖⁴: a price of fourth powers, for texts with more rows than dimensions.
 
-Where n > d, ‖A‖² belongs to many rows: the direction u = Δ/‖Δ‖ with Σ_j (A_j·u)² = ‖A‖² spreads it
-over many rows, none of which it wins over. Fourth powers distinguish the two cases.
+Where n > d, ‖A‖² comes from many rows: the direction u = Δ/‖Δ‖ with Σ_j (A_j·u)² = ‖A‖² spreads it
+over many rows, none of which it wins over. Fourth powers separate a move spread over many rows from
+one concentrated in a few.
 
 Write (A_j·u)² = 𝒜(uuᵀ)_j with the linear map 𝒜(M)_j = A_jᵀMA_j on symmetric matrices, so that
 Σ_j (A_j·u)⁴ = ‖𝒜(uuᵀ)‖². 𝒜𝒜* is the Gram matrix G_jl = (A_j·A_l)². For a unit vector v let
