@@ -62,7 +62,7 @@ def plain(sentence: str) -> bool:
 
 
 def readable(sentence: str) -> bool:
-    """A whole English sentence of 8 to 30 words in plain signs, without slips of the pen.
+    """A whole English sentence of 8 to 30 words in plain characters, without typing errors.
 
     >>> readable("The story is simple, but the actors make it a pleasure.")
     True
@@ -91,7 +91,7 @@ def readable(sentence: str) -> bool:
     )
 
 
-#: First words of what is mostly a piece of a sentence, or leans on the one before.
+#: First words of what is mostly a fragment, or depends on the previous sentence.
 _FRAGMENTS = words("which who whom whose because except than or nor like such especially")
 
 

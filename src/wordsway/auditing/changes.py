@@ -61,7 +61,7 @@ def changes_of(
 ) -> list[list[EditEffect] | InputError]:
     """The change by each edit of each text, or why a text cannot be read.
 
-    Everything runs together, and what is the same in tokens runs once.
+    All texts run in common batches, and texts with the same tokens run once.
     """
     cases = [_case(encoder, text, places, draws, seed) for text, places in texts]
     unique = _distinct(cases)

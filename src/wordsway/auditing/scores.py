@@ -29,7 +29,7 @@ from wordsway.auditing.edits.edit import Edit
 T = TypeVar("T")
 #: The 97.5 % quantile of a normal variable.
 Z = 1.959964
-#: With fewer texts a score is shown with its interval, and no sentence rests on it.
+#: With fewer texts a score is shown with its interval, and no sentence is based on it.
 FEW = 20
 
 

@@ -70,7 +70,7 @@ class Points:
 @dataclass(frozen=True)
 class Tiles:
     """Intervals over a plane: one tile per point (x, y) of logarithmic axes. Its lower left half
-    has the colour of what was attained, its upper right half that of what is certified.
+    has the colour of the attained value, its upper right half that of the certified one.
     """
 
     label: str

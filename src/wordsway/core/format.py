@@ -1,4 +1,4 @@
-"""Bytes and seconds as a person says them."""
+"""Human-readable bytes and seconds."""
 
 from __future__ import annotations
 

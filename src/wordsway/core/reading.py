@@ -40,8 +40,7 @@ class Token:
     it belongs to.
 
     Special tokens and padding have an empty span and no word. An ``unknown`` token stands for
-    characters that the vocabulary lacks ([UNK]): the model reads that they are there, not what
-    they are.
+    characters that the vocabulary lacks ([UNK]): the model sees their presence, not their identity.
     """
 
     piece: str
@@ -121,7 +120,7 @@ class Reading:
         return cls(text, tuple(tokens), tuple(words))
 
     def is_unknown(self, word: Word) -> bool:
-        """Whether the model sees that the word is there, but (in part) not which one it is."""
+        """Whether the model sees the word's presence, but (in part) not its identity."""
         return any(self.tokens[row].unknown for row in word.rows)
 
     def surface(self, row: int) -> str:
@@ -161,7 +160,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 @cache
 def _own_words() -> Any:
-    """What is a word wherever it stands, whatever touches it."""
+    """The pattern of words that do not depend on their neighbours."""
     import regex
 
     return regex.compile(f"{_EMOJI}|{_UNSPACED}")

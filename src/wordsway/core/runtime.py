@@ -31,7 +31,7 @@ _panics_hidden = False
 
 
 def hide_panics() -> None:
-    """Discard what native code prints when it panics; the error that Python gets says the same.
+    """Discard the output of native code that panics; the Python error has the same content.
 
     Standard error of the whole process is redirected meanwhile, so this is for processes that run
     wordsway alone: the command line and the workers of the page.

@@ -48,9 +48,7 @@ def _float64(array: Any) -> torch.Tensor:
 
 
 def finite_matrix(array: Any, what: str) -> torch.Tensor:
-    """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error that says what
-    to do.
-    """
+    """``array`` as a float64 CPU tensor of rank 2 with finite entries, or an error."""
     X = float64(array, what)
     if X.ndim != 2:
         raise InputError(

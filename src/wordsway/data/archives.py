@@ -112,7 +112,7 @@ def _from_tar(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> set[
     most = REST * (budget.left + archive.stat().st_size)
     with tarfile.open(archive, "r:*") as file:
         members = []
-        for info in file:  # a header is read before what it announces is skipped
+        for info in file:  # a header is read before its content is skipped
             _check(archive, info.name, link=not (info.isfile() or info.isdir()))
             most -= info.size
             if most < 0:

@@ -241,7 +241,7 @@ class Catalogue(SequenceResult[dict[str, Any]], items="entries", brief="home"):
 
 
 def catalogue() -> Catalogue:
-    """What is here, what can be fetched, from where, its licence."""
+    """List the installed and available entries, with sources and licences."""
     return Catalogue(str(home()), tuple(_describe(item) for item in CATALOGUE.values()))
 
 

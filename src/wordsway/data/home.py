@@ -52,7 +52,7 @@ def sha256(path: Path) -> str:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a document: it is there whole, or not at all."""
+    """Write a document atomically."""
     with atomic(path) as partial:
         partial.write_text(json.dumps(document, indent=1, ensure_ascii=False), "utf-8")
 

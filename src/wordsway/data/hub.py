@@ -1,7 +1,7 @@
 """Files of the Hugging Face hub, through huggingface_hub: its cache, its tokens (private and gated
 repositories), downloads that resume.
 
-A hub that does not answer is reported within `PATIENCE` seconds, and what it declares is checked
+A hub that does not respond is reported within `PATIENCE` seconds, and its declarations are checked
 before anything is downloaded.
 """
 
@@ -48,7 +48,7 @@ def is_hub_id(name: str) -> bool:
 
 
 def hub_folder(name: str, progress: Progress | None = None) -> Path:
-    """Return the folder of a model in the hub's cache; download what is missing of it."""
+    """Return the folder of a model in the hub's cache; download its missing files."""
     needs("models", "huggingface_hub")
     from huggingface_hub import snapshot_download
 

@@ -14,7 +14,7 @@ from wordsway.engine.job import Job
 if TYPE_CHECKING:
     import pandas
 
-#: Seconds that a timed run may take, as far as the runs before it tell.
+#: Seconds that a timed run may take, as estimated from the runs before it.
 AFFORDABLE = 4.0
 #: Time grows at least and at most like these powers of the share.
 POWERS = (1.0, 4.0)
@@ -49,9 +49,7 @@ def _timed(run: Callable[[float], object], share: float) -> float:
 
 @dataclass(frozen=True)
 class SweepForecast(Result):
-    """What is left of a sweep: seconds with ``workers`` workers, and the peak of all of them
-    together.
-    """
+    """The rest of a sweep: seconds with ``workers`` workers, and their joint peak memory."""
 
     what: str
     total: int

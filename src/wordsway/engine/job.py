@@ -23,7 +23,7 @@ class Job(ABC):
     @property
     @abstractmethod
     def content(self) -> dict[str, Any]:
-        """Everything that decides the outputs, as JSON; ``version`` tells their meaning."""
+        """Everything that determines the outputs, as JSON; ``version`` is that of their meaning."""
 
     @abstractmethod
     def run(self) -> dict[str, Any]:

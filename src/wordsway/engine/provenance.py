@@ -31,7 +31,7 @@ class Provenance:
     sources: dict[str, Hashes] = field(default_factory=dict)
 
     def for_job(self, job: Job) -> JobProvenance:
-        """What is required of the worker that runs this job."""
+        """Requirements on the worker that runs this job."""
         source = job.source
         hashes = self.sources.get(source) if source is not None else None
         return JobProvenance(self.versions, dict(hashes) if hashes is not None else None)

@@ -100,8 +100,8 @@ def run_jobs(
     """Run the jobs that the store does not have, largest first; each is stored as soon as it is
     done.
 
-    Ctrl-C stops the workers and returns what was done; `kill -9` loses at most the jobs that were
-    running.
+    Ctrl-C stops the workers and returns the finished jobs; `kill -9` loses at most the jobs that
+    were running.
     """
     store.refresh()
     unique = {job.key: job for job in jobs}
@@ -132,15 +132,15 @@ class _Family:
     seconds: float = 0.0
 
     def to_come(self, typical: float) -> float:
-        """Seconds of what is left: in proportion to size, or ``typical`` for each job."""
+        """Seconds of the remaining jobs: in proportion to size, or ``typical`` for each job."""
         if not self.done:
             return typical * self.left
         return self.left_size * self.seconds / self.done_size + LEAST_SECONDS * self.left
 
 
 class Meter:
-    """The progress of a run, in seconds of its jobs: a family that was seen takes what it took, in
-    proportion to the sizes of its jobs; the others count like the average job so far.
+    """The progress of a run, in seconds of its jobs: a family with finished jobs is extrapolated in
+    proportion to the sizes of its jobs; the others count like the average finished job.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:

@@ -87,7 +87,7 @@ class Store:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what other runs have appended since the last look."""
+        """Read the documents that other runs have appended since the last refresh."""
         for path in sorted(self.segments.glob("*.log")):
             if path != self._own and self._read.get(path, 0) >= 0:
                 try:
@@ -128,7 +128,7 @@ class Store:
 
     @property
     def keys(self) -> set[str]:
-        """The keys of all finished jobs, as of the last look."""
+        """The keys of all finished jobs, as of the last refresh."""
         return set(self._done)
 
     def __len__(self) -> int:

@@ -46,7 +46,7 @@ def export(facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[P
 
 
 def save_table(table: pandas.DataFrame, path: Path) -> Path:
-    """Write a table as its name says, .csv or .parquet, whole or not at all."""
+    """Write a table atomically, as .csv or .parquet by its suffix."""
     try:
         with atomic(path) as partial:
             if path.suffix == ".csv":

@@ -29,7 +29,7 @@ from wordsway.core.runtime import end_with_input, peak_bytes, python_process, re
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import JobProvenance, Provenance, ProvenanceMismatch
 
-#: A job whose worker died this often is given up.
+#: A job whose worker died this often is recorded as failed.
 DEATHS = 3
 #: Seconds of a job after which freed memory is returned to the system.
 LONG = 1.0
@@ -54,7 +54,7 @@ class Executor(Protocol):
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> Iterator[Outcome]:
-        """``wanted`` tells, just before a job starts, whether it is still to be done."""
+        """``wanted`` returns, just before a job starts, whether it is still to be done."""
 
     def close(self) -> None:
         """Stop all work at once."""
@@ -63,8 +63,8 @@ class Executor(Protocol):
 def work(
     job: Job, required: JobProvenance, run: Callable[[], dict[str, Any]] | None = None
 ) -> Outcome:
-    """Run one job here and now; a failure is an outcome, too. ``run`` computes the outputs in place
-    of `job.run`.
+    """Run one job in this process; a failure is an outcome, too. ``run`` computes the outputs in
+    place of `job.run`.
     """
     started = time.perf_counter()
     try:
@@ -127,7 +127,7 @@ class LocalWorkers:
         while waiting or self._busy():
             self._admit(waiting, provenance, wanted)
             if not self._busy():
-                continue  # other runs did what was waiting
+                continue  # other runs finished the waiting jobs
             ready = wait([worker.pipe for worker in self._busy()])
             for worker in [worker for worker in self.workers if worker.pipe in ready]:
                 outcome = self._outcome(worker, waiting, deaths)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import torch
 
-#: A direction counts as new when what is left of it after projection exceeds this many rounding
-#: errors.
+#: A direction counts as new if its residual after projection exceeds this many rounding errors.
 ROUNDING_ERRORS = 200.0
 #: Where projection leaves more than this share of a vector, once is enough.
 KEPT = 0.7
@@ -78,7 +77,7 @@ class Basis(Rows):
         return len(self) == self.dim
 
     def extend(self, H: torch.Tensor) -> torch.Tensor:
-        """Add what is new in the rows of H; return the orthonormal rows that were added."""
+        """Add the new directions of the rows of H; return the orthonormal rows that were added."""
         start = len(self)
         for part in H.split(min(CHUNK, self.dim)):
             if self.complete:
@@ -87,7 +86,7 @@ class Basis(Rows):
         return self.rows[start:]
 
     def coordinates(self, h: torch.Tensor) -> torch.Tensor:
-        """A single row h (1, dim) as c·rows, c (1, rank), where what is new in h has been added.
+        """A single row h (1, dim) as c·rows, c (1, rank), after adding its new direction.
 
         Searches use this: one direction at a time, whose products with a long basis are not
         recomputed.

@@ -1,4 +1,4 @@
-"""Matrices that are there: given by the user, or small enough to be drawn whole."""
+"""Matrices held in memory: given by the user, or small enough to be drawn in full."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE, ROWS = 2**22, 512
 
 @final
 class DenseMatrix(Operator):
-    """A matrix that is there; it follows the precision of what it is applied to.
+    """A matrix held in memory; it takes the precision of its operand.
 
     >>> W = DenseMatrix(torch.tensor([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]]))
     >>> h = torch.tensor([1.0, 1.0])
@@ -53,7 +53,7 @@ class DenseMatrix(Operator):
 
 @final
 class DenseBlocks(BlockOperator):
-    """V ∈ ℝ^{k×(n·d)} that is there."""
+    """V ∈ ℝ^{k×(n·d)}, held in memory."""
 
     def __init__(self, V: torch.Tensor, n: int) -> None:
         self._V = V

@@ -34,9 +34,9 @@ from wordsway.gaussian.operator import Operator
 
 #: Fewer numbers than this are left to torch.
 MANY = 8192
-#: Numbers that are worked on at once: what is made of them stays in the cache.
+#: Numbers processed at once, so that intermediate results stay in the cache.
 BLOCK = 65536
-#: Eight numbers as one thing that is copied.
+#: Eight numbers copied as one unit.
 _EIGHT = "V64"
 
 
@@ -140,7 +140,7 @@ class GaussianMatrix(Operator):
 
     @property
     def nbytes(self) -> int:
-        """Memory of what has been revealed."""
+        """Memory of the revealed part."""
         return sum(self.rank) * (self.rows + self.cols) * self.dtype.itemsize
 
     def reserve(self, *, forward: int = 0, backward: int = 0) -> None:

@@ -23,7 +23,7 @@ class CallableMap(FeatureMap):
     """φ = ``function``, from (…, n, d) to (…, features)."""
 
     name = "callable"
-    has_rows = True  # where its features have them; the wrapper's view looks
+    has_rows = True  # if its features have them; the wrapper's view checks
 
     def __init__(
         self,

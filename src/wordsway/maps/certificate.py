@@ -1,4 +1,4 @@
-"""A certificate: a number no Δ can exceed, and on what it rests."""
+"""A certificate: a number that no Δ can exceed, and its basis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Certificate:
     kind: str
 
     def replaced(self, upper: list[float]) -> Certificate:
-        """Other numbers that rest on the same."""
+        """Other numbers with the same basis."""
         return Certificate(torch.tensor(upper, dtype=torch.float64), self.kind)
 
     @staticmethod

@@ -4,7 +4,7 @@ A wrapper (a residual stream, a norm, a read-out) acts on rows one by one. With
 w_j = φ_j(X^i(Δ)) − φ_j(X) it needs of its inner map ‖w_j‖², the products b_j·w_j with a few fixed
 vectors, row i itself and weighted sums of rows: numbers that attention has without ever writing
 down the n×d changes. `RowView.moving` is that contract. Everything it returns is differentiable in
-Δ by autograd, so a wrapper only says what it does forwards.
+Δ by autograd, so a wrapper only defines its forward pass.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class RowReadout(Readout):
 
 @final
 class DenseRows(RowChanges):
-    """Changes written down in full.
+    """Changes stored in full.
 
     >>> w = torch.ones(1, 2, 3)
     >>> moved = DenseRows(torch.tensor([1]), w, torch.zeros(0, 2, 3))

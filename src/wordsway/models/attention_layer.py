@@ -1,10 +1,10 @@
-"""The attention of one layer of a pretrained model: its matrices, and what it took in and gave.
+"""The attention of one layer of a pretrained model: its matrices, inputs and outputs.
 
 Which linear maps make queries, keys, values and the output is found by their names (`NAMES`), fused
-ones (GPT-2's ``c_attn``, ModernBERT's ``Wqkv``) included; how many heads there are is the model's
-configuration's to say. Everything else about attention differs between models, so nothing here is
-believed: `read_attention` also gives the rows that went in and came out on a text, and a map made
-of the matrices has to reproduce them.
+ones (GPT-2's ``c_attn``, ModernBERT's ``Wqkv``) included; the number of heads comes from the
+model's configuration. Everything else about attention differs between models, so nothing here is
+assumed: `read_attention` also gives the rows that went in and came out on a text, and a map made of
+the matrices has to reproduce them.
 """
 
 from __future__ import annotations

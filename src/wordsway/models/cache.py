@@ -104,7 +104,7 @@ class Cache:
             )
 
     def _scan(self) -> None:
-        """Learn what files that came since the last look hold."""
+        """Read the contents of files added since the last refresh."""
         try:
             files = {entry for entry in self.folder.iterdir() if entry.suffix == ".safetensors"}
         except OSError:

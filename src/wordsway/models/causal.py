@@ -1,4 +1,4 @@
-"""A causal language model on prompts: what it reads, its hidden states, its next token, its greedy
+"""A causal language model on prompts: its tokens, its hidden states, its next token, its greedy
 answer.
 """
 
@@ -103,7 +103,7 @@ class Causal:
             return str(
                 self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
             )
-        except Exception as error:  # templates are programs, and raise what they like
+        except Exception as error:  # templates are programs, and may raise anything
             raise WordswayError(
                 f"the chat template of {self.files.name} fails ({first_line(error)}): "
                 "try --no-chat (chat=False)"

@@ -1,4 +1,4 @@
-"""Whatever turns texts into vectors, as one interface.
+"""One interface for everything that turns texts into vectors.
 
 | what the user has | recognised by |
 |---|---|
@@ -11,7 +11,7 @@
 | a function ``list[str] → array`` | being callable |
 | ``python:module:function`` | that spelling |
 
-No vector is changed on the way: what is measured is what the user's own library returns.
+No vector is changed: measurements use exactly what the user's own library returns.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
 
 def labels_of(models: Iterable[str]) -> dict[str, str]:
     """The name of each model in results: of a folder the last part of its path, or as many parts as
-    tell it from the others, so that no result tells how a machine's folders are called.
+    distinguish it from the others, so that no result reveals the names of a machine's folders.
 
     >>> labels_of(["minilm", "org/model", "/srv/a/model", "/srv/b/model"])["/srv/b/model"]
     'b/model'

@@ -1,4 +1,4 @@
-"""What is refused before anything is opened or built: a model's folder is somebody else's data.
+"""Checks made before anything is opened or built: a model's folder is untrusted data.
 
 Only regular files are read (a FIFO or a device would never end), weights are safetensors that lie
 in the folder itself, and a configuration may not exceed the sizes of any real model.
@@ -158,7 +158,7 @@ Pooling = Literal["mean", "cls", "last", "max"]
 #: What sentence-transformers calls its files.
 MODULES, SETTINGS = "modules.json", "config_sentence_transformers.json"
 TRANSFORMER_SETTINGS = "sentence_bert_config.json"
-#: Where it keeps the pooling unless its modules say otherwise.
+#: Where it stores the pooling unless its modules name another place.
 CONFIGURATION = Path("1_Pooling") / "config.json"
 #: Lengths from this one on mean "no limit" in a tokenizer's configuration.
 NO_LIMIT = 1 << 24

@@ -26,7 +26,7 @@ from wordsway.models.tracing import (
 
 #: Tokens of the text by which layers are found; Funnel takes no fewer than five.
 TRACED = 6
-#: What torch says of an index that a table does not have, where it is no IndexError.
+#: torch's message for an index out of range, where it is not an IndexError.
 OUTSIDE = re.compile("out of (range|bounds)")
 
 
@@ -97,8 +97,8 @@ class ModelLayers:
         """The most tokens that the model has positions for; None where its configuration names no
         limit.
 
-        RoBERTa and its kin count positions from behind their padding token on: a table of 514 takes
-        512 tokens.
+        RoBERTa and related models count positions from after their padding token: a table of 514
+        takes 512 tokens.
         """
         limit = positions_of(self.model.config)
         tables = [part for part in self.model.modules() if isinstance(part, torch.nn.Embedding)]
@@ -308,8 +308,8 @@ class ModelLayers:
     def norm_after(self, layer: int) -> NormLayer | None:
         """The normalisation that hidden_states[layer] comes straight out of, if it does.
 
-        For encoders that normalise after each block (BERT and its kin) every layer has one; for
-        those that normalise before (GPT-2, Llama, T5, ModernBERT) the last state alone, which
+        For encoders that normalise after each block (BERT and related models) every layer has one;
+        for those that normalise before (GPT-2, Llama, T5, ModernBERT) the last state alone, which
         transformers gives after the final norm. ModernBERT's input layer has one, too.
         """
         return self._norms[layer]

@@ -115,7 +115,7 @@ class Probe:
         trust_remote_code: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        #: What it was named by: a catalogue name, hub id or folder.
+        #: The name it was given by: a catalogue name, hub id or folder.
         self.source = model
         self.options = Loading("base", device, dtype, eager, trust_remote_code, twin)
         self.files = locate(model, progress)

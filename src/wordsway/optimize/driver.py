@@ -412,7 +412,7 @@ FINALISTS = 4
 
 def stages(plan: Plan, problems: int, *, kept: bool) -> list[tuple[Plan, int]]:
     """The searches of `maximise_ranked`, each with its plan and its number of problems; ``kept``
-    says that evaluations leave something behind.
+    is true if evaluations retain memory.
 
     >>> [(stage.steps, problems) for stage, problems in stages(Plan(), 20, kept=False)]
     [(30, 20), (60, 4)]

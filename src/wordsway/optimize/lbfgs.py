@@ -16,7 +16,8 @@ from wordsway.core.vectors import into_ball
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.solver import Points, Solver
 
-#: Steps in w: the first one, the longest one, and the share of a step below which a point rests.
+#: Steps in w: the first one, the longest one, and the share of a step below which a point has
+#: stalled.
 FIRST, LONGEST, SHORTEST = 0.2, 1.0, 1e-6
 #: This many consecutive steps that each gain less than this share of the value are a stall.
 PATIENCE, LITTLE = 3, 1e-6

@@ -1,1 +1,1 @@
-"""Pages that people move things on: the server, and a playground in one file."""
+"""Interactive pages: the server, and a playground in one file."""

@@ -57,7 +57,7 @@ def words_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, A
 
 
 def _between(texts: list[str], ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
-    """How far apart the model holds the two texts: what `wordsway pairs` says, if it does."""
+    """The distance of the two texts in the model, by `wordsway pairs`, if it gives one."""
     key = key_of("pair", {name: ask[name] for name in ("model", "seed")} | {"texts": texts})
     if key not in state.answers.values:
         probe = state.probe(ask["model"])

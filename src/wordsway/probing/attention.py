@@ -50,7 +50,7 @@ class AttentionMap:
 
     @property
     def kept(self) -> float:
-        """The mean row sum: 1 with special tokens; without them, what is left of the attention."""
+        """The mean row sum: 1 with special tokens; without them, the remaining attention."""
         return float(self.matrix.sum(axis=1).mean())
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Attention(SequenceResult[AttentionMap], items="texts", brief="name model")
         return fields_of(self) | lists
 
     def frame(self) -> pandas.DataFrame:
-        """A data frame with one row per text and pair of tokens: ``row`` looks at ``column``."""
+        """A data frame with one row per text and pair of tokens: ``row`` attends to ``column``."""
         import pandas
 
         rows = [

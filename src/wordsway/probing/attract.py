@@ -219,7 +219,7 @@ def pull(
         x = encoded.embeds[row].clone().requires_grad_(True)
         embeds = encoded.embeds.index_put((torch.tensor([row]),), x[None])
         p = probe.layers.attentions(embeds[None], "input")[1][0][heads][:, :, row]
-        seen = p > 0  # a causal model's earlier tokens cannot look at later ones
+        seen = p > 0  # a causal model's earlier tokens cannot attend to later ones
         seen[:, [row, *word]] = False
         if not bool(seen.any()):
             raise WordswayError(

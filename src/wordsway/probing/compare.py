@@ -117,11 +117,11 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
     ``prefix`` and the last ``suffix`` rows do, those whose tokens are the same in both; rows of the
     words that differ are then left out. The last row, which predicts the next token, always lines
     up with the last. ``aligned`` counts these pairs. ``scaling`` "rows" says that a few rows hold
-    most of some layer's norm, so that ``rows`` of a layer tells more than its ``change``. A causal
-    model computes the common prefix without seeing the difference: its rows change by 0.
+    most of some layer's norm, so that ``rows`` of a layer is more informative than its ``change``.
+    A causal model computes the common prefix without seeing the difference: its rows change by 0.
 
     ``kl_ab`` is KL(p_a‖p_b) = Σ p_a log(p_a/p_b) over the next token, in nats; ``kl_ba`` the other
-    way round. An encoder says nothing and predicts no next token: there both are None, and
+    way round. An encoder generates no answer and predicts no next token: there both are None, and
     ``cosine`` is the cosine distance of the two texts' embeddings.
     """
 

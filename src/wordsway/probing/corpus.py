@@ -1,4 +1,4 @@
-"""The words of many texts in a pretrained model, and what they have in common; resumes per text."""
+"""The words of many texts in a pretrained model, aggregated over texts; resumes per text."""
 
 from __future__ import annotations
 
@@ -525,7 +525,7 @@ def corpus_jobs(
             "take fewer --tokens",
         )
     request = replace(request, layer=probe.layers.number(request.layer))
-    target_of(probe, probe.read("a", request.at), request.wanted)  # refused here, if at all
+    target_of(probe, probe.read("a", request.at), request.wanted)  # raises here, if at all
     once: dict[str, Text] = {}
     for text in texts:
         once.setdefault(text.sha256, text)
@@ -570,7 +570,7 @@ def probe_corpus(
 def forecast_corpus(
     jobs: list[TextJob], out: Path | str = OUT, *, workers: int | None = None
 ) -> SweepForecast:
-    """Time and memory of what is left of these texts on this machine."""
+    """Time and memory of the remaining texts on this machine."""
     store = Store(writable(Path(out)) / "store")
     machines = Machines(workers)
     left = [job for job in jobs if job.key not in store]

@@ -147,7 +147,7 @@ def _lanczos(
     """Lanczos with full reorthogonalisation for JᵀJ of each word, side by side.
 
     A word's answer is that of the step at which it converged, whatever the others still need; when
-    half of many words have theirs, the others go on alone.
+    half of many words have converged, the others continue alone.
     """
     basis = [unit(_starts(blocks, which, sketch))]
     alphas: list[torch.Tensor] = []

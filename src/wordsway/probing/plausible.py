@@ -1,6 +1,6 @@
 """Which real words are likely in a place.
 
-The first of these that is there decides:
+The first of these that is available decides:
 
 1. the model's own head: a masked-language head on the text with the word masked, a causal one on
    the text up to the word;

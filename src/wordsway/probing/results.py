@@ -198,7 +198,7 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
 
     @property
     def top(self) -> WordSway:
-        """The word with the largest number of the tier; whether it leads, `leaders` says."""
+        """The word with the largest number of the tier; `leaders` returns whether it leads."""
         return max(self.words, key=lambda word: (word.score(self.tier) or (-1.0, 0.0))[0])
 
     def to_dict(self, *, deltas: bool = False) -> dict[str, Any]:

@@ -3,7 +3,7 @@ memory.
 
 For a word with rows I (one per token) the block Δ ∈ ℝ^{|I|×d} may have ‖Δ‖_F ≤ ρ·r_I,
 r_I = ‖x_I‖_F/√|I|, and S(Δ) = ‖g(X + Δ_I) − g(X)‖/‖g(X)‖ for a target g. Points climb by L-BFGS in
-the ball (`wordsway.optimize`). One plan per word, whatever the text's length or its company.
+the ball (`wordsway.optimize`). One plan per word, whatever the text's length or the other words.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Every candidate is a real text: the sentence with the word replaced, tokenised again. Evaluating all
 of a vocabulary takes minutes, so it is screened: words with similar embeddings do similar things,
-and a Gaussian process on the embeddings of those already evaluated says which others are promising.
-Rounds of `ROUND` candidates, each chosen by mean + deviation, are evaluated exactly; only exact
-values are reported. In a causal model the rows before the word are computed once.
+and a Gaussian process on the embeddings of those already evaluated predicts which others are
+promising. Rounds of `ROUND` candidates, each chosen by mean + deviation, are evaluated exactly;
+only exact values are reported. In a causal model the rows before the word are computed once.
 
 A classifier is bound by the margin of the label that it predicts, its logit minus the largest
 other one: the words that leave the least margin come first, a negative margin is a flipped label.
@@ -165,7 +165,7 @@ def check_request(
 
 
 def _effect(outcome: Outcome) -> float:
-    """Larger is worse: what the screen looks for."""
+    """The quantity that the screen maximises; larger is worse."""
     return outcome.change if outcome.margin is None else -outcome.margin
 
 

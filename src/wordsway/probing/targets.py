@@ -451,7 +451,7 @@ NAMED: dict[str, type[Target]] = {kind.name: kind for kind in _KINDS}
 
 
 def check_target(target: int | str, scaling: str = "auto") -> None:
-    """Refuse what no model has, before one is loaded: its number of layers is not known yet."""
+    """Reject targets that no model has, before one is loaded: the number of layers is unknown."""
     if scaling not in SCALINGS:
         raise InputError(
             f"a scaling among {', '.join(SCALINGS)}", repr(scaling), "leave it at auto"

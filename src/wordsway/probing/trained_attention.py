@@ -3,7 +3,7 @@
     φ(X)_j = Σ_h O_hᵀ Σ_l P^h_jl v^h_l + b_O,     v = Vᵀx + b_V and so on
 
 The rows X are those that the layer's queries are made of: after the norm in front for models that
-have one there, hidden_states[layer − 1] for BERT and its kin. φ is what comes out of the last
+have one there, hidden_states[layer − 1] for BERT and related models. φ is the output of the last
 matrix, before the residual stream. Whether rows see only those before them, and whether queries and
 keys are turned by RoPE, is found by what reproduces the model's own output.
 """

@@ -300,7 +300,7 @@ class _Run:
         self._add_all([{"twin": one.profile} for one in twins.words])
 
     def result(self, seconds: float) -> Words:
-        """All that is measured so far."""
+        """Everything measured until now."""
         found = tuple(self.found)
         done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
         label, probability = self.target.prediction

@@ -1,5 +1,5 @@
-"""A result in every medium, and as a file: the medium that its ending names, whole or not at all,
-the same bytes for the same result.
+"""A result in every medium, and as a file: its suffix selects the medium, writing is atomic, and
+the same result gives the same bytes.
 
 Media are loaded when they are needed: a command checks endings before it loads anything heavy.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Okabe and Ito's colours first: colour-blind readers can tell them apart.
+#: Okabe and Ito's colours first: colour-blind readers can distinguish them.
 MAP_COLOURS = {
     "rf": "#0072B2",
     "drf": "#009E73",

@@ -358,7 +358,7 @@ def _matrix(block: Matrix) -> Text:
 
 
 def _shade(value: float, top: float, width: int, numbers: bool, signed: bool) -> Text:
-    """A shade, with the number where it fits; colours tell gains from losses."""
+    """A shade, with the number where it fits; colours distinguish gains from losses."""
     share = min(1.0, abs(value) / top)
     shade = SHADES[min(len(SHADES) - 1, round(share * (len(SHADES) - 1)))]
     style = "red" if signed and value > 0 else "blue" if signed else "cyan"

@@ -291,6 +291,6 @@ def _texts(
     data: str, n: int, d: int, seed: int, options: TextOptions, version: Hashable
 ) -> CorpusTexts:
     """Rows of 1,300 texts take 480 MB at n = 120, d = 768, so only the last source is kept; reading
-    others back takes a moment. ``version`` tells a file from the one that it replaced.
+    others back is quick. ``version`` distinguishes a file from the one that it replaced.
     """
     return CorpusTexts(data, n, d, seed, None, options)

@@ -184,7 +184,7 @@ def source_and_model(name: str, options: TextOptions) -> tuple[str, str]:
 
 
 def stamp(name: str, options: TextOptions) -> tuple[Any, ...]:
-    """What tells the data of this moment from another that was under the same name before."""
+    """A version of the data, which distinguishes it from earlier data under the same name."""
     source, model = source_and_model(name, options)
     return (data.home(), _version(source), _version(model))
 

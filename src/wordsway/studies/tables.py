@@ -35,7 +35,7 @@ OUTPUTS = (
     "map_seed",
     "search_seed",
 )
-#: Columns that say which text a cell was measured on.
+#: Columns that identify the text a cell was measured on.
 TEXT = ("text_id", "text_sha256", "label")
 #: Columns by which repetitions of one setting differ; every other column is part of the setting.
 REPETITIONS = ("key", "seed", "trial", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
@@ -98,7 +98,7 @@ def _changed(texts: Mapping[str, Any]) -> str:
 
 
 def setting_columns(frame: pandas.DataFrame) -> list[str]:
-    """The columns that tell settings apart: map and n, then what else varies and is neither a
+    """The columns that distinguish settings: map and n, then what else varies and is neither a
     seed, a trial nor an outcome.
     """
     always = ["map", "n"]

@@ -146,8 +146,8 @@ def kinds(parts: frozenset[str]) -> set[str]:
 
 
 def _expected(before: list[str], after: str) -> tuple[str, ...]:
-    """The kinds of word that can stand between these, the likeliest first; none where the
-    neighbours do not tell.
+    """The kinds of word that can stand between these, the likeliest first; none if the neighbours
+    do not decide.
     """
     while before and before[-1] in _NEGATIONS:
         before = before[:-1]

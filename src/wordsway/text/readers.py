@@ -25,7 +25,7 @@ MOST_FILES = 1_000_000
 
 
 def rows(path: Path, columns: Columns, encoding: str | None = None) -> Iterator[Row]:
-    """The rows of a file or a folder, by the kind that its name says."""
+    """The rows of a file or a folder, read by the kind given by its name."""
     if path.is_dir():
         yield from _folder(path, columns, encoding)
         return
@@ -374,7 +374,8 @@ def spelled(label: object) -> str:
 
 
 def signs(kinds: set[str], where: str) -> Mapping[str, int]:
-    """−1 or +1 for each kind of label: by its name where that says it, else the smaller one is −1.
+    """−1 or +1 for each kind of label: by its name if that is conclusive, else the smaller one is
+    −1.
 
     >>> dict(sorted(signs({"pos", "neg"}, "reviews.csv").items()))
     {'neg': -1, 'pos': 1}

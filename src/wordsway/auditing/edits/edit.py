@@ -83,7 +83,7 @@ class EnglishSentence:
         return self.lower[index] if 0 <= index < len(self.lower) else ""
 
     def named(self, index: int) -> bool:
-        """Does this word look like a part of a name or a title? Capital, not first."""
+        """Return whether this word may be part of a name or a title: capitalised, not first."""
         return (
             0 < index < len(self.tokens)
             and self.tokens[index].capital

@@ -128,7 +128,7 @@ def _best(reading: tuple[str, Pos, Form], others: list[str]) -> str | None:
     if pos == "noun" and form == "s":
         return plural(best)
     if form == "ed" and inflected(best, "ed") != inflected(best, "en"):
-        return None  # past or participle (was repaired, was broke)? No tagger tells
+        return None  # past or participle (was repaired, was broke)? Undecidable without a tagger
     return inflected(best, form)
 
 

@@ -2,7 +2,7 @@
 
 Put in: behind the first auxiliary of the main clause, or with do before a few common verbs. Taken
 out: "not" behind an auxiliary, or "n't" at its end. Sentences with words that need a negation
-("any", "yet") or shun one ("some", "already") are left alone, and so are those with a second one.
+("any", "yet") or shun one ("some", "already") are not edited, nor are those with a second one.
 """
 
 from __future__ import annotations

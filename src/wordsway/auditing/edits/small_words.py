@@ -35,7 +35,7 @@ def _articles(sentence: EnglishSentence) -> Iterator[Replacement]:
 
 
 def _more(sentence: EnglishSentence, at: int) -> bool:
-    """Does the noun go on (this film noir), or is it told apart from others (this movie that …)?"""
+    """Does the noun continue (this film noir), or have a restrictive clause (this movie that …)?"""
     word = sentence.word(at)
     plain = word in ("is", "was", "has", "had", "and", "for", "in", "on", "to", "as", "but", "with")
     return not (plain or not word.isalpha())

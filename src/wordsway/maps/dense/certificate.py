@@ -1,6 +1,6 @@
 """Certificates for RF and DRF.
 
-**Exact**, for weights that are there. Neuron j of layer l moves by at most c_j = ρ_{l−1}‖row j of
+**Exact**, for weights held in memory. Neuron j of layer l moves by at most c_j = ρ_{l−1}‖row j of
 V_l‖, so its change is at most g_j times the move of its preactivation, with g_j =
 `Activation.gain`(z_j, c_j) ≤ Lip(ϕ), and
 

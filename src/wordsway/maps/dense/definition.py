@@ -181,7 +181,7 @@ class RF(FullyConnected):
             self.layers = self._draw(*_sizes(n, d), k, 1, self.seed, 1.0, draw, phi)
 
     def search_view(self, sample: Sample) -> FullyConnectedView:
-        """Weights that were drawn for many texts are there in single precision."""
+        """Weights that were drawn for many texts are available in single precision."""
         joint = isinstance(self.layers.first, JointMatrix)
         return self.view(sample, torch.float32 if joint else None)
 

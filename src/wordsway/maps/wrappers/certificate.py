@@ -84,8 +84,8 @@ def certify_read_out(
     radius: float,
     progress: Progress = silent,
 ) -> Certificate | None:
-    """``weights`` (n,) are all 1/n, or one of them is 1; ``norm`` is that of what is read, from
-    below.
+    """``weights`` (n,) are all 1/n, or one of them is 1; ``norm`` is a lower bound on that of the
+    read-out.
     """
     single = int(weights.argmax()) if float(weights.max()) == 1 else None
     attention = stream or (inner if isinstance(inner, AttentionView) else None)

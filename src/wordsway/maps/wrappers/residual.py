@@ -1,6 +1,6 @@
 """The residual stream, X + φ(X).
 
-Only row i notices: w_i becomes w_i + Δ, the others stay as they are.
+Only row i is affected: w_i becomes w_i + Δ, the others stay as they are.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from wordsway.render.html.document import asset, bundled, document
 
 HERE = "wordsway.page.playground"
 TITLE = "How far can one word sway a layer? A playground"
-#: What the ceiling of each kind of scores rests on.
+#: The basis of the ceiling of each kind of scores.
 BOUNDS: dict[str, type[RowBounds]] = {
     "softmax": SoftmaxBounds,
     "sink": SoftmaxBounds,
@@ -42,7 +42,7 @@ class Playground:
         return len(self.html.encode())
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all."""
+        """Write the page atomically."""
         target = Path(path)
         if target.suffix.lower() not in {".html", ".htm"}:
             raise InputError("a file that ends in .html", target.name, "name it playground.html")

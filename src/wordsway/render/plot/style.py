@@ -1,4 +1,4 @@
-"""How pictures look and how they are written: colours, and fonts for many scripts.
+"""The style of pictures and how they are written: colours, and fonts for many scripts.
 
 Nothing here touches matplotlib's global state: figures are never pyplot's, the style holds while a
 figure is drawn and written, and no backend is chosen.

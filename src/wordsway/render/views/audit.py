@@ -127,7 +127,7 @@ def _doubt(score: KindScore) -> str:
 
 
 def few_texts(audit: Audit) -> str:
-    """Kinds with too few texts for their intervals to say much; "" if none."""
+    """Kinds with too few texts for informative intervals; "" if none."""
     counts = {score.kind: score.texts for model in audit.models for score in model.kinds}
     few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
     if not few:

@@ -192,7 +192,7 @@ def _remarks(trial: dict[str, Any]) -> list[str]:
 
 
 def _flipped(row: dict[str, Any]) -> str:
-    """A row with its error; where that is 0 up to rounding, γ tells rows apart."""
+    """A row with its error; where that is 0 up to rounding, γ distinguishes rows."""
     if row["error"] > FLIPPED:
         return f"{place(row)} {row['error']:.3g}"
     return f"{place(row)} 0 (γ {row['gamma']:.3g})"

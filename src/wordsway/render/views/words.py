@@ -268,9 +268,9 @@ def _known(pair: tuple[float, float] | None) -> tuple[float, float]:
 
 
 def target_name(words: Words) -> str:
-    """What moves.
+    """The name of the target.
 
-    A layer says of how many.
+    A layer is given with the number of layers.
     """
     return named(words.target, words.layers)
 
@@ -467,7 +467,7 @@ def moved_by(word: WordSway) -> str:
 
 
 def tip(words: Words, word: WordSway) -> str:
-    """What a word says when one points at it."""
+    """The tooltip of a word."""
     said = [f"word {word.index}", f"{TIERS[words.tier].title} {interval(score(words, word))}"]
     if word.pieces > 1:
         said.append(f"{word.pieces} tokens")

@@ -1,4 +1,4 @@
-"""Certificates for what is read off the rows of attention: one row, or their mean.
+"""Certificates for read-outs of the rows of attention: one row, or their mean.
 
 **One row j ≠ i.** With e = y_j/‖y_j‖ and Δ = βe + Δ⊥, the row moves by (p−p⁰)y + pΔ, whose square
 (p−p⁰)²‖y‖² + 2p(p−p⁰)β‖y‖ + p²r² depends on β and on the share p(a) alone, and a = βA_j·e +

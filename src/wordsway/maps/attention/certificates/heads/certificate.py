@@ -62,7 +62,7 @@ CELLS, HALVED, PRICES = 16, 14, 13
 #: How strongly rows that are hard to win over are discounted before weights are tuned, and the τ
 #: for which they are, as a part of the largest.
 TILT, TUNED_AT = 0.8, 0.55
-#: Prices are left alone beyond this, where squares overflow.
+#: Prices are not changed beyond this, where squares overflow.
 HUGE = 1e100
 #: μ for all heads together, in units of ‖AᵀA‖/‖B‖.
 TOGETHER = 0.9

@@ -8,7 +8,7 @@ every W_h ≽ 0, since p(1 − p) ≥ 0, so that for W = diag(W_h) ≻ G = OOᵀ
 
 with κ² = ¼λ_max(VW(W − G)⁻¹WVᵀ). Every W gives a valid κ; a diagonal one, in the singular bases of
 the heads (C_h = U_hΣ_hZ_hᵀ stands for V_h → U_h, O_h → Σ_hZ_hᵀ), is tuned by descent along the
-largest eigenvectors. What is found is proved afresh: κ is valid if
+largest eigenvectors. The result is verified independently: κ is valid if
 
     [ W − G   ½WVᵀ ]
     [ ½VW     κ²I  ]  ≽ 0,
