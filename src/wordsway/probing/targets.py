@@ -668,9 +668,3 @@ def _own_backward(features: torch.Tensor) -> bool:
         seen.add(node)
         left += [one for one, _ in node.next_functions]
     return False
-
-
-#: How rows count; "auto" takes "rows" where a few rows hold most of the norm.
-SCALINGS = ("auto", "frobenius", "rows")
-#: A row this many times longer than the median row is a sink.
-SINK = 3.0
