@@ -101,6 +101,10 @@ ALLOWED: dict[str, set[str]] = {
     "TextOptions.text_column": {"None", *READ_LATER},
     "TextOptions.label_column": {"None", *READ_LATER},
     "corpus.label_column": {"None", "empty"},  # no labels
+    "Endpoint.model": {"no"},
+    "Endpoint.key_env": {"None", "no"},
+    "Endpoint.timeout": {"1.5"},
+    "Endpoint.max_texts": {"None", "0"},
     # What another argument requires or excludes.
     **{f"{map}.d": set() for map in ("RF", "DRF", "RAF", "ReluRAF", "Attention")},
     **{f"{map}.n": set() for map in ("RF", "DRF")},
@@ -170,6 +174,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
         "LearningOptions": (ws.LearningOptions, {"train": 4}),
         "TextOptions": (ws.TextOptions, {}),
         "Embedder": (ws.Embedder, {"model": bert}),
+        "Endpoint": (ws.Endpoint, {"url": "http://127.0.0.1:1/v1", "model": "m"}),
         "Probe": (ws.Probe, {"model": bert}),
         "boolean_sensitivity": (ws.boolean_sensitivity, {"f": lambda x: x[:, 0], "n": 3}),
         "forecast": (ws.forecast, {"request": ws.Request("raf", 4, 3)}),

@@ -277,6 +277,6 @@ def test_ctrl_c_answers_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1 and "Traceback" not in err
-    assert "are kept in" in err and "run the same command again to go on" in err
+    assert "are kept in" in err and "run the same command again to resume" in err
     _, alive = psutil.wait_procs(workers, timeout=15)
     assert not alive

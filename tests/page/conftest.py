@@ -10,7 +10,6 @@ import pytest
 
 import tiny
 from serving import PATIENCE, Client, Served, start
-from tools.browser import REMEDY, find
 
 
 @pytest.fixture(scope="session")
@@ -31,19 +30,6 @@ def served(small_model, tmp_path_factory) -> Iterator[Served]:
 @pytest.fixture
 def client(served) -> Client:
     return served.client
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    path = find()
-    if path is None:
-        pytest.skip(REMEDY)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

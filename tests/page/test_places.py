@@ -104,7 +104,7 @@ def test_theory_refuses_what_takes_too_long(client, monkeypatch):
     from wordsway.core.errors import InputError
     from wordsway.page import theory
 
-    monkeypatch.setattr(theory, "MOST_WORK", 1.0)
+    monkeypatch.setattr(theory, "MOST_SIZE", 1.0)
     ask = {"maps": [{"map": "raf", "options": {}}], "n": [8], "d": 4, "seed": 0, "data": "gaussian"}
     with pytest.raises(InputError, match="smaller n or d"):
         theory.requests_of(ask)

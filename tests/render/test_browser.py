@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 
 from pages import HARMFUL, HOSTILE
 from probed import words_of
-from tools.browser import REMEDY, find
 from wordsway.core.errors import WordswayError
 from wordsway.probing.results import Words
 from wordsway.render.files import save
@@ -25,19 +23,6 @@ from wordsway.render.widget import widget_data
 TEXT = "The film was not bad, but the end of the film was."
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    path = find()
-    if path is None:
-        pytest.skip(REMEDY)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def opened(chromium: Any, document: Path, **how: Any) -> Any:

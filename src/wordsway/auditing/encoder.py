@@ -28,6 +28,8 @@ from wordsway.text.clean import checked
 
 #: Tokens of one batch.
 BATCH_TOKENS = 2048
+#: The width of a model whose configuration does not name it, for counting memory.
+WIDTH = 2048
 
 
 class Encoder:
@@ -40,8 +42,8 @@ class Encoder:
     @property
     def bytes_per_text(self) -> int:
         """What the vectors of one text take: L + 1 layers of d numbers."""
-        width = int(self.probe.layers.model.get_input_embeddings().weight.shape[-1])
-        return 8 * (self.probe.layers.count + 1) * width
+        width = getattr(self.probe.layers.model.config, "hidden_size", None) or WIDTH
+        return 8 * (self.probe.layers.count + 1) * int(width)
 
     def describe(self) -> dict[str, Any]:
         """What a result records of the model."""

@@ -25,10 +25,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import numpy as np
 
+from wordsway.core.checks import Count, Natural, Positive, Within, validated
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress, silent
 from wordsway.data.home import home, writing
@@ -94,22 +95,25 @@ class Endpoint:
     allow_http : send texts over plain HTTP to hosts other than this machine
     """
 
+    @validated
     def __init__(
         self,
         url: str,
         model: str,
         key_env: str | None = None,
-        dimensions: int | None = None,
+        dimensions: Count | None = None,
         *,
-        max_texts: int | None = None,
-        batch: int = BATCH,
-        concurrency: int = CONCURRENCY,
-        timeout: float = TIMEOUT,
+        max_texts: Natural | None = None,
+        batch: Count = BATCH,
+        concurrency: Annotated[int, Within(1, 64)] = CONCURRENCY,
+        timeout: Positive = TIMEOUT,
         allow_http: bool = False,
     ) -> None:
         self.url = _checked_url(url, allow_http)
-        if not isinstance(model, str) or not model.strip():
+        if not model.strip() or not model.isprintable():
             raise InputError("the model's name at the endpoint", repr(model), "pass model=NAME")
+        if key_env is not None and not key_env.isidentifier():
+            raise InputError("the name of an environment variable", repr(key_env), "pass its name")
         self.model, self.key_env, self.dimensions = model, key_env, dimensions
         self.max_texts, self.batch, self.concurrency = max_texts, batch, concurrency
         self.timeout = timeout

@@ -51,7 +51,8 @@ class LearningOptions:
         >>> LearningOptions(train=10).settings
         ('fine-tune', 'direct', 0.0)
         """
-        return self.update or "fine-tune", self.loss or "direct", self.penalty or 0.0
+        update = "fine-tune" if self.update is None else self.update
+        return update, "direct" if self.loss is None else self.loss, self.penalty or 0.0
 
     @property
     def content(self) -> dict[str, Any]:
