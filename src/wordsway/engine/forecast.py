@@ -20,9 +20,13 @@ AFFORDABLE = 4.0
 POWERS = (1.0, 4.0)
 
 
-def extrapolated_seconds(run: Callable[[float], object], share: float = 1.0) -> float:
+def extrapolated_seconds(
+    run: Callable[[float], object],
+    share: float = 1.0,
+    fits: Callable[[float], bool] = lambda share: True,
+) -> float:
     """Processor seconds of ``run(1)``. This share of it is timed, then twice as much, as long as
-    that is affordable; the rest follows the power law through the last two.
+    that is affordable and its memory ``fits``; the rest follows the power law through the last two.
 
     >>> extrapolated_seconds(lambda share: sum(range(int(1000 * share)))) < AFFORDABLE
     True
@@ -33,7 +37,7 @@ def extrapolated_seconds(run: Callable[[float], object], share: float = 1.0) -> 
         before, seconds = seconds, _timed(run, share)
         power = math.log(max(seconds, 1e-9) / max(before, 1e-9)) / math.log(2)
         factor = 2 ** min(max(power, POWERS[0]), POWERS[1])
-        if factor * seconds > AFFORDABLE:
+        if factor * seconds > AFFORDABLE or not fits(min(1.0, 2 * share)):
             return seconds * factor ** -math.log2(share)
         share *= 2
         if share >= 1:

@@ -85,11 +85,14 @@ class RequestJob(Job):
 
     def estimate(self) -> float:
         """Gaussian rows stand in for a corpus: searching them takes as long."""
-        share, part = 1.0, self.smaller(1.0)
-        while part.size > TRIED_SIZE or part.peak_bytes() > TRIED_BYTES + PROCESS_WITH_MODEL:
+
+        def fits(share: float) -> bool:
+            return self.smaller(share).peak_bytes() <= TRIED_BYTES + PROCESS_WITH_MODEL
+
+        share = 1.0
+        while self.smaller(share).size > TRIED_SIZE or not fits(share):
             share /= 2
-            part = self.smaller(share)
-        return extrapolated_seconds(lambda share: self.smaller(share).run(), share)
+        return extrapolated_seconds(lambda share: self.smaller(share).run(), share, fits)
 
 
 @final
