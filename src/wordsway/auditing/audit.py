@@ -45,7 +45,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import save_table, writable
-from wordsway.models.encoders import TextEncoder, black_box, names_a_model
+from wordsway.models.encoders import TextEncoder, black_box, listed, names_a_model
 from wordsway.models.endpoint import Endpoint, EndpointForecast
 from wordsway.models.files import ModelName, labels_of, locate
 from wordsway.text.files import Encoding
@@ -78,9 +78,7 @@ class AuditRequest:
     @property
     def encoders(self) -> list[ModelName | TextEncoder]:
         """The models, each once: names, and encoders passed as objects."""
-        given = self.models if isinstance(self.models, list | tuple) else [self.models]
-        if not given:
-            raise InputError("a model", "none", "name one: minilm")
+        given = listed(self.models)
         found = [ModelName.of(str(one)) if names_a_model(one) else black_box(one) for one in given]
         return list(
             {id(one) if isinstance(one, TextEncoder) else one: one for one in found}.values()

@@ -25,7 +25,7 @@ from wordsway.core.errors import InputError, first_line
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import checked_device
-from wordsway.models.encoders import names_a_model
+from wordsway.models.encoders import listed, names_a_model
 from wordsway.models.files import labels_of
 from wordsway.text.files import Encoding
 
@@ -69,7 +69,7 @@ def pairs(
     rows, refused = table.pairs, list(table.refused)
     if not rows:
         raise InputError("a pair to measure", str(refused[0]) if refused else "none", "fix it")
-    asked = _asked(models)
+    asked = listed(models)
     labels = labels_of(str(one) for one in asked if names_a_model(one))
     found: dict[int, list[PairInModel]] = {row.row: [] for row in rows}
     described: list[dict[str, Any]] = []
@@ -101,15 +101,6 @@ def pairs(
     refused.sort(key=lambda one: one.row)
     seconds = time.perf_counter() - started
     return Pairs(measured, tuple(described), tuple(refused), draws, seed, seconds, versions())
-
-
-def _asked(models: Any) -> list[Any]:
-    """The models as a list; a pair of a model and its tokenizer is one of them."""
-    several = isinstance(models, list | tuple)
-    asked = list(models) if several else [models]
-    if not asked:
-        raise InputError("a model", "none", "name one: minilm")
-    return asked
 
 
 def _measured(

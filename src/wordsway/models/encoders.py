@@ -124,6 +124,18 @@ METHODS = {
 }
 
 
+def listed(models: Any) -> list[Any]:
+    """One or several models as a list that is not empty.
+
+    >>> listed("minilm"), listed(["minilm", "mpnet"])
+    (['minilm'], ['minilm', 'mpnet'])
+    """
+    found = list(models) if isinstance(models, list | tuple) else [models]
+    if not found:
+        raise InputError("a model", "none", "name one: minilm")
+    return found
+
+
 def names_a_model(given: object) -> bool:
     """Whether it is a catalogue name, hub id or folder, and no function of the user's own."""
     return isinstance(given, Path) or (isinstance(given, str) and not given.startswith(PYTHON))
