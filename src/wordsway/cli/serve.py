@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -45,18 +45,9 @@ def serve_command(
     kept = None if store is None else store.absolute()
     settings = Settings(host, tuple(model or ()), kept, audits.absolute())
     try:
-        serve(settings, port, start=start_worker, browse=not no_open, say=typer.echo)
+        serve(settings, port, browse=not no_open, say=typer.echo)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
-
-
-def start_worker(pipe: Any, state: dict[str, Any], threads: int | None) -> None:
-    """Run a worker process of the page; torch and the models are loaded here, not by the server."""
-    from wordsway.page import attention, audit, theory, words
-    from wordsway.page.worker import serve
-
-    tasks = words.TASKS | attention.TASKS | theory.TASKS | audit.TASKS
-    serve(pipe, tasks, state, threads)
 
 
 def playground_command(

@@ -223,20 +223,13 @@ class _Server(uvicorn.Server):
 
 
 def serve(
-    settings: Settings,
-    port: int | None,
-    *,
-    start: Callable[..., None],
-    browse: bool,
-    say: Callable[[str], None],
+    settings: Settings, port: int | None, *, browse: bool, say: Callable[[str], None]
 ) -> None:
-    """Serve the page until it is interrupted; no process is left behind. Worker processes run
-    ``start``.
-    """
+    """Serve the page until it is interrupted; no process is left behind."""
     bound = listening(settings.host, port)
     number = int(bound.getsockname()[1])
     address = settings.address(number)
-    workers = workers_of(settings, start)
+    workers = workers_of(settings)
     config = uvicorn.Config(
         make_app(settings, number, workers),
         log_level="error",

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,6 +30,7 @@ from wordsway.core.result import Result
 from wordsway.core.runtime import end_with_parent, hide_panics, release_memory
 from wordsway.data.catalogue import CATALOGUE
 from wordsway.models.probe import Probe
+from wordsway.page.requests import PLACES
 from wordsway.render.files import save
 
 Value = TypeVar("Value")
@@ -216,14 +218,17 @@ def _reason(error: Exception) -> Event:
     return {"message": one_line(what), "status": 500}
 
 
-def serve(
-    pipe: Connection, tasks: Mapping[str, Task], state: dict[str, Any], threads: int | None
-) -> None:
-    """Run a worker process; it ignores Ctrl-C, and ends with the server."""
+def serve(pipe: Connection, state: dict[str, Any], threads: int | None) -> None:
+    """Run a worker process with the tasks of all places; it ignores Ctrl-C, and ends with the
+    server.
+    """
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
     hide_panics()
     if threads is not None:
         torch.set_num_threads(threads)
+    tasks: dict[str, Task] = {}
+    for place in PLACES:
+        tasks |= import_module(f"{__package__}.{place}").TASKS
     Worker(pipe, tasks, WorkerState(**state)).run()

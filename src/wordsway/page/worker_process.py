@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -206,7 +207,12 @@ class WorkerProcess:
             self._kill()
 
 
-def workers_of(settings: Settings, start: Callable[..., None]) -> dict[str, WorkerProcess]:
+def start_worker(pipe: Connection, state: dict[str, Any], threads: int | None) -> None:
+    """Run a worker process; torch and the models are loaded here, not by the server."""
+    import_module(f"{__package__}.worker").serve(pipe, state, threads)
+
+
+def workers_of(settings: Settings) -> dict[str, WorkerProcess]:
     """The workers of a server: pretrained models, random maps and stored audits, new audits."""
     state: dict[str, Any] = {
         "models": settings.models,
@@ -217,7 +223,7 @@ def workers_of(settings: Settings, start: Callable[..., None]) -> dict[str, Work
     limits = settings.limits
     patient = replace(limits, seconds=AUDIT_SECONDS, queue=2)
     return {
-        "models": WorkerProcess("models", start, (state, None), limits),
-        "maps": WorkerProcess("maps", start, (state, 1), limits),
-        "audits": WorkerProcess("audits", start, (state, 1), patient, lazy=True),
+        "models": WorkerProcess("models", start_worker, (state, None), limits),
+        "maps": WorkerProcess("maps", start_worker, (state, 1), limits),
+        "audits": WorkerProcess("audits", start_worker, (state, 1), patient, lazy=True),
     }
