@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import deliver, files_of, progress_line
+from wordsway.cli.output import progress_line
 from wordsway.core.errors import InputError
 
 
+@opt.grouped
 def attention_command(
     text_a: Annotated[str, typer.Argument(metavar="TEXT_A", help="A text.")],
+    loading: opt.Loading,
+    output: opt.Output,
     text_b: Annotated[
         str | None, typer.Argument(metavar="TEXT_B", help="A text that differs in a word.")
     ] = None,
@@ -31,12 +34,6 @@ def attention_command(
     seed: Annotated[
         int | None, opt.deprecated("--seed", "use wordsway attract TEXT --seed SEED")
     ] = None,
-    device: opt.Device = "cpu",
-    dtype: opt.Dtype = "float32",
-    remote_code: opt.RemoteCode = False,
-    html: opt.Html = None,
-    out: opt.Out = None,
-    as_json: opt.AsJson = False,
 ) -> None:
     """Show how much every token attends to every other.
 
@@ -49,33 +46,31 @@ def attention_command(
             expected, got = "one text and layer 1 with --attract", f"two texts, or layer {layer}"
             raise InputError(expected, got, "leave them out")
         attract_command(
-            text_a,
-            attract,
+            text=text_a,
+            word=attract,
             model=model,
             head="all" if head == "mean" else head,
             reach=1.0 if reach is None else reach,
             seed=seed or 0,
-            html=html,
-            out=out,
-            device=device,
-            dtype=dtype,
-            remote_code=remote_code,
-            as_json=as_json,
+            **vars(loading),
+            **vars(output),
         )
         return
-    files = files_of(html, out)
     text_a, text_b = opt.text_of(text_a), None if text_b is None else opt.text_of(text_b)
     from wordsway.probing.attention import attention, check_request
 
     check_request(layer, head)
     with progress_line("loading the model") as say:
-        probe = opt.probe_of(model, device, dtype, remote_code, say, eager=True)
+        probe = loading.probe(model, say, eager=True)
         result = attention(text_a, text_b, probe, layer, head, special, progress=say)
-    deliver(result, files, result.to_dict() if as_json else None)
+    output.deliver(result)
 
 
+@opt.grouped
 def attract_command(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
+    loading: opt.Loading,
+    output: opt.Output,
     word: Annotated[
         str | None, typer.Option("--word", help="The word to move, by spelling or number.")
     ] = None,
@@ -98,12 +93,6 @@ def attract_command(
         int, typer.Option("--draws", help="Draws of noise of the same length to compare with.")
     ] = 8,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the noise.")] = 0,
-    device: opt.Device = "cpu",
-    dtype: opt.Dtype = "float32",
-    remote_code: opt.RemoteCode = False,
-    html: opt.Html = None,
-    out: opt.Out = None,
-    as_json: opt.AsJson = False,
 ) -> None:
     """Move a word so that the first layer attends to it.
 
@@ -111,7 +100,6 @@ def attract_command(
 
     Example: wordsway attract "I love her much" --word her
     """
-    files = files_of(html, out)
     sentence = opt.text_of(text)
     chosen = opt.word_of(word, index)
     if chosen is None:
@@ -120,7 +108,7 @@ def attract_command(
 
     check_request(head, reach, draws, show_head)
     with progress_line("loading the model") as say:
-        probe = opt.probe_of(model, device, dtype, remote_code, say, eager=True)
+        probe = loading.probe(model, say, eager=True)
         say("moving the word", 0, 0)
         result = attract(
             sentence,
@@ -133,4 +121,4 @@ def attract_command(
             seed=seed,
             draws=draws,
         )
-    deliver(result, files, result.to_dict() if as_json else None)
+    output.deliver(result)

@@ -8,16 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, progress_line
+from wordsway.cli.output import echo_json, print_result, progress_line
 
 OUT = Path("out/audit")
 
 
+@opt.grouped
 def audit_command(
-    model: opt.Models = None,
-    endpoint: opt.EndpointUrl = None,
-    key_env: opt.KeyVariable = None,
-    max_texts: opt.MaxTexts = None,
+    encoders: opt.Encoders,
+    running: opt.Running,
     data: Annotated[
         str,
         typer.Option(
@@ -58,10 +57,6 @@ def audit_command(
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,
     device: opt.Device = "cpu",
-    workers: opt.Workers = None,
-    cluster: opt.Cluster = None,
-    memory: opt.WorkersMemory = None,
-    retry_failed: opt.RetryFailed = False,
     out: opt.Folder = OUT,
     forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
@@ -77,7 +72,7 @@ def audit_command(
     from wordsway.auditing.audit import AuditRequest, audit, forecast_audit, forecast_endpoint
     from wordsway.core.result import fields_of
 
-    names = opt.encoders(model, endpoint, key_env, max_texts)
+    names = encoders.models
     asked: dict[str, Any] = {
         "kinds": kind,
         "texts": texts,
@@ -90,27 +85,24 @@ def audit_command(
         "device": device,
     }
     with progress_line() as progress:
-        if forecast and endpoint is not None:
+        if forecast and encoders.endpoint is not None:
             request = AuditRequest(names, data, **asked)
             sent = [(one, forecast_endpoint(request, one, progress)) for one in names]
         elif forecast:
             request = AuditRequest(names, data, **asked)
-            cost = forecast_audit(request, out=out, workers=workers, progress=progress)
+            cost = forecast_audit(request, out=out, workers=running.workers, progress=progress)
         else:
             result = audit(
                 names,
                 data,
                 **asked,
                 out=out,
-                workers=workers,
                 documents=documents,
                 fail_under=fail_under or (),
-                cluster=cluster,
-                memory=None if memory is None else opt.bytes_of(memory),
-                retry_failed=retry_failed,
+                **running.options,
                 progress=progress,
             )
-    if forecast and endpoint is not None:
+    if forecast and encoders.endpoint is not None:
         for one, what in sent:
             if as_json:
                 echo_json({"name": one.name, **fields_of(what)})
@@ -118,12 +110,10 @@ def audit_command(
                 typer.echo(f"{one.name}: {what}")
         return
     if forecast:
-        echo_json(cost.to_dict()) if as_json else cost.show()
+        print_result(cost, as_json)
         return
-    if as_json:
-        echo_json(result.to_dict())
-    else:
-        result.show()
+    print_result(result, as_json)
+    if not as_json:
         typer.echo(f"written: {', '.join(str(path) for path in result.files)}")
     for line in result.gate:
         typer.echo(line, err=True)

@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import deliver, files_of, progress_line
+from wordsway.cli.output import progress_line
 
 
+@opt.grouped
 def compare_command(
     a: Annotated[str, typer.Argument(metavar="PROMPT_A", help="The first prompt.")],
     b: Annotated[str, typer.Argument(metavar="PROMPT_B", help="A prompt that differs in a word.")],
+    loading: opt.Loading,
+    output: opt.Output,
     model: Annotated[
         str,
         typer.Option("--model", help="A causal language model: smollm2, a folder, or a hub id."),
@@ -22,12 +25,6 @@ def compare_command(
         bool,
         opt.flag("--chat/--no-chat", help="Use the model's chat template, if it has one."),
     ] = True,
-    device: opt.Device = "cpu",
-    dtype: opt.Dtype = "float32",
-    remote_code: opt.RemoteCode = False,
-    html: opt.Html = None,
-    out: opt.Out = None,
-    as_json: opt.AsJson = False,
 ) -> None:
     """Compare the answers of a language model to two prompts that differ in a word.
 
@@ -37,19 +34,9 @@ def compare_command(
 
     Example: wordsway compare "The capital of France is" "The capital of Italy is"
     """
-    files = files_of(html, out)
     with progress_line("loading libraries") as say:
         from wordsway.probing.compare import compare
 
-        result = compare(
-            a,
-            b,
-            model,
-            tokens=tokens,
-            chat=chat,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=remote_code,
-            progress=say,
-        )
-    deliver(result, files, result.to_dict() if as_json else None)
+        how = vars(loading)
+        result = compare(a, b, model, tokens=tokens, chat=chat, **how, progress=say)
+    output.deliver(result)

@@ -8,23 +8,23 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, progress_line, report_failures
+from wordsway.cli.output import finish, print_result, progress_line
 
 
+@opt.grouped
 def corpus_command(
     data: Annotated[
         str, typer.Argument(help="imdb, or a file or folder of texts.", metavar="FILE")
     ],
+    columns: opt.Columns,
+    running: opt.Running,
+    former: opt.Former,
     model: opt.Model = "minilm",
     layer: opt.Layer = "last",
     target: opt.Target = "layer",
     tier: opt.Tier = None,
     reach: opt.Reach = None,
-    scaling: opt.Scaling = None,
     draws: opt.Draws = None,
-    passes: opt.Passes = None,
-    at: opt.At = None,
-    effort: opt.Effort = None,
     limit: Annotated[
         int | None,
         typer.Option("--limit", help="Number of texts to sample; all by default."),
@@ -32,15 +32,8 @@ def corpus_command(
     tokens: Annotated[
         int, typer.Option("--tokens", help="Number of tokens to read of each text.")
     ] = 64,
-    text_column: opt.TextColumn = None,
-    label_column: opt.LabelColumn = None,
-    encoding: opt.Encoding = None,
     seed: opt.Seed = 0,
     device: opt.Device = "cpu",
-    memory: opt.WorkersMemory = None,
-    workers: opt.Workers = None,
-    cluster: opt.Cluster = None,
-    retry_failed: opt.RetryFailed = False,
     out: opt.Folder = Path("out/words"),
     forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
@@ -49,29 +42,21 @@ def corpus_command(
 
     Example: wordsway corpus reviews.csv --limit 100 --out out/words
     """
-    from wordsway.probing.corpus import (
-        corpus_jobs,
-        corpus_texts,
-        forecast_corpus,
-        probe_corpus,
-    )
+    from wordsway.engine.run import Machines
+    from wordsway.probing.corpus import corpus_jobs, corpus_texts, forecast_corpus, probe_corpus
 
-    machines = opt.machines_of(workers, cluster, memory)
-    columns = {"text_column": text_column, "label_column": label_column, "encoding": encoding}
+    machines = Machines(running.workers, running.cluster, running.options["memory"])
     options = opt.given(
         layer=layer,
         target=target,
         tiers=tier or None,
         reach=reach,
-        at=at,
-        scaling=scaling,
-        passes=passes,
         draws=draws,
         seed=seed,
-        effort=effort,
+        **vars(former),
     )
     with progress_line(f"reading {data}") as progress:
-        texts = corpus_texts(data, limit=limit, **columns, seed=seed, progress=progress)
+        texts = corpus_texts(data, limit=limit, **vars(columns), seed=seed, progress=progress)
         jobs = corpus_jobs(texts, model, tokens=tokens, device=device, progress=progress, **options)
         if not forecast:
             result = probe_corpus(
@@ -79,18 +64,13 @@ def corpus_command(
                 jobs,
                 out,
                 machines=machines,
-                retry_failed=retry_failed,
+                retry_failed=running.retry_failed,
                 progress=progress,
             )
     if forecast:
-        cost = forecast_corpus(jobs, out, workers=machines.workers)
-        echo_json(cost.to_dict()) if as_json else cost.show()
+        print_result(forecast_corpus(jobs, out, workers=running.workers), as_json)
         return
-    echo_json(result.to_dict()) if as_json else result.show()
-    if not as_json:
-        report_failures(result.tally, ["corpus", data])
-    if not result.tally.complete:
-        raise typer.Exit(1)
+    finish(result, as_json, ["corpus", data])
 
 
 def moved_arguments(arguments: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.options import AsJson
-from wordsway.cli.output import echo_json, progress_line
+from wordsway.cli.output import echo_json, print_result, progress_line
 from wordsway.data import entry, get, present
 from wordsway.data.fetch import catalogue
 from wordsway.engine.migrate import migrate
@@ -24,11 +24,7 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List corpora and models with their sources and licences."""
-    found = catalogue()
-    if as_json:
-        echo_json(found.to_dict())
-    else:
-        found.show()
+    print_result(catalogue(), as_json)
 
 
 def get_command(

@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, progress_line
+from wordsway.cli.output import print_result, progress_line
 
 
+@opt.grouped
 def learn_command(
     ctx: typer.Context,
     map: opt.Map,
     n: opt.Tokens,
     d: opt.Dimension,
+    columns: opt.Columns,
     train: Annotated[int, typer.Option("--train", help="Number of training texts.")],
     update: Annotated[str, typer.Option("--update", help="fine-tune or retrain.")] = "fine-tune",
     loss: Annotated[
@@ -29,9 +31,6 @@ def learn_command(
     data: opt.Data = "gaussian",
     model: opt.TextModel = None,
     padding: opt.Padding = None,
-    text_column: opt.TextColumn = None,
-    label_column: opt.LabelColumn = None,
-    encoding: opt.Encoding = None,
     real_words: Annotated[
         bool,
         opt.flag("--real-words", help="Also try every word of the model's vocabulary."),
@@ -62,11 +61,11 @@ def learn_command(
         trials=trials,
         seed=seed,
         data=data,
-        texts=TextOptions(model, "input", chosen, text_column, label_column, encoding),
+        texts=TextOptions(model, "input", chosen, **vars(columns)),
         learning=LearningOptions(train, update, loss, penalty, real_words),
     )
     with progress_line() as progress:
         result = predict(request) if forecast else run_learning_trials(request, progress=progress)
-    echo_json(result.to_dict()) if as_json else result.show()
+    print_result(result, as_json)
     if getattr(result, "interrupted", False):
         raise typer.Exit(1)

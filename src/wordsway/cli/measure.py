@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, progress_line
+from wordsway.cli.output import print_result, progress_line
 
 
+@opt.grouped
 def measure_command(
     ctx: typer.Context,
     map: opt.Map,
     n: opt.Tokens,
     d: opt.Dimension,
+    columns: opt.Columns,
     positions: opt.Positions = None,
     radius: Annotated[
         float | None, typer.Option("--radius", help="Radius of the ball of Δ; √d by default.")
@@ -32,9 +34,6 @@ def measure_command(
         ),
     ] = "input",
     padding: opt.Padding = None,
-    text_column: opt.TextColumn = None,
-    label_column: opt.LabelColumn = None,
-    encoding: opt.Encoding = None,
     certificate: Annotated[
         bool, opt.flag("--certificate/--no-certificate", help="Also compute the upper bound.")
     ] = True,
@@ -67,13 +66,13 @@ def measure_command(
         trials=trials,
         seed=seed,
         data=data,
-        texts=TextOptions(model, layer, padding or "none", text_column, label_column, encoding),
+        texts=TextOptions(model, layer, padding or "none", **vars(columns)),
         certificate=certificate,
         memory=opt.bytes_of(memory),
         average=average,
     )
     with progress_line() as progress:
         result = predict(request) if forecast else run_trials(request, progress=progress)
-    echo_json(result.to_dict()) if as_json else result.show()
+    print_result(result, as_json)
     if getattr(result, "interrupted", False):
         raise typer.Exit(1)

@@ -1,23 +1,30 @@
-"""Options that several commands share: each is declared once, with its group in ``--help``."""
+"""Options that several commands share: each is declared once, with its group in ``--help``.
+
+Options that always come together are the fields of a dataclass: a command with such a parameter is
+made by `grouped`.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
-from functools import cache
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 import typer.main
 from typer.core import TyperCommand
 
+from wordsway.cli.output import print_result
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
-    from wordsway.engine.run import Machines
+    from wordsway.core.result import Result
     from wordsway.models.probe import Probe
 
 GIB = 2**30
@@ -39,6 +46,43 @@ def deprecated(name: str, instead: str) -> Any:
         return value
 
     return typer.Option(name, hidden=True, callback=warn, help=f"Deprecated: {instead}.")
+
+
+def with_options(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Any:
+    """The command with these parameters, as Typer reads them."""
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are dataclasses are replaced by the fields of these."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[inspect.Parameter] = []
+    for name, own in inspect.signature(command).parameters.items():
+        found = [(name, hints[name], own.default)]
+        if name in groups:
+            options = get_type_hints(groups[name], include_extras=True)
+            found = [(one.name, options[one.name], one.default) for one in fields(groups[name])]
+        parameters += [
+            inspect.Parameter(
+                option,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if default is MISSING else default,
+                annotation=annotation,
+            )
+            for option, annotation, default in found
+        ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            own = {one.name: given.pop(one.name) for one in fields(group) if one.name in given}
+            given[name] = group(**own)
+        command(**given)
+
+    return with_options(run, parameters)
 
 
 # Texts and maps
@@ -80,13 +124,6 @@ Padding = Annotated[
         rich_help_panel=TEXTS,
     ),
 ]
-TextColumn = Annotated[
-    str | None, typer.Option("--text-column", help="Column of texts.", rich_help_panel=TEXTS)
-]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--label-column", help="Column of labels; empty for none.", rich_help_panel=TEXTS),
-]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -94,35 +131,29 @@ Encoding = Annotated[
     ),
 ]
 
+
+@dataclass(frozen=True)
+class Columns:
+    """How a file of texts is read."""
+
+    text_column: Annotated[
+        str | None, typer.Option("--text-column", help="Column of texts.", rich_help_panel=TEXTS)
+    ] = None
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            "--label-column", help="Column of labels; empty for none.", rich_help_panel=TEXTS
+        ),
+    ] = None
+    encoding: Encoding = None
+
+
 # Pretrained models
 Text = Annotated[str | None, typer.Argument(help="A text; - reads standard input.", metavar="TEXT")]
 _MODEL = "minilm, mpnet, smollm2, bert-base, a hub id or a folder"
 Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}.")]
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        help=f"{_MODEL}, or python:module:function, which runs your code; may be repeated.",
-    ),
-]
 Layer = Annotated[
     str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
-]
-EndpointUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--endpoint",
-        help="Address of an OpenAI-compatible endpoint, such as https://host/v1; --model is then "
-        "the model's name there.",
-    ),
-]
-KeyVariable = Annotated[
-    str | None,
-    typer.Option("--key-env", help="Environment variable that holds the endpoint's key."),
-]
-MaxTexts = Annotated[
-    int | None,
-    typer.Option("--max-texts", help="Refuse to send more texts than this to the endpoint."),
 ]
 Target = Annotated[
     str,
@@ -148,46 +179,11 @@ Cut = Annotated[bool, flag("--cut", help="Keep the beginning of a text that is t
 
 # Running
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, mps.", rich_help_panel=RUNNING)]
-Dtype = Annotated[
-    str,
-    typer.Option("--dtype", help="float32, bfloat16, float16 or float64.", rich_help_panel=RUNNING),
-]
-RemoteCode = Annotated[
-    bool,
-    flag("--trust-remote-code", help="Run Python code that comes with the model.", group=RUNNING),
-]
 Memory = Annotated[
     float, typer.Option("--memory", help="Memory budget in GiB.", rich_help_panel=RUNNING)
 ]
-WorkersMemory = Annotated[
-    float | None,
-    typer.Option("--memory", help="Limit for all workers, in GiB.", rich_help_panel=RUNNING),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", help="Processes; one per core by default.", rich_help_panel=RUNNING),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        help="A Dask scheduler: tcp://host:port or local:COUNT.",
-        rich_help_panel=RUNNING,
-    ),
-]
-RetryFailed = Annotated[
-    bool, flag("--retry-failed", help="Also run jobs that failed before.", group=RUNNING)
-]
 
 # Output
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        help="Also write a file: .html .svg .png .pdf .json .csv .parquet.",
-        rich_help_panel=OUTPUT,
-    ),
-]
 Folder = Annotated[
     Path, typer.Option("--out", help="Folder for results and store.", rich_help_panel=OUTPUT)
 ]
@@ -202,12 +198,161 @@ AsJson = Annotated[
 ]
 
 # Deprecated
-Html = Annotated[Path | None, deprecated("--html", "use --out FILE.html")]
 Index = Annotated[int | None, deprecated("--index", "use --word NUMBER")]
-Scaling = Annotated[str | None, deprecated("--scaling", "use scaling= in Python")]
-Passes = Annotated[int | None, deprecated("--passes", "use passes= in Python")]
-At = Annotated[str | None, deprecated("--at", "use at= in Python")]
-Effort = Annotated[float | None, deprecated("--effort", "use effort= in Python")]
+
+
+@dataclass(frozen=True)
+class Former:
+    """Deprecated options of `words` and `corpus`."""
+
+    scaling: Annotated[str | None, deprecated("--scaling", "use scaling= in Python")] = None
+    passes: Annotated[int | None, deprecated("--passes", "use passes= in Python")] = None
+    at: Annotated[str | None, deprecated("--at", "use at= in Python")] = None
+    effort: Annotated[float | None, deprecated("--effort", "use effort= in Python")] = None
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How a pretrained model is loaded."""
+
+    device: Device = "cpu"
+    dtype: Annotated[
+        str,
+        typer.Option(
+            "--dtype", help="float32, bfloat16, float16 or float64.", rich_help_panel=RUNNING
+        ),
+    ] = "float32"
+    trust_remote_code: Annotated[
+        bool,
+        flag(
+            "--trust-remote-code", help="Run Python code that comes with the model.", group=RUNNING
+        ),
+    ] = False
+
+    def probe(self, model: str, say: Progress, *, eager: bool = False) -> Probe:
+        """The model, downloaded if necessary."""
+        from wordsway.models.probe import Probe
+
+        how: dict[str, Any] = vars(self) | {"eager": eager}
+        return Probe(
+            model, progress=lambda done, total: say(f"fetching {model}", done, total), **how
+        )
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """One or several models that turn texts into vectors, here or at an endpoint."""
+
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help=f"{_MODEL}, or python:module:function, which runs your code; may be repeated.",
+        ),
+    ] = None
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--endpoint",
+            help="Address of an OpenAI-compatible endpoint, such as https://host/v1; --model is "
+            "then the model's name there.",
+        ),
+    ] = None
+    key_env: Annotated[
+        str | None,
+        typer.Option("--key-env", help="Environment variable that holds the endpoint's key."),
+    ] = None
+    max_texts: Annotated[
+        int | None,
+        typer.Option("--max-texts", help="Refuse to send more texts than this to the endpoint."),
+    ] = None
+
+    @property
+    def models(self) -> list[Any]:
+        """Names of models, or models at an endpoint."""
+        if self.endpoint is None:
+            if self.key_env is not None or self.max_texts is not None:
+                raise InputError(
+                    "--endpoint with --key-env and --max-texts",
+                    "none",
+                    "name the endpoint's address",
+                )
+            return list(self.model or ["minilm"])
+        from wordsway.models.endpoint import Endpoint
+
+        if not self.model:
+            raise InputError("the model's name at the endpoint", "none", "pass --model NAME")
+        limit = self.max_texts
+        return [Endpoint(self.endpoint, one, self.key_env, max_texts=limit) for one in self.model]
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where the jobs of a long run are computed."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", help="Processes; one per core by default.", rich_help_panel=RUNNING
+        ),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="A Dask scheduler: tcp://host:port or local:COUNT.",
+            rich_help_panel=RUNNING,
+        ),
+    ] = None
+    memory: Annotated[
+        float | None,
+        typer.Option("--memory", help="Limit for all workers, in GiB.", rich_help_panel=RUNNING),
+    ] = None
+    retry_failed: Annotated[
+        bool, flag("--retry-failed", help="Also run jobs that failed before.", group=RUNNING)
+    ] = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of a verb."""
+        return vars(self) | {"memory": None if self.memory is None else bytes_of(self.memory)}
+
+
+@dataclass(frozen=True)
+class Output:
+    """How a result is delivered. Endings of files are checked before any work is done."""
+
+    html: Annotated[Path | None, deprecated("--html", "use --out FILE.html")] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Also write a file: .html .svg .png .pdf .json .csv .parquet.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    as_json: AsJson = False
+
+    def __post_init__(self) -> None:
+        from wordsway.render.files import ending_of
+
+        for path in self.files:
+            ending_of(path)
+
+    @property
+    def files(self) -> list[Path]:
+        """The requested files without duplicates."""
+        return list(dict.fromkeys(path for path in (self.html, self.out) if path is not None))
+
+    def deliver(self, result: Result, **options: Any) -> None:
+        """Write the files, then print ``to_dict(**options)`` as JSON, or show the result and the
+        names of the files.
+        """
+        made = {path.parent for path in self.files if not path.parent.exists()}
+        written = [result.save(path) for path in self.files]
+        print_result(result, self.as_json, **options)
+        for path in () if self.as_json else written:
+            typer.echo(f"written: {path}" + (" (in a new folder)" if path.parent in made else ""))
 
 
 class MapCommand(TyperCommand):
@@ -234,7 +379,7 @@ class MapCommand(TyperCommand):
         return super().invoke(ctx)
 
 
-@cache
+@functools.cache
 def _registry_options() -> tuple[Any, ...]:
     """The options of all maps, made by Typer from a function's parameters."""
     from wordsway.maps.registry import MAPS as REGISTRY
@@ -257,10 +402,8 @@ def _registry_options() -> tuple[Any, ...]:
                 annotation=Annotated[wanted | None, about],
             )
         )
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     app = typer.Typer(add_completion=False)
-    app.command()(command)
+    app.command()(with_options(command, parameters))
     return tuple(typer.main.get_command(app).params)
 
 
@@ -302,13 +445,6 @@ def bytes_of(gib: float) -> int:
     return int(gib * GIB)
 
 
-def machines_of(workers: int | None, cluster: str | None, memory: float | None) -> Machines:
-    """The machines that run a sweep."""
-    from wordsway.engine.run import Machines
-
-    return Machines(workers, cluster, None if memory is None else bytes_of(memory))
-
-
 def given(**options: Any) -> dict[str, Any]:
     """The options that are not None, which stands for the default."""
     return {name: value for name, value in options.items() if value is not None}
@@ -340,41 +476,3 @@ def word_of(word: str | None, index: int | None) -> str | int | None:
     if word is not None and index is not None:
         raise InputError("a word by --word or by --index", "both", "leave one out")
     return word if index is None else index
-
-
-def probe_of(
-    model: str,
-    device: str,
-    dtype: str,
-    remote_code: bool,
-    say: Progress,
-    *,
-    eager: bool = False,
-) -> Probe:
-    """The model, downloaded if necessary."""
-    from wordsway.models.probe import Probe
-
-    how: dict[str, Any] = {
-        "device": device,
-        "dtype": dtype,
-        "eager": eager,
-        "trust_remote_code": remote_code,
-    }
-    return Probe(model, progress=lambda done, total: say(f"fetching {model}", done, total), **how)
-
-
-def encoders(
-    models: list[str] | None, endpoint: str | None, key_env: str | None, max_texts: int | None
-) -> list[Any]:
-    """The models of the command line: names, or models at an endpoint."""
-    if endpoint is None:
-        if key_env is not None or max_texts is not None:
-            raise InputError(
-                "--endpoint with --key-env and --max-texts", "none", "name the endpoint's address"
-            )
-        return list(models or ["minilm"])
-    from wordsway.models.endpoint import Endpoint
-
-    if not models:
-        raise InputError("the model's name at the endpoint", "none", "pass --model NAME")
-    return [Endpoint(endpoint, name, key_env, max_texts=max_texts) for name in models]

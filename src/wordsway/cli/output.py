@@ -117,28 +117,12 @@ def echo_json(document: object) -> None:
     print(text)
 
 
-def files_of(*paths: Path | None) -> list[Path]:
-    """The requested files without duplicates; their endings are checked before any work is done."""
-    from wordsway.render.files import ending_of
-
-    wanted = list(dict.fromkeys(path for path in paths if path is not None))
-    for path in wanted:
-        ending_of(path)
-    return wanted
-
-
-def deliver(result: Result, files: Sequence[Path], document: dict[str, Any] | None) -> None:
-    """Write the files, then print ``document`` as JSON, or show the result and the names of the
-    files if it is None.
-    """
-    made = {path.parent for path in files if not path.parent.exists()}
-    written = [result.save(path) for path in files]
-    if document is not None:
-        echo_json(document)
-        return
-    result.show()
-    for path in written:
-        typer.echo(f"written: {path}" + (" (in a new folder)" if path.parent in made else ""))
+def print_result(result: Result, as_json: bool, **options: Any) -> None:
+    """Print a result as JSON, with the options of its ``to_dict``, or for a person."""
+    if as_json:
+        echo_json(result.to_dict(**options))
+    else:
+        result.show()
 
 
 def command_line(fallback: Sequence[str]) -> str:
@@ -146,6 +130,15 @@ def command_line(fallback: Sequence[str]) -> str:
     ours = Path(sys.argv[0]).name.startswith(("wordsway", "__main__"))
     given = [word for word in sys.argv[1:] if word != "--retry-failed"] if ours else fallback
     return shlex.join(["wordsway", *given])
+
+
+def finish(result: Any, as_json: bool, fallback: Sequence[str]) -> None:
+    """Print the result of a long run; exit with 1 if jobs failed or are left."""
+    print_result(result, as_json)
+    if not as_json:
+        report_failures(result.tally, fallback)
+    if not result.tally.complete:
+        raise typer.Exit(1)
 
 
 def report_failures(tally: Tally, fallback: Sequence[str]) -> None:

@@ -8,30 +8,26 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import deliver, files_of, progress_line
+from wordsway.cli.output import progress_line
 from wordsway.core.errors import InputError
 
 
+@opt.grouped
 def pairs_command(
     first: Annotated[
         str, typer.Argument(help="A text, or a file of pairs.", metavar="TEXT_A|FILE.csv")
     ],
+    encoders: opt.Encoders,
+    output: opt.Output,
     second: Annotated[
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,
-    model: opt.Models = None,
-    endpoint: opt.EndpointUrl = None,
-    key_env: opt.KeyVariable = None,
-    max_texts: opt.MaxTexts = None,
     draws: Annotated[
         int, typer.Option("--draws", help="Random real words to compare a pair with.")
     ] = 100,
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,
     device: opt.Device = "cpu",
-    html: opt.Html = None,
-    out: opt.Out = None,
-    as_json: opt.AsJson = False,
 ) -> None:
     """How different are two similar texts to a model?
 
@@ -39,7 +35,6 @@ def pairs_command(
 
     Example: wordsway pairs "The drug is safe." "The drug is unsafe." --model minilm --model mpnet
     """
-    files = files_of(html, out)
     if second is None and not Path(first).suffix:
         raise InputError(
             "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
@@ -50,11 +45,11 @@ def pairs_command(
         result = pairs(
             first,
             second,
-            opt.encoders(model, endpoint, key_env, max_texts),
+            encoders.models,
             draws=draws,
             seed=seed,
             encoding=encoding,
             device=device,
             progress=lambda stage, done, total, note="": line(stage, int(done), int(total)),
         )
-    deliver(result, files, result.to_dict() if as_json else None)
+    output.deliver(result)

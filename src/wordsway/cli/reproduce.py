@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import command_line, echo_json, progress_line, report_failures
+from wordsway.cli.output import command_line, finish, print_result, progress_line
 
 
+@opt.grouped
 def reproduce_command(
+    running: opt.Running,
     figures: Annotated[
         list[str] | None,
         typer.Argument(
@@ -24,10 +26,6 @@ def reproduce_command(
     ] = False,
     out: opt.Folder = Path("out/reproduce"),
     seed: opt.Seed = 0,
-    workers: opt.Workers = None,
-    cluster: opt.Cluster = None,
-    memory: opt.WorkersMemory = None,
-    retry_failed: opt.RetryFailed = False,
     forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -41,8 +39,9 @@ def reproduce_command(
 
     names = figures or []
     if forecast:
+        workers = running.workers
         cost = forecast_reproduction(names, quick=quick, out=out, seed=seed, workers=workers)
-        echo_json(cost.to_dict()) if as_json else cost.show()
+        print_result(cost, as_json)
         return
     command = ["reproduce", *names, *(["--quick"] if quick else []), "--out", str(out)]
     with progress_line() as progress:
@@ -51,15 +50,8 @@ def reproduce_command(
             quick=quick,
             out=out,
             seed=seed,
-            workers=workers,
-            cluster=cluster,
-            memory=None if memory is None else opt.bytes_of(memory),
-            retry_failed=retry_failed,
+            **running.options,
             command=command_line(command),
             progress=progress,
         )
-    echo_json(result.to_dict()) if as_json else result.show()
-    if not as_json:
-        report_failures(result.tally, command)
-    if not result.tally.complete:
-        raise typer.Exit(1)
+    finish(result, as_json, command)

@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import deliver, files_of, progress_line
+from wordsway.cli.output import progress_line
 from wordsway.core.errors import InputError
 
 
+@opt.grouped
 def swap_command(
+    loading: opt.Loading,
+    output: opt.Output,
     text: opt.Text = None,
     word: Annotated[
         str | None,
@@ -61,18 +64,11 @@ def swap_command(
     cut: opt.Cut = False,
     seed: opt.Seed = 0,
     memory: opt.Memory = 2.0,
-    device: opt.Device = "cpu",
-    dtype: opt.Dtype = "float32",
-    remote_code: opt.RemoteCode = False,
-    html: opt.Html = None,
-    out: opt.Out = None,
-    as_json: opt.AsJson = False,
 ) -> None:
     """Which real word, in place of another, moves the model most?
 
     Example: wordsway swap "I love her much" --word much
     """
-    files = files_of(html, out)
     sentence = opt.text_of(text)
     budget = opt.bytes_of(memory)
     mine = None if among is None else _lines(among)
@@ -83,7 +79,7 @@ def swap_command(
     check_request(top, kind, mine, flip, target)
     check_target(target)
     with progress_line("loading the model") as line:
-        probe = opt.probe_of(model, device, dtype, remote_code, line)
+        probe = loading.probe(model, line)
         result = swap(
             sentence,
             chosen,
@@ -101,7 +97,7 @@ def swap_command(
             memory=budget,
             progress=line,
         )
-    deliver(result, files, result.to_dict() if as_json else None)
+    output.deliver(result)
 
 
 def _lines(path: Path) -> list[str]:

@@ -7,11 +7,15 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import deliver, echo_json, files_of, progress_line
+from wordsway.cli.output import echo_json, progress_line
 from wordsway.core.errors import InputError
 
 
+@opt.grouped
 def words_command(
+    loading: opt.Loading,
+    output: opt.Output,
+    former: opt.Former,
     text: opt.Text = None,
     model: opt.Model = "minilm",
     layer: opt.Layer = "last",
@@ -31,11 +35,8 @@ def words_command(
     ] = None,
     index: Annotated[list[int] | None, opt.deprecated("--index", "use --word NUMBER")] = None,
     reach: opt.Reach = None,
-    scaling: opt.Scaling = None,
     draws: opt.Draws = None,
-    passes: opt.Passes = None,
     cut: opt.Cut = False,
-    at: opt.At = None,
     twin: Annotated[
         bool, opt.flag("--twin", help="Also measure a twin of the model with random weights.")
     ] = False,
@@ -43,19 +44,12 @@ def words_command(
         int,
         typer.Option("--swaps", help="Number of words for which to find the worst real words."),
     ] = 0,
-    effort: opt.Effort = None,
     memory: Annotated[
         float, typer.Option("--memory", help="Memory in addition to the model, in GiB.")
     ] = 2.0,
     seed: opt.Seed = 0,
-    device: opt.Device = "cpu",
-    dtype: opt.Dtype = "float32",
-    remote_code: opt.RemoteCode = False,
-    html: opt.Html = None,
-    out: opt.Out = None,
     deltas: opt.Deltas = False,
     forecast: opt.Forecast = False,
-    as_json: opt.AsJson = False,
 ) -> None:
     """How far does changing each word of a text move a pretrained model?
 
@@ -66,7 +60,6 @@ def words_command(
     from wordsway.probing.request import WordsRequest
     from wordsway.probing.words import measure, with_swaps
 
-    files = files_of(html, out)
     sentence = opt.text_of(text)
     request = WordsRequest(
         **opt.given(
@@ -76,29 +69,26 @@ def words_command(
             colour=colour,
             word=[*(word or ()), *(index or ())] or None,
             reach=reach,
-            at=at,
-            scaling=scaling,
-            passes=passes,
             draws=draws,
             twin=twin,
             cut=cut,
             seed=seed,
-            effort=effort,
             memory=opt.bytes_of(memory),
+            **vars(former),
         )
     )
     if swaps < 0:
         raise InputError("swaps ≥ 0", swaps, "leave it out for none")
     with progress_line("loading the model") as line:
-        probe = opt.probe_of(model, device, dtype, remote_code, line)
+        probe = loading.probe(model, line)
         if forecast:
             cost = forecast_words(sentence, probe, request, swaps=swaps)
         else:
             *_, result = measure(sentence, probe, request, line)
             result = with_swaps(result, probe, swaps, request.memory, line)
     if not forecast:
-        deliver(result, files, result.to_dict(deltas=deltas) if as_json else None)
-    elif as_json:
+        output.deliver(result, **({"deltas": True} if deltas else {}))
+    elif output.as_json:
         costs = {"forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6}
         echo_json({"words": cost.words, "tokens": cost.tokens} | costs)
     else:
