@@ -93,7 +93,7 @@ def test_learning_under_the_same_weights_is_one_job() -> None:
     learnt = [
         LearningOptions(100, update, loss, penalty)
         for update in ("fine-tune", "retrain")
-        for loss, penalty in (("align", None), ("penalised", 0.1))
+        for loss, penalty in (("align", 0.0), ("penalised", 0.1))
     ]
     request = Request("raf", 40, 384)
     points = [

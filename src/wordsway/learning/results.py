@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from wordsway.core.chart import Reference
 from wordsway.core.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ def difficulty(error: float, gamma: float) -> tuple[float, float]:
     True
     """
     return max(error, FLIPPED), gamma
+
+
+def blind_curve(label: str) -> Reference:
+    """The error (2 − γ)² of a layer that ignores the changed word, for charts."""
+    gamma = [step / 50 for step in range(101)]
+    return Reference(label, gamma, [(2 - x) ** 2 for x in gamma], style="--")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wordsway.core.chart import Chart, Panel, Points, Reference
+from wordsway.core.chart import Chart, Panel, Points
 from wordsway.learning.losses import UPDATES
+from wordsway.learning.results import blind_curve
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import (
     FAILS,
@@ -82,7 +83,7 @@ class LearnedFlips(GridFigure):
     d: int
     panels: tuple[Column, ...]
     trains: tuple[int, ...]
-    losses: tuple[tuple[str, float | None], ...]
+    losses: tuple[tuple[str, float], ...]
     quick_panels: tuple[Column, ...]
     quick_trains: tuple[int, ...]
     by: str = "train"
@@ -166,11 +167,9 @@ class LearnedFlips(GridFigure):
         return Chart(panels, columns=len(columns), shared_key=True)
 
     def _panel(self, title: str, rows: pandas.DataFrame) -> Panel:
-        gamma = [step / 50 for step in range(101)]
-        curve = Reference("(2 − γ)²", gamma, [(2 - x) ** 2 for x in gamma], style="--")
         return Panel(
             title,
-            references=[curve],
+            references=[blind_curve("(2 − γ)²")],
             points=self._points(rows),
             x_label="γ",
             y_label="error",
@@ -191,7 +190,7 @@ class LearnedFlips(GridFigure):
         """The values of ``by``, each with its colour."""
         if self.by == "train":
             return [float(train) for train in self.trains]
-        return [float(penalty or 0.0) for _, penalty in self.losses]
+        return [penalty for _, penalty in self.losses]
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ class Flips(LearnedFlips):
 
     panels: tuple[Column, ...] = (("rf", 40), ("raf", 40), ("raf", 120), ("relu-raf", 120))
     trains: tuple[int, ...] = (100, 700, 1300)
-    losses: tuple[tuple[str, float | None], ...] = (("align", None), ("direct", None))
+    losses: tuple[tuple[str, float], ...] = (("align", 0.0), ("direct", 0.0))
     quick_panels: tuple[Column, ...] = (("rf", 40), ("raf", 40), ("raf", 120), ("relu-raf", 120))
     quick_trains: tuple[int, ...] = (100,)
 
@@ -258,7 +257,7 @@ class PenalisedFlips(LearnedFlips):
 
     panels: tuple[Column, ...] = (("raf", 40), ("raf", 120), ("relu-raf", 40), ("relu-raf", 120))
     trains: tuple[int, ...] = (400,)
-    losses: tuple[tuple[str, float | None], ...] = (
+    losses: tuple[tuple[str, float], ...] = (
         ("penalised", 1.0),
         ("penalised", 0.1),
         ("penalised", 0.01),

@@ -101,13 +101,15 @@ Cell = str | Span | Bar | Sequence[Inline]
 @dataclass(frozen=True)
 class Column:
     """A column: numbers are never cut, texts are, prose is wrapped. An optional column may be left
-    out if there is no space, the last one first. ``meaning`` is one plain sentence.
+    out if there is no space, the last one first. ``meaning`` is one plain sentence; ``cell``
+    returns the cell of a record, for `table_of`.
     """
 
     name: str
     kind: Literal["number", "text", "prose", "bar"] = "number"
     meaning: str = ""
     optional: bool = False
+    cell: Callable[[Any], Cell] = str
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,17 @@ class Table:
             return ""
         more = self.rest(shown) if self.rest else ""
         return f"… and {left:,} more{f', {more}' if more else ''}"
+
+
+def table_of(
+    records: Sequence[Any], columns: Sequence[Column], *, numbered: str = "", **how: Any
+) -> Table:
+    """A table with a row for each record; ``numbered`` names a first column with their numbers."""
+    rows = [[column.cell(record) for column in columns] for record in records]
+    if numbered:
+        columns = [Column(numbered), *columns]
+        rows = [[str(number), *row] for number, row in enumerate(rows)]
+    return Table(columns, rows, **how)
 
 
 @dataclass(frozen=True)

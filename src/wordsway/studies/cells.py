@@ -151,7 +151,7 @@ class FlipJob(RequestJob):
         super().__post_init__()
         p = self.request.features
         for one in self.flips:
-            if one.settings[0] == "retrain" and one.train >= p:
+            if one.update == "retrain" and one.train >= p:
                 raise InputError(
                     f"fewer training texts than features, {p:,}, to re-train",
                     f"{one.train:,}",
@@ -161,7 +161,7 @@ class FlipJob(RequestJob):
     @cached_property
     def content(self) -> dict[str, Any]:
         return self.request.content | {
-            "flips": [_content(one) for one in self.flips],
+            "flips": [one.content for one in self.flips],
             "trial": self.trial,
             "version": FLIPS_VERSION,
         }
@@ -239,13 +239,6 @@ def smaller(request: Request, share: float) -> Request:
         data="gaussian",
         texts=TextOptions(),
     )
-
-
-def _content(options: LearningOptions) -> dict[str, Any]:
-    """Everything that decides a result, defaults included."""
-    update, loss, penalty = options.settings
-    plain = {"train": options.train, "update": update, "loss": loss, "penalty": penalty}
-    return plain | ({"real_words": True} if options.real_words else {})
 
 
 def jobs_of(points: Iterable[tuple[Request, int]]) -> list[Cell | FlipJob]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.core.checks import Seed, validated
 from wordsway.core.errors import InputError
-from wordsway.core.progress import Progress, part_of, silent
+from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.core.sample import rows_of
@@ -24,6 +24,7 @@ from wordsway.learning.losses import FlipSetting
 from wordsway.learning.problem import FlipProblem
 from wordsway.learning.results import FlipRow
 from wordsway.studies.corpus_texts import CorpusTexts
+from wordsway.studies.measure import each_trial
 from wordsway.studies.memory import check_memory
 from wordsway.studies.request import LearningOptions, Request, as_rows
 from wordsway.studies.texts import (
@@ -54,13 +55,12 @@ class FlipTrials(SequenceResult[dict[str, Any]], items="trials", brief="request"
 
     def to_dict(self) -> dict[str, Any]:
         request, learning = self.request, learning_of(self.request)
-        update, loss, penalty = learning.settings
         errors = self.errors
         return request.sizes | {
             "train": learning.train,
-            "update": update,
-            "loss": loss,
-            "penalty": penalty,
+            "update": learning.update,
+            "loss": learning.loss,
+            "penalty": float(learning.penalty),
             "seed": request.seed,
             "data": request.data,
             "source": self.source,
@@ -143,23 +143,18 @@ def run_learning_trials(request: Request, *, progress: Progress = silent) -> Fli
     learning = learning_of(request)
     check_memory(request)
     source = _source(request, learning, progress)
-    trials: list[dict[str, Any]] = []
-    interrupted = False
     factors: Factors = {}
-    for index in range(request.trials):
+
+    def trial(index: int, progress: Progress) -> dict[str, Any]:
         started = time.perf_counter()
-        stage = f"trial {index + 1} of {request.trials}"
-        part = part_of(progress, stage, index, request.trials)
-        try:
-            (trial,) = run_flips(request, source, index, [learning], index, factors, part)
-        except KeyboardInterrupt:
-            interrupted = True
-            break
-        trials.append(trial | {"seconds": time.perf_counter() - started})
-    spent = sum(trial["seconds"] for trial in trials)
-    peak = peak_bytes() / 1e6
-    about = source.describe()
-    return FlipTrials(request, tuple(trials), spent, peak, about, interrupted)
+        (found,) = run_flips(request, source, index, [learning], index, factors, progress)
+        return found | {"seconds": time.perf_counter() - started}
+
+    trials, interrupted = each_trial(request.trials, trial, progress)
+    spent = sum(one["seconds"] for one in trials)
+    return FlipTrials(
+        request, tuple(trials), spent, peak_bytes() / 1e6, source.describe(), interrupted
+    )
 
 
 #: Factorisations of the texts' inner products, by the rows that change.

@@ -5,9 +5,10 @@ search.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wordsway.core.checks import Seed, validated
 from wordsway.core.progress import Progress, part_of, silent
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
     import torch
 
-
+Outcome = TypeVar("Outcome")
 #: What JSON has of a searched row.
 ROW = ("position", "word", "lower", "upper")
 
@@ -206,23 +207,26 @@ def run_trials(request: Request, *, progress: Progress = silent) -> Measurement:
     interrupted.
     """
     check_memory(request)
-    trials: list[Trial] = []
-    interrupted = False
     source = source_of(request, progress)
-    for index in range(request.trials):
-        stage = f"trial {index + 1} of {request.trials}"
-        try:
-            trial = run_trial(
-                request, source, index, part_of(progress, stage, index, request.trials)
-            )
-        except KeyboardInterrupt:
-            interrupted = True
-            break
-        trials.append(trial)
+    trials, interrupted = each_trial(request.trials, partial(run_trial, request, source), progress)
     spent = sum(trial.seconds for trial in trials)
     return Measurement(
         request, tuple(trials), spent, peak_bytes() / 1e6, interrupted, source.describe()
     )
+
+
+def each_trial(
+    count: int, run: Callable[[int, Progress], Outcome], progress: Progress
+) -> tuple[list[Outcome], bool]:
+    """The results of ``run(index, progress)``, and whether Ctrl-C came before the last one."""
+    found: list[Outcome] = []
+    for index in range(count):
+        stage = f"trial {index + 1} of {count}"
+        try:
+            found.append(run(index, part_of(progress, stage, index, count)))
+        except KeyboardInterrupt:
+            return found, True
+    return found, False
 
 
 def source_of(request: Request, progress: Progress = silent) -> Source:

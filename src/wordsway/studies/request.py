@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,16 +22,12 @@ Rows = str | tuple[int | str, ...]
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """The learning part of a request: N training texts, an update, a loss for Δ.
-
-    None means unspecified and takes its default (fine-tune, direct, no penalty); a cell's name
-    records the difference.
-    """
+    """The learning part of a request: N training texts, an update, a loss for Δ."""
 
     train: Count
-    update: str | None = None
-    loss: str | None = None
-    penalty: NonNegative | None = None
+    update: str = "fine-tune"
+    loss: str = "direct"
+    penalty: NonNegative = 0.0
     real_words: bool = False
 
     def __post_init__(self) -> None:
@@ -46,25 +42,14 @@ class LearningOptions:
 
     @property
     def settings(self) -> tuple[str, str, float]:
-        """Update, loss and penalty, with defaults for unspecified values.
-
-        >>> LearningOptions(train=10).settings
-        ('fine-tune', 'direct', 0.0)
-        """
-        update = "fine-tune" if self.update is None else self.update
-        return update, "direct" if self.loss is None else self.loss, self.penalty or 0.0
+        """Update, loss and penalty."""
+        return self.update, self.loss, float(self.penalty)
 
     @property
     def content(self) -> dict[str, Any]:
-        """The part that enters a cell's name."""
-        named = {
-            "train": self.train,
-            "update": self.update,
-            "loss": self.loss,
-            "penalty": self.penalty,
-            "real_words": self.real_words or None,
-        }
-        return {name: value for name, value in named.items() if value is not None}
+        """Everything that decides a result."""
+        plain = asdict(self) | {"penalty": float(self.penalty)}
+        return {name: value for name, value in plain.items() if value is not False}
 
 
 @dataclass(frozen=True)
@@ -203,7 +188,7 @@ class Request:
 
     @property
     def content(self) -> dict[str, Any]:
-        """All that determines a result, except the trial, as JSON.
+        """All that determines a result, except the trial and how a layer learns, as JSON.
 
         Stores outlive versions: fields added later (``radius``, ``memory``, new options) are
         included only if they differ from their default.
@@ -229,7 +214,7 @@ class Request:
             plain["average"] = self.average
         if self.data != "gaussian":
             plain["texts"] = self.texts.content
-        return plain | (self.learning.content if self.learning is not None else {})
+        return plain
 
 
 def as_rows(positions: str | int | Sequence[int | str]) -> Rows:

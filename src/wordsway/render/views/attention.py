@@ -9,22 +9,12 @@ from wordsway.core.format import format_seconds
 from wordsway.core.reading import word_spans
 from wordsway.probing.attention import Attention
 from wordsway.probing.attract import Attracted
-from wordsway.render.blocks import (
-    Bar,
-    Column,
-    Matrices,
-    Matrix,
-    Table,
-    View,
-    headline,
-    plain,
-    source,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number
 from wordsway.render.views.common import model_name, provenance
 
 
-def attention_view(result: Attention) -> View:
+def attention_view(result: Attention) -> b.View:
     """One matrix per text on one scale, and second − first."""
     top = max(float(text.matrix.max()) for text in result.texts) or 1.0
     change = result.difference
@@ -33,13 +23,13 @@ def attention_view(result: Attention) -> View:
         if change is not None
         else []
     )
-    differ = [row for row, (a, b) in enumerate(pairs) if a != b]
-    matrices = [Matrix(text.text, text.labels, text.matrix, top, differ) for text in result.texts]
+    differ = [row for row, (first, second) in enumerate(pairs) if first != second]
+    matrices = [b.Matrix(text.text, text.labels, text.matrix, top, differ) for text in result.texts]
     if change is not None:
         reach = float(abs(change).max()) or 1.0
-        names = [a if a == b else f"{a}→{b}" for a, b in pairs]
+        names = [first if first == second else f"{first}→{second}" for first, second in pairs]
         title = f"second − first (full colour: {reach:.2g})"
-        matrices.append(Matrix(title, names, change, reach, differ, "change of attention"))
+        matrices.append(b.Matrix(title, names, change, reach, differ, "change of attention"))
     cut = "" if result.special else "; special tokens cut, rows not rescaled"
     head = f"{model_name(result.model)} · attention of {result.name}"
     note = "rows attend to columns; rows sum to 1"
@@ -48,46 +38,39 @@ def attention_view(result: Attention) -> View:
         note = f"rows attend to columns; rows sum to {shares} on average, the rest is attention "
         note += "to special tokens, which are cut"
     special = "kept" if result.special else "cut, rows not rescaled"
-    return View(
+    return b.View(
         "Attention",
         [
-            headline(f"{head} (full colour: {top:.2g})"),
+            b.headline(f"{head} (full colour: {top:.2g})"),
             *matrices,
-            source(f"{note} · {format_seconds(result.seconds)}"),
+            b.source(f"{note} · {format_seconds(result.seconds)}"),
         ],
         provenance(result, {"special tokens": special}),
-        lambda: Matrices(head + cut, matrices),
+        lambda: b.Matrices(head + cut, matrices),
     )
 
 
-def attracted_view(result: Attracted) -> View:
+def attracted_view(result: Attracted) -> b.View:
     top = largest(result.profile)
-    table = Table(
-        [
-            Column("layer"),
-            Column(
-                "change",
-                meaning="How far the layer moves, relative to its size. Where a few tokens hold "
-                "most of its norm, every token counts the same.",
-            ),
-            Column(
-                "noise",
-                meaning="The same when random numbers of the same length are added to the word, "
-                "on average.",
-            ),
-            Column("times", meaning="The ratio of both."),
-            Column("", "bar"),
-        ],
-        [
-            (str(layer), number(change), number(noise), f"{factor:.1f}×", Bar(change, top))
-            for layer, (change, noise, factor) in enumerate(
-                zip(result.profile, result.noise, result.factors, strict=True)
-            )
-        ],
-        shown=100,
-    )
+    columns = [
+        b.Column(
+            "change",
+            meaning="How far the layer moves, relative to its size. Where a few tokens hold most "
+            "of its norm, every token counts the same.",
+            cell=lambda row: number(row[0]),
+        ),
+        b.Column(
+            "noise",
+            meaning="The same when random numbers of the same length are added to the word, on "
+            "average.",
+            cell=lambda row: number(row[1]),
+        ),
+        b.Column("times", meaning="The ratio of both.", cell=lambda row: f"{row[2]:.1f}×"),
+        b.Column("", "bar", cell=lambda row: b.Bar(row[0], top)),
+    ]
+    layers = list(zip(result.profile, result.noise, result.factors, strict=True))
     matrices = [
-        Matrix(
+        b.Matrix(
             f"attention of {_shown(result)}, {when}",
             result.tokens,
             np.array(values),
@@ -96,19 +79,20 @@ def attracted_view(result: Attracted) -> View:
         )
         for when, values in (("before", result.before), ("after", result.after))
     ]
+    moved, drawn = _moved(result), _drawn(result)
     how = f"Δ at the input, ρ = {result.reach:g} · seed {result.seed}"
     facts = {"reach": f"ρ = {result.reach:g} of the token's own norm", "Δ is added to": "input"}
-    return View(
+    return b.View(
         "Attention drawn to a word",
         [
-            headline(_moved(result)),
-            table,
-            plain(_drawn(result)),
+            b.headline(moved),
+            b.table_of(layers, columns, numbered="layer", shown=100),
+            b.plain(drawn),
             *(matrices if len(result.tokens) <= 9 else ()),
-            source(f"{model_name(result.model)} · {how} · {format_seconds(result.seconds)}"),
+            b.source(f"{model_name(result.model)} · {how} · {format_seconds(result.seconds)}"),
         ],
         provenance(result, facts),
-        lambda: Matrices(f"{_moved(result)}\n{_drawn(result)}", matrices, _layers(result)),
+        lambda: b.Matrices(f"{moved}\n{drawn}", matrices, _layers(result)),
     )
 
 
@@ -137,13 +121,9 @@ def _shown(result: Attracted) -> str:
 
 def _layers(result: Attracted) -> Chart:
     layers = list(range(len(result.profile)))
-    panel = Panel(
-        "relative change of hidden states",
-        [
-            Curve("this Δ", layers, result.profile, colour=1),
-            Curve("noise of its norm", layers, result.noise, colour=0, dashed=True),
-        ],
-        x_label="layer (0 is the input)",
-        y_label="",
-    )
-    return Chart([panel])
+    curves = [
+        Curve("this Δ", layers, result.profile, colour=1),
+        Curve("noise of its norm", layers, result.noise, colour=0, dashed=True),
+    ]
+    title, x_label = "relative change of hidden states", "layer (0 is the input)"
+    return Chart([Panel(title, curves, x_label=x_label, y_label="")])

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from wordsway.core.format import format_bytes
 from wordsway.data.fetch import Catalogue
-from wordsway.render.blocks import Block, Span, View, plain, soft, source
+from wordsway.render import blocks as b
 
 
-def catalogue_view(catalogue: Catalogue) -> View:
-    blocks: list[Block] = []
+def catalogue_view(catalogue: Catalogue) -> b.View:
+    blocks: list[b.Block] = []
     for entry in catalogue:
-        state = Span("installed", "good") if entry["here"] else Span("not installed", "soft")
-        name = Span(f"{entry['name']:<10}", "bold")
+        state = b.Span("installed", "good") if entry["here"] else b.Span("not installed", "soft")
+        name = b.Span(f"{entry['name']:<10}", "bold")
+        origin = f"from {entry['from']}"
+        if not entry["here"]:
+            origin = f"available from {', else '.join(entry['sources'])}"
         blocks += [
-            plain(name, " ", state, f" · {format_bytes(entry['bytes'])} · {entry['about']}"),
-            soft(f"{'':<10} {_origin(entry)}"),
+            b.plain(name, " ", state, f" · {format_bytes(entry['bytes'])} · {entry['about']}"),
+            b.soft(f"{'':<10} {origin} · licence: {entry['licence']}"),
         ]
     where = f"stored in {catalogue.home} (set WORDSWAY_HOME to use another folder)"
-    return View("Catalogue", [*blocks, source(where)])
-
-
-def _origin(entry: Mapping[str, Any]) -> str:
-    where = f"from {entry['from']}"
-    if not entry["here"]:
-        where = f"available from {', else '.join(entry['sources'])}"
-    return f"{where} · licence: {entry['licence']}"
+    return b.View("Catalogue", [*blocks, b.source(where)])

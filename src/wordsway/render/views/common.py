@@ -12,7 +12,7 @@ from wordsway.core.chart import Chart
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.core.result import Result
-from wordsway.render.blocks import Column, Fold, Table, View, headline
+from wordsway.render import blocks as b
 from wordsway.render.numbers import number
 
 if TYPE_CHECKING:
@@ -75,16 +75,16 @@ def models_facts(models: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return facts
 
 
-def chart_view(chart: Chart) -> View:
+def chart_view(chart: Chart) -> b.View:
     """The picture, and its numbers."""
-    numbers = Fold("Numbers", [plain_table(chart)], open=False)
-    return View(chart.title or "Chart", [chart, numbers], picture=lambda: chart)
+    numbers = b.Fold("Numbers", [plain_table(chart)], open=False)
+    return b.View(chart.title or "Chart", [chart, numbers], picture=lambda: chart)
 
 
-def plain_view(result: Result) -> View:
+def plain_view(result: Result) -> b.View:
     """The class's name and the rows of ``frame()``."""
     title = title_of(result)
-    return View(title, [headline(title), plain_table(result)], provenance(result))
+    return b.View(title, [b.headline(title), plain_table(result)], provenance(result))
 
 
 def title_of(result: Result) -> str:
@@ -93,7 +93,7 @@ def title_of(result: Result) -> str:
     return name.capitalize()
 
 
-def plain_table(result: Result) -> Table:
+def plain_table(result: Result) -> b.Table:
     """The rows of ``frame()``; without a table, the single values of ``to_dict()``."""
     try:
         frame = result.frame()
@@ -104,18 +104,20 @@ def plain_table(result: Result) -> Table:
             if not isinstance(value, (dict, list, tuple))
         }
         rows = [[shortened(name, 40), cell(value)] for name, value in single.items()]
-        return Table([Column("name", "text"), Column("value")], rows)
+        return b.Table([b.Column("name", "text"), b.Column("value")], rows)
     return frame_table(frame)
 
 
-def frame_table(frame: pandas.DataFrame, title: str = "", shown: int = 20) -> Table:
+def frame_table(frame: pandas.DataFrame, title: str = "", shown: int = 20) -> b.Table:
     """The rows of a data frame."""
     columns = [
-        Column(shortened(name, 24), "number" if kind.kind in "iuf" else "text", optional=place > 0)
+        b.Column(
+            shortened(name, 24), "number" if kind.kind in "iuf" else "text", optional=place > 0
+        )
         for place, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
     ]
     rows = [[cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
-    return Table(columns, rows, title, shown=shown)
+    return b.Table(columns, rows, title, shown=shown)
 
 
 def cell(value: Any) -> str:

@@ -10,22 +10,7 @@ from wordsway.core.escape import one_line, same_length, shortened
 from wordsway.core.format import format_seconds
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
 from wordsway.probing.differences import Edit
-from wordsway.render.blocks import (
-    Bar,
-    Block,
-    Column,
-    Fold,
-    Inline,
-    RunningText,
-    Span,
-    Style,
-    Table,
-    Texts,
-    View,
-    headline,
-    soft,
-    source,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import small
 from wordsway.render.views.common import model_name, provenance
 
@@ -33,42 +18,42 @@ from wordsway.render.views.common import model_name, provenance
 EDITS, LONG = 6, 600
 
 
-def comparison_view(result: Comparison) -> View:
-    blocks: list[Block] = [headline(f"{model_name(result.model)} on two prompts")]
+def comparison_view(result: Comparison) -> b.View:
+    blocks: list[b.Block] = [b.headline(f"{model_name(result.model)} on two prompts")]
     for name, side in (("a", result.a), ("b", result.b)):
         blocks += _side(result, name, side)
-    blocks += [soft(_differences(result)), Fold("How far every layer moves", [_layers(result)])]
+    blocks += [b.soft(_differences(result)), b.Fold("How far every layer moves", [_layers(result)])]
     if result.kl_ab is None:
-        blocks.append(headline(divergences(result)))
+        blocks.append(b.headline(divergences(result)))
     else:
-        blocks.append(Fold(f"Next token: {divergences(result)}", [_next_tokens(result)]))
-    blocks += [source(note) for note in _notes(result)]
+        blocks.append(b.Fold(f"Next token: {divergences(result)}", [_next_tokens(result)]))
+    blocks += [b.source(note) for note in _notes(result)]
     facts = provenance(result, {"chat template": "yes" if result.chat else "no"})
-    return View("Two prompts", blocks, facts, lambda: _picture(result))
+    return b.View("Two prompts", blocks, facts, lambda: _picture(result))
 
 
-def _side(result: Comparison, name: str, side: Side) -> list[Block]:
-    style: Style = "first" if name == "a" else "second"
-    label = Span(name.upper(), style)
+def _side(result: Comparison, name: str, side: Side) -> list[b.Block]:
+    style: b.Style = "first" if name == "a" else "second"
+    label = b.Span(name.upper(), style)
     spans = [edit.a_span if name == "a" else edit.b_span for edit in result.edits]
-    blocks: list[Block] = [RunningText(_marked(side.prompt, spans, style), label)]
+    blocks: list[b.Block] = [b.RunningText(_marked(side.prompt, spans, style), label)]
     if result.kl_ab is not None:
         ending = f"(ends after {side.answer_tokens} tokens)"
         if side.cut:
             ending = f"… (cut at {side.answer_tokens} tokens)"
         answer = side.answer.strip() or "(empty answer)"
-        blocks.append(RunningText((answer, " ", Span(ending, "soft")), quoted=True))
+        blocks.append(b.RunningText((answer, " ", b.Span(ending, "soft")), quoted=True))
     return blocks
 
 
-def _marked(prompt: str, spans: Sequence[tuple[int, int]], style: Style) -> tuple[Inline, ...]:
+def _marked(prompt: str, spans: Sequence[tuple[int, int]], style: b.Style) -> tuple[b.Inline, ...]:
     """The prompt with the differing words marked; a long one is cut, without marks."""
     if len(prompt) > LONG:
         return (shortened(prompt, LONG),)
     text, done = same_length(prompt), 0
-    parts: list[Inline] = []
+    parts: list[b.Inline] = []
     for start, end in spans:
-        parts += [text[done:start], Span(text[start:end], style)]
+        parts += [text[done:start], b.Span(text[start:end], style)]
         done = end
     return (*parts, text[done:])
 
@@ -87,7 +72,7 @@ def _edit(edit: Edit) -> str:
     return f"{first} → {second} (word {(edit.a_words or edit.b_words)[0]})"
 
 
-def _layers(result: Comparison) -> Table:
+def _layers(result: Comparison) -> b.Table:
     rows_name = "all rows" if len(result.a.ids) == len(result.b.ids) else "common rows"
     predicts = result.kl_ab is not None
     alike = ""
@@ -104,32 +89,32 @@ def _layers(result: Comparison) -> Table:
         return (layer.last if predicts else overall(layer)) or 0.0
 
     top = max((drawn(layer) for layer in result.layers), default=0.0)
+    last = ", from which the next one is predicted." if predicts else "."
     columns = [
-        Column("layer"),
-        Column(
+        b.Column("layer", cell=lambda layer: str(layer.layer)),
+        b.Column(
             rows_name,
             meaning="Change of the layer from A to B over all tokens that line up, relative to its "
             f"size in A.{alike}",
+            cell=lambda layer: small(overall(layer)),
         ),
-        Column("from the word on", meaning="The same for the tokens from the first difference on."),
-        Column(
+        b.Column(
+            "from the word on",
+            meaning="The same for the tokens from the first difference on.",
+            cell=lambda layer: small(layer.behind),
+        ),
+        b.Column(
             "last row",
-            meaning="The same for the last token"
-            + (", from which the next one is predicted." if predicts else "."),
+            meaning=f"The same for the last token{last}",
+            cell=lambda layer: small(layer.last),
         ),
-        Column("last row" if predicts else rows_name, "bar"),
+        b.Column(
+            "last row" if predicts else rows_name,
+            "bar",
+            cell=lambda layer: b.Bar(drawn(layer), top),
+        ),
     ]
-    rows = [
-        (
-            str(layer.layer),
-            small(overall(layer)),
-            small(layer.behind),
-            small(layer.last),
-            Bar(drawn(layer), top),
-        )
-        for layer in result.layers
-    ]
-    return Table(columns, rows, shown=200, on_page=200)
+    return b.table_of(result.layers, columns, shown=200, on_page=200)
 
 
 def divergences(result: Comparison) -> str:
@@ -139,11 +124,15 @@ def divergences(result: Comparison) -> str:
     return f"KL(a‖b) = {small(result.kl_ab)} nats · KL(b‖a) = {small(result.kl_ba)} nats"
 
 
-def _next_tokens(result: Comparison) -> Table:
+def _next_tokens(result: Comparison) -> b.Table:
     columns = [
         column
         for name, other in ("AB", "BA")
-        for column in (Column(f"after {name}", "text"), Column("p"), Column(f"p after {other}"))
+        for column in (
+            b.Column(f"after {name}", "text"),
+            b.Column("p"),
+            b.Column(f"p after {other}"),
+        )
     ]
     rows = [
         [cell for token in pair for cell in _token(token)]
@@ -154,7 +143,7 @@ def _next_tokens(result: Comparison) -> Table:
         "nats: 0 is no difference.",
         "p": "The probability of a token as the next one.",
     }
-    return Table(columns, rows, shown=5, on_page=10, notes=notes)
+    return b.Table(columns, rows, shown=5, on_page=10, notes=notes)
 
 
 def _token(token: NextToken) -> tuple[str, str, str]:
@@ -175,12 +164,12 @@ def _notes(result: Comparison) -> tuple[str, str]:
     return f"{tokens} · {result.aligned} rows line up{before}", f"{greedy}{how}"
 
 
-def _picture(result: Comparison) -> Texts:
+def _picture(result: Comparison) -> b.Texts:
     """Prompts and answers, and the change of every layer next to them."""
     texts = []
-    sides: tuple[tuple[Style, Side], ...] = (("first", result.a), ("second", result.b))
+    sides: tuple[tuple[b.Style, Side], ...] = (("first", result.a), ("second", result.b))
     for style, side in sides:
-        texts += [Span(side.prompt, style), Span(side.answer + (" …" if side.cut else ""))]
+        texts += [b.Span(side.prompt, style), b.Span(side.answer + (" …" if side.cut else ""))]
     layers = [layer.layer for layer in result.layers]
     curves = [
         Curve(label, layers, [math.nan if one is None else one for one in values], colour=colour)
@@ -195,4 +184,4 @@ def _picture(result: Comparison) -> Texts:
         x_label="layer (0 is the input)",
         y_label="relative change, ‖H(a) − H(b)‖/‖H(a)‖",
     )
-    return Texts(texts, Chart([panel]))
+    return b.Texts(texts, Chart([panel]))

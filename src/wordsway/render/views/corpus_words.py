@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.probing.corpus import CorpusWords
 from wordsway.probing.targets import named, sized
-from wordsway.render.blocks import (
-    Bar,
-    BarColumn,
-    Bars,
-    Block,
-    Cell,
-    Column,
-    Span,
-    Table,
-    View,
-    headline,
-    plain,
-    soft,
-    source,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import count, digits, largest, number, times
 from wordsway.render.views.common import provenance
 from wordsway.render.views.sweep import tally_line
@@ -34,22 +20,22 @@ SHOWN, ON_PAGE, DRAWN = 15, 30, 25
 MANY = 20
 
 
-def corpus_words_view(result: CorpusWords) -> View:
+def corpus_words_view(result: CorpusWords) -> b.View:
     """What the words have in common, what was done, and where the tables are."""
-    blocks: list[Block] = [plain("no text was probed yet")]
+    blocks: list[b.Block] = [b.plain("no text was probed yet")]
     if result.probed:
         found = result.aggregates
         words = count(int(found["by_place"]["words"].sum()), "word")
         texts = f"{count(result.probed, 'text')}, at most {result.jobs[0].tokens} tokens of each"
-        blocks = [headline(f"{result.model}, {moved(result)}: {words} of {texts}")]
+        blocks = [b.headline(f"{result.model}, {moved(result)}: {words} of {texts}")]
         blocks += [_words(result), _places(result)]
         blocks += [_layers(result)] if has_layers(result) else []
     tables = ", ".join(str(path) for path in result.tables)
     blocks += [
-        soft(tally_line(result.tally, result.folder / "store")),
-        source(f"tables: {tables}"),
+        b.soft(tally_line(result.tally, result.folder / "store")),
+        b.source(f"tables: {tables}"),
     ]
-    return View("Words of a corpus", blocks, provenance(result), lambda: _picture(result))
+    return b.View("Words of a corpus", blocks, provenance(result), lambda: _picture(result))
 
 
 def moved(result: CorpusWords) -> str:
@@ -77,76 +63,90 @@ def least_texts(texts: int) -> int:
     return 1 if texts < MANY else max(2, texts // 100)
 
 
-def _words(result: CorpusWords) -> Table:
+def _words(result: CorpusWords) -> b.Table:
     least, lead, target = least_texts(result.probed), result.lead, moved(result)
     by_word = result.aggregates["by_word"]
-    real = "mean_real" in by_word and bool(by_word["mean_real"].notna().any())
-    layers = has_layers(result)
     records = by_word[by_word["texts"] >= least].to_dict("records")
     top = largest(float(row[lead]) for row in records)
     columns = [
-        Column("word", "text"),
-        Column("in texts", meaning="Number of texts in which the word occurs."),
-        Column("uses", meaning="How often the word occurs in these texts."),
-        Column("tokens", meaning="Tokens that the word is made of.", optional=True),
-        Column(
+        b.Column("word", "text", cell=lambda row: str(row["word"])),
+        b.Column(
+            "in texts",
+            meaning="Number of texts in which the word occurs.",
+            cell=lambda row: f"{row['texts']:,}",
+        ),
+        b.Column(
+            "uses",
+            meaning="How often the word occurs in these texts.",
+            cell=lambda row: f"{row['occurrences']:,}",
+        ),
+        b.Column(
+            "tokens",
+            meaning="Tokens that the word is made of.",
+            optional=True,
+            cell=lambda row: str(row["pieces"]),
+        ),
+        b.Column(
             "mean local",
             meaning=f"How strongly {target} responds to small random moves of the word, on average "
             "over directions and uses (change per change of the word, both relative).",
+            cell=lambda row: number(row["mean_local"]),
         ),
-        Column(
+        b.Column(
             "±",
             meaning="One standard error of the mean over uses (of a single use, of its own "
             "number): words that differ by less than two of them cannot be told apart.",
+            cell=lambda row: spread(row["mean_local_error"]),
         ),
-        Column("largest", meaning="The mean local of the use with the largest one.", optional=True),
-        Column(
+        b.Column(
+            "largest",
+            meaning="The mean local of the use with the largest one.",
+            optional=True,
+            cell=lambda row: number(row["max_local"]),
+        ),
+        b.Column(
             "rank share",
             meaning="The share of the words of its text that move it less; the word itself counts "
             "as half.",
             optional=True,
+            cell=lambda row: f"{row['mean_rank_share']:.2f}",
         ),
     ]
-    if real:
+    if "mean_real" in by_word and bool(by_word["mean_real"].notna().any()):
         meaning = (
             f"How far {target} moves, {sized(_target(result))}, when another real word of as many "
             "tokens stands there, on average."
         )
-        columns += [Column("real words", meaning=meaning), Column("±")]
-    if layers:
+        columns += [
+            b.Column("real words", meaning=meaning, cell=lambda row: number(row["mean_real"])),
+            b.Column("±", cell=lambda row: spread(row["mean_real_error"])),
+        ]
+    if has_layers(result):
         meaning = (
             "How many times farther the worst small move takes the layer than random numbers of "
             "the same length."
         )
-        columns.append(Column("times noise", meaning=meaning, optional=True))
-    rows: list[Sequence[Cell]] = []
-    for row in records:
-        noise = row["mean_over_noise"]
-        rows.append(
-            [
-                str(row["word"]),
-                f"{row['texts']:,}",
-                f"{row['occurrences']:,}",
-                str(row["pieces"]),
-                number(row["mean_local"]),
-                spread(row["mean_local_error"]),
-                number(row["max_local"]),
-                f"{row['mean_rank_share']:.2f}",
-                *((number(row["mean_real"]), spread(row["mean_real_error"])) if real else ()),
-                *((times(None if noise != noise else noise),) if layers else ()),
-                Bar(row[lead], top),
-            ]
+        columns.append(
+            b.Column(
+                "times noise",
+                meaning=meaning,
+                optional=True,
+                cell=lambda row: times(_known(row["mean_over_noise"])),
+            )
         )
     only = f", of those in at least {least} texts" if least > 1 else ""
-    title = f"words by their {LEADS[lead]}, the largest first{only}"
-    return Table(
-        [*columns, Column("", "bar")],
-        rows,
-        title,
+    return b.table_of(
+        records,
+        [*columns, b.Column("", "bar", cell=lambda row: b.Bar(row[lead], top))],
+        title=f"words by their {LEADS[lead]}, the largest first{only}",
         shown=SHOWN,
         on_page=ON_PAGE,
         rest=lambda shown: f"none above {number(records[shown - 1][lead])}",
     )
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value
 
 
 def spread(error: float) -> str:
@@ -158,35 +158,55 @@ def spread(error: float) -> str:
     return digits(error, 1) if error > 0 else ""
 
 
-def _places(result: CorpusWords) -> Table:
+def _places(result: CorpusWords) -> b.Table:
     records = result.aggregates["by_place"].to_dict("records")
     top = largest(float(row["mean_relative"]) for row in records)
-    rows: list[Sequence[Cell]] = []
-    for row in records:
-        relative = row["mean_relative"]
-        known = [number(row["mean_local"]), f"{relative:.3f}"] if row["words"] else ["–", "–"]
-        cells: list[Cell] = [str(row["fifth"]), f"{row['words']:,}", *known]
-        rows.append([*cells, Bar(relative, top) if row["words"] else ""])
-    columns = [Column(name) for name in ("fifth", "words", "mean local", "relative")]
-    title = "by fifth of the text; relative: mean local over the mean of its text"
-    return Table([*columns, Column("", "bar")], rows, title)
+    return b.table_of(
+        records,
+        [
+            b.Column("fifth", cell=lambda row: str(row["fifth"])),
+            b.Column("words", cell=lambda row: f"{row['words']:,}"),
+            b.Column("mean local", cell=lambda row: number(row["mean_local"])),
+            b.Column(
+                "relative", cell=lambda row: f"{row['mean_relative']:.3f}" if row["words"] else "–"
+            ),
+            b.Column(
+                "",
+                "bar",
+                cell=lambda row: b.Bar(row["mean_relative"], top) if row["words"] else "",
+            ),
+        ],
+        title="by fifth of the text; relative: mean local over the mean of its text",
+    )
 
 
-def _layers(result: CorpusWords) -> Table:
+def _layers(result: CorpusWords) -> b.Table:
     records = result.aggregates["by_layer"].to_dict("records")
-    top = largest(float(row["mean_change"]) for row in records)
-    rows: list[Sequence[Cell]] = []
-    for row in records:
-        layer, change, noise = row["layer"], row["mean_change"], row["mean_noise"]
-        ratio = times(change / noise if noise > 0 else None)
-        name = Span(str(layer), "bold" if layer == result.jobs[0].layer else "")
-        rows.append([name, number(change), number(noise), ratio, Bar(change, top)])
-    columns = [Column(name) for name in ("layer", "change", "noise", "ratio")]
-    title = "by layer: mean change by the words' worst Δ, and by noise of the same norm"
-    return Table([*columns, Column("", "bar")], rows, title, shown=200, on_page=200)
+    top, own = largest(float(row["mean_change"]) for row in records), result.jobs[0].layer
+    return b.table_of(
+        records,
+        [
+            b.Column(
+                "layer",
+                cell=lambda row: b.Span(str(row["layer"]), "bold" if row["layer"] == own else ""),
+            ),
+            b.Column("change", cell=lambda row: number(row["mean_change"])),
+            b.Column("noise", cell=lambda row: number(row["mean_noise"])),
+            b.Column("ratio", cell=_ratio),
+            b.Column("", "bar", cell=lambda row: b.Bar(row["mean_change"], top)),
+        ],
+        title="by layer: mean change by the words' worst Δ, and by noise of the same norm",
+        shown=200,
+        on_page=200,
+    )
 
 
-def _picture(result: CorpusWords) -> Bars:
+def _ratio(row: Mapping[str, float]) -> str:
+    noise = row["mean_noise"]
+    return times(row["mean_change"] / noise if noise > 0 else None)
+
+
+def _picture(result: CorpusWords) -> b.Bars:
     table = result.aggregates["by_word"].head(DRAWN)
     layers = result.aggregates["by_layer"]
     x = [int(layer) for layer in layers["layer"]]
@@ -197,9 +217,9 @@ def _picture(result: CorpusWords) -> Bars:
     panel = Panel("", curves, x_label="layer (0 is the input)", y_label="mean relative change")
     what = "small moves" if result.lead == "mean_local" else "another word there, on average"
     label = f"{LEADS[result.lead]}: response of {moved(result)} to {what}"
-    return Bars(
+    return b.Bars(
         f"{result.model}, {result.probed:,} texts",
         [str(word) for word in table["word"]],
-        [BarColumn(label, [float(value) for value in table[result.lead]])],
+        [b.BarColumn(label, [float(value) for value in table[result.lead]])],
         beside=Chart([panel]) if has_layers(result) else None,
     )

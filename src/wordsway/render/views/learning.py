@@ -6,50 +6,46 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from wordsway.core.chart import Chart, Panel, Points, Reference
+from wordsway.core.chart import Chart, Panel, Points
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.learning.results import FLIPPED, FlipResult, difficulty
-from wordsway.render.blocks import Column, Table, View, headline, plain, soft, source
+from wordsway.learning.results import FLIPPED, FlipResult, blind_curve, difficulty
+from wordsway.render import blocks as b
 from wordsway.render.numbers import number
 from wordsway.render.views.common import provenance
+from wordsway.render.views.measurement import request_facts
 from wordsway.studies.flips import FlipTrials, learning_of
+
+
+def _spelled(name: str, row: Mapping[str, Any]) -> str:
+    return "–" if row[name] is None else f"{row[name]:.3g}"
+
 
 #: f before the update on X and on X^i(Δ), then after it.
 COLUMNS = (
-    Column("y"),
-    Column("before"),
-    Column("→ Δ"),
-    Column("after"),
-    Column("→ Δ"),
-    Column("error"),
-    Column("floor"),
-    Column("γ"),
-    Column("A"),
+    b.Column("y", cell=lambda row: f"{row['label']:+d}"),
+    *(
+        b.Column(name, cell=partial(_spelled, field))
+        for name, field in (
+            ("before", "before_original"),
+            ("→ Δ", "before_changed"),
+            ("after", "after_original"),
+            ("→ Δ", "after_changed"),
+            ("error", "error"),
+            ("floor", "bound"),
+            ("γ", "gamma"),
+            ("A", "alignment"),
+        )
+    ),
 )
 KEY = (
     "before, after: the prediction on the text and, after →, on the changed one; the wanted label "
     "is −y; floor: lower bound of the error, from the certified S"
 )
-_NUMBERS = (
-    "before_original",
-    "before_changed",
-    "after_original",
-    "after_changed",
-    "error",
-    "bound",
-    "gamma",
-    "alignment",
-)
 #: The smallest ends of the axes.
 RIGHT, TOP = 3.0, 5.0
-
-
-def flip_cells(row: Mapping[str, Any]) -> list[str]:
-    """The cells under `COLUMNS`."""
-    values = [row[name] for name in _NUMBERS]
-    return [f"{row['label']:+d}", *("–" if value is None else f"{value:.3g}" for value in values)]
 
 
 def place(row: Mapping[str, Any]) -> str:
@@ -65,10 +61,6 @@ def update_line(update: str, loss: str, penalty: float, train: int) -> str:
 
 def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Chart:
     """Every row with its certified floor, and the curve of a layer that ignores the word."""
-    gamma = [step / 50 for step in range(101)]
-    blind = Reference(
-        "(2 − γ)²: the word is ignored", gamma, [(2 - x) ** 2 for x in gamma], style="--"
-    )
     x = [float(row["gamma"]) for row in rows]
     points = [Points("error", x, [float(row["error"]) for row in rows], 1, "o", labels)]
     if floors := [row for row in rows if row["bound"] is not None]:
@@ -77,7 +69,7 @@ def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[
         points.append(Points("certified floor", floor_x, bounds, 0, "_"))
     panel = Panel(
         title,
-        references=[blind],
+        references=[blind_curve("(2 − γ)²: the word is ignored")],
         points=points,
         x_label="γ = |f(X^i(Δ), θ*) − f(X, θ*)|, by the old model",
         y_label="error on the changed text, (f + y)²",
@@ -87,15 +79,14 @@ def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[
     return Chart([panel], shared_key=True)
 
 
-def flip_result_view(result: FlipResult) -> View:
+def flip_result_view(result: FlipResult) -> b.View:
     """The easiest row, then a line per row, the easiest to flip first."""
-    rows = sorted(result.rows, key=lambda row: row.difficulty)
-    cells = [[str(row.position), *flip_cells(row.to_dict())] for row in rows]
-    table = Table(
-        ["row", *COLUMNS],
-        cells,
+    rows = [row.to_dict() for row in sorted(result.rows, key=lambda row: row.difficulty)]
+    table = b.table_of(
+        rows,
+        [b.Column("row", cell=lambda row: str(row["position"])), *COLUMNS],
         on_page=40,
-        rest=lambda shown: f"none below {number(rows[shown - 1].error)}",
+        rest=lambda shown: f"none below {number(rows[shown - 1]['error'])}",
     )
     how = update_line(result.update, result.loss, result.penalty, result.train)
     about = (
@@ -109,61 +100,44 @@ def flip_result_view(result: FlipResult) -> View:
         "loss": result.loss,
         "radius of the ball": number(result.radius),
     }
-    labels = [str(row.position) for row in rows[:12]]
-    return View(
+    best = result.best
+    floor = "no certificate" if best.bound is None else f"floor {number(best.bound)}"
+    title = f"error {number(best.error)} at row {best.position} ({floor}), γ = {number(best.gamma)}"
+    return b.View(
         "The error after a one-word change",
-        [headline(_best(result)), table, soft(KEY), source(about)],
+        [b.headline(title), table, b.soft(KEY), b.source(about)],
         provenance(result, facts),
-        lambda: error_chart(_best(result), [row.to_dict() for row in rows], labels),
+        lambda: error_chart(title, rows, [str(row["position"]) for row in rows[:12]]),
     )
 
 
-def _best(result: FlipResult) -> str:
-    best = result.best
-    floor = "no certificate" if best.bound is None else f"floor {number(best.bound)}"
-    return f"error {number(best.error)} at row {best.position} ({floor}), γ = {number(best.gamma)}"
-
-
-def flip_trials_view(result: FlipTrials) -> View:
+def flip_trials_view(result: FlipTrials) -> b.View:
     """One row per trial, then the errors together."""
     real = any(trial.get("word") for trial in result.trials)
-    words = [Column("row and word", "text")] if real else []
-    rows = [
-        [str(index), *flip_cells(trial), *([place(trial)] if real else [])]
-        for index, trial in enumerate(result.trials)
-    ]
+    words = [b.Column("row and word", "text", cell=place)] if real else []
     cost = f"{format_seconds(result.seconds)} · peak memory {format_bytes(result.peak_mb * 1e6)}"
     cost += " · interrupted" if result.interrupted else ""
-    request = result.request
-    facts = {name: str(value) for name, value in request.sizes.items() if value is not None}
-    facts |= {"texts": request.data, "seed": str(request.seed)}
-    title = _title(result)
+    request, learning = result.request, learning_of(result.request)
+    how = update_line(*learning.settings, learning.train)
+    title = f"{request.map.upper()} n={request.n} d={request.d} · {how} ({request.data})"
     labels = [str(index) for index in range(min(12, len(result.trials)))]
-    return View(
+    return b.View(
         "The error after a one-word change",
         [
-            headline(title),
-            Table(["trial", *COLUMNS, *words], rows, shown=100),
-            plain(_errors(result)),
+            b.headline(title),
+            b.table_of(result.trials, [*COLUMNS, *words], numbered="trial", shown=100),
+            b.plain(_errors(result)),
             *(
-                plain(f"trial {index}: {line}")
+                b.plain(f"trial {index}: {line}")
                 for index, trial in enumerate(result.trials)
                 for line in _remarks(trial)
             ),
-            soft(KEY),
-            source(cost),
+            b.soft(KEY),
+            b.source(cost),
         ],
-        provenance(result, facts),
+        provenance(result, request_facts(request)),
         lambda: error_chart(title, result.trials, labels),
     )
-
-
-def _title(result: FlipTrials) -> str:
-    request = result.request
-    learning = learning_of(request)
-    update, loss, penalty = learning.settings
-    how = update_line(update, loss, penalty, learning.train)
-    return f"{request.map.upper()} n={request.n} d={request.d} · {how} ({request.data})"
 
 
 def _errors(result: FlipTrials) -> str:

@@ -5,26 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.render.blocks import (
-    Bar,
-    BarColumn,
-    Bars,
-    Block,
-    Column,
-    Span,
-    Table,
-    View,
-    headline,
-    plain,
-    soft,
-    source,
-    warning,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import count, digits, largest, number
 from wordsway.render.views.common import provenance
-from wordsway.render.views.sensitivity import KEY, OVER, average_line
+from wordsway.render.views.sensitivity import KEY, OVER, average_line, interval_columns
 from wordsway.studies.forecast import Forecast
 from wordsway.studies.measure import Measurement, Trial
 from wordsway.studies.request import Request
@@ -62,36 +49,40 @@ def _named(positions: Sequence[int | str]) -> str:
     return ", ".join(parts)
 
 
-def forecast_view(cost: Forecast) -> View:
+def request_facts(request: Request) -> dict[str, str]:
+    """Everything that decides the numbers of a request."""
+    facts = {name: str(value) for name, value in request.sizes.items() if value is not None}
+    return facts | {"texts": request.data, "seed": str(request.seed)}
+
+
+def forecast_view(cost: Forecast) -> b.View:
     needs = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
-    blocks: list[Block] = [
-        headline(request_line(cost.request)),
-        plain(f"forecast for {count(cost.request.trials, 'trial')}: {needs}"),
+    blocks: list[b.Block] = [
+        b.headline(request_line(cost.request)),
+        b.plain(f"forecast for {count(cost.request.trials, 'trial')}: {needs}"),
     ]
     if cost.refused is not None:
-        blocks.append(warning(f"It would be refused: {cost.refused}."))
-    return View("Forecast", blocks)
+        blocks.append(b.warning(f"It would be refused: {cost.refused}."))
+    return b.View("Forecast", blocks)
 
 
-def measurement_view(result: Measurement) -> View:
+def measurement_view(result: Measurement) -> b.View:
     request = result.request
-    blocks: list[Block] = [headline(request_line(request)), _table(result)]
-    blocks.append(plain(Span("S ", "bold"), _mean(result)))
+    blocks: list[b.Block] = [b.headline(request_line(request)), _table(result)]
+    blocks.append(b.plain(b.Span("S ", "bold"), _mean(result)))
     average = average_line(result.averages)
     if average is not None:
-        blocks.append(plain(f"on average, {average}"))
+        blocks.append(b.plain(f"on average, {average}"))
     if "model" in result.source:
         how = f"layer {result.source['layer']}, padding {result.source['padding']}"
-        blocks.append(soft(f"embedded by {result.source['model']}, {how}"))
+        blocks.append(b.soft(f"embedded by {result.source['model']}, {how}"))
     cost = f"{format_seconds(result.seconds)} · peak memory {format_bytes(result.peak_mb * 1e6)}"
     if result.interrupted:
         cost += f" · interrupted after {len(result.trials)} of {request.trials} trials"
-    facts = {name: str(value) for name, value in request.sizes.items() if value is not None}
-    facts |= {"texts": request.data, "seed": str(request.seed)}
-    return View(
+    return b.View(
         "Sensitivity of a random map",
-        [*blocks, source(cost)],
-        provenance(result, facts),
+        [*blocks, b.source(cost)],
+        provenance(result, request_facts(request)),
         lambda: _bars(result, average),
     )
 
@@ -106,28 +97,30 @@ def _mean(result: Measurement) -> str:
     return f"mean attained {number(result.mean)}{spread} · {certificate}"
 
 
-def _table(result: Measurement) -> Table:
-    real = any(trial.text for trial in result.trials)
+def _table(result: Measurement) -> b.Table:
     top = largest(trial.upper or trial.lower for trial in result.trials)
-    averages = [name for name in OVER if name in result.averages]
-    columns = [Column(name) for name in ("trial", "attained", "certified", "ratio", "row")]
-    columns += [Column(OVER[name]) for name in averages]
-    columns += [Column("word", "text"), Column("text", "text")] if real else []
-    rows = [
-        [
-            str(index),
-            number(trial.lower),
-            number(trial.upper),
-            _ratio(trial),
-            str(trial.position),
-            *(number(trial.averages[name].mean) for name in averages),
-            *([trial.word or "", (trial.text or {}).get("id", "")] if real else []),
-            format_seconds(trial.seconds),
-            Bar(trial.lower, top, trial.lower if trial.upper is None else trial.upper),
-        ]
-        for index, trial in enumerate(result.trials)
+    *ends, bar = interval_columns(top)
+    columns = [
+        *ends,
+        b.Column("ratio", cell=_ratio),
+        b.Column("row", cell=lambda trial: str(trial.position)),
     ]
-    return Table([*columns, Column("time", optional=True), Column("", "bar")], rows, shown=100)
+    columns += [
+        b.Column(over, cell=partial(_average, name))
+        for name, over in OVER.items()
+        if name in result.averages
+    ]
+    if any(trial.text for trial in result.trials):
+        columns += [
+            b.Column("word", "text", cell=lambda trial: trial.word or ""),
+            b.Column("text", "text", cell=lambda trial: (trial.text or {}).get("id", "")),
+        ]
+    time = b.Column("time", optional=True, cell=lambda trial: format_seconds(trial.seconds))
+    return b.table_of(result.trials, [*columns, time, bar], numbered="trial", shown=100)
+
+
+def _average(name: str, trial: Trial) -> str:
+    return number(trial.averages[name].mean)
 
 
 def _ratio(trial: Trial) -> str:
@@ -137,25 +130,18 @@ def _ratio(trial: Trial) -> str:
     return f"{trial.upper / trial.lower:.2f}"
 
 
-def _bars(result: Measurement, average: str | None) -> Bars:
+def _bars(result: Measurement, average: str | None) -> b.Bars:
     lines = [] if result.mean is None else [(result.mean, "", "--")]
     lines += [(change.mean, "", ":") for change in result.averages.values()]
     over = ", ".join(OVER[name] for name in result.averages)
-    dotted = f", dotted: mean over {over}" if over else ""
-    return Bars(
+    label = "relative change S by one row; dashed: mean attained"
+    label += f", dotted: mean over {over}" if over else ""
+    trials = result.trials
+    return b.Bars(
         f"{request_line(result.request)}\n{_mean(result)}"
         + (f"\non average, {average}" if average else ""),
-        [
-            f"trial {index}" + (f", {trial.word}" if trial.word else "")
-            for index, trial in enumerate(result.trials)
-        ],
-        [
-            BarColumn(
-                f"relative change S by one row; dashed: mean attained{dotted}",
-                [trial.lower for trial in result.trials],
-                [trial.upper for trial in result.trials],
-            )
-        ],
+        [f"trial {at}" + (f", {one.word}" if one.word else "") for at, one in enumerate(trials)],
+        [b.BarColumn(label, [one.lower for one in trials], [one.upper for one in trials])],
         KEY,
         lines,
     )

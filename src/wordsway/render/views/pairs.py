@@ -7,22 +7,7 @@ from wordsway.auditing.result import EXPLAINED
 from wordsway.core.chart import Chart, Panel, Points
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
-from wordsway.render.blocks import (
-    Bar,
-    Block,
-    Column,
-    Explanation,
-    Fold,
-    Inline,
-    RunningText,
-    Span,
-    Table,
-    View,
-    headline,
-    soft,
-    source,
-    warning,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import number
 from wordsway.render.views.common import models_facts, provenance
 
@@ -38,29 +23,47 @@ MEANINGS = {
 }
 
 
-def pairs_view(pairs: Pairs) -> View:
+def percent(share: float | None) -> str:
+    """
+    >>> percent(12.5), percent(None)
+    ('12 %', '–')
+    """
+    return "–" if share is None else f"{share:.0f} %"
+
+
+MODEL = b.Column("model", "text", cell=lambda row: row["name"])
+#: The numbers of a pair in a model, or their medians over a kind.
+NUMBERS = (
+    b.Column("cosine", cell=lambda row: number(row["cosine"])),
+    b.Column("", "bar", cell=lambda row: b.Bar(max(0.0, row["cosine"]), 1.0)),
+    b.Column("change", cell=lambda row: number(row["change"])),
+    b.Column("above", cell=lambda row: percent(row["percentile"])),
+)
+
+
+def pairs_view(pairs: Pairs) -> b.View:
     """Each pair with its numbers in every model, medians per kind, and the refused rows."""
     count = len(pairs.pairs)
     words = f", compared with {pairs.draws} random words in each place" if pairs.draws else ""
-    blocks: list[Block] = [
-        headline(f"{count:,} {'pair' if count == 1 else 'pairs'} of texts{words}")
+    blocks: list[b.Block] = [
+        b.headline(f"{count:,} {'pair' if count == 1 else 'pairs'} of texts{words}")
     ]
     for pair in pairs.pairs[:SHOWN]:
         blocks += [_sentence(pair), _numbers(pair)]
-        blocks += [warning(one.doubt) for one in pair.models if one.doubt]
+        blocks += [b.warning(one.doubt) for one in pair.models if one.doubt]
     if count > SHOWN:
-        blocks.append(soft(f"… and {count - SHOWN:,} more, in the data"))
+        blocks.append(b.soft(f"… and {count - SHOWN:,} more, in the data"))
     if any(pair.kind for pair in pairs.pairs):
-        blocks.append(Fold("Medians per kind", [_kinds(pairs)]))
-    blocks.append(Explanation(MEANINGS))
-    blocks += [warning(str(one)) for one in pairs.refused[:REFUSED]]
+        blocks.append(b.Fold("Medians per kind", [_kinds(pairs)]))
+    blocks.append(b.Explanation(MEANINGS))
+    blocks += [b.warning(str(one)) for one in pairs.refused[:REFUSED]]
     if len(pairs.refused) > REFUSED:
-        blocks.append(warning(f"… and {len(pairs.refused) - REFUSED:,} more rows refused"))
+        blocks.append(b.warning(f"… and {len(pairs.refused) - REFUSED:,} more rows refused"))
     about = f"{', '.join(pairs.names)} · seed {pairs.seed} · {format_seconds(pairs.seconds)}"
     facts = {"random words": str(pairs.draws)} | models_facts(pairs.models)
-    return View(
+    return b.View(
         "Pairs of texts",
-        [*blocks, source(about)],
+        [*blocks, b.source(about)],
         provenance(pairs, facts),
         lambda: _picture(pairs),
     )
@@ -72,74 +75,36 @@ def in_place(pair: Pair) -> tuple[str, str, str, str]:
     return pair.a[:start], before.strip(), after.strip(), pair.a[start + len(before) :]
 
 
-def _sentence(pair: Pair) -> RunningText:
+def _sentence(pair: Pair) -> b.RunningText:
     before, old, new, after = in_place(pair)
-    parts: list[Inline] = [before, *marked_change(old, new)]
+    parts: list[b.Inline] = [before, *marked_change(old, new)]
     space = "" if not after or not after[:1].isalnum() else " "
-    kind = [Span(f"  ({pair.kind})", "soft")] if pair.kind else []
-    return RunningText((*parts, space + after, *kind))
+    kind = [b.Span(f"  ({pair.kind})", "soft")] if pair.kind else []
+    return b.RunningText((*parts, space + after, *kind))
 
 
-def marked_change(old: str, new: str) -> list[Inline]:
+def marked_change(old: str, new: str) -> list[b.Inline]:
     """An edit in place: [old → new]."""
     arrow = " → " if old and new else ""
-    return ["[", Span(old or "+", "first"), arrow, Span(new or "−", "second"), "]"]
+    return ["[", b.Span(old or "+", "first"), arrow, b.Span(new or "−", "second"), "]"]
 
 
-def _numbers(pair: Pair) -> Table:
-    columns = [
-        Column("model", "text"),
-        Column("cosine"),
-        Column("", "bar"),
-        Column("change"),
-        Column("above"),
-        Column("parts in", "text", optional=True),
-    ]
-    rows = [
-        (
-            one.name,
-            number(one.cosine),
-            Bar(max(0.0, one.cosine), 1.0),
-            number(one.change),
-            percent(one.percentile),
-            f"layer {one.parts} of {len(one.layers) - 1}" if len(one.layers) > 1 else "–",
-        )
-        for one in pair.models
-    ]
-    return Table(columns, rows)
+def _numbers(pair: Pair) -> b.Table:
+    parts = b.Column(
+        "parts in",
+        "text",
+        optional=True,
+        cell=lambda one: (
+            f"layer {one['parts']} of {len(one['layers']) - 1}" if len(one["layers"]) > 1 else "–"
+        ),
+    )
+    return b.table_of([vars(one) for one in pair.models], [MODEL, *NUMBERS, parts])
 
 
-def _kinds(pairs: Pairs) -> Table:
-    columns = [
-        Column("kind", "text"),
-        Column("model", "text"),
-        Column("pairs"),
-        Column("cosine"),
-        Column("", "bar"),
-        Column("change"),
-        Column("above"),
-    ]
-    rows = [
-        (
-            row["kind"] or "–",
-            row["name"],
-            f"{row['pairs']:,}",
-            number(row["cosine"]),
-            Bar(max(0.0, row["cosine"]), 1.0),
-            number(row["change"]),
-            percent(row["percentile"]),
-        )
-        for row in pairs.kinds()
-    ]
-    return Table(columns, rows, shown=60)
-
-
-def percent(share: float | None) -> str:
-    """
-    >>> percent(12.5), percent(None)
-    ('12 %', '–')
-    """
-    return "–" if share is None else f"{share:.0f} %"
+def _kinds(pairs: Pairs) -> b.Table:
+    kind = b.Column("kind", "text", cell=lambda row: row["kind"] or "–")
+    counted = b.Column("pairs", cell=lambda row: f"{row['pairs']:,}")
+    return b.table_of(pairs.kinds(), [kind, MODEL, counted, *NUMBERS], shown=60)
 
 
 def _picture(pairs: Pairs) -> Chart:

@@ -6,18 +6,7 @@ from collections.abc import Sequence
 
 from wordsway.paper.figure import FAILS, HOLDS, OWN, PAPER, Finding
 from wordsway.paper.reproduce import Reproduction
-from wordsway.render.blocks import (
-    Block,
-    Cell,
-    Column,
-    Illustration,
-    Span,
-    Style,
-    Table,
-    View,
-    soft,
-    source,
-)
+from wordsway.render import blocks as b
 from wordsway.render.views.sweep import tally_line
 
 LEAD = (
@@ -38,32 +27,32 @@ HOW_DECIDED = (
     "“agrees” is printed by chance in at most 1 of 40 cases; the same holds for “disagrees”."
 )
 COLUMNS = (
-    Column("figure", "text", optional=True),
-    Column("claim", "prose"),
-    Column("on", "prose"),
-    Column("measured [95 % interval]", "prose"),
-    Column("agrees if", "prose"),
-    Column("verdict", "prose"),
+    b.Column("figure", "text", optional=True),
+    b.Column("claim", "prose"),
+    b.Column("on", "prose"),
+    b.Column("measured [95 % interval]", "prose"),
+    b.Column("agrees if", "prose"),
+    b.Column("verdict", "prose"),
 )
-VERDICTS: dict[str, Style] = {HOLDS: "good", FAILS: "bad"}
+VERDICTS: dict[str, b.Style] = {HOLDS: "good", FAILS: "bad"}
 
 
-def reproduction_view(result: Reproduction) -> View:
-    blocks: list[Block] = [
-        Illustration(drawn.title, result.folder / f"{drawn.name}.svg", drawn.caption, drawn.files)
+def reproduction_view(result: Reproduction) -> b.View:
+    blocks: list[b.Block] = [
+        b.Illustration(drawn.title, result.folder / f"{drawn.name}.svg", drawn.caption, drawn.files)
         for drawn in result.figures
     ]
     tables = [
-        Table(COLUMNS, [_row(found) for found in findings], title, shown=1000, on_page=1000)
+        b.Table(COLUMNS, [_row(found) for found in findings], title, shown=1000, on_page=1000)
         for kind, title in TABLES.items()
         if (findings := result.findings_of(kind))
     ]
-    blocks += [*tables, soft(HOW_DECIDED)] if tables else []
+    blocks += [*tables, b.soft(HOW_DECIDED)] if tables else []
     blocks += [
-        soft(tally_line(result.tally, result.folder / "store")),
-        source(f"the page: {result.page}"),
+        b.soft(tally_line(result.tally, result.folder / "store")),
+        b.source(f"the page: {result.page}"),
     ]
-    return View(
+    return b.View(
         "How far can one word sway a layer?",
         blocks,
         {"command": result.command} | result.facts,
@@ -71,6 +60,6 @@ def reproduction_view(result: Reproduction) -> View:
     )
 
 
-def _row(found: Finding) -> Sequence[Cell]:
-    verdict = Span(found.verdict, VERDICTS.get(found.verdict, "soft"))
+def _row(found: Finding) -> Sequence[b.Cell]:
+    verdict = b.Span(found.verdict, VERDICTS.get(found.verdict, "soft"))
     return (found.figure, found.claim, found.series, found.measured, found.rule, verdict)

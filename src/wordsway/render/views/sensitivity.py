@@ -7,18 +7,7 @@ from collections.abc import Mapping
 from wordsway.core.format import format_seconds
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.maps.average import AverageChange
-from wordsway.render.blocks import (
-    Bar,
-    BarColumn,
-    Bars,
-    Block,
-    Column,
-    Span,
-    Table,
-    View,
-    plain,
-    source,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number
 from wordsway.render.views.common import provenance
 
@@ -30,14 +19,15 @@ KEY = ("attained by Δ", "certified: S is not above")
 OVER = {"average": "random Δ", "real": "real words"}
 
 
-def sensitivity_view(result: Sensitivity) -> View:
+def sensitivity_view(result: Sensitivity) -> b.View:
     """The interval, the witness, and the most sensitive rows."""
     rows = sorted(result.words, key=lambda row: -row.lower)
     found = interval(result.lower, result.upper, result.certificate)
-    blocks: list[Block] = [plain(Span("S ", "bold"), found, f"   ‖Δ‖ ≤ {number(result.radius)}")]
+    ball = f"‖Δ‖ ≤ {number(result.radius)}"
+    blocks: list[b.Block] = [b.plain(b.Span("S ", "bold"), found, f"   {ball}")]
     average = average_line({"average": result.average, "real": result.real})
     if average is not None:
-        blocks.append(plain(f"on average, {average}"))
+        blocks.append(b.plain(f"on average, {average}"))
     if len(rows) > 1:
         blocks.append(_table(rows))
     witness = next((row for row in result.words if row.position == result.position), None)
@@ -55,49 +45,46 @@ def sensitivity_view(result: Sensitivity) -> View:
     }
     drawn = sorted(rows[:DRAWN], key=lambda row: row.position)
     some = "" if len(drawn) == len(rows) else f" · the {len(drawn)} largest"
-    return View(
+    label = f"relative change S of the map by one row, {ball}"
+    return b.View(
         "Sensitivity of a map",
-        [*blocks, source(f"{attained} · {about}")],
+        [*blocks, b.source(f"{attained} · {about}")],
         provenance(result, facts),
-        lambda: Bars(
+        lambda: b.Bars(
             f"S {found}\n{about} · n = {result.n}, d = {result.d}{some}",
             [f"{row.word} ({row.position})" if row.word else f"({row.position})" for row in drawn],
-            [
-                BarColumn(
-                    f"relative change S of the map by one row, ‖Δ‖ ≤ {number(result.radius)}",
-                    [row.lower for row in drawn],
-                    [row.upper for row in drawn],
-                )
-            ],
+            [b.BarColumn(label, [row.lower for row in drawn], [row.upper for row in drawn])],
             KEY,
         ),
     )
 
 
-def _table(rows: list[WordSensitivity]) -> Table:
+def _table(rows: list[WordSensitivity]) -> b.Table:
     named = any(row.word for row in rows)
     top = largest(row.lower if row.upper is None else row.upper for row in rows)
-    return Table(
+    return b.table_of(
+        rows,
         [
-            Column("row"),
-            *([Column("word", "text")] if named else []),
-            Column("attained"),
-            Column("certified"),
-            Column("", "bar"),
-        ],
-        [
-            (
-                str(row.position),
-                *([row.word or ""] if named else []),
-                number(row.lower),
-                number(row.upper),
-                Bar(row.lower, top, row.lower if row.upper is None else row.upper),
-            )
-            for row in rows
+            b.Column("row", cell=lambda row: str(row.position)),
+            *([b.Column("word", "text", cell=lambda row: row.word or "")] if named else []),
+            *interval_columns(top),
         ],
         on_page=20,
         rest=lambda shown: f"none above {number(rows[shown - 1].lower)}",
     )
+
+
+def interval_columns(top: float) -> list[b.Column]:
+    """The ends of an interval ``lower`` … ``upper``, and its bar."""
+    return [
+        b.Column("attained", cell=lambda row: number(row.lower)),
+        b.Column("certified", cell=lambda row: number(row.upper)),
+        b.Column(
+            "",
+            "bar",
+            cell=lambda row: b.Bar(row.lower, top, row.lower if row.upper is None else row.upper),
+        ),
+    ]
 
 
 def interval(lower: float, upper: float | None, certificate: str | None) -> str:

@@ -2,60 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.core.reading import word_spans
 from wordsway.probing.results import Swaps
 from wordsway.probing.targets import named, sized
-from wordsway.render.blocks import (
-    Bar,
-    BarColumn,
-    Bars,
-    Block,
-    Cell,
-    Column,
-    RunningText,
-    Span,
-    Table,
-    View,
-    headline,
-    plain,
-    source,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number, percent
 from wordsway.render.views.common import model_name, provenance
 
 
-def swaps_view(swaps: Swaps) -> View:
+def swaps_view(swaps: Swaps) -> b.View:
     """The word in its place, the real words, and how near they come to the worst Δ."""
     before, word, after = in_place(swaps)
-    blocks: list[Block] = [
-        plain(
+    blocks: list[b.Block] = [
+        b.plain(
             "Real words for “",
-            Span(swaps.word, "bold"),
+            b.Span(swaps.word, "bold"),
             f"” (word {swaps.index}), ",
-            Span(_ordering(swaps), "bold"),
+            b.Span(_ordering(swaps), "bold"),
         ),
-        RunningText((before, Span(word, "marked"), after)),
+        b.RunningText((before, b.Span(word, "marked"), after)),
     ]
     if swaps.label is not None and swaps.probability is not None:
         label = f"Predicted label: {swaps.label}, probability {swaps.probability:.3f}"
-        blocks.append(headline(label))
+        blocks.append(b.headline(label))
     if swaps.swaps:
         blocks += [_table(swaps), *_reached(swaps)]
     elif swaps.only_flips:
-        blocks.append(plain(f"none of the {swaps.evaluated:,} words tried flips the label"))
+        blocks.append(b.plain(f"none of the {swaps.evaluated:,} words tried flips the label"))
     else:
-        blocks.append(plain("no real word was found"))
+        blocks.append(b.plain("no real word was found"))
     if swaps.refused:
         names = ", ".join(f"“{name}”" for name in swaps.refused[:5])
         more = f" and {len(swaps.refused) - 5} more" if len(swaps.refused) > 5 else ""
-        blocks.append(headline(f"Left out, no single word in that place: {names}{more}"))
+        blocks.append(b.headline(f"Left out, no single word in that place: {names}{more}"))
     how = f"{_counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     facts = {"candidates": f"{swaps.candidates:,}", "evaluated exactly": f"{swaps.evaluated:,}"}
-    return View(
+    return b.View(
         "Real words",
-        [*blocks, source(f"{model_name(swaps.model)} · {how}")],
+        [*blocks, b.source(f"{model_name(swaps.model)} · {how}")],
         provenance(swaps, facts),
         lambda: _bars(swaps),
     )
@@ -91,77 +79,85 @@ def _counts(swaps: Swaps) -> str:
     return f"{tried}, {swaps.flips:,} of which flip the label{proof}"
 
 
-def _table(swaps: Swaps) -> Table:
+def _table(swaps: Swaps) -> b.Table:
     top = max(swaps.worst or 0.0, largest([swap.change for swap in swaps.swaps]))
-    label = shortened(swaps.label, 10) if swaps.label is not None else None
-    likely = any(swap.plausibility is not None for swap in swaps.swaps)
     columns = [
-        Column("word", "text"),
-        Column(
+        b.Column("word", "text", cell=lambda swap: swap.word),
+        b.Column(
             "change",
             meaning=f"How far {named(swaps.target)} moves, {sized(swaps.target)}, with this word "
             "in that place: evaluated exactly.",
+            cell=lambda swap: number(swap.change),
         ),
-        Column("", "bar"),
+        b.Column("", "bar", cell=lambda swap: b.Bar(swap.change, top)),
     ]
-    if label is not None:
+    if swaps.label is not None:
+        label = shortened(swaps.label, 10)
         columns += [
-            Column("label", "text", "The classifier's label then."),
-            Column(f"p({label})", meaning=f"The probability of {label} then."),
-            Column(
+            b.Column(
+                "label", "text", "The classifier's label then.", cell=lambda swap: swap.label or "–"
+            ),
+            b.Column(
+                f"p({label})",
+                meaning=f"The probability of {label} then.",
+                cell=lambda swap: "–" if swap.probability is None else f"{swap.probability:.3f}",
+            ),
+            b.Column(
                 "margin",
                 meaning=f"What is left of the lead of {label}: its logit minus the largest other "
                 "one. Below 0 the label flips.",
+                cell=lambda swap: number(swap.margin),
             ),
         ]
-    if likely:
-        meaning = f"How likely the word is in that place: {swaps.plausible}."
-        columns.append(Column("likely", meaning=meaning, optional=True))
-    columns.append(Column("tokens", meaning="Tokens of the word.", optional=True))
-    rows: list[list[Cell]] = []
-    for swap in swaps.swaps:
-        row: list[Cell] = [swap.word, number(swap.change), Bar(swap.change, top)]
-        if label is not None:
-            chance = "–" if swap.probability is None else f"{swap.probability:.3f}"
-            row += [swap.label or "–", chance, number(swap.margin)]
-        row += [number(swap.plausibility)] if likely else []
-        rows.append([*row, str(swap.pieces)])
-    notes = {}
-    if swaps.worst is not None:
-        worst = Span("worst Δ", "italic")
-        empty = [""] * (len(columns) - 3)
-        rows.append([worst, number(swaps.worst), Bar(swaps.worst, top, grey=True), *empty])
-        notes["worst Δ"] = (
-            "The largest change found when any vector as long as the word's embedding, not only a "
-            "real word's, is added to it."
+    if any(swap.plausibility is not None for swap in swaps.swaps):
+        columns.append(
+            b.Column(
+                "likely",
+                meaning=f"How likely the word is in that place: {swaps.plausible}.",
+                optional=True,
+                cell=lambda swap: number(swap.plausibility),
+            )
         )
-    return Table(columns, rows, shown=16, notes=notes)
+    columns.append(
+        b.Column(
+            "tokens",
+            meaning="Tokens of the word.",
+            optional=True,
+            cell=lambda swap: str(swap.pieces),
+        )
+    )
+    table = b.table_of(swaps.swaps, columns, shown=16)
+    if swaps.worst is None:
+        return table
+    row = [b.Span("worst Δ", "italic"), number(swaps.worst), b.Bar(swaps.worst, top, grey=True)]
+    about = (
+        "The largest change found when any vector as long as the word's embedding, not only a "
+        "real word's, is added to it."
+    )
+    rows = [*table.rows, [*row, *[""] * (len(columns) - len(row))]]
+    return replace(table, rows=rows, notes={"worst Δ": about})
 
 
-def _reached(swaps: Swaps) -> list[Block]:
+def _reached(swaps: Swaps) -> list[b.Block]:
     """How near the best real word comes to the worst Δ; a classifier's words are ordered by other
     things.
     """
     if swaps.reached is None or swaps.worst is None or swaps.label is not None:
         return []
     part = f"” reaches {percent(swaps.reached, 3)} of the worst Δ found, {number(swaps.worst)}"
-    return [plain("“", Span(swaps.swaps[0].word, "bold"), part)]
+    return [b.plain("“", b.Span(swaps.swaps[0].word, "bold"), part)]
 
 
-def _bars(swaps: Swaps) -> Bars:
+def _bars(swaps: Swaps) -> b.Bars:
     before, word, after = in_place(swaps)
     sentence = f"{shortened(before, 70)} [{shortened(word, 30)}] {shortened(after, 70)}".strip()
+    label = f"change of {named(swaps.target)}, {sized(swaps.target)}"
     lines = []
     if swaps.worst is not None:
         lines = [(swaps.worst, f"worst Δ found, {number(swaps.worst)}", "--")]
-    return Bars(
+    return b.Bars(
         f"{sentence}\n{model_name(swaps.model)}, {swaps.candidates:,} candidates",
         [swap.word for swap in swaps.swaps],
-        [
-            BarColumn(
-                f"change of {named(swaps.target)}, {sized(swaps.target)}",
-                [swap.change for swap in swaps.swaps],
-            )
-        ],
+        [b.BarColumn(label, [swap.change for swap in swaps.swaps])],
         lines=lines,
     )

@@ -9,7 +9,7 @@ from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
-from wordsway.render.blocks import Span, View, headline, plain, soft, source
+from wordsway.render import blocks as b
 from wordsway.render.views.common import frame_table, provenance
 from wordsway.studies.sweep import Sweep
 from wordsway.studies.tables import setting_columns
@@ -24,26 +24,26 @@ LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper")
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
-def sweep_view(result: Sweep) -> View:
+def sweep_view(result: Sweep) -> b.View:
     tables = ", ".join(str(path) for path in result.tables)
-    return View(
+    return b.View(
         "Sweep",
         [
-            headline(f"{result.study.name}, means over trials"),
+            b.headline(f"{result.study.name}, means over trials"),
             frame_table(result.means(), shown=30),
-            soft(tally_line(result.tally, result.folder / "store")),
-            source(f"tables: {tables}"),
+            b.soft(tally_line(result.tally, result.folder / "store")),
+            b.source(f"tables: {tables}"),
         ],
         provenance(result),
         lambda: _chart(result),
     )
 
 
-def sweep_forecast_view(cost: SweepForecast) -> View:
-    left = Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
+def sweep_forecast_view(cost: SweepForecast) -> b.View:
+    left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
     line = f": about {format_seconds(cost.seconds)} with {cost.workers} workers, "
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
-    return View("Forecast of a sweep", [plain(left, line, memory)])
+    return b.View("Forecast of a sweep", [b.plain(left, line, memory)])
 
 
 def tally_line(tally: Tally, store: object) -> str:

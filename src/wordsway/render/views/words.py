@@ -4,8 +4,9 @@ what the numbers mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,26 +15,7 @@ from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
 from wordsway.probing.targets import named, sized
 from wordsway.probing.tiers import TIERS, leaders, rank_ranges
-from wordsway.render.blocks import (
-    Bar,
-    BarColumn,
-    Bars,
-    Block,
-    Cell,
-    Column,
-    Fold,
-    Inline,
-    Layers,
-    RunningText,
-    Scale,
-    Sentence,
-    Span,
-    Table,
-    View,
-    soft,
-    source,
-)
-from wordsway.render.blocks import headline as bold
+from wordsway.render import blocks as b
 from wordsway.render.numbers import digits, number, percent
 from wordsway.render.views.common import model_name, provenance
 from wordsway.render.views.swaps import swaps_view
@@ -57,26 +39,28 @@ class Headline:
     text: str
 
     @property
-    def parts(self) -> tuple[Inline, ...]:
+    def parts(self) -> tuple[b.Inline, ...]:
         """The sentence, with the words in bold."""
-        parts: list[Inline] = []
+        parts: list[b.Inline] = []
         for name, index in self.names:
-            parts += [", “" if parts else "“", Span(name, "bold"), f"” (word {index})"]
+            parts += [", “" if parts else "“", b.Span(name, "bold"), f"” (word {index})"]
         gap = "" if self.text.startswith(":") or not parts else " "
         return (*parts, gap + self.text)
 
 
-def words_view(words: Words) -> View:
+def words_view(words: Words) -> b.View:
     """The coloured text, the words with the largest numbers, and what they mean."""
-    blocks: list[Block] = [Sentence(headline(words).parts), _coloured(words)]
+    blocks: list[b.Block] = [b.Sentence(headline(words).parts), _coloured(words)]
     if words.words:
-        blocks += [Scale(TIERS[words.tier].title, legend(words, STEPS))] if has_scale(words) else []
-        blocks += [_table(words), soft(meaning(words))]
-    blocks += [bold(note) for note in notes(words)]
+        blocks += (
+            [b.Scale(TIERS[words.tier].title, legend(words, STEPS))] if has_scale(words) else []
+        )
+        blocks += [_table(words), b.soft(meaning(words))]
+    blocks += [b.headline(note) for note in notes(words)]
     if searched := [word for word in words.words if word.profile]:
         title = f"The change of every layer, by the {moved_by(searched[0])} of each word"
-        blocks.append(Fold(title, [_layers(words)], open=False, terminal=False))
-    blocks += [Fold("Real words in one place", swaps_view(one).blocks) for one in words.swaps]
+        blocks.append(b.Fold(title, [_layers(words)], open=False, terminal=False))
+    blocks += [b.Fold("Real words in one place", swaps_view(one).blocks) for one in words.swaps]
     how = [
         model_name(words.model),
         target_name(words),
@@ -85,9 +69,9 @@ def words_view(words: Words) -> View:
         format_bytes(words.peak_mb * 1e6),
         *(["converged"] if words.status == "converged" else []),
     ]
-    return View(
+    return b.View(
         "Word sensitivity",
-        [*blocks, source(" · ".join(how))],
+        [*blocks, b.source(" · ".join(how))],
         facts(words),
         lambda: _picture(words),
         script="saved.js",
@@ -139,91 +123,98 @@ def _tier_data(words: Words) -> dict[str, Any]:
     }
 
 
-def _coloured(words: Words) -> RunningText:
+def _coloured(words: Words) -> b.RunningText:
     heat = shades(words)
-    parts: list[Inline] = []
+    parts: list[b.Inline] = []
     for text, place in pieces(words):
-        if place is None or score(words, words.words[place]) is None:
+        if place is None or words.words[place].score(words.tier) is None:
             parts.append(text)
         else:
-            parts.append(Span(text, shade=heat[place], tip=tip(words, words.words[place])))
-    return RunningText(tuple(parts))
+            parts.append(b.Span(text, shade=heat[place], tip=tip(words, words.words[place])))
+    return b.RunningText(tuple(parts))
 
 
-def _table(words: Words) -> Table:
+def _table(words: Words) -> b.Table:
     """The words, the largest number first; the other tiers are optional columns."""
-    order, rank = ranked(words), ranks(words)
-    real = words.tier == "real-words"
-    flips = any(word.real is not None and word.real.flips is not None for word in words.words)
-    ceiling = "curve" in words.tiers and any(word.upper is not None for word in words.words)
-    others = [tier for tier in words.tiers if tier != words.tier]
+    order, rank, top = ranked(words), ranks(words), scale(words)[1]
+    own = dict(enumerate(_scores(words)))
+
+    def more(name: str, meaning: str, cell: Callable[[WordSway], str]) -> b.Column:
+        return b.Column(
+            name, meaning=meaning, optional=True, cell=lambda place: cell(words.words[place])
+        )
+
     columns = [
-        Column("rank"),
-        Column("#"),
-        Column("word", "text"),
-        Column(TIERS[words.tier].title),
-        Column("", "bar"),
-        Column("±", optional=True),
-        Column("tokens", meaning="Tokens that a word is made of.", optional=True),
+        b.Column("rank", cell=lambda place: rank[place]),
+        b.Column("#", cell=lambda place: str(words.words[place].index)),
+        b.Column("word", "text", cell=lambda place: _spelling(words.words[place])),
+        b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
+        b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
+        b.Column("±", optional=True, cell=lambda place: _digit(_known(own[place])[1])),
+        more("tokens", "Tokens that a word is made of.", lambda word: str(word.pieces)),
     ]
-    meanings = {TIERS[tier].title: TIERS[tier].sentence for tier in others}
-    meanings |= {"at most": _ceiling(words)} if ceiling else {}
-    if flips:
+    if any(word.real is not None and word.real.flips is not None for word in words.words):
         label = f"How many of the random words change the classifier's label, {words.label}."
-        meanings = {"flips": label} | meanings
-    if real:
-        meanings["90 %"] = "One random word in ten moves it farther than this."
-        meanings["worst"] = "The farthest that one of the random words moves it."
-    columns += [Column(name, meaning=text, optional=True) for name, text in meanings.items()]
-    top = scale(words)[1]
-    rows: list[Sequence[Cell]] = []
-    for place in order:
-        word = words.words[place]
-        value, error = score(words, word) or (None, 0.0)
-        known = word.real
-        cells: list[Cell] = [
-            rank[place],
-            str(word.index),
-            f"{word.word} [UNK]" if word.unknown else word.word,
-            number(value),
-            Bar(value or 0.0, top),
-            digits(error, 1) if error else "",
-            str(word.pieces),
+        columns.append(more("flips", label, _flips))
+    columns += [
+        more(TIERS[tier].title, TIERS[tier].sentence, partial(_number, tier))
+        for tier in words.tiers
+        if tier != words.tier
+    ]
+    if "curve" in words.tiers and any(word.upper is not None for word in words.words):
+        columns.append(more("at most", _ceiling(words), lambda word: number(word.upper)))
+    if words.tier == "real-words":
+        ten = "One random word in ten moves it farther than this."
+        worst = "The farthest that one of the random words moves it."
+        columns += [
+            more("90 %", ten, lambda word: number(word.real and word.real.q90)),
+            more("worst", worst, lambda word: number(word.real and word.real.worst)),
         ]
-        if flips:
-            flipped = known is not None and known.flips is not None
-            cells.append(f"{known.flips} of {known.draws}" if known and flipped else "–")
-        cells += [number((word.score(tier) or (None,))[0]) for tier in others]
-        cells += [number(word.upper)] if ceiling else []
-        if real:
-            ends = (None, None) if known is None else (known.q90, known.worst)
-            cells += [number(end) for end in ends]
-        rows.append(cells)
 
     def least(count: int) -> str:
-        return f"none above {number(_known(score(words, words.words[order[count - 1]]))[0])}"
+        return f"none above {number(_known(own[order[count - 1]])[0])}"
 
-    return Table(columns, rows, shown=SHOWN, rest=least)
+    return b.table_of(order, columns, shown=SHOWN, rest=least)
 
 
-def _layers(words: Words) -> Table:
+def _spelling(word: WordSway) -> str:
+    return f"{word.word} [UNK]" if word.unknown else word.word
+
+
+def _digit(error: float) -> str:
+    return digits(error, 1) if error else ""
+
+
+def _number(tier: str, word: WordSway) -> str:
+    return number((word.score(tier) or (None,))[0])
+
+
+def _flips(word: WordSway) -> str:
+    real = word.real
+    return "–" if real is None or real.flips is None else f"{real.flips} of {real.draws}"
+
+
+def _layers(words: Words) -> b.Table:
     """One row per word, one column per layer; the target's layer is in bold."""
-    columns = [Column("word", "text"), *(Column(str(layer)) for layer in range(words.layers + 1))]
-    rows: list[Sequence[Cell]] = [
+    columns = [
+        b.Column("word", "text"),
+        *(b.Column(str(layer)) for layer in range(words.layers + 1)),
+    ]
+    rows: list[Sequence[b.Cell]] = [
         [
             word.word,
             *(
-                Span(number(value), "bold" if layer == words.layer else "")
+                b.Span(number(value), "bold" if layer == words.layer else "")
                 for layer, value in enumerate(word.profile)
             ),
         ]
         for word in words.words
         if word.profile
     ]
-    return Table(columns, rows)
+    return b.Table(columns, rows)
 
 
-def _picture(words: Words) -> Bars:
+def _picture(words: Words) -> b.Bars:
     """Bars of every tier that was measured, the one that orders the words first; then the change of
     every layer.
     """
@@ -232,10 +223,10 @@ def _picture(words: Words) -> Bars:
     layers = None
     if shown and all(word.profile for word in shown):
         values = np.array([word.profile for word in shown], dtype=float)
-        layers = Layers(f"change by the {moved_by(shown[0])}", values, words.layer)
+        layers = b.Layers(f"change by the {moved_by(shown[0])}", values, words.layer)
     total = len(words.words)
     some = "" if len(shown) == total else f" · the {len(shown)} largest of {total} words"
-    return Bars(
+    return b.Bars(
         f"{model_name(words.model)} · {target_name(words)}{some}",
         [f"{word.word} ({word.index})" for word in shown],
         [_bar_column(shown, tier) for tier in tiers],
@@ -244,7 +235,7 @@ def _picture(words: Words) -> Bars:
     )
 
 
-def _bar_column(shown: Sequence[WordSway], tier: str) -> BarColumn:
+def _bar_column(shown: Sequence[WordSway], tier: str) -> b.BarColumn:
     """A bar with twice its standard error for each word; strokes are the largest change by real
     words, or the ceiling of S(ρ).
     """
@@ -260,7 +251,7 @@ def _bar_column(shown: Sequence[WordSway], tier: str) -> BarColumn:
     marked = any(mark is not None for mark in marks)
     extra = {"real-words": "\n| the worst of them", "curve": "\n| certified ceiling"}
     label = TIERS[tier].title + (extra[tier] if marked else "")
-    return BarColumn(label, [pair and pair[0] for pair in scores], (), errors, marks)
+    return b.BarColumn(label, [pair and pair[0] for pair in scores], (), errors, marks)
 
 
 def _known(pair: tuple[float, float] | None) -> tuple[float, float]:
@@ -275,25 +266,29 @@ def target_name(words: Words) -> str:
     return named(words.target, words.layers)
 
 
-def score(words: Words, word: WordSway) -> tuple[float, float] | None:
-    """The number that words are coloured by, and its standard error."""
-    return word.score(words.tier)
+def _scores(words: Words) -> list[tuple[float, float] | None]:
+    """The numbers that words are coloured by, with their standard errors."""
+    return [word.score(words.tier) for word in words.words]
 
 
 def ranked(words: Words) -> list[int]:
     """The places of the words in ``words.words``, the largest number first; equal ones, and those
     without one, in the order of the text.
     """
-    scores = [score(words, word) for word in words.words]
+    scores = _scores(words)
     return sorted(range(len(scores)), key=lambda place: -(scores[place] or (float("-inf"), 0.0))[0])
+
+
+def _ranges(words: Words) -> list[tuple[int, int]]:
+    """The first and last rank that each word with a number may have."""
+    known = [pair for pair in _scores(words) if pair is not None]
+    return rank_ranges([value for value, _ in known], [error for _, error in known])
 
 
 def ranks(words: Words) -> list[str]:
     """For each word the ranks that it may have: "2", or "3–7" where it ties with others."""
-    scores = [score(words, word) for word in words.words]
-    known = [pair for pair in scores if pair is not None]
-    ranges = iter(rank_ranges([v for v, _ in known], [e for _, e in known]))
-    return ["–" if pair is None else _spelled(*next(ranges)) for pair in scores]
+    ranges = iter(_ranges(words))
+    return ["–" if pair is None else _spelled(*next(ranges)) for pair in _scores(words)]
 
 
 def _spelled(first: int, last: int) -> str:
@@ -302,14 +297,13 @@ def _spelled(first: int, last: int) -> str:
 
 def stands_out(words: Words) -> bool:
     """Whether any two words can be distinguished."""
-    scores = [pair for pair in (score(words, word) for word in words.words) if pair is not None]
-    ranges = rank_ranges([value for value, _ in scores], [error for _, error in scores])
-    return any((first, last) != (1, len(scores)) for first, last in ranges)
+    ranges = _ranges(words)
+    return any(one != (1, len(ranges)) for one in ranges)
 
 
 def scale(words: Words) -> tuple[float, float]:
     """The ends of the colour scale: the smallest and the largest number of the text."""
-    values = [pair[0] for pair in (score(words, word) for word in words.words) if pair is not None]
+    values = [pair[0] for pair in _scores(words) if pair is not None]
     return (min(values), max(values)) if values else (0.0, 0.0)
 
 
@@ -332,10 +326,10 @@ def legend(words: Words, count: int) -> list[str]:
 def shades(words: Words) -> list[float]:
     """For each word where it lies on the scale, 0 to 1; all in its middle where none stands out."""
     low, high = scale(words)
+    scores = _scores(words)
     if not has_scale(words):
-        return [0.5 if score(words, word) else 0.0 for word in words.words]
-    pairs = [score(words, word) for word in words.words]
-    return [0.0 if pair is None else (pair[0] - low) / (high - low) for pair in pairs]
+        return [0.5 if pair else 0.0 for pair in scores]
+    return [0.0 if pair is None else (pair[0] - low) / (high - low) for pair in scores]
 
 
 def pieces(words: Words) -> list[tuple[str, int | None]]:
@@ -355,11 +349,11 @@ def pieces(words: Words) -> list[tuple[str, int | None]]:
 
 def headline(words: Words) -> Headline:
     """What was found by the one tier that the request names; "most" only where it holds."""
-    scored = [word for word in words.words if score(words, word) is not None]
+    scored = [word for word in words.words if word.score(words.tier) is not None]
     where, by = target_name(words), TIERS[words.tier].title
     if not scored:
         return Headline((), f"{by}: no word was measured at {where}")
-    pairs = [word.score(words.tier) or (0.0, 0.0) for word in scored]
+    pairs = [_known(word.score(words.tier)) for word in scored]
     first = leaders([value for value, _ in pairs], [error for _, error in pairs])
     names = tuple((scored[at].word, scored[at].index) for at in first[:NAMED])
     if len(scored) == 1:
@@ -377,21 +371,20 @@ def plain(words: Words) -> list[tuple[str, bool]]:
     nothing: parts of a sentence, True where one is a word of the text. Empty where a change is not
     relative to the size of what moves.
     """
-    order = [place for place in ranked(words) if score(words, words.words[place]) is not None]
+    scores = _scores(words)
+    order = [place for place in ranked(words) if scores[place] is not None]
     if not order or not (words.target.startswith("layer") or words.target in ("all", "pooled")):
         return []
-    most, least = words.words[order[0]], words.words[order[-1]]
+    most, least = (words.words[place].word for place in (order[0], order[-1]))
     before, after = TIERS[words.tier].plain
     where = target_name(words)
 
-    def size(word: WordSway) -> str:
-        return percent((score(words, word) or (0.0, 0.0))[0])
-
-    after = after.format(target=where, size=size(most))
-    found = [(before, False), (most.word, True), (after, False)]
+    largest, smallest = (percent(_known(scores[place])[0]) for place in (order[0], order[-1]))
+    after = after.format(target=where, size=largest)
+    found = [(before, False), (most, True), (after, False)]
     if len(order) == 1 or not stands_out(words):
         return [*found, (".", False)]
-    return [*found, ("; for ", False), (least.word, True), (f" it is {size(least)}.", False)]
+    return [*found, ("; for ", False), (least, True), (f" it is {smallest}.", False)]
 
 
 def interval(pair: tuple[float, float] | None) -> str:
@@ -468,7 +461,7 @@ def moved_by(word: WordSway) -> str:
 
 def tip(words: Words, word: WordSway) -> str:
     """The tooltip of a word."""
-    said = [f"word {word.index}", f"{TIERS[words.tier].title} {interval(score(words, word))}"]
+    said = [f"word {word.index}", f"{TIERS[words.tier].title} {interval(word.score(words.tier))}"]
     if word.pieces > 1:
         said.append(f"{word.pieces} tokens")
     return " · ".join([*said, *(["[UNK]"] if word.unknown else [])])
