@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas
 
 from wordsway.engine.store import Store
-from wordsway.paper.ingredients import BETWEEN, Comparison, Ingredient
+from wordsway.paper.ingredients import BETWEEN, Ingredient, IngredientStudy
 from wordsway.paper.phase import TRIALS
 from wordsway.paper.reproduce import FIGURES
 from wordsway.paper.sensitivity_curves import series_slope
@@ -59,7 +59,7 @@ def tables(folder: Path) -> dict[str, str]:
     found = {}
     for heading, name in (("Keeps a word, loses a word", "ingredients"), ("Read-out", "readout")):
         figure = FIGURES[name]
-        assert isinstance(figure, Comparison)
+        assert isinstance(figure, IngredientStudy)
         found[heading] = f"{_picture(name)}\n\n{comparison(figure, frame)}"
     found["Measured"] = f"{_picture('phase')}\n\n{phase(frame)}"
     return found
@@ -69,7 +69,7 @@ def _picture(name: str) -> str:
     return f"![{PICTURES[name]}]({name}.svg)"
 
 
-def comparison(figure: Comparison, frame: pandas.DataFrame) -> str:
+def comparison(figure: IngredientStudy, frame: pandas.DataFrame) -> str:
     """One row per ingredient and kind of text."""
     lines = [
         "| map | texts | draws | S at the shortest and the longest n | certified there | "

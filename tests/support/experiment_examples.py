@@ -15,7 +15,7 @@ from wordsway.engine.run import Tally
 from wordsway.intervals import WordSensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.paper.figure import FAILS, HOLDS, OPEN, Finding
-from wordsway.paper.reproduce import Drawn, Reproduction
+from wordsway.paper.reproduce import DrawnFigure, Reproduction
 from wordsway.probing.corpus import CorpusWords, TextJob, aggregates
 from wordsway.probing.request import WordsRequest
 from wordsway.studies.cells import Cell
@@ -159,7 +159,7 @@ def reproduction(text: str) -> Reproduction:
         quick=True,
         seed=3,
         command=f"wordsway reproduce {text[:20]}",
-        figures=(Drawn("2", text[:30], text[:60], ("2.svg", "2.csv"), 12.5),),
+        figures=(DrawnFigure("2", text[:30], text[:60], ("2.svg", "2.csv"), 12.5),),
         findings=findings,
         tally=tally(),
         facts={"seed": "3", "stored in": text[:20]},

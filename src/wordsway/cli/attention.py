@@ -14,8 +14,8 @@ from wordsway.core.errors import InputError
 @opt.grouped
 def attention_command(
     text_a: Annotated[str, typer.Argument(metavar="TEXT_A", help="A text.")],
-    loading: opt.Loading,
-    output: opt.Output,
+    loading: opt.LoadingOptions,
+    output: opt.OutputOptions,
     text_b: Annotated[
         str | None, typer.Argument(metavar="TEXT_B", help="A text that differs in a word.")
     ] = None,
@@ -69,8 +69,8 @@ def attention_command(
 @opt.grouped
 def attract_command(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
-    loading: opt.Loading,
-    output: opt.Output,
+    loading: opt.LoadingOptions,
+    output: opt.OutputOptions,
     word: Annotated[
         str | None, typer.Option("--word", help="The word to move, by spelling or number.")
     ] = None,

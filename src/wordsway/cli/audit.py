@@ -15,8 +15,8 @@ OUT = Path("out/audit")
 
 @opt.grouped
 def audit_command(
-    encoders: opt.Encoders,
-    running: opt.Running,
+    encoders: opt.EncoderOptions,
+    running: opt.RunningOptions,
     data: Annotated[
         str,
         typer.Option(

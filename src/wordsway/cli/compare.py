@@ -14,8 +14,8 @@ from wordsway.cli.output import progress_line
 def compare_command(
     a: Annotated[str, typer.Argument(metavar="PROMPT_A", help="The first prompt.")],
     b: Annotated[str, typer.Argument(metavar="PROMPT_B", help="A prompt that differs in a word.")],
-    loading: opt.Loading,
-    output: opt.Output,
+    loading: opt.LoadingOptions,
+    output: opt.OutputOptions,
     model: Annotated[
         str,
         typer.Option("--model", help="A causal language model: smollm2, a folder, or a hub id."),

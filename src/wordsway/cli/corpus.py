@@ -16,9 +16,9 @@ def corpus_command(
     data: Annotated[
         str, typer.Argument(help="imdb, or a file or folder of texts.", metavar="FILE")
     ],
-    columns: opt.Columns,
-    running: opt.Running,
-    former: opt.Former,
+    columns: opt.ColumnOptions,
+    running: opt.RunningOptions,
+    former: opt.FormerOptions,
     model: opt.Model = "minilm",
     layer: opt.Layer = "last",
     target: opt.Target = "layer",

@@ -16,7 +16,7 @@ def learn_command(
     map: opt.Map,
     n: opt.Tokens,
     d: opt.Dimension,
-    columns: opt.Columns,
+    columns: opt.ColumnOptions,
     train: Annotated[int, typer.Option("--train", help="Number of training texts.")],
     update: Annotated[str, typer.Option("--update", help="fine-tune or retrain.")] = "fine-tune",
     loss: Annotated[

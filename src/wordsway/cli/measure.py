@@ -16,7 +16,7 @@ def measure_command(
     map: opt.Map,
     n: opt.Tokens,
     d: opt.Dimension,
-    columns: opt.Columns,
+    columns: opt.ColumnOptions,
     positions: opt.Positions = None,
     radius: Annotated[
         float | None, typer.Option("--radius", help="Radius of the ball of Δ; √d by default.")

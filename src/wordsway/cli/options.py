@@ -133,7 +133,7 @@ Encoding = Annotated[
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnOptions:
     """How a file of texts is read."""
 
     text_column: Annotated[
@@ -202,7 +202,7 @@ Index = Annotated[int | None, deprecated("--index", "use --word NUMBER")]
 
 
 @dataclass(frozen=True)
-class Former:
+class FormerOptions:
     """Deprecated options of `words` and `corpus`."""
 
     scaling: Annotated[str | None, deprecated("--scaling", "use scaling= in Python")] = None
@@ -212,7 +212,7 @@ class Former:
 
 
 @dataclass(frozen=True)
-class Loading:
+class LoadingOptions:
     """How a pretrained model is loaded."""
 
     device: Device = "cpu"
@@ -240,7 +240,7 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class Encoders:
+class EncoderOptions:
     """One or several models that turn texts into vectors, here or at an endpoint."""
 
     model: Annotated[
@@ -287,7 +287,7 @@ class Encoders:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningOptions:
     """Where the jobs of a long run are computed."""
 
     workers: Annotated[
@@ -319,7 +319,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """How a result is delivered. Endings of files are checked before any work is done."""
 
     html: Annotated[Path | None, deprecated("--html", "use --out FILE.html")] = None

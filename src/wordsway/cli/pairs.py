@@ -17,8 +17,8 @@ def pairs_command(
     first: Annotated[
         str, typer.Argument(help="A text, or a file of pairs.", metavar="TEXT_A|FILE.csv")
     ],
-    encoders: opt.Encoders,
-    output: opt.Output,
+    encoders: opt.EncoderOptions,
+    output: opt.OutputOptions,
     second: Annotated[
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,

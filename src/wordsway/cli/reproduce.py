@@ -13,7 +13,7 @@ from wordsway.cli.output import command_line, finish, print_result, progress_lin
 
 @opt.grouped
 def reproduce_command(
-    running: opt.Running,
+    running: opt.RunningOptions,
     figures: Annotated[
         list[str] | None,
         typer.Argument(

@@ -14,8 +14,8 @@ from wordsway.core.errors import InputError
 
 @opt.grouped
 def swap_command(
-    loading: opt.Loading,
-    output: opt.Output,
+    loading: opt.LoadingOptions,
+    output: opt.OutputOptions,
     text: opt.Text = None,
     word: Annotated[
         str | None,

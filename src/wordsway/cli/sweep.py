@@ -15,7 +15,7 @@ from wordsway.cli.output import finish, print_result, progress_line
 def sweep_command(
     file: Annotated[Path, typer.Argument(help="A study in TOML.", metavar="FILE.toml")],
     out: opt.Folder,
-    running: opt.Running,
+    running: opt.RunningOptions,
     forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -13,9 +13,9 @@ from wordsway.core.errors import InputError
 
 @opt.grouped
 def words_command(
-    loading: opt.Loading,
-    output: opt.Output,
-    former: opt.Former,
+    loading: opt.LoadingOptions,
+    output: opt.OutputOptions,
+    former: opt.FormerOptions,
     text: opt.Text = None,
     model: opt.Model = "minilm",
     layer: opt.Layer = "last",

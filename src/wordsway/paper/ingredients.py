@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from wordsway.core.chart import Chart, Panel
 from wordsway.paper.figure import OWN, Finding, GridFigure, Sources, decide, texts_for
-from wordsway.paper.sensitivity_curves import certificates, mean_curve, minus, series_slope
+from wordsway.paper.sensitivity_curves import (
+    QUICK_TRIALS,
+    TRIALS,
+    certificates,
+    mean_curve,
+    minus,
+    series_slope,
+)
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 
 if TYPE_CHECKING:
     import pandas
 
-TRIALS, QUICK_TRIALS = 10, 3
 #: A slope above this keeps a word, one below loses it: half way between the paper's two rates.
 BETWEEN = -0.25
 
@@ -135,7 +141,7 @@ READ_OUTS = (
 
 
 @dataclass(frozen=True)
-class Comparison(GridFigure):
+class IngredientStudy(GridFigure):
     """S against n for each ingredient of each question, Gaussian texts and reviews."""
 
     questions: tuple[Question, ...] = QUESTIONS
@@ -223,13 +229,13 @@ OPTIONS = tuple(
 )
 
 
-def ingredients() -> Comparison:
+def ingredients() -> IngredientStudy:
     """The study of all ingredients."""
-    return Comparison("ingredients", "Ingredients: what keeps a word, and what loses it?")
+    return IngredientStudy("ingredients", "Ingredients: what keeps a word, and what loses it?")
 
 
-def read_outs() -> Comparison:
+def read_outs() -> IngredientStudy:
     """The study of read-outs: all rows, their mean, or one of them."""
-    return Comparison(
+    return IngredientStudy(
         "readout", "Read-out: all rows, their mean, or one of them", questions=READ_OUTS
     )

@@ -84,7 +84,7 @@ def choose(names: Sequence[str]) -> list[Figure[Any]]:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigure:
     """A drawn figure: its caption, and its files next to the page (the SVG among them)."""
 
     name: str
@@ -104,7 +104,7 @@ class Reproduction(SequenceResult[Finding], items="findings", brief="folder quic
     quick: bool
     seed: int
     command: str
-    figures: tuple[Drawn, ...]
+    figures: tuple[DrawnFigure, ...]
     findings: tuple[Finding, ...]
     tally: Tally
     facts: dict[str, str]
@@ -226,12 +226,12 @@ def _jobs(
     return {figure.name: list(figure.jobs(sources, quick=quick, seed=seed)) for figure in chosen}
 
 
-def _draw(figure: Figure[Any], data: Any, folder: Path) -> Drawn:
+def _draw(figure: Figure[Any], data: Any, folder: Path) -> DrawnFigure:
     picture = figure.drawing(data)
     written = [picture.save(folder / f"{figure.name}.{kind}") for kind in PICTURES]
     written += figure.tables(data, folder)
     files = tuple(path.name for path in written)
-    return Drawn(figure.name, figure.title, figure.caption(data), files, figure.seconds(data))
+    return DrawnFigure(figure.name, figure.title, figure.caption(data), files, figure.seconds(data))
 
 
 def _not_measured(chosen: Sequence[Figure[Any]], sources: Sources) -> list[Finding]:
@@ -241,7 +241,7 @@ def _not_measured(chosen: Sequence[Figure[Any]], sources: Sources) -> list[Findi
 
 
 def _facts(
-    drawn: Sequence[Drawn], store: Store, jobs: Sequence[Job], tally: Tally, seed: int
+    drawn: Sequence[DrawnFigure], store: Store, jobs: Sequence[Job], tally: Tally, seed: int
 ) -> dict[str, str]:
     """Where the numbers come from."""
     found = [record.facts for _, record in store.records({job.key for job in jobs} & store.keys)]

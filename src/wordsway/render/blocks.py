@@ -213,7 +213,7 @@ class BarColumn:
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerHeat:
     """A heat map of one value per name and layer; the layer ``mark`` is framed."""
 
     label: str
@@ -233,7 +233,7 @@ class Bars:
     columns: Sequence[BarColumn]
     key: tuple[str, str] | None = None
     lines: Sequence[tuple[float, str, str]] = ()
-    beside: Layers | Chart | None = None
+    beside: LayerHeat | Chart | None = None
     note: str = ""
 
 

@@ -18,21 +18,7 @@ from rich.text import Text
 
 from wordsway.core.escape import one_line, readable, runs_right_to_left, shortened
 from wordsway.core.result import Result
-from wordsway.render.blocks import (
-    Bar,
-    Block,
-    Cell,
-    Column,
-    Explanation,
-    Fold,
-    Inline,
-    Matrix,
-    RunningText,
-    Scale,
-    Sentence,
-    Span,
-    Table,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import hundredths, share
 from wordsway.render.views import view_of
 
@@ -85,7 +71,7 @@ def panel(result: Result) -> RenderableType:
     return render(view_of(result).blocks)
 
 
-def render(blocks: Sequence[Block]) -> RenderableType:
+def render(blocks: Sequence[b.Block]) -> RenderableType:
     """Return the blocks as rich prints them."""
     return Fitted(lambda width, colours: Group(*_blocks(blocks, width, colours)))
 
@@ -101,49 +87,51 @@ class Fitted:
         yield self.draw(options.max_width, colours)
 
 
-def _blocks(blocks: Sequence[Block], width: int, colours: bool) -> list[RenderableType]:
+def _blocks(blocks: Sequence[b.Block], width: int, colours: bool) -> list[RenderableType]:
     """The blocks with an empty line between them, except between sentences."""
     parts: list[RenderableType] = []
-    before: Block | None = None
+    before: b.Block | None = None
     for block in blocks:
         drawn = _block(block, width, colours)
         if not drawn:
             continue
-        if parts and not (isinstance(block, Sentence) and isinstance(before, Sentence)):
+        if parts and not (isinstance(block, b.Sentence) and isinstance(before, b.Sentence)):
             parts.append(Text())
         parts += drawn
         before = block
     return parts
 
 
-def _block(block: Block, width: int, colours: bool) -> list[RenderableType]:
-    if isinstance(block, Sentence):
+def _block(block: b.Block, width: int, colours: bool) -> list[RenderableType]:
+    if isinstance(block, b.Sentence):
         return [_line(block.parts, colours, ROLES.get(block.role, ""))]
-    if isinstance(block, RunningText):
+    if isinstance(block, b.RunningText):
         return [_running(block, colours)]
-    if isinstance(block, Scale):
+    if isinstance(block, b.Scale):
         return [_scale(block, colours)]
-    if isinstance(block, Table):
+    if isinstance(block, b.Table):
         return _table(block, width, colours)
-    if isinstance(block, Explanation):
+    if isinstance(block, b.Explanation):
         return [_explained(block.sentences)]
-    if isinstance(block, Matrix):
+    if isinstance(block, b.Matrix):
         return [_matrix(block)]
-    if isinstance(block, Fold) and block.terminal:
+    if isinstance(block, b.Fold) and block.terminal:
         title = Text(one_line(block.title), style="bold")
         return [title, *_blocks(block.blocks, width, colours)]
     return []
 
 
-def _line(parts: Sequence[Inline], colours: bool, style: str = "", *, lines: bool = False) -> Text:
+def _line(
+    parts: Sequence[b.Inline], colours: bool, style: str = "", *, lines: bool = False
+) -> Text:
     line = Text(style=style, overflow="fold")
     for part in parts:
         line.append_text(_inline(part, colours, lines=lines))
     return line
 
 
-def _inline(part: Inline, colours: bool, *, lines: bool = False) -> Text:
-    span = Span(part) if isinstance(part, str) else part
+def _inline(part: b.Inline, colours: bool, *, lines: bool = False) -> Text:
+    span = b.Span(part) if isinstance(part, str) else part
     shown = (readable if lines else one_line)(span.text)
     if span.style == "marked" and not colours:
         shown = f"»{shown}«"
@@ -164,11 +152,11 @@ def level(shade: float) -> int:
     return round(shade * (len(HEAT) - 1))
 
 
-def _running(block: RunningText, colours: bool) -> RenderableType:
+def _running(block: b.RunningText, colours: bool) -> RenderableType:
     """The text around its marked parts; long unmarked ends are cut."""
     text = Text(overflow="fold")
     last = len(block.parts) - 1
-    shaded = any(isinstance(part, Span) and part.shade is not None for part in block.parts)
+    shaded = any(isinstance(part, b.Span) and part.shade is not None for part in block.parts)
     for number, part in enumerate(block.parts):
         shown = _inline(part, colours, lines=True)
         ends = number in (0, last) and last and not shaded
@@ -185,7 +173,7 @@ def _running(block: RunningText, colours: bool) -> RenderableType:
     return grid
 
 
-def _scale(block: Scale, colours: bool) -> Text:
+def _scale(block: b.Scale, colours: bool) -> Text:
     """The value of every step, in its colour or with its mark."""
     shown = Text(f"{one_line(block.title)}  ", style="dim", overflow="fold")
     steps = len(block.values) - 1
@@ -200,7 +188,7 @@ def _scale(block: Scale, colours: bool) -> Text:
 # Tables
 
 
-def _table(block: Table, width: int, colours: bool) -> list[RenderableType]:
+def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
     """The table with as many optional columns and as long bars as fit."""
     rows = [[_cell(cell, colours) for cell in row] for row in block.rows[: block.shown]]
     narrow = width < NARROW
@@ -238,7 +226,7 @@ def _table(block: Table, width: int, colours: bool) -> list[RenderableType]:
     return [*parts, Text(), _explained(meanings)] if meanings else parts
 
 
-def _least(head: Column, cells: Sequence[Text | BarCell]) -> int:
+def _least(head: b.Column, cells: Sequence[Text | BarCell]) -> int:
     """The minimum width in columns."""
     if head.kind == "bar":
         return max(NARROW_BAR, cell_len(head.name))
@@ -248,7 +236,7 @@ def _least(head: Column, cells: Sequence[Text | BarCell]) -> int:
     return widest if head.kind == "number" else min(widest, NARROW_TEXT)
 
 
-def _add_column(table: Grid, head: Column, least: int) -> None:
+def _add_column(table: Grid, head: b.Column, least: int) -> None:
     """If a table does not fit, bars are drawn shorter, prose is wrapped, then texts are cut;
     numbers never are.
     """
@@ -272,10 +260,10 @@ def _explained(sentences: Mapping[str, str]) -> Grid:
     return drawn
 
 
-def _cell(cell: Cell, colours: bool) -> Text | BarCell:
-    if isinstance(cell, Bar):
+def _cell(cell: b.Cell, colours: bool) -> Text | BarCell:
+    if isinstance(cell, b.Bar):
         return BarCell(cell.value, cell.upper, cell.top, grey=cell.grey)
-    if isinstance(cell, Span):
+    if isinstance(cell, b.Span):
         return text_cell(cell.text, STYLES.get(cell.style, ""))
     return text_cell(cell) if isinstance(cell, str) else _line(cell, colours)
 
@@ -327,7 +315,7 @@ class BarCell:
 # Matrices
 
 
-def _matrix(block: Matrix) -> Text:
+def _matrix(block: b.Matrix) -> Text:
     """Rows with their names, columns with names where numbers fit, else shades; a matrix too wide
     for 80 columns is left to a file.
     """

@@ -7,26 +7,14 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from wordsway.core.chart import Chart
 from wordsway.core.errors import MissingExtraError
 from wordsway.core.escape import html_line, html_name, html_text
-from wordsway.render.blocks import (
-    Bar,
-    Block,
-    Cell,
-    Explanation,
-    Illustration,
-    Inline,
-    Matrix,
-    RunningText,
-    Scale,
-    Sentence,
-    Span,
-    Table,
-)
+from wordsway.render import blocks as b
 from wordsway.render.files import medium
 from wordsway.render.numbers import share
 
@@ -71,41 +59,23 @@ _ROLES = {
 }
 
 
-def render(blocks: Sequence[Block], *, page: bool = False) -> str:
+def render(blocks: Sequence[b.Block], *, page: bool = False) -> str:
     """Return a whole fragment; only a page has illustrations."""
     inner = "".join(
-        block_html(block) for block in blocks if page or not isinstance(block, Illustration)
+        block_html(block) for block in blocks if page or not isinstance(block, b.Illustration)
     )
     return f'<div style="max-width:62em;color:inherit;font-family:inherit">{inner}</div>'
 
 
-def block_html(block: Block) -> str:
+def block_html(block: b.Block) -> str:
     """Return one block."""
-    if isinstance(block, Sentence):
-        return _sentence(block)
-    if isinstance(block, RunningText):
-        return _running(block)
-    if isinstance(block, Scale):
-        return _scale(block)
-    if isinstance(block, Table):
-        return _table(block)
-    if isinstance(block, Explanation):
-        return _explained(block.sentences)
-    if isinstance(block, Matrix):
-        return _matrix(block)
-    if isinstance(block, Chart):
-        return _chart(block)
-    if isinstance(block, Illustration):
-        return _illustration(block)
-    inner = "".join(block_html(one) for one in block.blocks)
-    title, state = html_line(block.title), " open" if block.open else ""
-    return f'<details{state} style="margin-top:.5em"><summary>{title}</summary>{inner}</details>'
+    return _DRAWERS[type(block)](block)
 
 
 # Text
 
 
-def _sentence(block: Sentence) -> str:
+def _sentence(block: b.Sentence) -> str:
     inner = "".join(_inline(part) for part in block.parts)
     if block.role == "headline":
         return f"<div><b>{inner}</b></div>"
@@ -113,7 +83,7 @@ def _sentence(block: Sentence) -> str:
     return f'<div style="{look}"><bdi>{inner}</bdi></div>' if look else f"<div>{inner}</div>"
 
 
-def _inline(part: Inline, *, lines: bool = False) -> str:
+def _inline(part: b.Inline, *, lines: bool = False) -> str:
     if isinstance(part, str):
         return html_text(part) if lines else html_line(part)
     inner = html_text(part.text) if lines else html_name(part.text)
@@ -128,7 +98,7 @@ def _inline(part: Inline, *, lines: bool = False) -> str:
     return f'<span style="{_STYLES[part.style]}">{inner}</span>' if part.style else inner
 
 
-def _running(block: RunningText) -> str:
+def _running(block: b.RunningText) -> str:
     """Running text whose lines break as they did in the source."""
     label = "" if block.label is None else f"{_inline(block.label)} "
     run = label + "".join(_inline(part, lines=True) for part in block.parts)
@@ -138,7 +108,7 @@ def _running(block: RunningText) -> str:
     return f'<div style="{quote}">{drawn}</div>' if block.quoted else drawn
 
 
-def _scale(block: Scale) -> str:
+def _scale(block: b.Scale) -> str:
     ends = f"rgba({HEAT},{STRONGEST * FAINTEST:.3f}),rgba({HEAT},{STRONGEST})"
     look = (
         "display:inline-block;width:9em;height:.75em;border-radius:.25em;vertical-align:-.05em;"
@@ -166,7 +136,7 @@ def _heading(inner: str) -> str:
 # Tables
 
 
-def _table(block: Table) -> str:
+def _table(block: b.Table) -> str:
     looks = [_COLUMNS[head.kind] for head in block.heads]
     heads = "".join(
         f'<th style="{look};opacity:.7">{html_line(head.name)}</th>'
@@ -182,22 +152,22 @@ def _table(block: Table) -> str:
     return "".join(parts) + (_explained(block.meanings) if block.meanings else "")
 
 
-def _row(row: Sequence[Cell], looks: Sequence[str]) -> str:
+def _row(row: Sequence[b.Cell], looks: Sequence[str]) -> str:
     cells = (
         f'<td style="{look}">{_cell(cell)}</td>' for look, cell in zip(looks, row, strict=True)
     )
     return f'<tr style="background:none">{"".join(cells)}</tr>'
 
 
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, Bar):
+def _cell(cell: b.Cell) -> str:
+    if isinstance(cell, b.Bar):
         return _bar(cell)
-    if isinstance(cell, Span):
+    if isinstance(cell, b.Span):
         return _inline(cell)
     return html_name(cell) if isinstance(cell, str) else "".join(_inline(part) for part in cell)
 
 
-def _bar(cell: Bar) -> str:
+def _bar(cell: b.Bar) -> str:
     """The value in full colour, up to the upper end in a lighter one."""
     part, colour = share(cell.value, cell.top), GREY if cell.grey else ORANGE
     if cell.upper is not None:
@@ -208,7 +178,7 @@ def _bar(cell: Bar) -> str:
     return f'<span style="{look};background:{colour};width:{100 * part:.1f}%"></span>'
 
 
-def _matrix(block: Matrix) -> str:
+def _matrix(block: b.Matrix) -> str:
     """A square table: orange for values above 0, blue below, every cell with its number on
     hover.
     """
@@ -255,6 +225,12 @@ def _scrolled(inner: str, more: str = "") -> str:
     return f'<div style="overflow-x:auto"><table style="{look}">{inner}</table></div>'
 
 
+def _fold(block: b.Fold) -> str:
+    inner = "".join(block_html(one) for one in block.blocks)
+    title, state = html_line(block.title), " open" if block.open else ""
+    return f'<details{state} style="margin-top:.5em"><summary>{title}</summary>{inner}</details>'
+
+
 # Pictures
 
 
@@ -270,7 +246,7 @@ def _chart(chart: Chart) -> str:
         return inline_svg(path.read_text("utf-8"))
 
 
-def _illustration(block: Illustration) -> str:
+def _illustration(block: b.Illustration) -> str:
     title = html_line(block.title)
     links = " · ".join(_link(name) for name in block.files)
     return (
@@ -295,3 +271,16 @@ def inline_svg(svg: str) -> str:
     svg = svg.replace("<svg ", f'<svg role="img" style="{look}" ', 1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
+
+
+_DRAWERS: dict[type, Callable[[Any], str]] = {
+    b.Sentence: _sentence,
+    b.RunningText: _running,
+    b.Scale: _scale,
+    b.Table: _table,
+    b.Explanation: lambda block: _explained(block.sentences),
+    b.Matrix: _matrix,
+    b.Fold: _fold,
+    b.Illustration: _illustration,
+    Chart: _chart,
+}

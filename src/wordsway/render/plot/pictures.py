@@ -15,22 +15,7 @@ from matplotlib.patches import Rectangle
 
 from wordsway.core.chart import Chart
 from wordsway.core.escape import runs_right_to_left, shortened
-from wordsway.render.blocks import (
-    Bar,
-    BarColumn,
-    Bars,
-    Cell,
-    Column,
-    Fold,
-    Layers,
-    Matrices,
-    Picture,
-    Sentence,
-    Span,
-    Table,
-    Texts,
-    View,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import hundredths, largest, number
 from wordsway.render.plot.chart import chart_figure, draw_panel
 from wordsway.render.plot.style import BLUE, GREY, INK, ORANGE, spelled
@@ -47,7 +32,7 @@ HEAT = LinearSegmentedColormap.from_list(
 )
 
 
-def view_figure(view: View, kind: str) -> Figure:
+def view_figure(view: b.View, kind: str) -> Figure:
     """The view's picture, or its first table."""
     picture = view.picture() if view.picture is not None else None
     if picture is not None:
@@ -55,34 +40,36 @@ def view_figure(view: View, kind: str) -> Figure:
     tables = [
         inner
         for block in view.blocks
-        for inner in (block.blocks if isinstance(block, Fold) else (block,))
-        if isinstance(inner, Table)
+        for inner in (block.blocks if isinstance(block, b.Fold) else (block,))
+        if isinstance(inner, b.Table)
     ]
     return _table(view.title, tables[0] if tables else _sentences(view), kind)
 
 
-def _sentences(view: View) -> Table:
+def _sentences(view: b.View) -> b.Table:
     lines = [
         "".join(part if isinstance(part, str) else part.text for part in block.parts)
         for block in view.blocks
-        if isinstance(block, Sentence)
+        if isinstance(block, b.Sentence)
     ]
-    return Table([Column("", "text")], [[part] for line in lines for part in textwrap.wrap(line)])
+    return b.Table(
+        [b.Column("", "text")], [[part] for line in lines for part in textwrap.wrap(line)]
+    )
 
 
-def _figure(picture: Picture, kind: str) -> Figure:
+def _figure(picture: b.Picture, kind: str) -> Figure:
     if isinstance(picture, Chart):
         return chart_figure(picture, kind)
-    if isinstance(picture, Texts):
+    if isinstance(picture, b.Texts):
         return _texts(picture, kind)
-    return _bars(picture, kind) if isinstance(picture, Bars) else _matrices(picture, kind)
+    return _bars(picture, kind) if isinstance(picture, b.Bars) else _matrices(picture, kind)
 
 
 def _wrapped(text: str, kind: str, letters: int) -> str:
     return "\n".join(textwrap.fill(spelled(line, kind), letters) for line in text.split("\n"))
 
 
-def _bars(bars: Bars, kind: str) -> Figure:
+def _bars(bars: b.Bars, kind: str) -> Figure:
     """Columns of bars with common names, and layers or curves next to them."""
     names = bars.names[:MOST_BARS]
     rows = max(1 if bars.beside is None else 6, len(names))
@@ -90,7 +77,7 @@ def _bars(bars: Bars, kind: str) -> Figure:
     widths = [7.2 if bars.beside is None and len(bars.columns) < 2 else 3.4] + [2.3] * (
         len(bars.columns) - 1
     )
-    if isinstance(bars.beside, Layers):
+    if isinstance(bars.beside, b.LayerHeat):
         widths.append(min(6.0, max(2.4, 0.25 * bars.beside.values.shape[1])))
     elif bars.beside is not None:
         widths = [5.8, 4.7]
@@ -115,7 +102,7 @@ def _bars(bars: Bars, kind: str) -> Figure:
         axes[0].set_xlim(0, max(axes[0].get_xlim()[1], 1.28 * at))
     if bars.key or any(label for _, label, _ in bars.lines):
         axes[0].legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    if isinstance(bars.beside, Layers):
+    if isinstance(bars.beside, b.LayerHeat):
         _layers(figure, axes[-1], bars.beside, rows)
     elif bars.beside is not None:
         draw_panel(axes[-1], bars.beside.panels[0], kind, 40)
@@ -124,7 +111,7 @@ def _bars(bars: Bars, kind: str) -> Figure:
     return figure
 
 
-def _bar_column(axes: Axes, column: BarColumn, colour: str, key: tuple[str, str]) -> None:
+def _bar_column(axes: Axes, column: b.BarColumn, colour: str, key: tuple[str, str]) -> None:
     """Bars from 0 with their numbers, upper ends, errors and strokes; a missing value has none."""
     count = min(MOST_BARS, len(column.values))
     upper: list[Any] = list(column.upper)[:count] or [None] * count
@@ -156,7 +143,7 @@ def _bar_column(axes: Axes, column: BarColumn, colour: str, key: tuple[str, str]
     axes.spines["left"].set_visible(False)
 
 
-def _layers(figure: Figure, axes: Axes, layers: Layers, rows: int) -> None:
+def _layers(figure: Figure, axes: Axes, layers: b.LayerHeat, rows: int) -> None:
     """One cell per row and layer."""
     count, columns = layers.values.shape
     across, down = np.arange(columns + 1) - 0.5, np.arange(count + 1) - 0.5
@@ -176,7 +163,7 @@ def _layers(figure: Figure, axes: Axes, layers: Layers, rows: int) -> None:
     colour_scale(figure, mesh, [axes], layers.label)
 
 
-def _texts(picture: Texts, kind: str) -> Figure:
+def _texts(picture: b.Texts, kind: str) -> Figure:
     """Paragraphs on the left, the chart on the right."""
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
@@ -202,7 +189,7 @@ def _name(name: str, kind: str) -> str:
     return f"{mark}{shown}{mark}"
 
 
-def _matrices(picture: Matrices, kind: str) -> Figure:
+def _matrices(picture: b.Matrices, kind: str) -> Figure:
     names = [short_names(matrix.names, kind) for matrix in picture.matrices]
     n = max(len(one) for one in names)
     cells = max(1.8, n * cell_size(n))
@@ -238,7 +225,7 @@ def _matrices(picture: Matrices, kind: str) -> Figure:
     return figure
 
 
-def _table(title: str, table: Table, kind: str) -> Figure:
+def _table(title: str, table: b.Table, kind: str) -> Figure:
     """A table of text; columns are as wide as their longest cell, bars are left out."""
     kept = [place for place, head in enumerate(table.heads) if head.kind != "bar"]
     heads = [table.heads[place] for place in kept]
@@ -271,12 +258,12 @@ def _table(title: str, table: Table, kind: str) -> Figure:
     return figure
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: b.Cell) -> str:
     if isinstance(cell, str):
         return cell
-    if isinstance(cell, Bar):
+    if isinstance(cell, b.Bar):
         return ""
-    spans = (cell,) if isinstance(cell, Span) else cell
+    spans = (cell,) if isinstance(cell, b.Span) else cell
     return "".join(one if isinstance(one, str) else one.text for one in spans)
 
 

@@ -223,7 +223,7 @@ def _picture(words: Words) -> b.Bars:
     layers = None
     if shown and all(word.profile for word in shown):
         values = np.array([word.profile for word in shown], dtype=float)
-        layers = b.Layers(f"change by the {moved_by(shown[0])}", values, words.layer)
+        layers = b.LayerHeat(f"change by the {moved_by(shown[0])}", values, words.layer)
     total = len(words.words)
     some = "" if len(shown) == total else f" · the {len(shown)} largest of {total} words"
     return b.Bars(
