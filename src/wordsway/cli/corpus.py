@@ -18,13 +18,8 @@ def corpus_command(
     ],
     columns: opt.ColumnOptions,
     running: opt.RunningOptions,
-    former: opt.FormerOptions,
+    probed: opt.ProbeOptions,
     model: opt.Model = "minilm",
-    layer: opt.Layer = "last",
-    target: opt.Target = "layer",
-    tier: opt.Tier = None,
-    reach: opt.Reach = None,
-    draws: opt.Draws = None,
     limit: Annotated[
         int | None,
         typer.Option("--limit", help="Number of texts to sample; all by default."),
@@ -32,7 +27,6 @@ def corpus_command(
     tokens: Annotated[
         int, typer.Option("--tokens", help="Number of tokens to read of each text.")
     ] = 64,
-    seed: opt.Seed = 0,
     device: opt.Device = "cpu",
     out: opt.Folder = Path("out/words"),
     forecast: opt.Forecast = False,
@@ -46,18 +40,13 @@ def corpus_command(
     from wordsway.probing.corpus import corpus_jobs, corpus_texts, forecast_corpus, probe_corpus
 
     machines = Machines(running.workers, running.cluster, running.options["memory"])
-    options = opt.given(
-        layer=layer,
-        target=target,
-        tiers=tier or None,
-        reach=reach,
-        draws=draws,
-        seed=seed,
-        **vars(former),
-    )
     with progress_line(f"reading {data}") as progress:
-        texts = corpus_texts(data, limit=limit, **vars(columns), seed=seed, progress=progress)
-        jobs = corpus_jobs(texts, model, tokens=tokens, device=device, progress=progress, **options)
+        texts = corpus_texts(
+            data, limit=limit, **vars(columns), seed=probed.seed, progress=progress
+        )
+        jobs = corpus_jobs(
+            texts, model, tokens=tokens, device=device, progress=progress, **probed.given
+        )
         if not forecast:
             result = probe_corpus(
                 texts,

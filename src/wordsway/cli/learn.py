@@ -13,9 +13,7 @@ from wordsway.cli.output import print_result, progress_line
 @opt.grouped
 def learn_command(
     ctx: typer.Context,
-    map: opt.Map,
-    n: opt.Tokens,
-    d: opt.Dimension,
+    drawn: opt.TrialOptions,
     columns: opt.ColumnOptions,
     train: Annotated[int, typer.Option("--train", help="Number of training texts.")],
     update: Annotated[str, typer.Option("--update", help="fine-tune or retrain.")] = "fine-tune",
@@ -25,12 +23,6 @@ def learn_command(
     penalty: Annotated[
         float, typer.Option("--penalty", help="Weight of the penalty, with --loss penalised.")
     ] = 0.0,
-    positions: opt.Positions = "0",
-    trials: opt.Trials = 1,
-    seed: opt.Seed = 0,
-    data: opt.Data = "gaussian",
-    model: opt.TextModel = None,
-    padding: opt.Padding = None,
     real_words: Annotated[
         bool,
         opt.flag("--real-words", help="Also try every word of the model's vocabulary."),
@@ -48,22 +40,10 @@ def learn_command(
     """
     from wordsway.studies.flips import run_learning_trials
     from wordsway.studies.forecast import forecast as predict
-    from wordsway.studies.request import LearningOptions, Request
-    from wordsway.studies.texts import TextOptions
+    from wordsway.studies.request import LearningOptions
 
-    chosen = padding or ("none" if data == "gaussian" else "paper")
-    request = Request(
-        map=map,
-        n=n,
-        d=d,
-        options=opt.map_options(ctx),
-        positions=opt.parse_positions(positions, data),
-        trials=trials,
-        seed=seed,
-        data=data,
-        texts=TextOptions(model, "input", chosen, **vars(columns)),
-        learning=LearningOptions(train, update, loss, penalty, real_words),
-    )
+    learning = LearningOptions(train, update, loss, penalty, real_words)
+    request = drawn.request(ctx, columns, learning=learning)
     with progress_line() as progress:
         result = predict(request) if forecast else run_learning_trials(request, progress=progress)
     print_result(result, as_json)

@@ -13,18 +13,11 @@ from wordsway.cli.output import print_result, progress_line
 @opt.grouped
 def measure_command(
     ctx: typer.Context,
-    map: opt.Map,
-    n: opt.Tokens,
-    d: opt.Dimension,
+    drawn: opt.TrialOptions,
     columns: opt.ColumnOptions,
-    positions: opt.Positions = None,
     radius: Annotated[
         float | None, typer.Option("--radius", help="Radius of the ball of Δ; √d by default.")
     ] = None,
-    trials: opt.Trials = 1,
-    seed: opt.Seed = 0,
-    data: opt.Data = "gaussian",
-    model: opt.TextModel = None,
     layer: Annotated[
         str,
         typer.Option(
@@ -33,7 +26,6 @@ def measure_command(
             rich_help_panel=opt.TEXTS,
         ),
     ] = "input",
-    padding: opt.Padding = None,
     certificate: Annotated[
         bool, opt.flag("--certificate/--no-certificate", help="Also compute the upper bound.")
     ] = True,
@@ -53,20 +45,12 @@ def measure_command(
     """
     from wordsway.studies.forecast import forecast as predict
     from wordsway.studies.measure import run_trials
-    from wordsway.studies.request import Request
-    from wordsway.studies.texts import TextOptions
 
-    request = Request(
-        map=map,
-        n=n,
-        d=d,
-        options=opt.map_options(ctx),
-        positions=opt.parse_positions(positions, data),
+    request = drawn.request(
+        ctx,
+        columns,
+        layer=layer,
         radius=radius,
-        trials=trials,
-        seed=seed,
-        data=data,
-        texts=TextOptions(model, layer, padding or "none", **vars(columns)),
         certificate=certificate,
         memory=opt.bytes_of(memory),
         average=average,

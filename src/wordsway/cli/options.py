@@ -26,6 +26,7 @@ from wordsway.text.clean import checked
 if TYPE_CHECKING:
     from wordsway.core.result import Result
     from wordsway.models.probe import Probe
+    from wordsway.studies.request import Request
 
 GIB = 2**30
 #: Groups of options; options without a group come first.
@@ -86,44 +87,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 # Texts and maps
-Map = Annotated[str, typer.Option("--map", help="The name of the map.")]
-Tokens = Annotated[int, typer.Option("--n", help="Tokens per text.")]
-Dimension = Annotated[int, typer.Option("--d", help="Embedding dimension.")]
-Positions = Annotated[
-    str | None,
-    typer.Option(
-        "--positions",
-        help="Rows that may change: all, words (no special tokens, no padding), numbers (0,3) or "
-        "words of the text (word:3). Default: row 0; for measure on real text, the first word.",
-    ),
-]
-Trials = Annotated[int, typer.Option("--trials", help="Independent draws of text and weights.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]
-Data = Annotated[
-    str,
-    typer.Option(
-        "--data",
-        help="gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or text file or folder.",
-        rich_help_panel=TEXTS,
-    ),
-]
-TextModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        help="The model that embeds texts: minilm (default), mpnet, or a folder.",
-        rich_help_panel=TEXTS,
-    ),
-]
-Padding = Annotated[
-    str | None,
-    typer.Option(
-        "--padding",
-        help="none: only texts of at least n tokens; pad: pad shorter ones; paper: texts of under "
-        "240 tokens, padded, with balanced labels.",
-        rich_help_panel=TEXTS,
-    ),
-]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -148,33 +112,83 @@ class ColumnOptions:
     encoding: Encoding = None
 
 
+@dataclass(frozen=True)
+class TrialOptions:
+    """A random map, and the texts of its trials."""
+
+    map: Annotated[str, typer.Option("--map", help="The name of the map.")]
+    n: Annotated[int, typer.Option("--n", help="Tokens per text.")]
+    d: Annotated[int, typer.Option("--d", help="Embedding dimension.")]
+    positions: Annotated[
+        str | None,
+        typer.Option(
+            "--positions",
+            help="Rows that may change: all, words (no special tokens, no padding), numbers (0,3) "
+            "or words of the text (word:3). Default: row 0; for measure on real text, the first "
+            "word.",
+        ),
+    ] = None
+    trials: Annotated[
+        int, typer.Option("--trials", help="Independent draws of text and weights.")
+    ] = 1
+    seed: Seed = 0
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            help="gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or text file or "
+            "folder.",
+            rich_help_panel=TEXTS,
+        ),
+    ] = "gaussian"
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="The model that embeds texts: minilm (default), mpnet, or a folder.",
+            rich_help_panel=TEXTS,
+        ),
+    ] = None
+    padding: Annotated[
+        str | None,
+        typer.Option(
+            "--padding",
+            help="none: only texts of at least n tokens; pad: pad shorter ones; paper: texts of "
+            "under 240 tokens, padded, with balanced labels.",
+            rich_help_panel=TEXTS,
+        ),
+    ] = None
+
+    def request(
+        self, ctx: typer.Context, columns: ColumnOptions, *, layer: str = "input", **more: Any
+    ) -> Request:
+        """The request with these options; those of a request that learns have defaults of their
+        own: row 0, and the paper's padding.
+        """
+        from wordsway.studies.request import Request, first_row
+        from wordsway.studies.texts import TextOptions
+
+        learns = "learning" in more
+        usual = "paper" if learns and self.data != "gaussian" else "none"
+        positions = (0,) if learns else first_row(self.data)
+        return Request(
+            map=self.map,
+            n=self.n,
+            d=self.d,
+            options=map_options(ctx),
+            positions=positions if self.positions is None else parse_positions(self.positions),
+            trials=self.trials,
+            seed=self.seed,
+            data=self.data,
+            texts=TextOptions(self.model, layer, self.padding or usual, **vars(columns)),
+            **more,
+        )
+
+
 # Pretrained models
 Text = Annotated[str | None, typer.Argument(help="A text; - reads standard input.", metavar="TEXT")]
 _MODEL = "minilm, mpnet, smollm2, bert-base, a hub id or a folder"
 Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}.")]
-Layer = Annotated[
-    str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
-]
-Target = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        help="What is measured: layer (see --layer), all, pooled, cosine, logits or next-token.",
-    ),
-]
-Tier = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tier",
-        help="mean-local, local, real-words or curve; may be repeated. Default: the first three "
-        "for short texts, the first for long ones and for a corpus.",
-    ),
-]
-Reach = Annotated[
-    float | None,
-    typer.Option("--reach", help="ρ: length of Δ relative to the word's embedding, at most."),
-]
-Draws = Annotated[int | None, typer.Option("--draws", help="Real words per place; 32 by default.")]
 Cut = Annotated[bool, flag("--cut", help="Keep the beginning of a text that is too long.")]
 
 # Running
@@ -202,13 +216,47 @@ Index = Annotated[int | None, deprecated("--index", "use --word NUMBER")]
 
 
 @dataclass(frozen=True)
-class FormerOptions:
-    """Deprecated options of `words` and `corpus`."""
+class ProbeOptions:
+    """What is measured in a pretrained model; the last four are deprecated here."""
 
+    model: Model = "minilm"
+    layer: Annotated[
+        str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
+    ] = "last"
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            help="What is measured: layer (see --layer), all, pooled, cosine, logits or "
+            "next-token.",
+        ),
+    ] = "layer"
+    tiers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tier",
+            help="mean-local, local, real-words or curve; may be repeated. Default: the first "
+            "three for short texts, the first for long ones and for a corpus.",
+        ),
+    ] = None
+    reach: Annotated[
+        float | None,
+        typer.Option("--reach", help="ρ: length of Δ relative to the word's embedding, at most."),
+    ] = None
+    draws: Annotated[
+        int | None, typer.Option("--draws", help="Real words per place; 32 by default.")
+    ] = None
+    seed: Seed = 0
     scaling: Annotated[str | None, deprecated("--scaling", "use scaling= in Python")] = None
     passes: Annotated[int | None, deprecated("--passes", "use passes= in Python")] = None
     at: Annotated[str | None, deprecated("--at", "use at= in Python")] = None
     effort: Annotated[float | None, deprecated("--effort", "use effort= in Python")] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields of a request; those left out have its defaults."""
+        given = vars(self) | {"model": None, "tiers": self.tiers or None}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -413,16 +461,12 @@ def map_options(ctx: typer.Context) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def parse_positions(text: str | None, data: str) -> str | tuple[int | str, ...]:
-    """Rows as a request stores them; the first row or word by default.
+def parse_positions(text: str) -> str | tuple[int | str, ...]:
+    """Rows as a request stores them.
 
-    >>> parse_positions("all", "imdb"), parse_positions("0, word:3", "gaussian")
+    >>> parse_positions("all"), parse_positions("0, word:3")
     ('all', (0, 'word:3'))
     """
-    if text is None:
-        from wordsway.studies.request import first_row
-
-        return first_row(data)
     if text.strip() in ("all", "words"):
         return text.strip()
     parts = [part.strip() for part in text.split(",")]
@@ -443,11 +487,6 @@ def bytes_of(gib: float) -> int:
             "pass --memory in GiB, for example 2",
         )
     return int(gib * GIB)
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """The options that are not None, which stands for the default."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def text_of(text: str | None) -> str:

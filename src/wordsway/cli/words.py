@@ -15,12 +15,8 @@ from wordsway.core.errors import InputError
 def words_command(
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
-    former: opt.FormerOptions,
+    probed: opt.ProbeOptions,
     text: opt.Text = None,
-    model: opt.Model = "minilm",
-    layer: opt.Layer = "last",
-    target: opt.Target = "layer",
-    tier: opt.Tier = None,
     colour: Annotated[
         str | None,
         typer.Option(
@@ -34,8 +30,6 @@ def words_command(
         typer.Option("--word", help="Only this word, by its spelling or number; may be repeated."),
     ] = None,
     index: Annotated[list[int] | None, opt.deprecated("--index", "use --word NUMBER")] = None,
-    reach: opt.Reach = None,
-    draws: opt.Draws = None,
     cut: opt.Cut = False,
     twin: Annotated[
         bool, opt.flag("--twin", help="Also measure a twin of the model with random weights.")
@@ -47,7 +41,6 @@ def words_command(
     memory: Annotated[
         float, typer.Option("--memory", help="Memory in addition to the model, in GiB.")
     ] = 2.0,
-    seed: opt.Seed = 0,
     deltas: opt.Deltas = False,
     forecast: opt.Forecast = False,
 ) -> None:
@@ -62,25 +55,17 @@ def words_command(
 
     sentence = opt.text_of(text)
     request = WordsRequest(
-        **opt.given(
-            layer=layer,
-            target=target,
-            tiers=tier or None,
-            colour=colour,
-            word=[*(word or ()), *(index or ())] or None,
-            reach=reach,
-            draws=draws,
-            twin=twin,
-            cut=cut,
-            seed=seed,
-            memory=opt.bytes_of(memory),
-            **vars(former),
-        )
+        **probed.given,
+        colour=colour,
+        word=[*(word or ()), *(index or ())] or None,
+        twin=twin,
+        cut=cut,
+        memory=opt.bytes_of(memory),
     )
     if swaps < 0:
         raise InputError("swaps ≥ 0", swaps, "leave it out for none")
     with progress_line("loading the model") as line:
-        probe = loading.probe(model, line)
+        probe = loading.probe(probed.model, line)
         if forecast:
             cost = forecast_words(sentence, probe, request, swaps=swaps)
         else:
