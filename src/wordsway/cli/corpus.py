@@ -19,7 +19,6 @@ def corpus_command(
     columns: opt.ColumnOptions,
     running: opt.RunningOptions,
     probed: opt.ProbeOptions,
-    model: opt.Model = "minilm",
     limit: Annotated[
         int | None,
         typer.Option("--limit", help="Number of texts to sample; all by default."),
@@ -45,7 +44,7 @@ def corpus_command(
             data, limit=limit, **vars(columns), seed=probed.seed, progress=progress
         )
         jobs = corpus_jobs(
-            texts, model, tokens=tokens, device=device, progress=progress, **probed.given
+            texts, probed.model, tokens=tokens, device=device, progress=progress, **probed.given
         )
         if not forecast:
             result = probe_corpus(
