@@ -8,7 +8,6 @@ import html
 import json
 import math
 import re
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from wordsway.probing.request import WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words
 from wordsway.probing.tiers import TIERS
 from wordsway.render.blocks import Table
-from wordsway.render.files import WRITERS, save
+from wordsway.render.files import save
 from wordsway.render.html import fragment, page
 from wordsway.render.numbers import number
 from wordsway.render.plot import figure
@@ -59,8 +58,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("width", [40, 80, 133])
-@pytest.mark.parametrize("colours", [False, True])
+@pytest.mark.parametrize(("width", "colours"), [(40, False), (40, True), (133, False)])
 def test_terminal_keeps_within_its_width_and_passes_nothing_on(name, width, colours):
     words = words_of(
         TEXTS[name], layers=32 if name == "long" else 6, twin=name == "short", swaps=True
@@ -350,39 +348,11 @@ def test_pieces_spell_the_text(name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("view", [page, fragment])
-def test_html_is_well_formed_and_harmless(name, view):
-    words = words_of(TEXTS[name], twin=True, swaps=True)
-    document = view(words)
-    assert not HARMFUL.search(document)
-    document.encode()
-    read = Page(document)
-    assert read.open == [], "every tag is closed"
-    tags = {tag for tag, _ in read.tags}
-    assert not tags & {
-        "img",
-        "link",
-        "iframe",
-        "object",
-        "embed",
-        "base",
-        "form",
-        "audio",
-        "video",
-        "use",
-        "image",
-    }
-    assert sum(tag == "script" for tag, _ in read.tags) == (3 if view is page else 0)
-    assert not [key for _, attrs in read.tags for key in attrs if key.startswith("on")]
-    assert readable(TEXTS[name]).strip() in "".join(read.read), (
-        "the text is all there, in its order"
-    )
-
-
-@pytest.mark.parametrize("name", TEXTS)
 def test_the_page_stands_alone(name):
-    document = page(words_of(TEXTS[name], swaps=True))
+    document = page(words_of(TEXTS[name], twin=True, swaps=True))
     read = Page(document)
+    assert read.open == [] and not HARMFUL.search(document)
+    assert readable(TEXTS[name]).strip() in "".join(read.read), "all of the text, in its order"
     ids = read.attributes("id")
     assert len(ids) == len(set(ids))
     assert all(href.startswith("#") and href[1:] in ids for href in read.attributes("href"))
@@ -447,26 +417,6 @@ def test_characters_that_no_font_has_are_replaced():
     assert drawable("price $5$ [b]") == "price $5$ [b]"
     assert drawable("\x00\x1b") == "��"
     assert drawable("a\U000e0001\U00012345") == "a�□"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", WRITERS)
-@pytest.mark.parametrize("name", TEXTS)
-def test_files_are_whole_and_equal_results_give_equal_bytes(tmp_path, kind, name):
-    if name == "long" and kind in (".svg", ".pdf"):
-        pytest.skip("as for the others")
-    words = words_of(TEXTS[name], twin=name == "short", swaps=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        first = save(words, tmp_path / "new" / f"a{kind}")
-        second = words_of(TEXTS[name], twin=name == "short", swaps=True).save(
-            str(tmp_path / f"b{kind.upper()}")
-        )
-    assert first.read_bytes() == second.read_bytes()
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-        f"a{kind}",
-        f"b{kind.upper()}",
-    ]
 
 
 def test_tables_come_back_as_they_were(tmp_path):
