@@ -300,24 +300,24 @@ def test_a_mean_of_word_vectors_notices_not_as_any_other_word() -> None:
 
 @pytest.mark.slow
 def test_the_random_twin_hears_no_meaning() -> None:
-    """With random weights what counts is how many tokens change: one for one, little is heard. Five
-    draws of weights, since a pair that comes often (film, movie) has one random distance in each:
-    their mean AUC is nearer to one half than to the trained model's, which none of them reaches.
+    """With random weights what counts is how many tokens change: one for one, little is heard.
+    Three draws of weights, since a pair that comes often (film, movie) has one random distance in
+    each: their mean AUC is nearer to one half than to the trained model's, which none reaches.
     """
-    drawn = collect("imdb", kinds=["antonyms"], texts=150)
+    drawn = collect("imdb", kinds=["antonyms"], texts=100)
     single = tuple(
         Case(case.id, case.text, tuple(one for one in case.edits if _one_for_one(one)))
         for case in drawn.cases
     )
     cases = Cases(tuple(case for case in single if len(case.edits) == 2), ("antonyms",), "imdb")
-    assert len(cases.cases) > 50
+    assert len(cases.cases) > 40
     *twins, trained = (
         score.auc
-        for seed in (0, 1, 2, 3, 4, None)
+        for seed in (0, 1, 2, None)
         if (score := kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms"))
     )
-    assert len(twins) == 5
-    assert abs(sum(twins) / 5 - 0.5) < (trained - 0.5) / 2
+    assert len(twins) == 3
+    assert abs(sum(twins) / 3 - 0.5) < (trained - 0.5) / 2
     assert max(twins) < trained
 
 

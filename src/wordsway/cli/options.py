@@ -59,7 +59,7 @@ def with_options(command: Callable[..., None], parameters: list[inspect.Paramete
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters that are dataclasses are replaced by the fields of these."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: one for name, one in hints.items() if is_dataclass(one)}
     parameters: list[inspect.Parameter] = []
     for name, own in inspect.signature(command).parameters.items():
         found = [(name, hints[name], own.default)]

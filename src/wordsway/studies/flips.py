@@ -20,7 +20,6 @@ from wordsway.core.seeds import derive
 from wordsway.core.vectors import ball_radius
 from wordsway.gaussian.joint import TextGramFactor
 from wordsway.learning.features import TrainingFeatures
-from wordsway.learning.losses import FlipSetting
 from wordsway.learning.problem import FlipProblem
 from wordsway.learning.results import FlipRow
 from wordsway.studies.corpus_texts import CorpusTexts
@@ -58,9 +57,7 @@ class FlipTrials(SequenceResult[dict[str, Any]], items="trials", brief="request"
         errors = self.errors
         return request.sizes | {
             "train": learning.train,
-            "update": learning.update,
-            "loss": learning.loss,
-            "penalty": float(learning.penalty),
+            **learning.setting._asdict(),
             "seed": request.seed,
             "data": request.data,
             "source": self.source,
@@ -208,7 +205,7 @@ def _search(
     progress: Progress,
 ) -> list[dict[str, Any]]:
     """The results of each of the options on one problem: the easiest row, then all rows."""
-    settings = [FlipSetting(*options.settings) for options in every]
+    settings = [options.setting for options in every]
     results: list[list[FlipRow]] = [[] for _ in every]
     real: list[dict[str, Any]] = [{} for _ in every]
     for number, row in enumerate(rows, 1):

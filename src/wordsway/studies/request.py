@@ -11,7 +11,7 @@ from typing import Any
 from wordsway.core.checks import Bytes, Count, Effort, NonNegative, Radius, check_fields
 from wordsway.core.errors import InputError
 from wordsway.intervals import MEMORY, Draws
-from wordsway.learning.losses import check_setting
+from wordsway.learning.losses import FlipSetting, check_setting
 from wordsway.maps import FeatureMap
 from wordsway.maps.registry import MapKind, check_options, kind_of
 from wordsway.studies.texts import TextOptions
@@ -38,12 +38,12 @@ class LearningOptions:
                 self.train,
                 "pass --train 2 or more: both labels have to be there",
             )
-        check_setting(*self.settings)
+        check_setting(*self.setting)
 
     @property
-    def settings(self) -> tuple[str, str, float]:
-        """Update, loss and penalty."""
-        return self.update, self.loss, float(self.penalty)
+    def setting(self) -> FlipSetting:
+        """The update and the loss."""
+        return FlipSetting(self.update, self.loss, float(self.penalty))
 
     @property
     def content(self) -> dict[str, Any]:

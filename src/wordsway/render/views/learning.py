@@ -118,7 +118,7 @@ def flip_trials_view(result: FlipTrials) -> b.View:
     cost = f"{format_seconds(result.seconds)} · peak memory {format_bytes(result.peak_mb * 1e6)}"
     cost += " · interrupted" if result.interrupted else ""
     request, learning = result.request, learning_of(result.request)
-    how = update_line(*learning.settings, learning.train)
+    how = update_line(*learning.setting, learning.train)
     title = f"{request.map.upper()} n={request.n} d={request.d} · {how} ({request.data})"
     labels = [str(index) for index in range(min(12, len(result.trials)))]
     return b.View(

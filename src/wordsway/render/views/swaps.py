@@ -129,13 +129,13 @@ def _table(swaps: Swaps) -> b.Table:
     table = b.table_of(swaps.swaps, columns, shown=16)
     if swaps.worst is None:
         return table
-    row = [b.Span("worst Δ", "italic"), number(swaps.worst), b.Bar(swaps.worst, top, grey=True)]
+    row: list[b.Cell] = [b.Span("worst Δ", "italic"), number(swaps.worst)]
+    row += [b.Bar(swaps.worst, top, grey=True), *[""] * (len(columns) - 3)]
     about = (
         "The largest change found when any vector as long as the word's embedding, not only a "
         "real word's, is added to it."
     )
-    rows = [*table.rows, [*row, *[""] * (len(columns) - len(row))]]
-    return replace(table, rows=rows, notes={"worst Δ": about})
+    return replace(table, rows=[*table.rows, row], notes={"worst Δ": about})
 
 
 def _reached(swaps: Swaps) -> list[b.Block]:

@@ -137,7 +137,7 @@ def _coloured(words: Words) -> b.RunningText:
 def _table(words: Words) -> b.Table:
     """The words, the largest number first; the other tiers are optional columns."""
     order, rank, top = ranked(words), ranks(words), scale(words)[1]
-    own = dict(enumerate(_scores(words)))
+    own = _scores(words)
 
     def more(name: str, meaning: str, cell: Callable[[WordSway], str]) -> b.Column:
         return b.Column(
@@ -167,8 +167,8 @@ def _table(words: Words) -> b.Table:
         ten = "One random word in ten moves it farther than this."
         worst = "The farthest that one of the random words moves it."
         columns += [
-            more("90 %", ten, lambda word: number(word.real and word.real.q90)),
-            more("worst", worst, lambda word: number(word.real and word.real.worst)),
+            more("90 %", ten, lambda word: number(getattr(word.real, "q90", None))),
+            more("worst", worst, lambda word: number(getattr(word.real, "worst", None))),
         ]
 
     def least(count: int) -> str:
