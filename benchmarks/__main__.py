@@ -15,6 +15,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
                                          where a run was stopped (out/bench/certified.jsonl)
+    python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on pairs of the user's own
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
 
@@ -41,6 +42,7 @@ from benchmarks import (
     layer_alone,
     learning,
     page,
+    pairs,
     playground,
     probing,
     probing_page,
@@ -115,6 +117,9 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["embed"]:
         print(embedding.embed(sys.argv[2]))
+        return
+    if sys.argv[1:2] == ["pairs"]:
+        print(pairs.table(Path(sys.argv[2]), *sys.argv[3:4]))
         return
     if sys.argv[1:2] == ["cost"]:
         cells = cost.cells(Path(sys.argv[2]))

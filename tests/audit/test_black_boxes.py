@@ -7,6 +7,7 @@ import pytest
 
 import wordsway as ws
 from wordsway.core.errors import InputError, WordswayError
+from wordsway.models.encoders import PairScorer
 from wordsway.models.probe import Probe
 
 A, B = "The drug is safe.", "The drug is not safe."
@@ -88,3 +89,21 @@ def test_a_function_that_fails_is_named():
 
     with pytest.raises(WordswayError, match=r"broken.*no connection"):
         ws.pairs(A, B, models=broken)
+
+
+def test_a_scorer_of_pairs_is_compared_by_its_scores():
+    """The score of a text with itself minus that with another one."""
+
+    def overlap(pairs: list[tuple[str, str]]) -> list[float]:
+        words = [[set(text.lower().strip(".").split()) for text in pair] for pair in pairs]
+        return [len(a & b) / len(a | b) for a, b in words]
+
+    scorer = PairScorer("overlap", overlap)
+    found = ws.pairs([(A, B), (A, "The cat was.")], models=[scorer, letters], draws=6)
+    for pair in found.pairs:
+        one = pair.models[0]
+        assert one.cosine == overlap([(pair.a, pair.b)])[0]
+        assert one.change == pytest.approx(1 - one.cosine)
+        assert one.percentile is not None and one.layers == (one.change,)
+    audited = ws.audit(scorer, texts=3, kinds=["negation"], draws=1, local=0)
+    assert 0 <= audited.models[0].kinds[0].auc <= 1

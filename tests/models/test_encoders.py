@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from wordsway.core.errors import InputError, WordswayError
-from wordsway.models.encoders import BATCH, black_box, names_a_model
+from wordsway.models.encoders import BATCH, PairScorer, black_box, opened
 from wordsway.models.files import locate
 
 TEXTS = ["The drug is safe.", "The drug is not safe.", "I love her much", "a", "The drug is safe."]
@@ -55,10 +55,57 @@ def word_llama() -> Any:
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
 
 
-def sentence_transformer() -> Any:
+def sentence_transformer(name: str = "minilm") -> Any:
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(locate("minilm").folder), device="cpu")
+    return SentenceTransformer(str(locate(name).folder), device="cpu")
+
+
+def with_prompt_and_dense() -> Any:
+    """MPNet with a prompt, a Dense module and 64 dimensions."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+    torch.manual_seed(0)
+    modules = [*sentence_transformer("mpnet"), Dense(768, 128), Normalize()]
+    prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    return SentenceTransformer(modules=modules, **prompts, truncate_dim=64, device="cpu")
+
+
+def in_memory(name: str = "minilm") -> Any:
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = locate(name).folder
+    return AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+
+
+def means(given: Any) -> np.ndarray:
+    """The mean of the last layer's rows, by transformers itself."""
+    model, tokenizer = given
+    rows = []
+    with torch.no_grad():
+        for text in TEXTS:
+            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+            rows.append(states.mean(0).numpy())
+    return np.array(rows)
+
+
+def with_lora() -> Any:
+    peft = pytest.importorskip("peft")
+    model, tokenizer = in_memory()
+    torch.manual_seed(0)
+    settings = peft.LoraConfig(target_modules=["query", "value"], init_lora_weights=False)
+    return peft.get_peft_model(model, settings).eval(), tokenizer
+
+
+def static() -> Any:
+    """A pipeline without a transformer."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    torch.manual_seed(0)
+    table = StaticEmbedding(in_memory()[1].backend_tokenizer, embedding_dim=8)
+    return SentenceTransformer(modules=[table], device="cpu")
 
 
 #: An object that people hold, and how they would ask it themselves.
@@ -71,6 +118,12 @@ ADAPTERS = {
     "sparse": (sparse, lambda box: box.transform(TEXTS).toarray()),
     "WordLlama": (word_llama, lambda box: box.embed(TEXTS)),
     "SentenceTransformer": (sentence_transformer, lambda box: box.encode(TEXTS)),
+    "prompt, Dense, truncate_dim": (with_prompt_and_dense, lambda box: box.encode(TEXTS)),
+    "StaticEmbedding": (static, lambda box: box.encode(TEXTS)),
+    "name": (lambda: "minilm", lambda box: sentence_transformer().encode(TEXTS)),
+    "folder": (lambda: locate("mpnet").folder, lambda box: means(in_memory("mpnet"))),
+    "(model, tokenizer)": (in_memory, means),
+    "PEFT": (with_lora, means),
     "python:": (lambda: f"python:{__name__}:lengths", lambda box: lengths(TEXTS)),
 }
 
@@ -80,8 +133,7 @@ def test_vectors_are_those_of_the_users_own_library(adapter, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[lengths.__module__])
     make, alone = ADAPTERS[adapter]
     given = make()
-    assert not names_a_model(given)
-    encoder = black_box(given)
+    encoder = opened(given)
     found = encoder.encode(TEXTS)
     assert found.dtype == np.float64
     assert np.abs(found - np.asarray(alone(given))).max() <= 1e-5
@@ -123,4 +175,23 @@ def test_functions_that_return_no_vectors_are_refused(function, reason):
 )
 def test_what_is_no_encoder_is_refused(given):
     with pytest.raises(InputError):
-        black_box(given)
+        opened(given)
+
+
+def test_scores_of_a_cross_encoder_are_its_own(tmp_path):
+    from sentence_transformers import CrossEncoder
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = locate("minilm").folder
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1)
+    model.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
+    cross = CrossEncoder(str(tmp_path), device="cpu")
+    scorer = opened(cross)
+    assert isinstance(scorer, PairScorer)
+    pairs = [(TEXTS[0], TEXTS[1]), (TEXTS[1], TEXTS[0]), (TEXTS[0], TEXTS[1])]
+    assert np.abs(scorer.scores(pairs) - cross.predict(pairs)).max() <= 1e-5
+    labels = PairScorer("nli", lambda pairs: [[0.1, 0.2, 0.7]] * len(pairs))
+    with pytest.raises(InputError, match="3 labels"):
+        labels.scores(pairs)

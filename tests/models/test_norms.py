@@ -12,8 +12,8 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.models.files import locate
-from wordsway.models.folder import pool, pooling_of
 from wordsway.models.layers import ModelLayers
+from wordsway.models.pipeline import pipeline_in, pool
 from wordsway.models.probe import Probe
 from wordsway.models.residual import NormLayer, norms_of
 from wordsway.models.tracing import Call
@@ -158,4 +158,4 @@ def test_a_pooling_that_cannot_be_followed_is_refused(tmp_path: Path, content: s
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_text(content)
     with pytest.raises(InputError, match="1_Pooling"):
-        pooling_of(tmp_path)
+        pipeline_in(tmp_path)

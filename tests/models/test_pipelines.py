@@ -1,12 +1,11 @@
 """Folders of sentence-transformers: the pooling that their modules name, and one line for every
-part that would be left out.
+part that cannot be computed.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -17,7 +16,7 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.data import hub
 from wordsway.data.hub import Unreachable
 from wordsway.models.files import locate
-from wordsway.models.folder import pooling_of
+from wordsway.models.pipeline import pipeline_in
 from wordsway.models.probe import Probe
 
 A, B = "the film was good", "the film was bad"
@@ -66,13 +65,13 @@ def measured(model: Path | str) -> float:
 def test_the_pooling_lies_where_the_modules_say(tmp_path: Path) -> None:
     """It was looked for in 1_Pooling alone, and the mean was taken."""
     folder = pipeline(tmp_path / "m", "Pooling", "Normalize", paths={"Pooling": "deep/pool"})
-    assert Probe(folder).pooling == "cls"
+    assert Probe(folder).pooling == "cls, Normalize"
     assert measured(folder) == pytest.approx(cosine(folder, "cls"), abs=1e-6)
     assert abs(measured(folder) - cosine(folder, "mean")) > 1e-4
     before = locate(folder).digest
     (folder / "deep" / "pool" / "config.json").write_text('{"pooling_mode": "mean"}')
     assert locate(folder).digest != before, "another pooling is another model"
-    assert Probe(folder).pooling == "mean"
+    assert Probe(folder).pooling == "mean, Normalize"
 
 
 @pytest.mark.parametrize("inside", ["", "0_Transformer"])
@@ -89,14 +88,13 @@ def test_a_transformer_in_a_folder_of_its_own(tmp_path: Path, inside: str) -> No
 @pytest.mark.parametrize(
     "modules",
     [
-        ("Pooling", "Dense"),
-        ("Pooling", "Dense", "Normalize"),
-        ("CNN", "Pooling"),
+        ("WeightedLayerPooling", "Pooling"),
+        ("Pooling", "Router", "Normalize"),
         ("SpladePooling",),
     ],
 )
 def test_modules_that_are_not_computed_are_named(tmp_path: Path, modules: tuple[str, ...]) -> None:
-    """A Dense behind the pooling was left out without a word."""
+    """They need more than the states of the last layer, or give more than one vector."""
     folder = pipeline(tmp_path / "m", *modules)
     named = ", ".join(modules)
     for call in (
@@ -120,21 +118,25 @@ def test_a_pooling_that_is_missing_is_not_guessed(tmp_path: Path) -> None:
         ws.pairs(A, B, models=str(folder))
 
 
-def test_a_default_prompt_is_refused(tmp_path: Path) -> None:
-    """It was left out without a word; prompts that have to be chosen are none."""
-    folder = pipeline(tmp_path / "m", "Pooling")
-    settings: dict[str, Any] = {
-        "prompts": {"query": "find: ", "document": ""},
-        "default_prompt_name": None,
-    }
-    place = folder / "config_sentence_transformers.json"
-    for name in (None, "document", "unknown"):
-        place.write_text(json.dumps(settings | {"default_prompt_name": name}))
-        Probe(folder)
-    place.write_text(json.dumps(settings | {"default_prompt_name": "query"}))
-    for call in (lambda: Probe(folder), lambda: ws.words(A, str(folder))):
-        with pytest.raises(InputError, match=r"default prompt, got 'find: ' .*'query'"):
-            call()
+@pytest.mark.parametrize("content", ["", "pickle"])
+def test_modules_that_cannot_be_read_are_named(tmp_path: Path, content: str) -> None:
+    """A Dense without weights, and one whose weights could run code."""
+    folder = pipeline(tmp_path / "m", "Pooling", "Dense")
+    settings = {"in_features": 16, "out_features": 4, "bias": True}
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(settings))
+    if content:
+        (folder / "2_Dense" / "pytorch_model.bin").write_bytes(b"\x80\x04")
+    with pytest.raises(InputError, match="2_Dense"):
+        ws.pairs(A, B, models=str(folder))
+
+
+def test_modules_of_other_packages_are_not_run(tmp_path: Path) -> None:
+    folder = pipeline(tmp_path / "m", "Pooling", "Dense")
+    listed = json.loads((folder / "modules.json").read_text())
+    listed[2]["type"] = "somewhere.else.Dense"
+    (folder / "modules.json").write_text(json.dumps(listed))
+    with pytest.raises(InputError, match="other code is not run"):
+        ws.pairs(A, B, models=str(folder))
 
 
 def test_texts_are_no_longer_than_the_pipeline_takes(tmp_path: Path) -> None:
@@ -152,14 +154,15 @@ def test_texts_are_no_longer_than_the_pipeline_takes(tmp_path: Path) -> None:
     assert Probe(folder).limit == 64, "transformers alone does not cut"
 
 
-def test_capitals_that_would_be_lowered_are_refused(tmp_path: Path) -> None:
+def test_capitals_are_lowered_as_the_pipeline_demands(tmp_path: Path) -> None:
     folder = pipeline(tmp_path / "m", "Pooling")
-    (folder / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
-    Probe(folder)  # this tokenizer lowers them itself
     document = json.loads((folder / "tokenizer.json").read_text())
     (folder / "tokenizer.json").write_text(json.dumps(document | {"normalizer": None}))
-    with pytest.raises(InputError, match="do_lower_case is not applied"):
-        Probe(folder)
+    ids = Probe(folder).reader.ids(["The FILM", "the film"])
+    assert ids[0] != ids[1]
+    (folder / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    ids = Probe(folder).reader.ids(["The FILM", "the film"])
+    assert ids[0] == ids[1]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_modules_that_are_none(tmp_path: Path, content: str) -> None:
     folder = tiny.save(tmp_path / "bert")
     (folder / "modules.json").write_text(content)
     with pytest.raises(InputError, match=r"modules\.json"):
-        pooling_of(folder)
+        pipeline_in(folder)
     with pytest.raises(InputError, match=r"modules\.json"):
         Probe(folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,29 @@ def tokenizer() -> Any:
     made.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
+    return made
+
+
+def sentence_transformer(
+    folder: Path, modules: Callable[[], list[Any]], architecture: str = "bert", **options: Any
+) -> Any:
+    """A `SentenceTransformer` around a small model, and its folder: its Transformer, ``modules``,
+    and ``options`` of its own.
+    """
+    import transformers as tf
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    save(folder / "alone", architecture)
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]"}
+    tf.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer(), **special, sep_token="[SEP]"
+    ).save_pretrained(folder / "alone")
+    lower = options.pop("do_lower_case", False)
+    first = Transformer(str(folder / "alone"), do_lower_case=lower)
+    torch.manual_seed(1)
+    made = SentenceTransformer(modules=[first, *modules()], device="cpu", **options)
+    made.save(str(folder / "whole"))
     return made
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import save_table, writable
-from wordsway.models.encoders import TextEncoder, black_box, listed, names_a_model
+from wordsway.models.encoders import AnyModel, listed, names_a_model, opened
 from wordsway.models.endpoint import Endpoint, EndpointForecast
 from wordsway.models.files import ModelName, labels_of, locate
 from wordsway.text.files import Encoding
@@ -75,14 +76,13 @@ class AuditRequest:
         check_fields(self)
         checked_device(self.device)
 
-    @property
-    def encoders(self) -> list[ModelName | TextEncoder]:
+    @cached_property
+    def encoders(self) -> list[ModelName | AnyModel]:
         """The models, each once: names, and encoders passed as objects."""
-        given = listed(self.models)
-        found = [ModelName.of(str(one)) if names_a_model(one) else black_box(one) for one in given]
-        return list(
-            {id(one) if isinstance(one, TextEncoder) else one: one for one in found}.values()
-        )
+        given = {str(one) if names_a_model(one) else id(one): one for one in listed(self.models)}
+        return [
+            ModelName.of(key) if isinstance(key, str) else opened(one) for key, one in given.items()
+        ]
 
     @property
     def names(self) -> list[ModelName]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 import torch
 
 from wordsway.auditing.background import Place, background
-from wordsway.auditing.encoder import AnyEncoder
+from wordsway.auditing.encoder import AnyEncoder, ScoringEncoder
 from wordsway.core.errors import InputError
 from wordsway.probing.targets import cosine_distance, relative
 
@@ -67,6 +67,11 @@ def changes_of(
     unique = _distinct(cases)
     if not unique:
         return [case for case in cases if isinstance(case, InputError)]
+    if isinstance(encoder, ScoringEncoder):
+        return [
+            case if isinstance(case, InputError) else _scored(case, encoder.scores(case.ids))
+            for case in cases
+        ]
     rows = {ids: number for number, ids in enumerate(unique)}
     pooled = encoder.pooled(unique)
     vectors = encoder.vectors(unique, pooled)
@@ -136,6 +141,18 @@ def _changes(case: _Case, pooled: torch.Tensor, values: Sequence[float]) -> list
             )
         )
     return found
+
+
+def _scored(case: _Case, scores: torch.Tensor) -> list[EditEffect]:
+    """The effects of edits on the score of a text with itself: ``cosine`` is the score of both."""
+    falls = (scores[0] - scores[1:]).tolist()
+    whole = abs(float(scores[0])) or 1.0
+    return [
+        replace(one, cosine=float(score), distances=(fall,), layers=(abs(fall) / whole,))
+        for one, score, fall in zip(
+            _changes(case, torch.ones(len(scores), 1, 1), falls), scores[1:], falls, strict=False
+        )
+    ]
 
 
 def percentile(value: float, beside: Sequence[float]) -> float | None:

@@ -6,7 +6,7 @@ Texts of equal length run together, and none is padded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,7 @@ import torch
 
 from wordsway.auditing.background import RandomWords
 from wordsway.core.errors import InputError
-from wordsway.models.encoders import TextEncoder, black_box, names_a_model
-from wordsway.models.folder import pool
+from wordsway.models.encoders import PairScorer, TextEncoder, opened
 from wordsway.models.probe import Probe
 from wordsway.probing.targets import (
     PooledTarget,
@@ -26,8 +25,6 @@ from wordsway.probing.targets import (
 )
 from wordsway.text.clean import checked
 
-#: Tokens of one batch.
-BATCH_TOKENS = 2048
 #: The width of a model whose configuration does not name it, for counting memory.
 WIDTH = 2048
 
@@ -51,18 +48,7 @@ class Encoder:
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Token ids, special tokens included."""
-        read = self.probe.reader([checked(text) for text in texts]) if texts else []
-        limit = self.probe.limit
-        for text, one in zip(texts, read, strict=True):
-            if one.count == 0 or not text.strip():
-                raise InputError("a text with at least one word", repr(text[:40]), "leave it out")
-            if limit is not None and one.count > limit:
-                raise InputError(
-                    f"at most {limit} tokens, the positions of {self.probe.files.name}",
-                    f"{one.count:,}",
-                    "cut the text",
-                )
-        return [one.ids[: one.count] for one in read]
+        return self.probe.ids_of(texts)
 
     def known(self, texts: Sequence[str]) -> tuple[int, int]:
         """Tokens of texts without special ones, and how many of them are unknown."""
@@ -80,11 +66,13 @@ class Encoder:
         """The pooled states of layers 0 … L for each of B texts, (B, L + 1, d), in float64; those
         of narrower layers end in zeros.
         """
-        return torch.stack(self._by_length(ids, self._layers))
+        return torch.stack(self.probe.by_length(ids, self._layers))
 
     def _layers(self, ids: torch.Tensor) -> torch.Tensor:
         states = self.probe.layers.every_hidden(ids)
-        pooled = [pool(state, self.pooling).double() for state in states]
+        pipeline = self.probe.pipeline
+        pooled = [pipeline.pooled(state).double() for state in states[:-1]]
+        pooled.append(pipeline.embedding(states[-1]).double())
         return torch.stack(same_width(pooled), 1)
 
     @torch.no_grad()
@@ -94,22 +82,7 @@ class Encoder:
         """What the target compares of each text; ``pooled`` are the texts' pooled states."""
         if isinstance(self.target, PooledTarget):
             return list(pooled[:, -1])
-        return self._by_length(ids, self.target.vectors)
-
-    def _by_length(
-        self, ids: Sequence[tuple[int, ...]], run: Callable[[torch.Tensor], torch.Tensor]
-    ) -> list[torch.Tensor]:
-        groups: dict[int, list[int]] = {}
-        for number, one in enumerate(ids):
-            groups.setdefault(len(one), []).append(number)
-        found: dict[int, torch.Tensor] = {}
-        for length, numbers in groups.items():
-            size = max(1, BATCH_TOKENS // length)
-            for start in range(0, len(numbers), size):
-                some = numbers[start : start + size]
-                batch = torch.tensor([ids[one] for one in some], device=self.probe.layers.device)
-                found |= dict(zip(some, run(batch).cpu(), strict=True))
-        return [found[number] for number in range(len(ids))]
+        return self.probe.by_length(ids, self.target.vectors)
 
     def distances(
         self, ids: Sequence[tuple[int, ...]], vectors: Sequence[torch.Tensor]
@@ -168,6 +141,25 @@ class BlackBoxEncoder:
         return apart(vectors[0], torch.stack(list(vectors[1:])))
 
 
+class ScoringEncoder(BlackBoxEncoder):
+    """A scorer of pairs with the interface of `Encoder`: there are no vectors, and text b is as far
+    from text a as its score falls below that of a with itself.
+
+        distance(a, b) = s(a, a) − s(a, b)
+    """
+
+    bytes_per_text = 2**10
+
+    def __init__(self, scorer: PairScorer, target: int | str = "cosine") -> None:
+        super().__init__(scorer, target)  # type: ignore[arg-type]
+        self.scorer = scorer
+
+    def scores(self, tokens: Sequence[tuple[str]]) -> torch.Tensor:
+        """The scores of the first text with itself and with each other one, (B,)."""
+        pairs = [(tokens[0][0], text) for (text,) in tokens]
+        return torch.from_numpy(self.scorer.scores(pairs))
+
+
 AnyEncoder = Encoder | BlackBoxEncoder
 
 
@@ -175,8 +167,9 @@ def encoder_for(
     model: Any, target: int | str = "cosine", *, device: str = "cpu", twin: int | None = None
 ) -> AnyEncoder:
     """The encoder of a model given by name or as an object (`wordsway.models.encoders`)."""
-    if names_a_model(model):
-        model = Probe(model, device=device, twin=twin)
-    if isinstance(model, Probe):
-        return Encoder(model, target)
-    return BlackBoxEncoder(black_box(model), target)
+    found = opened(model, device=device, twin=twin)
+    if isinstance(found, Probe):
+        return Encoder(found, target)
+    if isinstance(found, PairScorer):
+        return ScoringEncoder(found, target)
+    return BlackBoxEncoder(found, target)

@@ -15,6 +15,7 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.layers import check_rows, positions_of
 from wordsway.models.load import Loading, import_transformers, load, quiet
+from wordsway.models.memory import ModelInMemory
 from wordsway.models.prefix import TOLERANCE, Prefix
 from wordsway.models.tokens import tokenize_in_time
 
@@ -60,7 +61,9 @@ class Causal:
     each time, without penalties, so that an answer is the same on every run.
     """
 
-    def __init__(self, files: ModelFiles, options: Loading, *, chat: bool = True) -> None:
+    def __init__(
+        self, files: ModelFiles | ModelInMemory, options: Loading, *, chat: bool = True
+    ) -> None:
         self.files = files
         self.options = options
         _refuse_others(files, options)
@@ -163,15 +166,19 @@ class Causal:
             eos_token_id=ends or None,
             pad_token_id=ends[0] if ends else 0,
         )
-        self.model.generation_config = plain  # the model's own may hold penalties and temperatures
-        with quiet():
-            out = self.model.generate(
-                ids,
-                attention_mask=torch.ones_like(ids),
-                generation_config=plain,
-                streamer=_Counter(tokens, progress) if progress else None,
-                past_key_values=None if kept is None else kept.cache(),
-            )
+        own = self.model.generation_config  # may hold penalties and temperatures
+        self.model.generation_config = plain
+        try:
+            with quiet():
+                out = self.model.generate(
+                    ids,
+                    attention_mask=torch.ones_like(ids),
+                    generation_config=plain,
+                    streamer=_Counter(tokens, progress) if progress else None,
+                    past_key_values=None if kept is None else kept.cache(),
+                )
+        finally:
+            self.model.generation_config = own
         new = out[0, len(prompt.ids) :].tolist()
         ended = bool(new) and new[-1] in self.ends
         return GreedyAnswer(
@@ -211,7 +218,7 @@ class _Counter:
         """Nothing is left to do."""
 
 
-def predicts_next(files: ModelFiles, options: Loading) -> bool:
+def predicts_next(files: ModelFiles | ModelInMemory, options: Loading) -> bool:
     """Whether a model was saved with a head for the next token: another one would get a head of
     random numbers.
     """
@@ -224,13 +231,13 @@ def predicts_next(files: ModelFiles, options: Loading) -> bool:
     return not config.get("is_encoder_decoder") and bool(own or saved)
 
 
-def _refuse_others(files: ModelFiles, options: Loading) -> None:
+def _refuse_others(files: ModelFiles | ModelInMemory, options: Loading) -> None:
     if not predicts_next(files, options):
         saved = ", ".join(map(str, files.config().get("architectures") or ()))
         raise _not_causal(files, saved or "a folder that names no architecture")
 
 
-def _not_causal(files: ModelFiles, what: str) -> InputError:
+def _not_causal(files: ModelFiles | ModelInMemory, what: str) -> InputError:
     return InputError(
         "a causal language model with its head (…ForCausalLM)",
         f"{files.name} ({what})",
@@ -238,7 +245,9 @@ def _not_causal(files: ModelFiles, what: str) -> InputError:
     )
 
 
-def _tokenizer(files: ModelFiles, options: Loading) -> Any:
+def _tokenizer(files: ModelFiles | ModelInMemory, options: Loading) -> Any:
+    if isinstance(files, ModelInMemory):
+        return files.tokenizer
     try:
         with quiet():
             return import_transformers().AutoTokenizer.from_pretrained(

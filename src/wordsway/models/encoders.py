@@ -2,8 +2,12 @@
 
 | what the user has | recognised by |
 |---|---|
+| catalogue name, hub id, folder | a string or path: a `Probe`, with layers and gradients |
+| a `SentenceTransformer` | its class: a `Probe` if a Transformer and a Pooling come first |
+| (model, tokenizer) of transformers, PEFT included | a pair of them: a `Probe` |
+| a `CrossEncoder` | its class: `PairScorer` |
 | `Endpoint`, or any object with ``name``, ``describe`` and ``encode`` | itself |
-| a `SentenceTransformer`, model2vec's `StaticModel` | a method ``encode`` |
+| model2vec's `StaticModel`, other objects of sentence-transformers | a method ``encode`` |
 | `WordLlama` | a method ``embed`` |
 | LangChain's `Embeddings` | a method ``embed_documents`` |
 | LlamaIndex's embeddings | a method ``get_text_embedding_batch`` |
@@ -28,6 +32,12 @@ import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress, silent
+from wordsway.models.memory import (
+    is_class_of_sentence_transformers,
+    is_model_with_tokenizer,
+    is_sentence_transformer,
+)
+from wordsway.models.probe import Probe
 
 #: How a function of the user's own is named on the command line.
 PYTHON = "python:"
@@ -71,7 +81,7 @@ class BlackBox:
             raise InputError("at least one text", "none", "pass a list of texts")
         parts: list[np.ndarray] = []
         for start in range(0, len(distinct), BATCH):
-            parts.append(self._vectors(distinct[start : start + BATCH]))
+            parts.append(_answer(self.name, self.function, distinct[start : start + BATCH]))
             progress(f"texts through {self.name}", min(start + BATCH, len(distinct)), len(distinct))
         if len({part.shape[1] for part in parts}) != 1:
             widths = sorted({part.shape[1] for part in parts})
@@ -79,41 +89,83 @@ class BlackBox:
         rows = dict(zip(distinct, np.concatenate(parts), strict=True))
         return np.stack([rows[text] for text in texts])
 
-    def _vectors(self, texts: list[str]) -> np.ndarray:
-        """The checked vectors of one call."""
-        try:
-            answer = self.function(texts)
-        except Exception as error:  # the user's code may raise anything
-            raise WordswayError(
-                f"{self.name} failed on {len(texts)} texts "
-                f"({type(error).__name__}: {first_line(error)})"
-            ) from error
-        try:
-            vectors = _dense(answer)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"an array of one vector per text from {self.name}", first_line(error), "return one"
-            ) from None
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
-            raise InputError(
-                f"an array of shape ({len(texts)}, d) from {self.name}",
-                f"shape {vectors.shape}",
-                "return one vector per text",
-            )
-        if not np.isfinite(vectors).all():
-            raise WordswayError(f"{self.name} returned NaN or Inf")
-        return vectors
+
+def _answer(name: str, function: Callable[[Any], Any], inputs: list[Any]) -> np.ndarray:
+    """The checked vectors (B, d) that a function returns for B inputs."""
+    try:
+        answer = function(inputs)
+    except WordswayError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        raise WordswayError(
+            f"{name} failed on {len(inputs)} texts ({type(error).__name__}: {first_line(error)})"
+        ) from error
+    try:
+        vectors = _dense(answer)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"an array of one vector per text from {name}", first_line(error), "return one"
+        ) from None
+    if vectors.ndim != 2 or len(vectors) != len(inputs) or not vectors.shape[1]:
+        raise InputError(
+            f"an array of shape ({len(inputs)}, d) from {name}",
+            f"shape {vectors.shape}",
+            "return one vector per text",
+        )
+    if not np.isfinite(vectors).all():
+        raise WordswayError(f"{name} returned NaN or Inf")
+    return vectors
 
 
 def _dense(answer: Any) -> np.ndarray:
     """Arrays, tensors, lists and sparse matrices as float64."""
     if hasattr(answer, "toarray"):
         answer = answer.toarray()
-    elif hasattr(answer, "detach"):
-        answer = answer.detach().cpu().float().numpy()
+    elif isinstance(answer, torch.Tensor):
+        answer = answer.detach().to_dense().cpu().float().numpy()
     return np.asarray(answer, dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class PairScorer:
+    """A model that scores pairs of texts and has no vectors: a cross-encoder or reranker.
+
+    >>> same = PairScorer("same", lambda pairs: [float(a == b) for a, b in pairs])
+    >>> same.scores([("a", "a"), ("a", "b")]).tolist()
+    [1.0, 0.0]
+    """
+
+    name: str
+    function: Callable[[list[tuple[str, str]]], Any]
+
+    def describe(self) -> dict[str, Any]:
+        """What a result records of the scorer."""
+        return {"name": self.name, "type": "pair scores"}
+
+    def scores(self, pairs: Sequence[tuple[str, str]], progress: Progress = silent) -> np.ndarray:
+        """One score per pair (B,) in float64; each distinct pair is scored once."""
+        distinct = list(dict.fromkeys(pairs))
+        parts: list[np.ndarray] = []
+        for start in range(0, len(distinct), BATCH):
+            some = distinct[start : start + BATCH]
+            parts.append(_answer(self.name, self._column, some)[:, 0])
+            progress(f"pairs through {self.name}", start + len(some), len(distinct))
+        found = dict(zip(distinct, np.concatenate(parts), strict=True))
+        return np.array([found[pair] for pair in pairs])
+
+    def _column(self, pairs: list[tuple[str, str]]) -> np.ndarray:
+        scores = _dense(self.function(pairs))
+        if scores.ndim == 2 and scores.shape[1] > 1:
+            raise InputError(
+                "one score per pair",
+                f"{scores.shape[1]} labels from {self.name}",
+                "take a cross-encoder with one label, or a function that returns one score",
+            )
+        return scores.reshape(len(scores), 1)
+
+
+#: What a verb measures: with layers and gradients, with vectors alone, or with scores of pairs.
+AnyModel = Probe | TextEncoder | PairScorer
 #: Methods by which an object is recognised, in this order, and what such an object is called.
 METHODS = {
     "encode": "object with encode",
@@ -130,7 +182,8 @@ def listed(models: Any) -> list[Any]:
     >>> listed("minilm"), listed(["minilm", "mpnet"])
     (['minilm'], ['minilm', 'mpnet'])
     """
-    found = list(models) if isinstance(models, list | tuple) else [models]
+    several = isinstance(models, list | tuple) and not is_model_with_tokenizer(models)
+    found = list(models) if several else [models]
     if not found:
         raise InputError("a model", "none", "name one: minilm")
     return found
@@ -139,6 +192,51 @@ def listed(models: Any) -> list[Any]:
 def names_a_model(given: object) -> bool:
     """Whether it is a catalogue name, hub id or folder, and no function of the user's own."""
     return isinstance(given, Path) or (isinstance(given, str) and not given.startswith(PYTHON))
+
+
+def opened(given: Any, *, device: str = "cpu", twin: int | None = None) -> AnyModel:
+    """A model with as many capabilities as the given one has (see the table above)."""
+    if isinstance(given, Probe | PairScorer):
+        return given
+    if names_a_model(given):
+        return Probe(given, device=device, twin=twin)
+    if is_model_with_tokenizer(given) or is_sentence_transformer(given):
+        return Probe(given, twin=twin)
+    if is_class_of_sentence_transformers(given, "CrossEncoder"):
+        return PairScorer(_name_of(given), lambda pairs: _quiet(given.predict)(pairs))
+    if is_class_of_sentence_transformers(given, "MultiVectorEncoder"):
+        raise InputError(
+            "an encoder with one vector per text",
+            "a MultiVectorEncoder, which has one per token",
+            "pass a function that pools its vectors, or a cross-encoder for scores of pairs",
+        )
+    return black_box(given)
+
+
+def with_layers(given: Any, verb: str, **options: Any) -> Probe:
+    """A model whose layers can be reached, for a verb that needs them."""
+    if isinstance(given, Probe):
+        return given
+    if names_a_model(given) or is_model_with_tokenizer(given) or is_sentence_transformer(given):
+        return Probe(given, **options)
+    found = opened(given)
+    raise InputError(
+        f"a model with layers for {verb}",
+        f"{found.name} ({found.describe()['type']}), which has none",  # type: ignore[union-attr]
+        "pass a Hugging Face model, a SentenceTransformer or (model, tokenizer); pairs, audit, "
+        "swap and words (tier real-words) work with any encoder",
+    )
+
+
+def with_vectors(found: AnyModel, verb: str) -> TextEncoder:
+    """A black box with vectors, for a verb that needs them."""
+    if not isinstance(found, PairScorer):
+        return found
+    raise InputError(
+        f"an encoder with vectors for {verb}",
+        f"{getattr(found, 'name', 'a model')}, which scores pairs of texts",
+        "use pairs or audit",
+    )
 
 
 def black_box(given: Any, name: str | None = None) -> TextEncoder:
@@ -165,11 +263,15 @@ def black_box(given: Any, name: str | None = None) -> TextEncoder:
 
 
 def _method(given: Any, method: str) -> Callable[[list[str]], Any]:
-    """The method of an object; sentence-transformers' progress bar stays off."""
-    function = getattr(given, method)
-    if type(given).__module__.startswith("sentence_transformers"):
-        return lambda texts: function(texts, show_progress_bar=False)
-    return function
+    """The method of an object."""
+    function: Callable[[list[str]], Any] = getattr(given, method)
+    ours = type(given).__module__.startswith("sentence_transformers")
+    return _quiet(function) if ours else function
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same without sentence-transformers' progress bar."""
+    return lambda inputs: function(inputs, show_progress_bar=False)
 
 
 def _name_of(given: Any) -> str:

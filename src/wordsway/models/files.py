@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,18 +20,20 @@ from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
 from wordsway.data.hub import Progress, check_no_pipeline, hub_folder, is_hub_id
 from wordsway.models import gguf
-from wordsway.models.folder import (
-    SPELLING,
-    Pooling,
-    check_config,
-    check_folder,
-    pooling_file,
-    pooling_of,
-    read_json,
+from wordsway.models.folder import SPELLING, check_config, check_folder, read_json
+from wordsway.models.pipeline import (
+    Pipeline,
+    TextSettings,
+    modules_of,
+    pipeline_files,
+    pipeline_in,
+    settings_of,
     transformer_folder,
 )
 from wordsway.text.files import expanded, path_exists
 
+#: Between a model and the name of its prompt.
+PROMPT = ":prompt="
 LIGHT = ("tokenizer.json", "config.json")
 #: Records that wordsway writes next to a model's files and that are not part of it.
 OWN_RECORDS = {MANIFEST, gguf.RECORD}
@@ -42,7 +44,8 @@ class ModelFiles:
     """A model on this machine: its name for results, its folder, and one hash over its files.
 
     ``catalogued`` tells a model of the catalogue from a folder of the same name;
-    ``hub_id`` is set for models of the hub outside of the catalogue.
+    ``hub_id`` is set for models of the hub outside of the catalogue; ``prompt_name`` chooses one of
+    a pipeline's prompts.
     """
 
     name: str
@@ -50,6 +53,7 @@ class ModelFiles:
     digest: str
     catalogued: bool = False
     hub_id: str | None = None
+    prompt_name: str | None = None
 
     def verified(self) -> Path:
         """The folder, every file checked; a broken one is fetched again."""
@@ -57,10 +61,15 @@ class ModelFiles:
             data.get(self.name)
         return self.folder
 
-    def pooling(self) -> Pooling:
-        """How the model makes one vector of a text, if all of its pipeline is computed here."""
-        found = pooling_of(self.folder)
-        if self.hub_id is not None and not pooling_file(self.folder).is_file():
+    def settings(self) -> TextSettings:
+        """What the model's pipeline does to a text before the model."""
+        return settings_of(self.folder, self.prompt_name)
+
+    def pipeline(self, prompt_tokens: int = 0) -> Pipeline:
+        """How the model makes one vector of a text."""
+        found = pipeline_in(self.folder, self.settings().dimensions, prompt_tokens)
+        named = modules_of(self.folder) or pipeline_files(self.folder)
+        if self.hub_id is not None and not named:
             check_no_pipeline(self.hub_id)
         return found
 
@@ -74,7 +83,15 @@ class ModelFiles:
 def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
     """The files of a model, fetched if the catalogue lists it; of a catalogue's model only the
     small files are checked here.
+
+    ``NAME:prompt=query`` is the model with another prompt of its pipeline than the default.
     """
+    name, _, prompt_name = str(model).partition(PROMPT)
+    if prompt_name:
+        files = locate(name, progress)
+        digest = _digest([("files", files.digest), ("prompt", prompt_name)])
+        own = {"name": f"{files.name}{PROMPT}{prompt_name}", "digest": digest}
+        return replace(files, **own, catalogued=False, prompt_name=prompt_name)
     if str(model) in data.CATALOGUE:
         return _of_catalogue(str(model), progress)
     folder = expanded(model)
@@ -131,8 +148,7 @@ def _hashed(name: str, folder: Path, hub_id: str | None = None) -> ModelFiles:
     ]
     hashes = {path.name: sha256(path) for path in [*weights, *spelling]}
     kept = {file: digest for file, digest in hashes.items() if file not in OWN_RECORDS}
-    if (pooling := pooling_file(folder)).is_file():
-        kept[f"{pooling.parent.name}/{pooling.name}"] = sha256(pooling)
+    kept |= {file: sha256(path) for file, path in pipeline_files(folder).items()}
     digest = _dequantised(folder) or _digest(sorted(kept.items()))
     return ModelFiles(name, folder, digest, hub_id=hub_id)
 

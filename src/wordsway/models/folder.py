@@ -10,10 +10,8 @@ import json
 import re
 import stat
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple, get_args
-
-import torch
+from pathlib import Path
+from typing import Any
 
 from wordsway.core.errors import InputError, first_line
 
@@ -40,9 +38,7 @@ def check_folder(folder: Path) -> list[Path]:
         raise InputError(
             "a folder that can be read", f"{folder} ({error.strerror})", "check its permissions"
         ) from None
-    for path in entries:
-        if path.suffix in SPELLING | {".safetensors"} and not path.is_dir():
-            _check_regular(path)
+    check_files(folder)
     weights = [path for path in entries if path.suffix == ".safetensors" and path.is_file()]
     if not weights:
         raise InputError(
@@ -61,6 +57,25 @@ def check_folder(folder: Path) -> list[Path]:
         if index.name.endswith(INDEX):
             _check_index(index, {path.name for path in weights})
     return weights
+
+
+def check_files(folder: Path) -> list[Path]:
+    """The files of a folder that can change tokens or numbers, all of them regular; pickled weights
+    without safetensors next to them are refused.
+    """
+    entries = sorted(path for path in folder.iterdir() if not path.is_dir())
+    found = [path for path in entries if path.suffix in SPELLING | {".safetensors"}]
+    for path in found:
+        _check_regular(path)
+    pickled = [path for path in entries if path.suffix in (".bin", ".pt", ".pth")]
+    if pickled and not any(path.suffix == ".safetensors" for path in found):
+        raise InputError(
+            "weights in safetensors",
+            str(pickled[0]),
+            "save the model with save_pretrained(…, safe_serialization=True); "
+            "other formats can run code when they are opened",
+        )
+    return found
 
 
 def _check_regular(path: Path) -> None:
@@ -151,171 +166,3 @@ def _integers(config: dict[str, Any]) -> Iterator[tuple[str, int]]:
             yield from _integers(value)
         elif isinstance(value, int) and not isinstance(value, bool):
             yield str(key), value
-
-
-#: "mean" over all rows, special tokens included; the first row ("cls"); the last one ("last").
-Pooling = Literal["mean", "cls", "last", "max"]
-#: What sentence-transformers calls its files.
-MODULES, SETTINGS = "modules.json", "config_sentence_transformers.json"
-TRANSFORMER_SETTINGS = "sentence_bert_config.json"
-#: Where it stores the pooling unless its modules name another place.
-CONFIGURATION = Path("1_Pooling") / "config.json"
-#: Lengths from this one on mean "no limit" in a tokenizer's configuration.
-NO_LIMIT = 1 << 24
-_SWITCHES: dict[str, Pooling] = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_lasttoken": "last",
-    "pooling_mode_max_tokens": "max",
-}
-_SPELLINGS: dict[str, Pooling] = {"lasttoken": "last", "mean_tokens": "mean", "cls_token": "cls"}
-
-
-class Module(NamedTuple):
-    """One step of a pipeline: its class without the package, and its folder."""
-
-    kind: str
-    folder: Path
-
-
-def pipeline_of(folder: Path) -> Path | None:
-    """The folder of the pipeline that a folder is: its own, or the one whose Transformer it is."""
-    if (folder / MODULES).is_file():
-        return folder
-    above = folder.parent
-    if (above / MODULES).is_file() and folder in [module.folder for module in _modules(above)]:
-        return above
-    return None
-
-
-def modules_of(folder: Path) -> list[Module]:
-    """The modules of a sentence-transformers pipeline in their order; none in other folders."""
-    root = pipeline_of(folder)
-    return [] if root is None else _modules(root)
-
-
-def _modules(root: Path) -> list[Module]:
-    try:
-        found = [
-            (str(one["type"]).rpartition(".")[2], PurePosixPath(one["path"]))
-            for one in read_json_list(root / MODULES)
-        ]
-    except (TypeError, KeyError) as error:
-        raise InputError(
-            f"modules with type and path in {root / MODULES}",
-            first_line(error),
-            "save the model again",
-        ) from None
-    for _, inside in found:
-        if inside.is_absolute() or ".." in inside.parts:
-            raise InputError(
-                f"modules inside {root} in its {MODULES}", str(inside)[:80], "save the model again"
-            )
-    return [Module(kind, root / inside) for kind, inside in found]
-
-
-def transformer_folder(folder: Path) -> Path:
-    """The folder with config.json and weights: that of the Transformer where modules name one."""
-    for module in modules_of(folder):
-        if module.kind == "Transformer" and module.folder.is_dir():
-            return module.folder
-    return folder
-
-
-def pooling_file(folder: Path) -> Path:
-    """The file with a folder's pooling, whether or not it exists."""
-    for module in modules_of(folder):
-        if module.kind == "Pooling":
-            return module.folder / CONFIGURATION.name
-    return folder / CONFIGURATION
-
-
-def pooling_of(folder: Path) -> Pooling:
-    """The pooling of a model's folder; "mean" where it has no pipeline and names none.
-
-    Refuses pipelines of which a part would be left out.
-    """
-    modules = modules_of(folder)
-    kinds = [module.kind for module in modules]
-    others = [kind for kind in kinds[2:] if kind != "Normalize"]
-    if modules and (kinds[:2] != ["Transformer", "Pooling"] or others):
-        raise InputError(
-            "a pipeline of Transformer, Pooling and Normalize, whose embedding is computed here",
-            f"{', '.join(kinds)} in {folder / MODULES}",
-            "the embedding of these modules cannot be measured; judge by a layer (--layer last)",
-        )
-    path = pooling_file(folder)
-    if not path.is_file():
-        if modules:
-            raise InputError(
-                f"the pooling that {MODULES} names",
-                f"no {path}",
-                "fetch or save the whole model; its pooling is not guessed",
-            )
-        return "mean"
-    chosen = _chosen(read_json(path))
-    if len(chosen) != 1 or chosen[0] not in get_args(Pooling):
-        raise InputError(
-            f"one way of pooling among {', '.join(get_args(Pooling))} in {path}",
-            ", ".join(chosen) or "none",
-            "choose one in that file, or remove it (the mean is then taken)",
-        )
-    return chosen[0]  # type: ignore[return-value]
-
-
-def check_prompt(folder: Path) -> None:
-    """Refuse a pipeline that puts a prompt before every text: it would be left out."""
-    path = (pipeline_of(folder) or folder) / SETTINGS
-    settings = read_json(path) if path.is_file() else {}
-    name, prompts = settings.get("default_prompt_name"), settings.get("prompts")
-    prompt = prompts.get(name) if isinstance(prompts, dict) and isinstance(name, str) else None
-    if prompt:
-        raise InputError(
-            "a model without a default prompt",
-            f"{str(prompt)[:60]!r} (default_prompt_name {name!r}) in {path}",
-            "prompts are not applied: set default_prompt_name to null in a copy of the folder, and "
-            "put the prompt before your texts",
-        )
-
-
-def longest_text(folder: Path) -> int | None:
-    """The tokens to which sentence-transformers cuts a text; None for other folders."""
-    if pipeline_of(folder) is None:
-        return None
-    for file, key in (
-        (TRANSFORMER_SETTINGS, "max_seq_length"),
-        ("tokenizer_config.json", "model_max_length"),
-    ):
-        path = folder / file
-        limit = read_json(path).get(key) if path.is_file() else None
-        if isinstance(limit, int | float) and 0 < limit < NO_LIMIT:
-            return int(limit)
-    return None
-
-
-def lower_cases(folder: Path) -> bool:
-    """Whether sentence-transformers lower-cases a text before the tokenizer."""
-    path = folder / TRANSFORMER_SETTINGS
-    found = pipeline_of(folder) is not None and path.is_file()
-    return found and read_json(path).get("do_lower_case") is True
-
-
-def pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
-    """One vector (…, d) per text from its rows (…, n, d), none of them padding.
-
-    >>> pool(torch.tensor([[1.0, 2.0], [3.0, 6.0]]), "mean").tolist()
-    [2.0, 4.0]
-    """
-    if pooling == "mean":
-        return states.mean(dim=-2)
-    if pooling == "max":
-        return states.amax(dim=-2)
-    return states[..., 0 if pooling == "cls" else -1, :]
-
-
-def _chosen(settings: dict[str, Any]) -> list[str]:
-    named = settings.get("pooling_mode")
-    if isinstance(named, str):
-        return [_SPELLINGS.get(named, named)]
-    switched = [name for name, value in settings.items() if value is True]
-    return [_SWITCHES.get(name, name) for name in switched if name.startswith("pooling_mode_")]

@@ -11,6 +11,7 @@ import torch
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Kind, Loading, load, quiet
+from wordsway.models.memory import ModelInMemory
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Probe
 
@@ -91,5 +92,5 @@ def _loaded(probe: Probe, kind: Kind) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _load_once(files: ModelFiles, options: Loading) -> Any:
+def _load_once(files: ModelFiles | ModelInMemory, options: Loading) -> Any:
     return load(files, options)

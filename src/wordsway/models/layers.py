@@ -13,6 +13,7 @@ import torch
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
+from wordsway.models.memory import ModelInMemory
 from wordsway.models.residual import NormLayer, Sublayer, norms_of, sublayers
 from wordsway.models.tracing import (
     Arguments,
@@ -44,7 +45,7 @@ class ModelLayers:
     others.
     """
 
-    def __init__(self, files: ModelFiles, options: Loading | None = None) -> None:
+    def __init__(self, files: ModelFiles | ModelInMemory, options: Loading | None = None) -> None:
         self.model: Any = load(files, options)
         self.device = next(self.model.parameters()).device
         try:

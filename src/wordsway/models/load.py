@@ -5,6 +5,7 @@ twin with random weights.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from wordsway.core.errors import InputError, WordswayError, first_line, needs
 from wordsway.core.format import format_bytes
 from wordsway.core.runtime import available_memory, checked_device, survives_products
 from wordsway.models.files import ModelFiles
+from wordsway.models.memory import ModelInMemory
 
 #: "base": hidden states only; "causal": with a head that predicts the next token; "masked": a
 #: hidden one; "classifier": with the head it was saved with.
@@ -58,13 +60,15 @@ class Loading:
             )
 
 
-def load(files: ModelFiles, options: Loading | None = None) -> Any:
+def load(files: ModelFiles | ModelInMemory, options: Loading | None = None) -> Any:
     """The model, in evaluation mode, without gradients of its weights.
 
     Every weight that the hidden states (or the head's output) depend on comes from the files; one
     that is missing there is named and refused, since transformers would fill it in at random.
     """
     options = options or Loading()
+    if isinstance(files, ModelInMemory):
+        return _from_memory(files, options)
     files.config()
     with ThreadPoolExecutor(1) as aside:  # hashing needs no interpreter, importing little else
         verified = aside.submit(files.verified)
@@ -107,6 +111,23 @@ def load(files: ModelFiles, options: Loading | None = None) -> Any:
     if missing:
         refuse_missing(model, measured, missing, files.name, head=not base)
     return measured
+
+
+def _from_memory(files: ModelInMemory, options: Loading) -> Any:
+    """The user's own model; a copy of it where attention is to be read, or its twin."""
+    model = files.whole
+    if options.twin is not None:
+        with quiet():
+            settings = {"dtype": DTYPES[options.dtype], "attn_implementation": None}
+            model = _twin(model.config, settings, options).to(options.device)
+    if options.eager:
+        model = copy.deepcopy(model)
+        model.set_attn_implementation("eager")
+    model.eval()
+    if options.kind != "base":
+        return model
+    base = model.base_model
+    return base.get_encoder() if base.config.is_encoder_decoder else base
 
 
 def _auto(kind: Kind) -> Any:

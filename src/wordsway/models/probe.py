@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from wordsway.core.checks import validated
 from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.progress import Progress as StageProgress
+from wordsway.core.progress import silent
 from wordsway.core.reading import Reading, Word, word_spans
 from wordsway.data.hub import Progress
 from wordsway.models.files import locate
-from wordsway.models.folder import Pooling, check_prompt, longest_text, lower_cases
 from wordsway.models.layers import ModelLayers
-from wordsway.models.load import Loading
+from wordsway.models.load import DTYPES, Loading
+from wordsway.models.memory import in_memory
+from wordsway.models.pipeline import Pipeline
 from wordsway.models.tokens import Reader
 from wordsway.text.clean import STRAY, checked
 
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of
 #: hidden_states[0].
 EMBEDDING_STAGES = ("words", "input")
+#: Tokens of one batch.
+BATCH_TOKENS = 2048
 #: Largest relative difference between numbers from embeddings and from token ids that is
 #: rounding, for dtypes of 32 bits or more, and for those of 16.
 ROUNDING, ROUNDING_16_BITS = 1e-4, 2e-2
@@ -91,13 +98,15 @@ class EncodedText:
 
 
 class Probe:
-    """A model by catalogue name, hub id or folder, with its tokenizer.
+    """A model by catalogue name, hub id or folder, or in memory, with its tokenizer.
 
     Parameters
     ----------
-    model : "minilm", "mpnet", "smollm2", "bert-base", a hub id, or a folder that `save_pretrained`
-        wrote
-    device, dtype : where and in what precision it runs; float32 on the CPU by default
+    model : "minilm", "mpnet", "smollm2", "bert-base", a hub id, a folder that `save_pretrained`
+        wrote (``FOLDER:prompt=query`` chooses one of its prompts), a `SentenceTransformer`, or
+        (model, tokenizer) of transformers
+    device, dtype : where and in what precision it runs; float32 on the CPU by default; a model in
+        memory stays where it is
     eager : compute attention step by step, so that it can be read
     twin : a seed; the same architecture with random weights
     trust_remote_code : run Python that comes with the model
@@ -106,7 +115,7 @@ class Probe:
     @validated
     def __init__(
         self,
-        model: str | Path = "minilm",
+        model: Any = "minilm",
         *,
         device: str = "cpu",
         dtype: str = "float32",
@@ -117,11 +126,16 @@ class Probe:
     ) -> None:
         #: The name it was given by: a catalogue name, hub id or folder.
         self.source = model
+        if isinstance(model, str | Path):
+            self.files = locate(model, progress)
+        else:
+            self.files = in_memory(model)
+            device = str(self.files.whole.device)
+            names = {kind: name for name, kind in DTYPES.items()}
+            dtype = names.get(self.files.whole.dtype, str(self.files.whole.dtype))
         self.options = Loading("base", device, dtype, eager, trust_remote_code, twin)
-        self.files = locate(model, progress)
-        check_prompt(self.files.folder)
-        self.reader = Reader(self.files, None)
-        _check_case(self.files.folder, self.reader)
+        self.settings = self.files.settings()
+        self.reader = Reader(self.files, None, self.settings)
         self.layers = ModelLayers(self.files, self.options)
 
     def with_eager_attention(self) -> Probe:
@@ -139,8 +153,9 @@ class Probe:
         )
 
     def __repr__(self) -> str:
+        named = isinstance(self.source, str | Path)
         return (
-            f"Probe({str(self.source)!r}, layers={self.layers.count}, "
+            f"Probe({str(self.source) if named else self.name!r}, layers={self.layers.count}, "
             f"dtype={self.options.dtype!r}, device={self.options.device!r})"
         )
 
@@ -160,16 +175,75 @@ class Probe:
         }
 
     @cached_property
-    def pooling(self) -> Pooling:
-        """How the model makes one vector of a text: "mean", "cls", "last" or "max"."""
-        return self.files.pooling()
+    def pipeline(self) -> Pipeline:
+        """How the model makes one vector of a text from the states of its last layer."""
+        return self.files.pipeline(self.reader.prompt_tokens)
+
+    @property
+    def pooling(self) -> str:
+        """The same in words: "mean", "cls", "last", "max", with the modules behind the pooling."""
+        return str(self.pipeline)
+
+    @property
+    def name(self) -> str:
+        """The model's name in results."""
+        return self.files.name
+
+    @torch.no_grad()
+    def encode(self, texts: Sequence[str], progress: StageProgress = silent) -> np.ndarray:
+        """The embeddings (B, d) of texts by the model's own pipeline, in float64."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            raise InputError("at least one text", "none", "pass a list of texts")
+        ids = self.ids_of(distinct)
+
+        def embedding(batch: torch.Tensor) -> torch.Tensor:
+            states = self.layers.hidden(self.layers.count, batch, torch.ones_like(batch))
+            return self.pipeline.embedding(states).double()
+
+        found = dict(zip(distinct, self.by_length(ids, embedding, progress), strict=True))
+        return torch.stack([found[text] for text in texts]).numpy()
+
+    def ids_of(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Token ids of each text, special tokens included; texts that are too long are refused."""
+        read = self.reader([checked(text) for text in texts]) if texts else []
+        for text, one in zip(texts, read, strict=True):
+            if one.count == 0 or not text.strip():
+                raise InputError("a text with at least one word", repr(text[:40]), "leave it out")
+            if self.limit is not None and one.count > self.limit:
+                raise InputError(
+                    f"at most {self.limit} tokens, the positions of {self.name}",
+                    f"{one.count:,}",
+                    "cut the text",
+                )
+        return [one.ids[: one.count] for one in read]
+
+    def by_length(
+        self,
+        ids: Sequence[tuple[int, ...]],
+        run: Callable[[torch.Tensor], torch.Tensor],
+        progress: StageProgress = silent,
+    ) -> list[torch.Tensor]:
+        """``run`` of each text, in batches of texts of equal length, none of them padded."""
+        groups: dict[int, list[int]] = {}
+        for number, one in enumerate(ids):
+            groups.setdefault(len(one), []).append(number)
+        found: dict[int, torch.Tensor] = {}
+        for length, numbers in groups.items():
+            size = max(1, BATCH_TOKENS // length)
+            for start in range(0, len(numbers), size):
+                some = numbers[start : start + size]
+                batch = torch.tensor([ids[one] for one in some], device=self.layers.device)
+                found |= dict(zip(some, run(batch).cpu(), strict=True))
+                progress(f"texts through {self.name}", len(found), len(ids))
+        return [found[number] for number in range(len(ids))]
 
     @cached_property
     def limit(self) -> int | None:
         """Tokens that the model has positions for, or to which sentence-transformers would cut a
         text, where its configuration names a limit.
         """
-        limits = (self.layers.limit, longest_text(self.files.folder))
+        limits = (self.layers.limit, self.settings.limit)
         return min((limit for limit in limits if limit is not None), default=None)
 
     def cut(self, text: str, tokens: int | None = None) -> str:
@@ -254,17 +328,6 @@ class Probe:
                 "themselves (or the text spells a padding or mask token), so its words cannot be "
                 "moved; pairs, audit and attention read token ids"
             )
-
-
-def _check_case(folder: Path, reader: Reader) -> None:
-    """Refuse a pipeline that lower-cases texts where the tokenizer itself does not."""
-    if lower_cases(folder) and reader.ids(["Film The I"]) != reader.ids(["film the i"]):
-        raise InputError(
-            "a tokenizer that lower-cases texts as sentence_bert_config.json demands",
-            f"one that distinguishes capitals in {folder}",
-            "do_lower_case is not applied: set it to false in a copy of the folder, and lower-case "
-            "your texts",
-        )
 
 
 def relative_difference(found: torch.Tensor, expected: torch.Tensor) -> float:

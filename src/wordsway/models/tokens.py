@@ -14,6 +14,8 @@ from wordsway.core.reading import Kind, Reading
 from wordsway.core.runtime import panics_are_hidden, run_with_timeout
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import import_transformers
+from wordsway.models.memory import ModelInMemory
+from wordsway.models.pipeline import TextSettings
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -41,21 +43,22 @@ class Tokens:
 class Reader:
     """The model's tokenizer, truncating and padding to ``context`` tokens as transformers would;
     neither without a context.
+
+    A prompt (``settings``) is read before every text: its tokens are special ones.
     """
 
-    def __init__(self, files: ModelFiles, context: int | None) -> None:
+    def __init__(
+        self,
+        files: ModelFiles | ModelInMemory,
+        context: int | None,
+        settings: TextSettings | None = None,
+    ) -> None:
         needs("models", "tokenizers")
-        path = files.folder / "tokenizer.json"
-        try:
-            self.tokenizer = _from_file(path, files) if path.is_file() else _converted(files)
-        except WordswayError:
-            raise
-        except Exception as error:  # the library raises bare exceptions
-            raise InputError(
-                f"a tokenizer.json in {files.folder}",
-                first_line(error),
-                "save the tokenizer beside the model with save_pretrained",
-            ) from None
+        self.tokenizer = _tokenizer_of(files)
+        settings = settings or TextSettings()
+        self.prompt = settings.prompt
+        if settings.lower:
+            _lower(self.tokenizer)
         self.name = files.name
         self._has_expressions = any(
             part is not None and b"Regex" in part.__getstate__()
@@ -75,9 +78,19 @@ class Reader:
     def __call__(self, texts: Sequence[str]) -> list[Tokens]:
         encodings = self._encoded(list(texts))
         return [
-            _tokens(text, encoding, self.unknown)
+            _tokens(text, encoding, self.unknown, len(self.prompt))
             for text, encoding in zip(texts, encodings, strict=True)
         ]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The tokens of the prompt, with those that open a text and without those that end it, as
+        sentence-transformers counts them.
+        """
+        if not self.prompt:
+            return 0
+        (alone,) = self._encoded([""])
+        return len(alone.ids) - (alone.special_tokens_mask[-1] if alone.ids else 0)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids alone, special tokens included."""
@@ -85,6 +98,7 @@ class Reader:
 
     def _encoded(self, texts: list[str]) -> list[Any]:
         """The library's own encodings; those of tokenizers with regular expressions in time."""
+        texts = [self.prompt + text for text in texts] if self.prompt else texts
         if not self._has_expressions:
             return list(self.tokenizer.encode_batch(texts))
         return tokenize_in_time(
@@ -92,6 +106,33 @@ class Reader:
             characters=sum(map(len, texts)),
             name=self.name,
         )
+
+
+def _tokenizer_of(files: ModelFiles | ModelInMemory) -> Tokenizer:
+    """The tokenizer of a folder, or a copy of the one in memory."""
+    if isinstance(files, ModelInMemory):
+        from tokenizers import Tokenizer
+
+        return Tokenizer.from_str(files.tokenizer.backend_tokenizer.to_str())
+    path = files.folder / "tokenizer.json"
+    try:
+        return _from_file(path, files) if path.is_file() else _converted(files)
+    except WordswayError:
+        raise
+    except Exception as error:  # the library raises bare exceptions
+        raise InputError(
+            f"a tokenizer.json in {files.folder}",
+            first_line(error),
+            "save the tokenizer beside the model with save_pretrained",
+        ) from None
+
+
+def _lower(tokenizer: Tokenizer) -> None:
+    """Lower-case texts before the tokenizer's own normalisation."""
+    from tokenizers.normalizers import Lowercase, Sequence
+
+    own = tokenizer.normalizer
+    tokenizer.normalizer = Sequence([Lowercase(), *([] if own is None else [own])])
 
 
 def _from_file(path: Path, files: ModelFiles) -> Tokenizer:
@@ -106,13 +147,18 @@ def _from_file(path: Path, files: ModelFiles) -> Tokenizer:
     )
 
 
-def _tokens(text: str, encoding: Any, unknown: int | None) -> Tokens:
+def _tokens(text: str, encoding: Any, unknown: int | None, prompt: int) -> Tokens:
+    """Tokens with places in the text, before which ``prompt`` characters were read."""
     kinds: list[Kind] = [
-        "padding" if not real else "special" if special else "word"
-        for real, special in zip(encoding.attention_mask, encoding.special_tokens_mask, strict=True)
+        "padding" if not real else "special" if special or (prompt and end <= prompt) else "word"
+        for real, special, (_, end) in zip(
+            encoding.attention_mask, encoding.special_tokens_mask, encoding.offsets, strict=True
+        )
     ]
     pieces = tuple(
-        (piece, start, end, kind) if kind == "word" else (piece, 0, 0, kind)
+        (piece, max(0, start - prompt), end - prompt, kind)
+        if kind == "word"
+        else (piece, 0, 0, kind)
         for piece, (start, end), kind in zip(encoding.tokens, encoding.offsets, kinds, strict=True)
     )
     return Tokens(text, tuple(encoding.ids), sum(encoding.attention_mask), pieces, unknown)

@@ -19,7 +19,6 @@ from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.models.causal import Causal, Prompt, States, predicts_next
 from wordsway.models.files import locate
-from wordsway.models.folder import pool
 from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
@@ -281,7 +280,7 @@ def _encoded(a: str, b: str, probe: Probe, began: float) -> Comparison:
         for text, tokens in zip(read, ids, strict=True)
     ]
     rows, prefix = line_up(*ids), common(*ids)
-    vectors = [pool(hidden[-1], probe.pooling) for hidden in states]
+    vectors = [probe.pipeline.embedding(hidden[-1]) for hidden in states]
     cosine = float(torch.nn.functional.cosine_similarity(vectors[0], vectors[1], dim=0))
     empty = torch.zeros(0, dtype=torch.float64)
     first, second = (States(some, empty) for some in states)

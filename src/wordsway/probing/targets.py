@@ -32,7 +32,6 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
-from wordsway.models.folder import pool
 from wordsway.models.heads import classifier_of, labels_of, logits_of, next_token_model
 from wordsway.models.prefix import Prefix
 from wordsway.models.probe import EncodedText, Probe
@@ -271,7 +270,7 @@ class PooledTarget(Target):
         return 1.0 / float(self._pooled(self.rows).double().norm())
 
     def _pooled(self, states: torch.Tensor) -> torch.Tensor:
-        return pool(wide(states), self.probe.pooling)
+        return self.probe.pipeline.embedding(wide(states))
 
     def features(self, embeds: torch.Tensor) -> torch.Tensor:
         states = self.probe.layers.layer(self.layer, embeds, self.encoded.at)
@@ -303,10 +302,10 @@ class PooledTarget(Target):
 
     def largest_squares(self) -> torch.Tensor | None:
         norm = self.probe.layers.norm_after(self.layer)
-        if norm is None or self.probe.pooling == "max":
+        pipeline = self.probe.pipeline
+        if norm is None or not pipeline.plain or pipeline.pooling == "max":
             return None
-        rows = self.rows.double()
-        pooled = {"mean": rows.mean(0), "cls": rows[0], "last": rows[-1]}[self.probe.pooling]
+        pooled = pipeline.embedding(self.rows.double())
         return largest_moves(norm, pooled[None]) * self.scale**2
 
 

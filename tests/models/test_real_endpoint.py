@@ -1,0 +1,113 @@
+"""A third-party server of embeddings on this machine: an audit over it is the audit in process, and
+a second run sends nothing.
+
+infinity-emb is installed from the registry into an environment of its own, out/infinity.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import wordsway as ws
+from tools.imports import ROOT
+from wordsway.models.files import locate
+
+pytestmark = pytest.mark.slow
+#: What the environment holds; its own torch, without a graphics card.
+PACKAGES = ("infinity-emb[server,torch]==0.0.77", "torch==2.13.0")
+WAIT = 180.0
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    folder = ROOT / "out" / "infinity"
+    found = folder / "bin" / "infinity_emb"
+    if not found.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        made = subprocess.run(
+            [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", *PACKAGES],
+            capture_output=True,
+            text=True,
+        )
+        if made.returncode:
+            pytest.skip(f"infinity-emb cannot be installed: {made.stderr.strip()[-200:]}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = (tmp_path_factory.mktemp("infinity") / "log").open("w")
+    offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
+    command = [str(program), "v2", "--model-id", str(locate("minilm").folder)]
+    command += ["--served-model-name", "minilm", "--engine", "torch", "--device", "cpu"]
+    command += ["--no-bettertransformer", "--host", "127.0.0.1", "--port", str(port)]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | offline
+    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + WAIT
+        while True:
+            try:
+                urllib.request.urlopen(f"{url}/health", timeout=2).close()
+                break
+            except OSError:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"infinity-emb does not start: {Path(log.name).read_text()[-600:]}")
+                time.sleep(0.5)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+        log.close()
+
+
+def requests(url: str) -> int:
+    """Requests for embeddings that the server itself has counted."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    counts = [
+        float(line.rpartition(" ")[2])
+        for line in lines
+        if re.match(r"http_requests_total\{.*/embeddings", line)
+    ]
+    return int(sum(counts))
+
+
+def test_an_audit_over_a_server_is_the_audit_in_process(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = locate("minilm").folder
+    before = requests(server)
+    monkeypatch.setenv("WORDSWAY_HOME", str(tmp_path))
+    monkeypatch.setattr("wordsway.data.home.home", lambda: Path(os.environ["WORDSWAY_HOME"]))
+    endpoint = ws.Endpoint(server, "minilm")
+    model = SentenceTransformer(str(folder), device="cpu")
+    options = {"texts": 10, "kinds": ["negation", "numbers"], "draws": 2, "local": 0}
+    ours = ws.audit(model.encode, **options)
+    theirs = ws.audit(endpoint, **options)
+    for mine, other in zip(ours.models[0].kinds, theirs.models[0].kinds, strict=True):
+        assert mine.kind == other.kind and mine.texts == other.texts
+        assert other.auc == pytest.approx(mine.auc, abs=1e-6)
+        assert other.median_turning == pytest.approx(mine.median_turning, abs=1e-4)
+    sent = requests(server)
+    assert sent > before
+    again = ws.audit(ws.Endpoint(server, "minilm"), **options)
+    assert requests(server) == sent, "a second run sends nothing"
+    assert [kind.auc for kind in again.models[0].kinds] == [
+        kind.auc for kind in theirs.models[0].kinds
+    ]
