@@ -25,6 +25,7 @@ from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     from wordsway.core.result import Result
+    from wordsway.models.encoders import AnyModel
     from wordsway.models.probe import Probe
     from wordsway.studies.request import Request
 
@@ -188,7 +189,7 @@ class TrialOptions:
 # Pretrained models
 Text = Annotated[str | None, typer.Argument(help="A text; - reads standard input.", metavar="TEXT")]
 _MODEL = "minilm, mpnet, smollm2, bert-base, a hub id or a folder"
-Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}.")]
+Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}, or python:module:function.")]
 Cut = Annotated[bool, flag("--cut", help="Keep the beginning of a text that is too long.")]
 
 # Running
@@ -288,16 +289,9 @@ class LoadingOptions:
 
 
 @dataclass(frozen=True)
-class EncoderOptions:
-    """One or several models that turn texts into vectors, here or at an endpoint."""
+class EndpointOptions:
+    """Where models are if they are not on this machine."""
 
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            help=f"{_MODEL}, or python:module:function, which runs your code; may be repeated.",
-        ),
-    ] = None
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -315,9 +309,8 @@ class EncoderOptions:
         typer.Option("--max-texts", help="Refuse to send more texts than this to the endpoint."),
     ] = None
 
-    @property
-    def models(self) -> list[Any]:
-        """Names of models, or models at an endpoint."""
+    def models_of(self, names: list[str]) -> list[Any]:
+        """The names of models, or the models of these names at the endpoint."""
         if self.endpoint is None:
             if self.key_env is not None or self.max_texts is not None:
                 raise InputError(
@@ -325,13 +318,38 @@ class EncoderOptions:
                     "none",
                     "name the endpoint's address",
                 )
-            return list(self.model or ["minilm"])
+            return list(names)
         from wordsway.models.endpoint import Endpoint
 
-        if not self.model:
-            raise InputError("the model's name at the endpoint", "none", "pass --model NAME")
         limit = self.max_texts
-        return [Endpoint(self.endpoint, one, self.key_env, max_texts=limit) for one in self.model]
+        return [Endpoint(self.endpoint, one, self.key_env, max_texts=limit) for one in names]
+
+    def opened(self, model: str, loading: LoadingOptions, say: Progress) -> AnyModel:
+        """One model: by name, at the endpoint, or a function of the user's own."""
+        from wordsway.models.encoders import names_a_model, opened
+
+        (found,) = self.models_of([model])
+        return loading.probe(model, say) if names_a_model(found) else opened(found)
+
+
+@dataclass(frozen=True)
+class EncoderOptions(EndpointOptions):
+    """One or several models that turn texts into vectors, here or at an endpoint."""
+
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help=f"{_MODEL}, or python:module:function, which runs your code; may be repeated.",
+        ),
+    ] = None
+
+    @property
+    def models(self) -> list[Any]:
+        """Names of models, or models at an endpoint."""
+        if self.endpoint is not None and not self.model:
+            raise InputError("the model's name at the endpoint", "none", "pass --model NAME")
+        return self.models_of(self.model or ["minilm"])
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from wordsway.core.errors import InputError
 @opt.grouped
 def swap_command(
     loading: opt.LoadingOptions,
+    sent: opt.EndpointOptions,
     output: opt.OutputOptions,
     text: opt.Text = None,
     word: Annotated[
@@ -79,7 +80,7 @@ def swap_command(
     check_request(top, kind, mine, flip, target)
     check_target(target)
     with progress_line("loading the model") as line:
-        probe = loading.probe(model, line)
+        probe = sent.opened(model, loading, line)
         result = swap(
             sentence,
             chosen,

@@ -14,6 +14,7 @@ from wordsway.core.errors import InputError
 @opt.grouped
 def words_command(
     loading: opt.LoadingOptions,
+    sent: opt.EndpointOptions,
     output: opt.OutputOptions,
     probed: opt.ProbeOptions,
     text: opt.Text = None,
@@ -49,6 +50,7 @@ def words_command(
     Example: wordsway words "I love her much" --out words.html
     """
     from wordsway.core.format import format_bytes, format_seconds
+    from wordsway.models.encoders import with_layers
     from wordsway.probing.forecasting import forecast as forecast_words
     from wordsway.probing.request import WordsRequest
     from wordsway.probing.words import measure, with_swaps
@@ -65,9 +67,9 @@ def words_command(
     if swaps < 0:
         raise InputError("swaps ≥ 0", swaps, "leave it out for none")
     with progress_line("loading the model") as line:
-        probe = loading.probe(probed.model, line)
+        probe = sent.opened(probed.model, loading, line)
         if forecast:
-            cost = forecast_words(sentence, probe, request, swaps=swaps)
+            cost = forecast_words(sentence, with_layers(probe, "a forecast"), request, swaps=swaps)
         else:
             *_, result = measure(sentence, probe, request, line)
             result = with_swaps(result, probe, swaps, request.memory, line)

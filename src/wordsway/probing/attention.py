@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from wordsway.core.format import format_bytes
 from wordsway.core.reading import Token
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import peak_bytes
+from wordsway.models.encoders import with_layers
 from wordsway.models.layers import ModelLayers
-from wordsway.models.probe import Probe
 from wordsway.models.tokens import Tokens
 from wordsway.text.clean import checked
 
@@ -149,7 +148,7 @@ AttentionMaps = Attention
 def attention(
     text_a: OneText,
     text_b: OneText | None = None,
-    model: str | Path | Probe = "minilm",
+    model: Any = "minilm",
     layer: int | str = 1,
     head: int | str = "mean",
     special: bool = False,
@@ -164,7 +163,8 @@ def attention(
 
     Parameters
     ----------
-    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, or a Probe
+    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, a Probe, a
+        `SentenceTransformer`, or (model, tokenizer) of transformers
     layer : 1 … L or "last", the numbers of `words`: layer 0 is the input and has no attention
     head : counted from 0, as words and rows are, or "mean" over all heads
     special : keep the rows and columns of special tokens; without them rows sum to less than 1
@@ -179,18 +179,16 @@ def attention(
             raise InputError(
                 "a text with words in it", "an empty one", 'write one, such as "I love her smile"'
             )
-    if not isinstance(model, Probe):
-        say("loading the model", 0, 0)
-        how: dict[str, Any] = {
-            "device": device,
-            "dtype": dtype,
-            "eager": True,
-            "trust_remote_code": trust_remote_code,
-        }
-        model = Probe(
-            model, progress=lambda done, total: say("fetching the model", done, total), **how
-        )
-    probe = model.with_eager_attention()
+    say("loading the model", 0, 0)
+    probe = with_layers(
+        model,
+        "attention",
+        device=device,
+        dtype=dtype,
+        eager=True,
+        trust_remote_code=trust_remote_code,
+        progress=lambda done, total: say("fetching the model", done, total),
+    ).with_eager_attention()
     found = []
     for tokens in probe.reader(texts):
         say("running the model", 0, 0)

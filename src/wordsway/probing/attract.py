@@ -19,7 +19,6 @@ import math
 import re
 import time
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,6 +28,7 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.reading import Word
 from wordsway.core.result import Result, versions
 from wordsway.core.seeds import generator
+from wordsway.models.encoders import with_layers
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.attention import layer_among
 from wordsway.probing.moves import MEMORY, profiles
@@ -121,7 +121,7 @@ class Attracted(Result, brief="rows head reach drawn model"):
 def attract(
     text: OneText,
     word: int | str | None = None,
-    model: str | Path | Probe = "minilm",
+    model: Any = "minilm",
     *,
     token: int | None = None,
     head: int | str = "all",
@@ -143,7 +143,7 @@ def attract(
     started = time.perf_counter()
     checked(text)
     check_request(head, reach, draws, show_head)
-    probe = (model if isinstance(model, Probe) else Probe(model, eager=True)).with_eager_attention()
+    probe = with_layers(model, "attract", eager=True).with_eager_attention()
     encoded = probe.read(text, "input")
     named = None if word is None else encoded.word(word)
     rows = (token or 0,) if named is None else named.rows

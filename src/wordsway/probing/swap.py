@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,9 +25,11 @@ from wordsway.core.reading import Word
 from wordsway.core.result import versions
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
+from wordsway.models.encoders import opened, with_vectors
 from wordsway.models.heads import labels_of
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import EncodedText, Probe
+from wordsway.probing.black_boxes import swap_by_vectors
 from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
 from wordsway.probing.moves import MEMORY, Blocks, at_once, memory_budget
 from wordsway.probing.plausible import SamePart
@@ -51,7 +52,7 @@ SCALE, NUGGET = 0.5, 0.05
 def swap(
     text: OneText,
     word: int | str | None = None,
-    model: str | Path | Probe = "minilm",
+    model: Any = "minilm",
     *,
     layer: int | str = "last",
     target: int | str = "layer",
@@ -76,6 +77,8 @@ def swap(
     Parameters
     ----------
     word : by its number (from 0) or spelling; the last word by default
+    model : any encoder of texts (`wordsway.models.encoders`); of one that only returns vectors the
+        embedding is compared, and candidates are ``among`` or WordNet's words
     layer : the layer whose hidden states are bound: 0 … L, "input" or "last"
     target : "layer", or "all" layers, "pooled", "cosine", "logits" of a classifier or "next-token"
         of a causal model; a layer's name is understood here, too
@@ -93,12 +96,27 @@ def swap(
     started = time.perf_counter()
     checked(text)
     check_request(top, kind, among, flip, target)
-    probe = model if isinstance(model, Probe) else Probe(model)
+    probe = opened(model)
+    wanted = layer if target == "layer" else target
+    if not isinstance(probe, Probe):
+        return swap_by_vectors(
+            text,
+            word,
+            with_vectors(probe, "swap"),
+            wanted,
+            top=top,
+            keep_case=keep_case,
+            among=among,
+            plausible=plausible,
+            tried=None if exhaustive else TRIED,
+            seed=seed,
+            progress=progress,
+        )
     if cut:
         text = probe.cut(text)
     encoded = probe.read(text)
     place = _last(encoded) if word is None else encoded.word(word)
-    bound = target_of(probe, encoded, layer if target == "layer" else target, scaling)
+    bound = target_of(probe, encoded, wanted, scaling)
     if flip and isinstance(bound, LogitsTarget) and bound.label is None:
         raise InputError("a classifier of two or more labels", "one", "leave --flip out")
     found = candidates(probe, encoded, place, kind=kind, keep_case=keep_case, among=among)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,7 +23,9 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.core.runtime import peak_bytes, single_thread
+from wordsway.models.encoders import AnyModel, opened, with_vectors
 from wordsway.models.probe import EncodedText, Probe
+from wordsway.probing.black_boxes import words_by_vectors
 from wordsway.probing.ceiling import ceilings, residual_ceilings
 from wordsway.probing.curve import curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
@@ -60,20 +61,20 @@ TWICE = 3
 @validated
 def words(
     text: OneText,
-    model: str | Path | Probe = "minilm",
+    model: Any = "minilm",
     *,
     progress: Progress = silent,
     **options: Any,
 ) -> Words:
-    """How far changing each word of a text moves a pretrained model.
+    """How far changing each word of a text moves a pretrained model, or any encoder of texts
+    (`wordsway.models.encoders`; one that only returns vectors is measured by real words).
 
     ``options`` are the fields of `WordsRequest`, which explains them: layer, target, tiers, colour,
     word, reach, at, scaling, passes, draws, twin, cut, seed, effort, memory.
     """
     request = WordsRequest(**options)
     checked(text)
-    probe = model if isinstance(model, Probe) else Probe(model)
-    *_, found = measure(text, probe, request, progress)
+    *_, found = measure(text, opened(model), request, progress)
     return found
 
 
@@ -88,12 +89,15 @@ words.__signature__ = _shown(words)  # type: ignore[attr-defined]
 
 
 def measure(
-    text: str, probe: Probe, request: WordsRequest, progress: Progress = silent
+    text: str, probe: AnyModel, request: WordsRequest, progress: Progress = silent
 ) -> Iterator[Words]:
     """The result after every tier of the request, with all that was measured before it; the last
     one is whole.
     """
     checked(text)
+    if not isinstance(probe, Probe):
+        yield words_by_vectors(text, with_vectors(probe, "words"), request, progress)
+        return
     started = time.perf_counter()
     kept = probe.cut(text) if request.cut else text
     run = _Run(probe, probe.read(kept, request.at), request, progress)
@@ -347,7 +351,7 @@ def _status(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
 
 
 def with_swaps(
-    result: Words, probe: Probe, count: int, memory: int, progress: Progress = silent
+    result: Words, probe: AnyModel, count: int, memory: int, progress: Progress = silent
 ) -> Words:
     """The result with the worst real words of its ``count`` words with the largest numbers."""
     order = sorted(result.words, key=lambda word: -(word.score(result.tier) or (-1.0, 0.0))[0])

@@ -1,0 +1,236 @@
+"""`words` and `swap` for an encoder that only returns vectors: real words are tried, and vectors of
+whole texts compared.
+
+Without a tokenizer words are those of `wordsway.core.reading`, one token each, and random words are
+WordNet's with as many characters as the word they replace, or the next number of characters where
+these are too few.
+"""
+
+from __future__ import annotations
+
+import string
+import time
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Reading, Word, word_spans
+from wordsway.core.result import versions
+from wordsway.core.runtime import peak_bytes
+from wordsway.core.seeds import generator
+from wordsway.models.encoders import TextEncoder
+from wordsway.models.probe import EncodedText
+from wordsway.probing.candidates import cased
+from wordsway.probing.real_words import RealWords, known_words, summarised
+from wordsway.probing.request import WordsRequest
+from wordsway.probing.results import Swap, Swaps, Words, WordSway
+from wordsway.probing.targets import Outcome, cosine_distance, relative
+
+#: The tier that needs vectors alone.
+TIER = "real-words"
+
+
+def words_by_vectors(
+    text: str, box: TextEncoder, request: WordsRequest, progress: Progress = silent
+) -> Words:
+    """How far random real words in the place of each word move the text's embedding."""
+    started = time.perf_counter()
+    _check_words(box, request)
+    target = checked_target(box, request.wanted)
+    encoded = read_plainly(text)
+    chosen = request.words_of(encoded)
+    order = _shuffled(known_words(progress), request.seed)
+    draws = [_draw(text, word, order, request.draws) for word in chosen]
+    changes = _changes(text, box, target, chosen, draws, progress)
+    found = tuple(
+        WordSway(
+            word.index,
+            word.text,
+            word.start,
+            word.end,
+            word.rows,
+            0.0,
+            real=_summary(names, values),
+            joined=word.joined,
+        )
+        for word, names, values in zip(chosen, draws, changes, strict=True)
+    )
+    alone = [word.word for word in found if word.real is None]
+    status = "random words have as many characters, not as many tokens"
+    if alone:
+        status += f"; none known for {', '.join(map(repr, alone[:3]))}: wordsway data get wordnet"
+    return Words(
+        text=text,
+        words=found,
+        tokens=tuple(token.piece for token in encoded.reading.tokens),
+        target=target,
+        layer=0,
+        layers=0,
+        tier=TIER,
+        tiers=(TIER,),
+        scaling="frobenius",
+        passes=request.passes,
+        draws=request.draws,
+        reach=1.0,
+        at="words",
+        model=dict(box.describe()),
+        seed=request.seed,
+        seconds=time.perf_counter() - started,
+        peak_mb=peak_bytes() / 1e6,
+        status=status,
+        versions=versions(),
+    )
+
+
+def swap_by_vectors(
+    text: str,
+    word: int | str | None,
+    box: TextEncoder,
+    target: int | str,
+    *,
+    top: int,
+    keep_case: bool,
+    among: Iterable[str] | None,
+    plausible: bool,
+    tried: int | None,
+    seed: int,
+    progress: Progress = silent,
+) -> Swaps:
+    """Real words in the place of ``word`` by the change that they cause: those of ``among``, or
+    WordNet's, of which ``tried`` are drawn (all: None).
+    """
+    started = time.perf_counter()
+    name = checked_target(box, target)
+    if plausible:
+        raise _lacks(box, "a tokenizer", "plausible words", "among=[…]")
+    encoded = read_plainly(text)
+    place = encoded.words[-1] if word is None else encoded.word(word)
+    mine = None if among is None else [one.strip() for one in among if one.strip()]
+    spelled = _shuffled(known_words(progress), seed) if mine is None else mine
+    if keep_case:
+        spelled = [cased(one, place.text) for one in spelled]
+    fit = [one for one in dict.fromkeys(spelled) if _stands(text, place, one)]
+    if not fit:
+        raise InputError(
+            "words that can stand in that place",
+            f"none for {place.text!r}",
+            "name some (among=[…]), or fetch WordNet: wordsway data get wordnet",
+        )
+    names = fit if mine is not None else fit[:tried]
+    (changes,) = _changes(text, box, name, [place], [names], progress)
+    order = sorted(range(len(names)), key=lambda at: (-changes[at], names[at]))
+    own = {place.text, place.text.lower()}
+    return Swaps(
+        text=text,
+        index=place.index,
+        word=place.text,
+        target=name,
+        swaps=tuple(Swap(names[at], changes[at], token=-1) for at in order[:top]),
+        candidates=len(fit),
+        evaluated=len(names),
+        worst=None,
+        model=dict(box.describe()),
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        versions=versions(),
+        refused=tuple(one for one in spelled if one not in {*fit, *own}) if mine else (),
+    )
+
+
+def read_plainly(text: str) -> EncodedText:
+    """A text whose tokens are its words, for encoders that do not show theirs."""
+    pieces = [(text[start:end], start, end, "word") for start, end in word_spans(text)]
+    if not pieces:
+        raise InputError("a text with at least one word", repr(text[:40]), "write a sentence")
+    reading = Reading.of(text, pieces)  # type: ignore[arg-type]
+    nothing = torch.zeros(len(pieces), 1)
+    return EncodedText(reading, nothing[:, 0].long(), nothing, "words")
+
+
+def checked_target(box: TextEncoder, target: int | str) -> str:
+    """ "cosine" or "pooled"; the last layer of a black box is its embedding."""
+    name = {"last": "pooled", "layer": "pooled"}.get(str(target), str(target))
+    if name not in ("pooled", "cosine"):
+        raise _lacks(box, "layers or a head", f"target {target}", "target pooled or cosine")
+    return name
+
+
+def _check_words(box: TextEncoder, request: WordsRequest) -> None:
+    others = [tier for tier in request.planned or () if tier != TIER]
+    if others:
+        raise _lacks(box, "gradients", f"tier {others[0]}", f"tier {TIER}")
+    if request.twin or request.at != "words":
+        what = "a twin" if request.twin else f"at {request.at}"
+        raise _lacks(box, "layers", what, f"tier {TIER}")
+
+
+def _lacks(box: TextEncoder, capability: str, request: str, instead: str) -> InputError:
+    """The error for what a black box cannot do."""
+    return InputError(
+        f"a model with {capability} for {request}",
+        f"{box.name} ({box.describe().get('type')}), which only encodes texts",
+        f"use {instead}; or pass a Hugging Face model, a SentenceTransformer or (model, tokenizer)",
+    )
+
+
+def _shuffled(words: Sequence[str], seed: int) -> list[str]:
+    order = torch.randperm(len(words), generator=generator(seed, "known words"))
+    return [words[at] for at in order.tolist()]
+
+
+def _changed(text: str, word: Word, spelling: str) -> str:
+    return text[: word.start] + spelling + text[word.end :]
+
+
+def _stands(text: str, word: Word, spelling: str) -> bool:
+    """Whether this would be one word of the changed text, and another one than now."""
+    span = (word.start, word.start + len(spelling))
+    return (
+        spelling not in (word.text, word.text.lower())
+        and len(word_spans(spelling)) == 1
+        and span in word_spans(_changed(text, word, spelling))
+    )
+
+
+def _draw(text: str, word: Word, order: Sequence[str], count: int) -> list[str]:
+    """The first ``count`` words of the order, those nearest in length first; signs for signs."""
+    if not any(char.isalnum() for char in word.text):
+        return [sign for sign in string.punctuation if _stands(text, word, sign)][:count]
+    length = len(word.text)
+    near = sorted(order, key=lambda one: abs(len(one) - length))
+    found: list[str] = []
+    for one in near:
+        spelled = cased(one, word.text)
+        if len(found) == count:
+            break
+        if spelled not in found and _stands(text, word, spelled):
+            found.append(spelled)
+    return found
+
+
+def _changes(
+    text: str,
+    box: TextEncoder,
+    target: str,
+    words: Sequence[Word],
+    names: Sequence[Sequence[str]],
+    progress: Progress,
+) -> list[list[float]]:
+    """The change by each name in the place of each word; each distinct text is encoded once."""
+    texts = [
+        _changed(text, word, name) for word, some in zip(words, names, strict=True) for name in some
+    ]
+    vectors = torch.from_numpy(box.encode([text, *texts], progress))
+    apart = relative if target == "pooled" else cosine_distance
+    values = apart(vectors[:1], vectors[1:]).tolist()
+    found, start = [], 0
+    for some in names:
+        found.append(values[start : start + len(some)])
+        start += len(some)
+    return found
+
+
+def _summary(names: Sequence[str], values: Sequence[float]) -> RealWords | None:
+    return summarised(names, [Outcome(value) for value in values]) if names else None
