@@ -23,7 +23,11 @@ EXTRAS = {
 }
 CORE = {re.split("[><=]", line)[0].replace("-", "_") for line in PROJECT["dependencies"]}
 #: What may be imported at the top of a module, since only a door with `needs` leads there.
-BEHIND_A_DOOR = {"matplotlib": "render/plot/", "transformers": "models/"}
+BEHIND_A_DOOR = {
+    "matplotlib": "render/plot/",
+    "transformers": "models/",
+    "sentence_transformers": "integrations/",
+}
 
 
 def test_all_names_every_extra_and_no_extra_repeats_the_core():

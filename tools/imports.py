@@ -42,6 +42,8 @@ ROOMS = (
     "studies",
     "paper",
     "auditing",
+    "integrations",
+    "testing",
     "render",
     "page",
     "cli",

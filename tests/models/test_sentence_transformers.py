@@ -47,7 +47,10 @@ def layer_norm() -> list[Any]:
     return [LayerNorm(16)]
 
 
-E5 = {"prompts": {"query": "the plot: ", "passage": "the cast, "}, "default_prompt_name": "query"}
+E5: dict[str, Any] = {
+    "prompts": {"query": "the plot: ", "passage": "the cast, "},
+    "default_prompt_name": "query",
+}
 #: The shapes that people use: modules, architecture and options.
 SHAPES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "mean": (pooling, "bert", {}),
@@ -91,10 +94,11 @@ def test_embeddings_are_those_of_sentence_transformers(shape: tuple[Any, Path]) 
         probe = opened(given)
         assert isinstance(probe, Probe)
         assert probe.limit <= made.max_seq_length
-        encoder = encoder_for(given)
+        encoder: Any = encoder_for(given)
         found = encoder.pooled(encoder.tokens(TEXTS))[:, -1].numpy()
         width = expected.shape[1]
         assert np.abs(found[:, :width] - expected).max() <= 1e-5
+        assert np.abs(probe.encode(TEXTS) - expected).max() <= 1e-5
         assert not found[:, width:].any()
     (pair,) = ws.pairs(TEXTS[0], TEXTS[1], models=[made]).pairs
     a, b = expected[:2].astype(float)
@@ -129,7 +133,7 @@ def own_jacobian(made: Any, text: str, shape: torch.Size) -> tuple[torch.Tensor,
 def test_gradients_pass_through_every_module(shape: tuple[Any, Path]) -> None:
     made, folder = shape
     for given in (made, str(folder)):
-        probe = opened(given)
+        probe = Probe(given)
         encoded = probe.read(TEXTS[1])
         target = target_of(probe, encoded, "cosine")
         embeds = encoded.embeds.detach()
@@ -174,7 +178,7 @@ def test_prompts_are_chosen_by_name(tmp_path: Path) -> None:
     for name in ("query", "passage"):
         probe = Probe(f"{folder}:prompt={name}")
         digests.add(probe.files.digest)
-        encoder = encoder_for(probe)
+        encoder: Any = encoder_for(probe)
         found = encoder.pooled(encoder.tokens(TEXTS))[:, -1].numpy()
         assert np.abs(found - made.encode(TEXTS, prompt_name=name)).max() <= 1e-5
         assert probe.describe()["name"] == f"whole:prompt={name}"
@@ -186,11 +190,11 @@ def test_prompts_are_chosen_by_name(tmp_path: Path) -> None:
 def test_the_digest_covers_every_module(tmp_path: Path) -> None:
     made = tiny.sentence_transformer(tmp_path, lambda: [*pooling(), *dense()])
     folder = tmp_path / "whole"
-    names = {"object": opened(made).files.digest, "folder": Probe(folder).files.digest}
+    names = {"object": Probe(made).files.digest, "folder": Probe(folder).files.digest}
     with torch.no_grad():
         made[2].linear.bias += 1
     made.save(str(folder))
-    assert opened(made).files.digest != names["object"]
+    assert Probe(made).files.digest != names["object"]
     assert Probe(folder).files.digest != names["folder"]
 
 
@@ -204,4 +208,4 @@ def test_pipelines_without_one_vector_per_text_are_refused(tmp_path: Path) -> No
         opened(made)
     made.save(str(tmp_path / "many"))
     with pytest.raises(InputError, match="no Pooling: one vector per token"):
-        ws.pairs(*TEXTS[:2], models=str(tmp_path / "many"))
+        ws.pairs(TEXTS[0], TEXTS[1], models=str(tmp_path / "many"))

@@ -222,7 +222,7 @@ def with_layers(given: Any, verb: str, **options: Any) -> Probe:
     found = opened(given)
     raise InputError(
         f"a model with layers for {verb}",
-        f"{found.name} ({found.describe()['type']}), which has none",  # type: ignore[union-attr]
+        f"{found.name} ({found.describe()['type']}), which has none",
         "pass a Hugging Face model, a SentenceTransformer or (model, tokenizer); pairs, audit, "
         "swap and words (tier real-words) work with any encoder",
     )

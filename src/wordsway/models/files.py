@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,8 +90,8 @@ def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
     if prompt_name:
         files = locate(name, progress)
         digest = _digest([("files", files.digest), ("prompt", prompt_name)])
-        own = {"name": f"{files.name}{PROMPT}{prompt_name}", "digest": digest}
-        return replace(files, **own, catalogued=False, prompt_name=prompt_name)
+        named = f"{files.name}{PROMPT}{prompt_name}"
+        return ModelFiles(named, files.folder, digest, False, files.hub_id, prompt_name)
     if str(model) in data.CATALOGUE:
         return _of_catalogue(str(model), progress)
     folder = expanded(model)

@@ -41,7 +41,9 @@ class ModelInMemory:
         total.update(self.tokenizer.backend_tokenizer.to_str().encode())
         for name, weight in self._weights():
             total.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-            total.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+            total.update(
+                weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data
+            )
         return total.hexdigest()
 
     def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:

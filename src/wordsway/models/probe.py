@@ -18,10 +18,10 @@ from wordsway.core.progress import Progress as StageProgress
 from wordsway.core.progress import silent
 from wordsway.core.reading import Reading, Word, word_spans
 from wordsway.data.hub import Progress
-from wordsway.models.files import locate
+from wordsway.models.files import ModelFiles, locate
 from wordsway.models.layers import ModelLayers
 from wordsway.models.load import DTYPES, Loading
-from wordsway.models.memory import in_memory
+from wordsway.models.memory import ModelInMemory, in_memory
 from wordsway.models.pipeline import Pipeline
 from wordsway.models.tokens import Reader
 from wordsway.text.clean import STRAY, checked
@@ -126,13 +126,13 @@ class Probe:
     ) -> None:
         #: The name it was given by: a catalogue name, hub id or folder.
         self.source = model
+        self.files: ModelFiles | ModelInMemory
         if isinstance(model, str | Path):
             self.files = locate(model, progress)
         else:
-            self.files = in_memory(model)
-            device = str(self.files.whole.device)
-            names = {kind: name for name, kind in DTYPES.items()}
-            dtype = names.get(self.files.whole.dtype, str(self.files.whole.dtype))
+            self.files = held = in_memory(model)
+            device = str(held.whole.device)
+            dtype = {kind: name for name, kind in DTYPES.items()}[held.whole.dtype]
         self.options = Loading("base", device, dtype, eager, trust_remote_code, twin)
         self.settings = self.files.settings()
         self.reader = Reader(self.files, None, self.settings)

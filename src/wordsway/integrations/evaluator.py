@@ -1,0 +1,69 @@
+"""An evaluator for sentence-transformers' trainer: does the model notice the word that matters?"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from sentence_transformers.sentence_transformer.evaluation import BaseEvaluator
+
+from wordsway.auditing.audit import audit
+
+
+class WordChangeEvaluator(BaseEvaluator):
+    """Scores of `wordsway.audit` per kind of edit, and their mean as the primary metric.
+
+    Parameters
+    ----------
+    data, kinds, texts, seed : as those of `audit`; ``texts`` per kind
+    name : prefix of the metrics: ``NAME_negation``, …, ``NAME_mean``
+
+    Pass it to a `SentenceTransformerTrainer` as ``evaluator``; with an ``output_path`` every
+    evaluation adds a line to ``NAME.csv`` there.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        texts: int = 20,
+        *,
+        name: str = "wordsway",
+        seed: int = 0,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.data, self.kinds, self.texts, self.seed = data, kinds, texts, seed
+        self.name, self.primary_metric = name, "mean"
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """The scores of a model, by metric."""
+        how: dict[str, Any] = {"texts": self.texts, "draws": 0, "local": 0, "seed": self.seed}
+        if self.data is not None:
+            how["data"] = self.data
+        found = audit(model, kinds=self.kinds, **how)
+        scores = {kind.kind: kind.auc for kind in found.models[0].kinds}
+        scores["mean"] = mean(scores.values())
+        if output_path is not None:
+            _add_line(Path(output_path) / f"{self.name}.csv", scores, epoch, steps)
+        metrics: dict[str, float] = self.prefix_name_to_metrics(scores, self.name)
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """What the model card says about the evaluator."""
+        return {"data": str(self.data or "default"), "texts": self.texts, "seed": self.seed}
+
+
+def _add_line(path: Path, scores: dict[str, float], epoch: int, steps: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        if new:
+            writer.writerow(["epoch", "steps", *scores])
+        writer.writerow([epoch, steps, *scores.values()])

@@ -1,0 +1,160 @@
+"""Where people already are: an evaluator, assertions for tests, MTEB's format, an action."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tiny
+import wordsway as ws
+from tools.imports import ROOT
+from wordsway import testing
+from wordsway.core.errors import InputError
+from wordsway.integrations.mteb import save_task_results
+from wordsway.models.encoders import PairScorer
+
+CASES = [
+    ("The drug is safe.", "The medicine is safe.", "The drug is not safe."),
+    ("He paid in March.", "In March he paid.", "He paid in April."),
+]
+
+
+def bag(texts: list[str]) -> np.ndarray:
+    """Words, "not" ten times as heavy, without their order."""
+    words = sorted({word for text in texts for word in text.lower().strip(".").split()})
+    counts = [[text.lower().strip(".").split().count(word) for word in words] for text in texts]
+    return np.array(counts) * [10.0 if word == "not" else 1.0 for word in words]
+
+
+def test_an_encoder_that_notices_passes() -> None:
+    testing.assert_notices(bag, CASES)
+    testing.assert_notices(
+        PairScorer("word", lambda pairs: [("not" not in b) for _, b in pairs]), CASES[:1]
+    )
+
+
+def test_one_that_does_not_is_reported_with_the_texts() -> None:
+    def lengths(texts: list[str]) -> list[list[float]]:
+        return [[len(text), 20.0] for text in texts]
+
+    testing.assert_notices(lengths, CASES, at_least=0.0)
+    with pytest.raises(AssertionError) as error:
+        testing.assert_notices(lengths, [*CASES, ("It is.", "It was it.", "It is!")])
+    message = str(error.value)
+    assert "lengths notices 0 of 3" in message or "of 3 changes" in message
+    assert "'It is!'" in message and "'It was it.'" in message
+
+
+@pytest.mark.parametrize("cases", [[], [("a", "b")], [("a", "b", 3)]])
+def test_cases_are_three_texts(cases: Any) -> None:
+    with pytest.raises(InputError):
+        testing.assert_notices(bag, cases)
+
+
+def test_vectors_are_recorded_for_other_projects(tmp_path: Path) -> None:
+    texts = [text for case in CASES for text in case]
+
+    def fixed(texts: list[str]) -> list[list[float]]:
+        return [[len(text) + 1 / 3, text.count("e") + 0.1] for text in texts]
+
+    testing.record_vectors(fixed, texts, tmp_path / "vectors.json")
+    testing.assert_same_vectors(fixed, tmp_path / "vectors.json")
+    with pytest.raises(AssertionError, match=r"6 of 6 vectors differ, by up to 0\.1"):
+        testing.assert_same_vectors(
+            lambda texts: np.array(fixed(texts)) * 1.1, tmp_path / "vectors.json"
+        )
+    with pytest.raises(AssertionError, match="shape"):
+        testing.assert_same_vectors(
+            lambda texts: np.ones((len(texts), 3)), tmp_path / "vectors.json"
+        )
+    with pytest.raises(InputError, match="record it again"):
+        testing.assert_same_vectors(fixed, tmp_path / "nothing.json")
+
+
+def test_results_have_the_shape_of_mteb(tmp_path: Path) -> None:
+    found = ws.audit(bag_of_letters, texts=2, kinds=["negation"], draws=0, local=0)
+    (path,) = save_task_results(found, tmp_path)
+    document = json.loads(path.read_text())
+    assert path.name == "WordswayNegation.json" and document["task_name"] == "WordswayNegation"
+    (scores,) = document["scores"]["test"]
+    (kind,) = found.models[0].kinds
+    assert scores["main_score"] == kind.auc and scores["low"] <= kind.auc <= scores["high"]
+    assert {"hf_subset", "languages"} <= set(scores)
+    assert {"dataset_revision", "mteb_version", "evaluation_time"} <= set(document)
+
+
+def bag_of_letters(texts: list[str]) -> list[list[float]]:
+    return [[text.count(letter) + 0.1 for letter in "aeinost"] for text in texts]
+
+
+def test_the_evaluator_logs_before_and_after_every_epoch(tmp_path: Path) -> None:
+    """In a real fine-tuning run of a small model."""
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    from wordsway.integrations.evaluator import WordChangeEvaluator
+
+    model = tiny.sentence_transformer(tmp_path, lambda: [Pooling(16, "mean")])
+    columns = {"anchor": ["the film was good"] * 8, "positive": ["the plot was fine"] * 8}
+    evaluator = WordChangeEvaluator(kinds=["negation"], texts=3)
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(tmp_path / "out"),
+        num_train_epochs=2,
+        per_device_train_batch_size=4,
+        learning_rate=1e-2,
+        eval_strategy="epoch",
+        eval_on_start=True,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+    )
+    trainer = SentenceTransformerTrainer(
+        model,
+        arguments,
+        train_dataset=Dataset.from_dict(columns),
+        loss=MultipleNegativesRankingLoss(model),
+        evaluator=evaluator,
+    )
+    trainer.train()
+    logged = [
+        row["eval_wordsway_mean"]
+        for row in trainer.state.log_history
+        if "eval_wordsway_mean" in row
+    ]
+    assert len(logged) == 3
+    assert evaluator.primary_metric == "wordsway_mean"
+    now = evaluator(model, str(tmp_path / "scores"))
+    assert now["wordsway_mean"] == now["wordsway_negation"] == logged[-1]
+    with (tmp_path / "scores" / "wordsway.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["negation"]) == logged[-1]
+
+
+def test_the_action_calls_the_command_as_it_is() -> None:
+    """Its options exist, and its inputs are used."""
+    text = (ROOT / "action.yml").read_text()
+    assert "using: composite" in text
+    options = set(re.findall(r"(--[a-z-]+)", text.partition("pip install")[2]))
+    helped = subprocess.run(
+        [sys.executable, "-m", "wordsway", "audit", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert options and all(option in helped for option in options)
+    inputs = re.findall(r"^  ([a-z-]+):$", text.partition("inputs:")[2].partition("runs:")[0], re.M)
+    assert inputs and all(f"inputs.{name}" in text for name in inputs)
