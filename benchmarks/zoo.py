@@ -39,12 +39,12 @@ def speed(options: dict[str, Any]) -> tuple[float, float]:
     found = []
     # The callable takes its points in parts of eight, which is faster than all at once.
     for view, part, repeats in ((plain.view(X), 8, 1), (phi.view(X, torch.float32), POINTS, 5)):
-        view.change_and_gradient(rows[:2], delta[:2])
+        view.value_and_gradient(rows[:2], delta[:2])
         times = []
         for _ in range(repeats):
             started = time.perf_counter()
             for at in range(0, POINTS, part):
-                view.change_and_gradient(rows[at : at + part], delta[at : at + part])
+                view.value_and_gradient(rows[at : at + part], delta[at : at + part])
             times.append(time.perf_counter() - started)
         found.append(min(times))
     return found[0], found[1]

@@ -107,9 +107,9 @@ def test_rounding_ends_at_the_map_itself():
     view = phi.view(X)
     rows = torch.arange(7)
     delta = torch.randn(7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    exact = view.change(rows, delta)
-    away = [float((view.smoothed(w).change(rows, delta) - exact).abs().max()) for w in (3, 0.1)]
+    exact = view.value(rows, delta)
+    away = [float((view.smoothed(w).value(rows, delta) - exact).abs().max()) for w in (3, 0.1)]
     assert away[0] > 10 * away[1] > 0
-    torch.testing.assert_close(view.smoothed(1e-9).change(rows, delta), exact)
+    torch.testing.assert_close(view.smoothed(1e-9).value(rows, delta), exact)
     plain = ws.RAF(5, 1).view(X)
     assert plain.smoothed(1.0) is plain

@@ -12,7 +12,6 @@ import torch
 
 import wordsway as ws
 from pages import HARMFUL, Page
-from wordsway.maps.base import Change
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS
@@ -100,7 +99,7 @@ def test_an_interior_maximum_is_found():
 )
 def test_the_search_never_goes_down(solver):
     X = ws.Sample.gaussian(8, 6, 0)
-    change = Change(ws.RAF(6, 1).view(X), math.sqrt(6))
+    change = ws.RAF(6, 1).view(X)
     delta = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     delta *= math.sqrt(6) / delta.norm(dim=1, keepdim=True)
     which = torch.tensor([0, 0, 0, 3, 3])
@@ -291,7 +290,7 @@ def test_what_is_no_map_is_told_how_to_become_one(phi):
 
 def test_an_attained_value_above_its_certificate_fails_loudly(monkeypatch):
     from wordsway.maps.attention.one_matrix.view import AttentionView
-    from wordsway.maps.certificate import Certificate
+    from wordsway.maps.rigorous import Certificate
 
     low = Certificate.exact(torch.tensor([0.01]))
     monkeypatch.setattr(AttentionView, "certify", lambda *_: low)

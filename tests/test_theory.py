@@ -49,7 +49,7 @@ def test_wide_maps_approach_the_limit_at_a_fixed_delta(depth, name):
     delta *= 0.9 * math.sqrt(d) / delta.norm()
     cosine = delta @ X.X[2] / (delta.norm() * X.X[2].norm())
     limit = infinite_width_change(n, torch.tensor(0.9), cosine, depth=depth, activation=name)
-    sampled = phi.view(X).change(torch.tensor([2]), delta[None]).sqrt()
+    sampled = phi.view(X).value(torch.tensor([2]), delta[None]).sqrt()
     assert float(sampled) == pytest.approx(float(limit), rel=0.03)
 
 

@@ -20,9 +20,8 @@ from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.seeds import check_seed
 from wordsway.core.vectors import ball_radius, exactly_inside
 from wordsway.maps.average import AverageChange, averages
-from wordsway.maps.base import Change, FeatureMap, FeatureRangeError, Map, View, search_view_of
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rigorous import U
+from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
+from wordsway.maps.rigorous import Certificate, U
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.driver import MANY
 
@@ -282,14 +281,14 @@ def _search(
     converged. ``ranking`` evaluates many rows first; a plan passed by the caller applies to every
     row.
     """
-    objective = Change(view, radius)
+    objective = view.within(radius)
     problems = torch.tensor(rows, device=view.X.device)
     if plan is None:
         found = maximise_ranked(
             objective,
             problems,
             view.plan.scaled(effort),
-            ranking=Change(ranking, radius),
+            ranking=ranking.within(radius),
             seed=seed,
             memory=memory,
             progress=progress,
@@ -304,7 +303,7 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
     index = torch.tensor(rows, device=view.X.device)
     delta = delta.to(view.X.device, view.X.dtype)
     parts = zip(index.split(64), delta.split(64), strict=True)
-    squares = torch.cat([view.change(*part) for part in parts])
+    squares = torch.cat([view.value(*part) for part in parts])
     return squares.clamp_min(0).sqrt().tolist()
 
 

@@ -31,9 +31,9 @@ def attained(maps: Iterable[ws.FeatureMap]) -> list[float]:
         view = phi.view(X)
         delta = torch.ones(1, D, dtype=torch.float64)
         for _ in range(STEPS):
-            _, gradient = view.change_and_gradient(ROW, delta)
+            _, gradient = view.value_and_gradient(ROW, delta)
             delta = math.sqrt(D) * unit(gradient)
-        found.append(math.sqrt(float(view.change(ROW, delta))))
+        found.append(math.sqrt(float(view.value(ROW, delta))))
     return found
 
 

@@ -45,8 +45,8 @@ def test_a_function_that_reuses_its_output_is_measured_like_one_that_does_not() 
     X = ws.Sample.gaussian(3, 4, 1)
     row, delta = torch.tensor([0]), torch.ones(1, 4, dtype=torch.float64)
     view = ws.FeatureMap.of(lambda Z: torch.sin(Z, out=buffer) if len(Z) == 1 else Z.sin()).view(X)
-    expected = ws.FeatureMap.of(torch.sin).view(X).change(row, delta)
-    assert torch.equal(view.change(row, delta), expected)
+    expected = ws.FeatureMap.of(torch.sin).view(X).value(row, delta)
+    assert torch.equal(view.value(row, delta), expected)
 
 
 @pytest.mark.parametrize(

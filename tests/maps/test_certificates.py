@@ -181,7 +181,7 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
                 ]
             )
             tried = math.sqrt(10) * tried / tried.norm(dim=1, keepdim=True)
-            reached = view.change(torch.full((900,), word), tried).sqrt().max()
+            reached = view.value(torch.full((900,), word), tried).sqrt().max()
             assert float(reached) <= float(upper[word])
 
 

@@ -54,8 +54,8 @@ def check_against_naive(phi: Any, X: ws.Sample, seed: int) -> None:
     rows = torch.arange(3 * X.n)[:6] % X.n
     sizes = torch.tensor([1e-2, 1.0, 2.5], dtype=torch.float64).repeat(2)[: len(rows), None]
     delta = sizes * random(len(rows), X.d, seed=seed)
-    value, gradient = phi.view(X).change_and_gradient(rows, delta)
-    only = phi.view(X).change(rows, delta)
+    value, gradient = phi.view(X).value_and_gradient(rows, delta)
+    only = phi.view(X).value(rows, delta)
     assert torch.allclose(only, value, rtol=1e-12, atol=1e-24)
     for point, row in enumerate(rows.tolist()):
         step = delta[point].clone().requires_grad_(True)

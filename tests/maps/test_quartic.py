@@ -60,7 +60,7 @@ def test_narrow_cells_lower_the_bound_and_never_raise_it(monkeypatch: pytest.Mon
     tried = random(2000, 8, seed=1)
     tried = math.sqrt(8) * tried / tried.norm(dim=1, keepdim=True)
     for view, upper in zip(views, narrow.tolist(), strict=True):
-        reached = view.change(torch.zeros(2000, dtype=torch.long), tried).max().sqrt()
+        reached = view.value(torch.zeros(2000, dtype=torch.long), tried).max().sqrt()
         assert float(reached) <= upper
 
 
@@ -81,7 +81,7 @@ def test_fourth_powers_tighten_the_certificate_where_rows_are_many(
         crowd = torch.rand(1000, 640, generator=torch.Generator().manual_seed(row)).double()
         drawn = crowd**8 @ view.layer.keys
         both = torch.cat([tried, radius * drawn / drawn.norm(dim=1, keepdim=True)])
-        reached = view.change(torch.full((4000,), row), both).sqrt().max()
+        reached = view.value(torch.full((4000,), row), both).sqrt().max()
         assert float(reached) <= float(with_both[at])
 
 
@@ -94,5 +94,5 @@ def test_tiny_texts_of_many_rows_stay_below_the_certificate() -> None:
     for seed in range(30):
         phi = ws.RAF(weight=(0.7, 2.0, 6.0)[seed % 3] * random(2, 2, seed=seed))
         view, radius = phi.view(ws.Sample.gaussian(6, 2, seed)), (math.sqrt(2), 3.0)[seed % 2]
-        reached = view.change(torch.zeros(len(points), dtype=torch.long), radius * points)
+        reached = view.value(torch.zeros(len(points), dtype=torch.long), radius * points)
         assert float(reached.max().sqrt()) <= float(view.certify([0], radius).upper[0])

@@ -106,7 +106,7 @@ def test_changes_and_gradients_of_sharp_views_equal_the_definition(kind: str, sc
         phi, X = sharp(kind, scale, seed)
         rows, delta = torch.arange(N), random(N, D, seed=seed + 30)
         before = definition(phi, X.X)
-        values, gradients = phi.view(X).change_and_gradient(rows, delta)
+        values, gradients = phi.view(X).value_and_gradient(rows, delta)
         for row in range(N):
             step = delta[row].clone().requires_grad_(True)
             change = definition(phi, moved(X, row, step)) - before

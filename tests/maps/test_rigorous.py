@@ -21,9 +21,9 @@ from wordsway.maps.attention.certificates.quartic import quartic_price
 from wordsway.maps.attention.certificates.silence import _others_score
 from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.base import FeatureRangeError
-from wordsway.maps.certificate import Certificate
 from wordsway.maps.rigorous import (
     ELEMENTARY,
+    Certificate,
     U,
     accurate_product,
     eigenvalue_upper_bound,

@@ -96,7 +96,7 @@ def test_views_and_gradients_of_saturated_rows_are_finite_and_right(make: Any) -
         if not float(phi(X).norm()) > 0:
             continue
         rows, delta = torch.arange(30) % 3, 0.8 * random(30, 3, seed=seed + 100)
-        value, gradient = phi.view(X).change_and_gradient(rows, delta)
+        value, gradient = phi.view(X).value_and_gradient(rows, delta)
         assert bool(gradient.isfinite().all())
         before = phi.exact(X)
         for point, row in enumerate(rows.tolist()):

@@ -12,8 +12,7 @@ import torch
 import wordsway as ws
 from violations import Wrap, violations
 from wordsway.maps.attention.family import SigmoidRAF
-from wordsway.maps.wrappers.block import NormedText
-from wordsway.maps.wrappers.certificate import longest_move
+from wordsway.maps.wrappers.block import NormedText, longest_move
 from wordsway.maps.wrappers.norm import Norm
 
 

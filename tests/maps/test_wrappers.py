@@ -139,8 +139,8 @@ def test_views_gradients_and_readouts_equal_the_definition(
             continue
         checked += 1
         rows, delta = points(n, d)
-        values, slopes = view.change_and_gradient(rows, delta)
-        assert torch.allclose(view.change(rows, delta), values, rtol=1e-12, atol=1e-24)
+        values, slopes = view.value_and_gradient(rows, delta)
+        assert torch.allclose(view.value(rows, delta), values, rtol=1e-12, atol=1e-24)
         before = phi.exact(X)
         thetas = random(2, before.numel(), seed=9)
         read, read_slopes = view.readout(thetas)(rows, delta)
@@ -173,10 +173,10 @@ def test_single_precision_batches_and_factors(wrapper: str) -> None:
     phi, X = WRAPPERS[wrapper](ws.RAF(d, 1), d), text(n, d)
     rows, delta = points(n, d)
     view = phi.view(X)
-    values = view.change(rows, delta)
-    single = phi.view(X, torch.float32).change(rows, delta.float()).double()
+    values = view.value(rows, delta)
+    single = phi.view(X, torch.float32).value(rows, delta.float()).double()
     assert torch.allclose(single, values, rtol=2e-4, atol=1e-5)
-    alone = [view.change(rows[at : at + 1], delta[at : at + 1]) for at in range(7)]
+    alone = [view.value(rows[at : at + 1], delta[at : at + 1]) for at in range(7)]
     assert torch.allclose(torch.cat(alone), values, rtol=1e-9, atol=1e-20)
     assert view.bytes_per_point > 0
     both = phi([X, X.replaced(0, delta[3])])

@@ -73,7 +73,7 @@ def test_the_view_is_the_definition(phi: Any) -> None:
     X = phi.sample(TEXT)
     noise = torch.Generator().manual_seed(0)
     delta = torch.randn(3, X.d, generator=noise, dtype=torch.float64)
-    found = phi.view(X).change(torch.tensor([4, 4, 0]), delta)
+    found = phi.view(X).value(torch.tensor([4, 4, 0]), delta)
     for i, move, value in zip((4, 4, 0), delta, found, strict=True):
         change = (phi(X.replaced(i, move)) - phi(X)).norm() / phi(X).norm()
         assert float(value) ** 0.5 == pytest.approx(float(change), rel=1e-9)
@@ -96,7 +96,7 @@ def test_large_moves_stay_below_the_certificate(phi: Any) -> None:
         delta = torch.randn(200, X.d, generator=noise, dtype=torch.float64)
         delta = radius * delta / delta.norm(dim=1, keepdim=True)
         view = phi.view(X)
-        most = view.change(torch.full((200,), 2), delta).max() ** 0.5
+        most = view.value(torch.full((200,), 2), delta).max() ** 0.5
         assert float(most) <= float(view.certify([2], radius).upper[0])
 
 

@@ -1,5 +1,5 @@
-"""One model in several threads: hooks of one pass do not see the other, and torch's switches of
-attention are as they were.
+"""One model in several threads: hooks of one pass do not see the other, and no number depends on
+what the other threads do.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
 
 import tiny
 from wordsway.models.probe import Probe
+from wordsway.probing.local import AttentionByFormula, attention_by_formula
 from wordsway.probing.words import words
 
 TEXT = "the film was good"
@@ -46,19 +49,40 @@ def test_hooks_are_deaf_to_other_threads(probe: Probe) -> None:
     assert len(between) == 1 and torch.equal(between[0], alone[layers.count])
 
 
-def test_switches_of_attention_are_restored_whichever_thread_ends_first(probe: Probe) -> None:
-    """Worst small moves need attention by its formula; the switch for it is one for all threads."""
-    fused = torch.backends.cuda.flash_sdp_enabled()
-    assert fused, "there would be nothing to restore"
+def test_numbers_do_not_depend_on_other_threads(probe: Probe) -> None:
+    """Worst small moves need attention by its formula; a switch for all threads would change the
+    rounding of the others.
+    """
+    alone = words(TEXT, probe, tiers=["local"])[0].local
     found: list[float | None] = []
-
-    def work() -> None:
-        found.append(words(TEXT, probe, tiers=["local"])[0].local)
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda: found.append(words(TEXT, probe, tiers=["local"])[0].local))
+        for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert torch.backends.cuda.flash_sdp_enabled() is fused
-    assert found == pytest.approx([found[0]] * 3, rel=1e-6), "the same but for rounding"
+    assert found == [alone] * 3
+
+
+@pytest.mark.parametrize("mask", [None, "causal", "bool", "float"])
+@pytest.mark.parametrize("shared", [1, 2])
+def test_attention_by_formula_is_torchs(mask: str | None, shared: int) -> None:
+    noise = torch.Generator().manual_seed(0)
+    query = torch.randn(2, 4, 5, 8, generator=noise)
+    key, value = torch.randn(2, 2, 4 // shared, 6, 8, generator=noise)
+    seen = torch.rand(5, 6, generator=noise) > 0.3
+    seen[2] = False  # a row that attends to nothing
+    masks = {"bool": seen, "float": torch.randn(5, 6, generator=noise)}
+    given: dict[str, Any] = {
+        "attn_mask": masks.get(mask or ""),
+        "is_causal": mask == "causal",
+        "enable_gqa": shared > 1,
+    }
+    with sdpa_kernel(SDPBackend.MATH):
+        expected = scaled_dot_product_attention(query, key, value, **given)
+    with AttentionByFormula():
+        found = scaled_dot_product_attention(query, key, value, **given)
+    assert torch.equal(found, expected)
+    assert torch.equal(found, attention_by_formula(query, key, value, **given))

@@ -42,33 +42,24 @@ class TextGramFactor:
         self.rows = tuple(dict.fromkeys(rows))
         self.known = 0
         #: T_i of each chunk, (256, d), and its rows of L, (256, 256·(chunk + 1)).
-        self.own: dict[int, list[torch.Tensor]] = {i: [] for i in self.rows}
+        self.own: dict[int, list[torch.Tensor]] = {}
         self.lower: list[torch.Tensor] = []
-
-    def __len__(self) -> int:
-        return len(self.lower)
 
     def extend(self, text: Callable[[int], torch.Tensor], count: int) -> None:
         """Cover at least the first ``count`` texts; ``text`` maps a number to X, n×d float64."""
         if count <= self.known:
             return
-        first = self.known // CHUNK
-        del self.lower[first:]
-        for parts in self.own.values():
-            del parts[first:]
+        self.known, self.own, self.lower = count, {i: [] for i in self.rows}, []
         chunks: list[torch.Tensor] = []
         for start in range(0, count, CHUNK):
             X = torch.stack([text(j) for j in range(start, min(start + CHUNK, count))])
             X = torch.cat([X, X.new_zeros(CHUNK - len(X), *X.shape[1:])])
-            if len(chunks) >= first:
-                for i in self.rows:
-                    self.own[i].append(X[:, i].clone())
+            for i in self.rows:
+                self.own[i].append(X[:, i].clone())
             X[:, list(self.rows)] = 0
             chunks.append(X.flatten(1))
-            if len(chunks) > first:
-                products = [chunks[-1] @ other.T for other in chunks]
-                self.lower.append(torch.cat(self._row(products), 1))
-        self.known = count
+            products = [chunks[-1] @ other.T for other in chunks]
+            self.lower.append(torch.cat(self._row(products), 1))
 
     def append(
         self, text: Callable[[int], torch.Tensor], count: int, X: torch.Tensor
@@ -149,10 +140,10 @@ class Answers:
             self._block = (i, V.mul_(self.scale))
         return self._block[1]
 
-    def chunks(self, first: int, last: int, dtype: torch.dtype) -> list[torch.Tensor]:
-        """Z of chunks ``first`` … ``last`` − 1."""
+    def chunks(self, count: int, dtype: torch.dtype) -> list[torch.Tensor]:
+        """Z of the first ``count`` chunks."""
         found = []
-        for c in range(first, last):
+        for c in range(count):
             L = (self.scale * self.factor.lower[c]).to(dtype).split(CHUNK, dim=1)
             Z = torch.zeros(CHUNK, self.k, dtype=dtype)
             for part, noise in zip(L, self._noises(c + 1), strict=True):
@@ -160,7 +151,7 @@ class Answers:
             found.append(Z)
         for i in self.factor.rows:
             V = self.block(i).to(dtype).T
-            for c, Z in enumerate(found, first):
+            for c, Z in enumerate(found):
                 Z.addmm_(self.factor.own[i][c].to(dtype), V)
         return found
 

@@ -69,7 +69,7 @@ class TrainingFeatures:
     def _evaluate(self) -> torch.Tensor:
         """Φ, (N, p)."""
         if self._joint is not None:
-            chunks = self._joint.chunks(self.text, self.count, 0, self._dtype)
+            chunks = self._joint.chunks(self.text, self.count, self._dtype)
             return torch.cat(chunks)[: self.count]
         found = self._block(0)
         matrix = found.new_empty(self.count, found.shape[1])

@@ -149,7 +149,8 @@ class NegativeLosses(Objective):
         d = self.dimension
         zero = torch.zeros(1, d, dtype=self.dtype)
         wanted = 0 if self.bytes_retained_per_eval else count // 2
-        ideas = self.view.suggest([self.row], wanted, self.reach, [noise])[0].to(self.dtype)
+        view = self.view.within(self.reach)
+        ideas = view.suggest([self.row], wanted, [noise])[0].to(self.dtype)
         size = max(0, count - 1 - len(ideas))
         random = unit(torch.randn(size, d, dtype=self.dtype, generator=noise))
         if self.bytes_retained_per_eval:

@@ -117,7 +117,7 @@ def _on_sphere(view: View, row: int, radius: float, draws: int, seed: int) -> to
 def _changes(view: View, row: int, delta: torch.Tensor, memory: int) -> torch.Tensor:
     at_once = max(1, min(256, memory // max(1, view.bytes_per_point)))
     parts = [
-        view.change(torch.full((len(part),), row, device=part.device), part)
+        view.value(torch.full((len(part),), row, device=part.device), part)
         for part in delta.split(at_once)
     ]
     return torch.cat(parts).clamp_min(0).sqrt().to("cpu", torch.float64)

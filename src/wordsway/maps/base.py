@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, final
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self, final
 
 import torch
 
@@ -13,9 +15,8 @@ from wordsway.core.checks import Condition
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample, float64
-from wordsway.maps.certificate import Certificate
+from wordsway.maps.rigorous import Certificate
 from wordsway.optimize import Objective
-from wordsway.optimize.objective import Plane
 from wordsway.optimize.plan import Plan
 
 #: The gradients (B, d) with respect to Δ of Σ_t c_t·(readout t), for coefficients c (B, T).
@@ -43,40 +44,96 @@ class Readout(ABC):
         return self.at(rows, delta)[0]
 
 
-class View(ABC):
-    """A map at one sample: how far a Δ at one row moves φ, and the gradient of that change.
-
-    Writing S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖², a view evaluates batches of (i, Δ): ``rows`` is
-    (B,), ``delta`` is (B, d), values are (B,), gradients with respect to Δ are (B, d). Points of a
-    batch are independent.
+@final
+class TracedReadout(Readout):
+    """Readouts ``values(rows, delta)`` (B, T) that are differentiable in Δ: one backward pass per
+    θ, in the dtype of ``like``.
     """
 
-    X: torch.Tensor
-    plan: Plan = Plan()
+    def __init__(
+        self, values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], like: torch.Tensor
+    ) -> None:
+        self._values, self._like = values, like
+
+    def __call__(
+        self, rows: torch.Tensor, delta: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            delta = delta.detach().to(self._like).requires_grad_(True)
+            value = self._values(rows, delta)
+            slopes = [
+                torch.autograd.grad(one.sum(), delta, retain_graph=True, materialize_grads=True)[0]
+                if one.requires_grad
+                else torch.zeros_like(delta)
+                for one in value.unbind(1)
+            ]
+        return value.detach(), torch.stack(slopes, 1)
+
+
+class View(Objective):
+    """A map at one sample: how far a Δ at one row moves φ, and the gradient of that change.
+
+    It is the objective of a search over ‖Δ‖ ≤ ``reach`` with one problem per row i,
+
+        S²(i, Δ) = ‖φ(X^i(Δ)) − φ(X)‖²/‖φ(X)‖².
+
+    ``rows`` is (B,), ``delta`` is (B, d), values are (B,), gradients with respect to Δ are (B, d).
+    A view defines `traced`, which autograd differentiates, or both `value` and
+    `value_and_gradient`.
+    """
+
     #: Whether one evaluation is too small, or too bound to memory, for more than one thread.
     small: bool = False
 
-    @abstractmethod
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """S²(i, Δ) for each point of the batch."""
+    def __init__(self, X: torch.Tensor, plan: Plan | None = None) -> None:
+        self.X = X
+        self.plan = Plan() if plan is None else plan
+        self.dimension, self.dtype, self.device = X.shape[1], X.dtype, X.device
+        self.reach = math.sqrt(X.shape[1])
 
-    @abstractmethod
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
+    def within(self, radius: float) -> Self:
+        """The same view, to be searched over ‖Δ‖ ≤ radius instead of √d."""
+        return self.copied(reach=radius)
+
+    def copied(self, **parts: Any) -> Self:
+        """A copy with other parts, without the properties that were computed from the old ones."""
+        view, kind = copy.copy(self), type(self)
+        for name in list(vars(view)):
+            if isinstance(getattr(kind, name, None), cached_property):
+                del vars(view)[name]
+        vars(view).update(parts)
+        return view
+
+    def radius(self, which: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
+
+    def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        """S²(i, Δ) for each point of the batch, differentiable in Δ."""
+        raise NotImplementedError
+
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return self.traced(which, x)
+
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """S²(i, Δ) and its gradient with respect to Δ."""
-
-    def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        """Up to ``count`` Δ of each row that are worth starting from, (P, m, d) with m ≤ count;
-        none by default. Each row has its own noise.
-        """
-        return self.X.new_zeros(len(rows), 0, self.X.shape[1])
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            value = self.traced(which, x)
+            (gradient,) = torch.autograd.grad(value.sum(), x, materialize_grads=True)
+        return value.detach(), gradient
 
     def smoothed(self, width: float) -> View:
         """The view with its kinks rounded over ``width``; itself where it has none."""
         return self
+
+    def landmark(self, problem: int) -> torch.Tensor:
+        """−x_i, where the row is erased and a map that does not see lengths can point anywhere."""
+        return -self.X[problem]
+
+    def describe(self, value: float) -> str:
+        return f"best S {math.sqrt(max(0.0, value)):.4g}"
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
@@ -93,32 +150,11 @@ class View(ABC):
         """
         return math.inf
 
-    def plane(self, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane | None:
-        """`change` on the planes of a and b, where that is cheaper than point by point."""
-        return None
-
     def readout(self, thetas: torch.Tensor) -> Readout:
         """The readouts φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, p)."""
         raise InputError(
             "a map with a readout", type(self).__name__, "use FeatureMap.of, which has one"
         )
-
-    @property
-    @abstractmethod
-    def bytes_per_point(self) -> int:
-        """Working memory of one point of a batch, so that a driver can size its batches."""
-
-    @property
-    def max_batch(self) -> int | None:
-        """More points of a search than this at a time gain nothing, where that is known."""
-        return None
-
-    @property
-    def bytes_retained_per_eval(self) -> int:
-        """Memory that one new Δ retains permanently (weights drawn on demand); 0 if it retains
-        none.
-        """
-        return 0
 
 
 class FeatureMap(ABC):
@@ -247,47 +283,3 @@ def nonzero_norm(norm: float, name: str) -> float:
             "use another seed, a wider map or another text",
         )
     return norm
-
-
-@final
-class Change(Objective):
-    """S²(i, Δ) of a map's view over ‖Δ‖ ≤ radius: one problem per row i."""
-
-    def __init__(self, view: View, radius: float) -> None:
-        self.view = view
-        self.reach = radius
-        self.dimension = view.X.shape[1]
-        self.dtype = view.X.dtype
-        self.device = view.X.device
-        self.bytes_per_point = view.bytes_per_point
-        self.bytes_retained_per_eval = view.bytes_retained_per_eval
-        self.max_batch = view.max_batch
-
-    def radius(self, which: torch.Tensor) -> torch.Tensor:
-        return torch.full((len(which),), self.reach, dtype=torch.float64, device=self.device)
-
-    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        return self.view.change(which, x)
-
-    def value_and_gradient(
-        self, which: torch.Tensor, x: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.view.change_and_gradient(which, x)
-
-    def smoothed(self, width: float) -> Change:
-        return Change(self.view.smoothed(width), self.reach)
-
-    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
-        return self.view.plane(which, a, b) or super().plane(which, a, b)
-
-    def suggest(
-        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        return self.view.suggest(problems, count, self.reach, noise)
-
-    def landmark(self, problem: int) -> torch.Tensor:
-        """−x_i, where the row is erased and a map that does not see lengths can point anywhere."""
-        return -self.view.X[problem]
-
-    def describe(self, value: float) -> str:
-        return f"best S {math.sqrt(max(0.0, value)):.4g}"

@@ -13,7 +13,7 @@ from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
-from wordsway.maps.base import FeatureMap, Readout, View, nonzero_norm
+from wordsway.maps.base import FeatureMap, Readout, TracedReadout, View, nonzero_norm
 from wordsway.maps.rows import DenseRows, Moving, RowView
 from wordsway.optimize.plan import Plan
 
@@ -100,30 +100,16 @@ class CallableMap(FeatureMap):
 class CallableView(RowView):
     """The change by a full forward pass of the changed texts, its gradient by autograd."""
 
-    plan = Plan(groups=2, starts=12, keep=4, children=6)
-
     def __init__(self, phi: CallableMap, X: torch.Tensor) -> None:
+        super().__init__(X, Plan(groups=2, starts=12, keep=4, children=6))
         self._map = phi
-        self.X = X
         with torch.no_grad():
             # A copy, too: a function may return the same buffer every time.
             features = phi.features(X[None], X.dtype).clone()
         self._features = features.flatten(1)
         self.rows_before = features[0]
-        self._norm2 = nonzero_norm(float(self._features.norm()), phi.name) ** 2
-
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        with torch.no_grad():
-            return self._forward(rows, delta)
-
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = self._forward(rows, delta)
-            (gradient,) = torch.autograd.grad(value.sum(), delta, allow_unused=True)
-        return value.detach(), torch.zeros_like(delta) if gradient is None else gradient
+        self.norm = nonzero_norm(float(self._features.norm()), phi.name)
+        self.bytes_per_point = 8 * (X.numel() + self._features.numel()) * X.itemsize
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """Features (B, p) of the text with row ``rows[b]`` moved by ``delta[b]``."""
@@ -131,9 +117,9 @@ class CallableView(RowView):
         moved = moved.index_put((torch.arange(len(rows), device=self.X.device), rows), delta)
         return self._map.features(self.X + moved, self.X.dtype).flatten(1)
 
-    def _forward(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+    def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         change = self.moved(rows, delta) - self._features
-        return (change * change).sum(1) / self._norm2
+        return (change * change).sum(1) / self.norm**2
 
     def moving(self, bases: torch.Tensor) -> Moving:
         def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
@@ -143,35 +129,8 @@ class CallableView(RowView):
         return moved
 
     def readout(self, thetas: torch.Tensor) -> Readout:
-        return CallableReadout(self, thetas)
-
-    @property
-    def bytes_per_point(self) -> int:
-        return 8 * (self.X.numel() + self._features.numel()) * self.X.itemsize
-
-
-@final
-class CallableReadout(Readout):
-    """For any differentiable map: full forward passes, one backward pass per θ."""
-
-    def __init__(self, view: CallableView, thetas: torch.Tensor) -> None:
-        self.view, self.theta = view, thetas.to(view.X)
-
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().to(self.view.X).requires_grad_(True)
-            value = self.view.moved(rows, delta) @ self.theta.T
-            slopes = [
-                torch.autograd.grad(one.sum(), delta, retain_graph=True, allow_unused=True)[0]
-                if one.requires_grad
-                else None
-                for one in value.unbind(1)
-            ]
-        return value.detach(), torch.stack(
-            [torch.zeros_like(delta) if slope is None else slope for slope in slopes], 1
-        ).detach()
+        theta = thetas.to(self.X)
+        return TracedReadout(lambda *move: self.moved(*move) @ theta.T, self.X)
 
 
 @validated

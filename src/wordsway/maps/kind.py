@@ -14,6 +14,8 @@ from typing import Any
 from wordsway.core.checks import described, fits
 from wordsway.core.errors import InputError
 from wordsway.maps.base import FeatureMap
+from wordsway.optimize import Plan, sampling
+from wordsway.optimize.driver import stages
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Reference:
+class TheoryCurve:
     """A theoretical curve to draw next to measurements.
 
     ``shape`` is a function of n. It is a prediction where ``anchor`` is "none"; otherwise only its
@@ -53,7 +55,7 @@ class Reference:
     "first" point. ``smooth`` curves may be evaluated at any real n; the others are costly and are
     evaluated only at the measured n.
 
-    >>> falling = Reference("∝ 1/√n", lambda n: n**-0.5, anchor="first")
+    >>> falling = TheoryCurve("∝ 1/√n", lambda n: n**-0.5, anchor="first")
     >>> falling.values([4, 16], {4: 3.0, 16: 1.4})
     [3.0, 1.5]
     """
@@ -76,14 +78,46 @@ class Reference:
         return [scale * self.shape(at) for at in n]
 
 
-def constant() -> Reference:
+def constant() -> TheoryCurve:
     """S stays away from 0: Ω(1)."""
-    return Reference("constant, Ω(1)", lambda n: 1.0, anchor="mean")
+    return TheoryCurve("constant, Ω(1)", lambda n: 1.0, anchor="mean")
 
 
-def falling() -> Reference:
+def falling() -> TheoryCurve:
     """S falls like 1/√n."""
-    return Reference("∝ 1/√n", lambda n: 1 / math.sqrt(n), anchor="first", dash="--")
+    return TheoryCurve("∝ 1/√n", lambda n: 1 / math.sqrt(n), anchor="first", dash="--")
+
+
+@dataclass(frozen=True)
+class SearchSize:
+    """A measurement of ``rows`` rows of one text of n rows in d dimensions."""
+
+    n: int
+    d: int
+    rows: int
+    effort: float = 1.0
+    certificate: bool = True
+    memory: int = 2**31
+
+    def searches(self, plan: Plan, *, kept: bool = False) -> list[tuple[Plan, int]]:
+        """The plans that the search follows, each with its number of rows: the full plan for the
+        first row, and for the others with a lighter one that ranks them where they are many.
+        """
+        full, others = plan.scaled(self.effort), self.rows - 1
+        return [(full, 1), *(stages(full, others, kept=kept) if others > 0 else [])]
+
+    def points_at_once(self, plan: Plan) -> int:
+        """Points evaluated at once, at most.
+
+        >>> plan = Plan(starts=4, explore=0, keep=4, steps=9, rounds=0)
+        >>> SearchSize(3, 10_000, rows=3).points_at_once(plan)
+        8
+        """
+        sampled = sampling.POINTS if plan.scatter and self.d <= sampling.DIMENSIONS else 0
+        return max(
+            count * max(sampled, *(stage.abreast * points for points, _ in stage.phases))
+            for stage, count in self.searches(plan)
+        )
 
 
 @dataclass(frozen=True)
@@ -92,8 +126,8 @@ class MapKind:
 
     ``build(n, d, seed, **options)`` draws one; ``features(n, d, **options)`` counts its features;
     ``references(d, **options)`` are the theory's curves of S against n;
-    ``peak_bytes(n, d, rows, …)`` counts the memory of a search, without making a map. An option
-    that is None takes its default.
+    ``peak_bytes(n, d, rows, …)`` counts the memory of a search, without making a map, by
+    ``search_bytes`` of its `SearchSize`. An option that is None takes its default.
     """
 
     name: str
@@ -102,7 +136,7 @@ class MapKind:
     make: Callable[..., FeatureMap]
     count: Callable[..., int]
     search_bytes: Callable[..., float]
-    references: Callable[..., list[Reference]]
+    references: Callable[..., list[TheoryCurve]]
     options: tuple[Option, ...] = ()
     #: Refuses sizes and options that do not go together, before anything is drawn.
     validate: Callable[..., None] = lambda n, d, **options: None
@@ -135,8 +169,8 @@ class MapKind:
         **options: Any,
     ) -> float:
         """Bytes that measuring ``rows`` rows of one text holds at its peak, beyond the process."""
-        how: dict[str, Any] = {"effort": effort, "certificate": certificate, "memory": memory}
-        return self.search_bytes(n, d, rows, **how, **self.filled(options))
+        size = SearchSize(n, d, rows, effort, certificate, memory)
+        return self.search_bytes(size, **self.filled(options))
 
     def filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options checked, with defaults where they are missing or None."""

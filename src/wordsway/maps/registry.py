@@ -13,15 +13,13 @@ from wordsway.maps.attention.kinds import (
     RELU_RAF_KIND,
     SIGMOID_KIND,
 )
-from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
-from wordsway.maps.kind import MapKind, Option, Reference
+from wordsway.maps.kind import MapKind, Option, TheoryCurve
 from wordsway.maps.wrappers.kind import block_kind, with_wrappers
 
 GPT_BLOCK_KIND = block_kind(
     "gpt-block",
     ATTENTION_KIND,
-    plan_for,
     title="GPT block",
     about="A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with attention φ of your choice.",
     order="pre",
@@ -29,7 +27,6 @@ GPT_BLOCK_KIND = block_kind(
 BERT_BLOCK_KIND = block_kind(
     "bert-block",
     ATTENTION_KIND,
-    plan_for,
     title="BERT block",
     about="A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with attention φ of your choice.",
     order="post",
@@ -55,7 +52,7 @@ __all__ = [
     "MAPS",
     "MapKind",
     "Option",
-    "Reference",
+    "TheoryCurve",
     "all_options",
     "check_options",
     "kind_of",

@@ -13,12 +13,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import torch
 
-from wordsway.maps.base import Readout, View
-from wordsway.maps.rigorous import norm_lower_bound
+from wordsway.maps.base import Readout, TracedReadout, View
+from wordsway.maps.rigorous import SAFE, Certificate, norm_lower_bound
 
 
 class RowChanges(ABC):
@@ -46,8 +46,9 @@ Moving = Callable[[torch.Tensor, torch.Tensor], RowChanges]
 class RowView(View):
     """A view of a map whose features have one row for each row of the text."""
 
-    #: φ(X), (n, D).
+    #: φ(X), (n, D), and its norm.
     rows_before: torch.Tensor
+    norm: float
     #: How far each row of ``X`` may be from the text that is meant.
     text_error: float = 0.0
 
@@ -67,6 +68,13 @@ class RowView(View):
         """A lower bound of ‖φ(X)‖ in exact arithmetic, 0 where none is known."""
         return norm_lower_bound(self.rows_before, self.rounding)
 
+    def certified_moves(self, found: Certificate) -> list[float]:
+        """How far all rows together move at most: this view's certificate times the norm that it
+        was divided by, or more.
+        """
+        size = float(self.rows_before.norm()) + float(self.row_errors.norm())
+        return [upper * size * SAFE for upper in found.upper.tolist()]
+
     def allow_text_error(self, error: float) -> None:
         """Let certificates hold for every text whose rows are within ``error`` of ``X``."""
         self.text_error += error
@@ -79,62 +87,20 @@ class RowView(View):
     def moving(self, bases: torch.Tensor) -> Moving:
         """The rows after any move, with their products with ``bases`` (m, n, D)."""
 
+    @cached_property
+    def moving_alone(self) -> Moving:
+        """The rows after any move, without bases."""
+        return self.moving(self.rows_before.new_zeros(0, *self.rows_before.shape))
 
-class TracedView(RowView):
-    """A view that computes its moved rows, and differentiates them by autograd."""
-
-    #: ‖φ(X)‖.
-    norm: float
-
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        with torch.no_grad():
-            return self.square(rows, delta)
-
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = self.square(rows, delta)
-            (gradient,) = torch.autograd.grad(value.sum(), delta)
-        return value.detach(), gradient
-
-    def square(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """S²(i, Δ), differentiable in Δ."""
-        return self._without_bases(rows, delta).squares.sum(1) / self.norm**2
-
-    @property
-    def _without_bases(self) -> Moving:
-        if not hasattr(self, "_moving"):
-            self._moving = self.moving(self.rows_before.new_zeros(0, *self.rows_before.shape))
-        return self._moving
+    def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        return self.moving_alone(rows, delta).squares.sum(1) / self.norm**2
 
     def readout(self, thetas: torch.Tensor) -> Readout:
-        return RowReadout(self, thetas)
-
-
-@final
-class RowReadout(Readout):
-    """φ(X^i(Δ))·θ = φ(X)·θ + Σ_j θ_j·w_j for each row θ of ``thetas`` (T, n·D); one backward pass
-    per θ.
-    """
-
-    def __init__(self, view: RowView, thetas: torch.Tensor) -> None:
-        theta = thetas.to(view.rows_before).reshape(-1, *view.rows_before.shape)
-        self._moving = view.moving(theta)
-        self._before = torch.einsum("tjd,jd->t", theta, view.rows_before)
-
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = self._before + self._moving(rows, delta).products.sum(2)
-            slopes = [
-                torch.autograd.grad(one.sum(), delta, retain_graph=True)[0]
-                for one in value.unbind(1)
-            ]
-        return value.detach(), torch.stack(slopes, 1)
+        """φ(X^i(Δ))·θ = φ(X)·θ + Σ_j θ_j·w_j for each row θ of ``thetas`` (T, n·D)."""
+        theta = thetas.to(self.rows_before).reshape(-1, *self.rows_before.shape)
+        moving = self.moving(theta)
+        before = torch.einsum("tjd,jd->t", theta, self.rows_before)
+        return TracedReadout(lambda *move: before + moving(*move).products.sum(2), before)
 
 
 @final
@@ -172,3 +138,26 @@ class DenseRows(RowChanges):
 def at_rows(rows: torch.Tensor, n: int) -> torch.Tensor:
     """A mask (B, n) of each point's own row."""
     return rows[:, None] == torch.arange(n, device=rows.device)
+
+
+def by_row(rows: torch.Tensor) -> list[tuple[int, Any]]:
+    """The rows that the points of a batch move, each with the index of its points."""
+    found = [int(rows)] if len(rows) == 1 else rows.unique().tolist()
+    if len(found) == 1:
+        return [(found[0], slice(None))]
+    return [(i, (rows == i).nonzero().squeeze(1)) for i in found]
+
+
+class Derived(torch.autograd.Function):
+    """``apply(delta, function)`` returns the tensors that function(delta) returns first, and
+    differentiates them by what it returns second: from their slopes to the gradient in Δ.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, delta: torch.Tensor, function: Callable[[torch.Tensor], Any]) -> Any:
+        found, ctx.pull = function(delta)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Any) -> Any:
+        return ctx.pull(*slopes), None

@@ -3,6 +3,6 @@
 from wordsway.optimize.driver import Found, maximise, maximise_ranked
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import Plan
-from wordsway.optimize.solver import Points, Solver
+from wordsway.optimize.solver import PointStates, Solver
 
-__all__ = ["Found", "Objective", "Plan", "Points", "Solver", "maximise", "maximise_ranked"]
+__all__ = ["Found", "Objective", "Plan", "PointStates", "Solver", "maximise", "maximise_ranked"]

@@ -9,7 +9,7 @@ import torch
 
 from wordsway.core.vectors import into_ball, unit
 from wordsway.optimize.objective import Objective
-from wordsway.optimize.solver import Points, Solver
+from wordsway.optimize.solver import PointStates, Solver
 
 #: The first step, as a share of the radius, and the longest.
 FIRST, LONGEST = 0.5, 1e3
@@ -20,7 +20,7 @@ GROWTH, SHRINK, MOMENTUM = 1.3, 0.5, 0.5
 
 
 @dataclass(frozen=True)
-class AscentState(Points):
+class AscentState(PointStates):
     """``step`` (B,) is a share of the radius; ``move`` (B, p) the last one, 0 after a failure."""
 
     gradient: torch.Tensor

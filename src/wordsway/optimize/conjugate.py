@@ -9,7 +9,7 @@ import torch
 
 from wordsway.core.vectors import into_ball, unit
 from wordsway.optimize.objective import Objective
-from wordsway.optimize.solver import Points, Solver
+from wordsway.optimize.solver import PointStates, Solver
 
 #: The first trial angle; the shortest and the longest.
 FIRST, LEAST, MOST = 0.3, 1e-6, 1.0
@@ -26,7 +26,7 @@ _TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class ConjugateState(Points):
+class ConjugateState(PointStates):
     """``angle`` (B,) is the next one to try; ``slope`` (B, p) the tangent gradient at the last
     point and ``carried`` the direction taken from there, as it arrives here: 0 before the first
     step, and after one that failed.

@@ -20,7 +20,7 @@ from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS
 from wordsway.optimize.objective import Bounded, Objective
 from wordsway.optimize.plan import HALFWAY, Plan
-from wordsway.optimize.solver import AnySolver, Points
+from wordsway.optimize.solver import AnySolver, PointStates
 from wordsway.optimize.starts import children, default_starts
 
 SOLVERS: dict[str, Callable[[], AnySolver]] = {
@@ -196,7 +196,7 @@ class _Pool:
     value: torch.Tensor
 
     @staticmethod
-    def of(state: Points, problems: int) -> _Pool:
+    def of(state: PointStates, problems: int) -> _Pool:
         value = state.value.reshape(problems, -1)
         return _Pool(state.x.reshape(*value.shape, -1), value).best(value.shape[1])
 
@@ -390,14 +390,14 @@ class _Meter:
         self.ahead = deque(work if phases is None else work[-phases:])
         self.done += sum(work) - sum(self.ahead)
 
-    def step(self, share: float, state: Points) -> None:
+    def step(self, share: float, state: PointStates) -> None:
         """Record progress within the current phase."""
         if self.progress is not silent:
             self.best = max(self.best, float(state.value.max()))
             done = self.done + share * self.ahead[0]
             self.progress("searching", done, self.total, self.objective.describe(self.best))
 
-    def end_phase(self, state: Points) -> None:
+    def end_phase(self, state: PointStates) -> None:
         """The current phase is over, after all of its steps or fewer."""
         self.step(1.0, state)
         self.done += self.ahead.popleft()

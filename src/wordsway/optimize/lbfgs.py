@@ -14,7 +14,7 @@ import torch
 
 from wordsway.core.vectors import into_ball
 from wordsway.optimize.objective import Objective
-from wordsway.optimize.solver import Points, Solver
+from wordsway.optimize.solver import PointStates, Solver
 
 #: Steps in w: the first one, the longest one, and the share of a step below which a point has
 #: stalled.
@@ -51,7 +51,7 @@ def pull_back(w: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class LBFGSState(Points):
+class LBFGSState(PointStates):
     """``w`` over x/r and the gradient there (B, p); the last moves ``s`` and how the gradient fell
     along them, ``y`` (B, MEMORY, p), with ``rho`` = 1/s·y, 0 where no pair is stored; ``share`` of
     the next step that is tried; ``idle`` steps in a row.

@@ -1,7 +1,7 @@
 """The solver interface: move a batch of points uphill, and report which of them have stalled.
 
-Every solver has its own state, a dataclass that extends `Points` with the fields it needs; each of
-its tensors has one entry per point, so that points can be picked and put back.
+Every solver has its own state, a dataclass that extends `PointStates` with the fields it needs;
+each of its tensors has one entry per point, so that points can be picked and put back.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from wordsway.optimize.objective import Objective
 
 
 @dataclass(frozen=True)
-class Points:
+class PointStates:
     """B points at once: the problem each belongs to, x (B, p), and the value there (B,).
 
     >>> x = torch.tensor([[0.0], [1.0], [2.0]])
-    >>> points = Points(torch.tensor([0, 0, 1]), x, x[:, 0])
+    >>> points = PointStates(torch.tensor([0, 0, 1]), x, x[:, 0])
     >>> points.select(torch.tensor([1])).value.item()
     1.0
     """
@@ -68,7 +68,7 @@ class Points:
         return [(field.name, getattr(self, field.name)) for field in fields(self)]
 
 
-S = TypeVar("S", bound=Points)
+S = TypeVar("S", bound=PointStates)
 
 
 class Solver(ABC, Generic[S]):

@@ -18,12 +18,14 @@ Lanczos on J_IᵀJ_I, each word on its own: it is approached from below, to abou
 
 from __future__ import annotations
 
-import threading
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
@@ -39,8 +41,6 @@ BATCH_TOKENS = 512
 FEWEST, STEPS, TOLERANCE = 4, 40, 0.002
 #: Words from which on half of them take notably less time than all.
 MANY = 8
-#: Held while attention is switched: torch has one switch for all threads.
-_SWITCH = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -232,13 +232,13 @@ class _Products:
 
     Jᵀu is a backward pass. It is linear in u, so Jv is a backward pass through *it*: a third of the
     cost of forward mode, which multiplies by every weight twice more. Gradients are those of the
-    scalar ⟨g, u⟩. Attention is computed by its formula: the fused one has no second derivative.
+    scalar ⟨g, u⟩.
     """
 
     def __init__(self, target: Target, blocks: Blocks, which: torch.Tensor) -> None:
         zero = torch.zeros(len(which), blocks.size).to(blocks.mask)
         self.point = zero.requires_grad_(True)
-        with torch.enable_grad(), _SWITCH, sdpa_kernel(SDPBackend.MATH):
+        with torch.enable_grad(), AttentionByFormula():
             self.features = target.features(blocks.moved(which, self.point))
             self.u = torch.zeros_like(self.features).requires_grad_(True)
             (self.pulled,) = torch.autograd.grad(
@@ -252,3 +252,44 @@ class _Products:
             product = (self.features * u).sum()
         (w,) = torch.autograd.grad(product, self.point, retain_graph=True)
         return w
+
+
+class AttentionByFormula(TorchFunctionMode):
+    """Computes attention by its formula, in this thread: torch's fused one has no second
+    derivative, and torch's switch between the two is one for all threads.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> torch.Tensor:
+        called = attention_by_formula if func is scaled_dot_product_attention else func
+        found: torch.Tensor = called(*args, **(kwargs or {}))
+        return found
+
+
+def attention_by_formula(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """softmax(QKᵀ·scale + mask)V with the arguments of torch's `scaled_dot_product_attention`."""
+    if enable_gqa:
+        key, value = (
+            part.repeat_interleave(query.shape[-3] // part.shape[-3], -3) for part in (key, value)
+        )
+    root = math.sqrt(query.shape[-1] ** -0.5 if scale is None else scale)
+    scores = (query * root) @ (key.mT * root)
+    if is_causal:
+        attn_mask = torch.ones_like(scores, dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    shares = torch.softmax(scores, -1).masked_fill((scores == -math.inf).all(-1, True), 0.0)
+    return torch.nn.functional.dropout(shares, dropout_p) @ value

@@ -6,6 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from wordsway.maps.attention.certificates.curves import NODES
+from wordsway.maps.attention.certificates.dual import COARSE
+from wordsway.maps.attention.certificates.heads.table import FINE
+from wordsway.maps.attention.certificates.heads.together import joins
 from wordsway.maps.attention.family import (
     RAF,
     Attention,
@@ -14,11 +18,27 @@ from wordsway.maps.attention.family import (
     SigmoidRAF,
     check_choices,
 )
+from wordsway.maps.attention.heads.layer import KEPT_BYTES
+from wordsway.maps.attention.heads.view import heads_bytes_per_point
 from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS
 from wordsway.maps.attention.ingredients.projections import check_heads
-from wordsway.maps.attention.memory import heads_bytes, one_matrix_bytes
+from wordsway.maps.attention.layer import plan_for
+from wordsway.maps.attention.one_matrix.view import bytes_per_point
 from wordsway.maps.attention.scores.registry import SCORES
-from wordsway.maps.kind import MapKind, Option, Reference, constant, falling
+from wordsway.maps.attention.scores.sparsemax import CELLS as SPARSE_CELLS
+from wordsway.maps.attention.scores.sparsemax import sparse_keys_bytes
+from wordsway.maps.kind import MapKind, Option, SearchSize, TheoryCurve, constant, falling
+
+#: Tensors of (cells, rows, grid points) that the dual holds at once.
+DUAL_TENSORS = 12
+#: n×n tensors of a layer in double precision, and those of a search in single precision.
+SQUARES, SQUARES_SINGLE = 9, 5
+#: n×n tensors of the price of fourth powers, which is needed where n > d/2.
+QUARTIC_SQUARES = 8
+#: Keys that can be in the support of a row of sparsemax, for scores of size one.
+SUPPORT = 16
+#: n×n tensors for each head in double precision, and in single precision.
+HEAD_SQUARES, HEAD_SQUARES_SINGLE = 7, 5
 
 OPTIONS = (
     Option("scores", str, "softmax", "How scores become weights.", choices=tuple(SCORES)),
@@ -50,46 +70,52 @@ def _validate(n: int, d: int, **options: Any) -> None:
     check_heads(d, options["heads"])
 
 
-def _bytes(
-    n: int,
-    d: int,
-    rows: int,
-    *,
-    effort: float,
-    certificate: bool,
-    memory: int,
-    scores: str,
-    heads: int | None,
-    pe: str,
-    **options: Any,
-) -> float:
-    choice = SCORES[scores]
-    if heads is None and choice.bounds is not None and pe != "rope":
-        return one_matrix_bytes(
-            n,
-            d,
-            rows,
-            smooth=choice.smooth,
-            own_keys=scores == "sigmoid",
-            kinks=choice.scores.kinks,
-            effort=effort,
-            certificate=certificate,
-            memory=memory,
-        )
-    return heads_bytes(
-        n,
-        d,
-        rows,
-        heads=(heads or 1) * (2 if choice.shape == "twice" else 1),
-        smooth=choice.smooth,
-        sparse=scores == "sparsemax",
-        effort=effort,
-        certificate=certificate and choice.scores.logistic,
-        memory=memory,
-    )
+def _bytes(size: SearchSize, *, scores: str, heads: int | None, pe: str, **options: Any) -> float:
+    if heads is None and SCORES[scores].bounds is not None and pe != "rope":
+        return _one_matrix_bytes(size, scores)
+    return _heads_bytes(size, scores, heads or 1)
 
 
-def _references(d: int, *, scores: str = "softmax", **options: Any) -> list[Reference]:
+def _one_matrix_bytes(size: SearchSize, scores: str) -> float:
+    """Bytes of attention with one matrix W. Smooth scores are searched in single precision, those
+    of row i itself double the rows of the certificate of sigmoid attention.
+    """
+    n, d, smooth = size.n, size.d, SCORES[scores].smooth
+    at_once = size.points_at_once(plan_for(n, d, kinks=SCORES[scores].scores.kinks))
+    points = at_once * bytes_per_point(n, d, 4 if smooth else 8)
+    double = size.certificate or size.rows > 1 or not smooth
+    held = 8 * n * n * SQUARES * double + 4 * n * n * SQUARES_SINGLE * smooth
+    held += 8 * (5 * d * d + 8 * n * d)
+    if size.certificate:
+        held += 8 * DUAL_TENSORS * COARSE * n * NODES * (2 if scores == "sigmoid" else 1)
+        held += 8 * n * n * QUARTIC_SQUARES * (2 * n > d)
+    return min(points, size.memory) + held
+
+
+def _heads_bytes(size: SearchSize, scores: str, heads: int) -> float:
+    """Bytes of attention with projections."""
+    n, d, choice = size.n, size.d, SCORES[scores]
+    smooth, heads = choice.smooth, heads * (2 if choice.shape == "twice" else 1)
+    item = 4 if smooth else 8
+    keys = min(n, SUPPORT) if scores == "sparsemax" else 0
+    certificate = size.certificate and choice.scores.logistic
+    each = heads_bytes_per_point(n, d, heads, item) + sparse_keys_bytes(n, heads, keys, item)
+    points = size.points_at_once(plan_for(n, d)) * each
+    double = certificate or size.rows > 1 or not smooth
+    held = 8 * heads * n * n * HEAD_SQUARES * double
+    held += 4 * heads * n * n * HEAD_SQUARES_SINGLE * smooth + 8 * (9 * d * d + 12 * n * d)
+    held += 8 * n * heads * keys * (2 * heads * keys + d)
+    held += 8 * n * keys * SPARSE_CELLS * 4  # the certificate's grid
+    one_row = 8 * n * (2 * d + heads * (heads + 2)) + 8 * n * heads * d
+    held += min(size.rows * one_row, max(one_row, KEPT_BYTES))
+    if certificate:
+        held += 8 * (6 * n * heads * (FINE + 2) + 3 * n * heads * d + 12 * d * d)
+        if joins(d, heads):  # all heads in one matrix
+            held += 8 * 4 * (heads * d) ** 2
+    return min(points, size.memory) + held
+
+
+def _references(d: int, *, scores: str = "softmax", **options: Any) -> list[TheoryCurve]:
     return [falling() if SCORES[scores].falling else constant()]
 
 
@@ -130,7 +156,7 @@ def preset(
         about=about,
         make=make,
         count=lambda n, d: n * d,
-        search_bytes=lambda n, d, rows, **how: _bytes(n, d, rows, **how, **filled(d)),
+        search_bytes=lambda size: _bytes(size, **filled(size.d)),
         references=lambda d: _references(d, **filled(d)),
         composed=made is None,
     )

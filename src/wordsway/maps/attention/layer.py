@@ -46,12 +46,14 @@ def plan_for(n: int, d: int, *, kinks: bool = False) -> Plan:
 
 class AttentionLayer(ABC):
     """An attention layer at one text X (n×d): scores ``s`` (n, n) or (H, n, n), features ``phi``
-    (n×d). Certificates hold for every text whose rows are within ``text_error`` of X.
+    (n×d) and their ``norm``. Certificates hold for every text whose rows are within ``text_error``
+    of X.
     """
 
     X: torch.Tensor
     s: torch.Tensor
     phi: torch.Tensor
+    norm: float
     text_error: float = 0.0
 
     @property
@@ -99,18 +101,17 @@ class LayerView(RowView, Generic[AnyLayer]):
         *,
         kinks: bool = False,
     ) -> None:
+        super().__init__(layer.X if text is None else text, plan_for(*layer.X.shape, kinks=kinks))
         self.layer, self._starts = layer, starts
-        self.X = layer.X if text is None else text
-        self.rows_before = layer.phi
+        self.rows_before, self.norm = layer.phi, layer.norm
         self.small = is_small(*layer.X.shape)
-        self.plan = plan_for(*layer.X.shape, kinks=kinks)
 
     def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
     ) -> torch.Tensor:
         if count < 1 or len(self.X) < 2:
-            return super().suggest(rows, count, radius, noise)
-        return self._starts(self.layer, rows, count, radius, noise)
+            return super().suggest(problems, count, noise)
+        return self._starts(self.layer, problems, count, self.reach, noise)
 
     @property
     def row_errors(self) -> torch.Tensor:

@@ -36,10 +36,9 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.activation import Activation
-from wordsway.maps.certificate import FAILURE, Certificate, relative
 from wordsway.maps.dense.layers import Trace
 from wordsway.maps.dense.neurons import Neurons
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
+from wordsway.maps.rigorous import FAILURE, SAFE, Certificate, U, opnorm_upper_bound, relative
 
 #: Cells of the grids over the component of a change along the direction already queried: angles in
 #: the first layer, lengths in the later ones.

@@ -21,7 +21,7 @@ from typing import Any, final
 import torch
 
 from wordsway.core.checks import Count, Positive, Seed, validated
-from wordsway.core.errors import InputError, positive
+from wordsway.core.errors import InputError
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample, finite_matrix
 from wordsway.core.seeds import check_seed, derive
@@ -36,7 +36,7 @@ from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
 from wordsway.maps.activation import Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.dense.layers import Layers
+from wordsway.maps.dense.layers import DenseLayers
 from wordsway.maps.dense.view import FullyConnectedView
 
 DRAWS = ("auto", "dense", "on-demand")
@@ -45,7 +45,7 @@ DRAWS = ("auto", "dense", "on-demand")
 class FullyConnected(FeatureMap):
     """A chain of fully connected layers on vec X; RF and DRF are its two final forms."""
 
-    layers: Layers
+    layers: DenseLayers
     seed: int | None
 
     n = property(lambda self: self.layers.n, doc="Rows of a text.")
@@ -58,36 +58,50 @@ class FullyConnected(FeatureMap):
     later = property(lambda self: self.layers.later, doc="V_2 … V_L.")
     on_demand = property(lambda self: self.layers.on_demand, doc="Whether weights are drawn late.")
 
-    def _draw(
+    def _make(
         self,
-        n: int,
-        d: int,
+        n: int | None,
+        d: int | None,
         k: int | None,
         depth: int,
         seed: int,
-        beta: float,
+        weights: Sequence[Any] | None,
+        *,
+        activation: str | Activation | Elementwise,
+        beta: float | None,
+        dtype: torch.dtype,
+        device: torch.device | str,
         draw: str,
-        phi: Activation,
-    ) -> Layers:
-        n, d, depth = positive("n", n), positive("d", d), positive("depth", depth)
+    ) -> None:
+        """Take the given weights, or draw them."""
+        self.dtype, self.device = dtype, torch.device(checked_device(device))
+        phi = activation_of(activation)
+        if weights is not None:
+            self.seed = None
+            self.layers = self._accept(weights, n, phi)
+            return
+        self.seed = check_seed(seed)
+        if n is None or d is None:
+            raise InputError("n and d", f"n={n}, d={d}", "pass both, or weights with n")
         if draw not in DRAWS:
             raise InputError(f"draw among {', '.join(DRAWS)}", repr(draw), "leave it at 'auto'")
-        k = n * d if k is None else positive("k", k)
+        k = n * d if k is None else k
+        beta = default_beta(phi) if beta is None else beta
         entries = k * n * d + (depth - 1) * k * k
         on_demand = draw == "on-demand" or (
             draw == "auto" and entries * self.dtype.itemsize > DENSE_BYTES
         )
         how: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "on_demand": on_demand}
         first = gaussian_blocks(
-            k, n, d, scale=math.sqrt(beta / (n * d)), seed=derive(seed, "layer", 1), **how
+            k, n, d, scale=math.sqrt(beta / (n * d)), seed=derive(self.seed, "layer", 1), **how
         )
         later = tuple(
-            gaussian(k, k, scale=math.sqrt(beta / k), seed=derive(seed, "layer", layer), **how)
+            gaussian(k, k, scale=math.sqrt(beta / k), seed=derive(self.seed, "layer", layer), **how)
             for layer in range(2, depth + 1)
         )
-        return Layers(n, d, k, phi, first, later, beta, on_demand)
+        self.layers = DenseLayers(n, d, k, phi, first, later, beta, on_demand)
 
-    def _accept(self, weights: Sequence[Any], n: int | None, phi: Activation) -> Layers:
+    def _accept(self, weights: Sequence[Any], n: int | None, phi: Activation) -> DenseLayers:
         V = [finite_matrix(W, "a weight matrix").to(self.device, self.dtype) for W in weights]
         if not V:
             raise InputError("at least one weight matrix", "none", "pass weights=[V_1, …, V_L]")
@@ -106,7 +120,7 @@ class FullyConnected(FeatureMap):
                 )
         later = tuple(DenseMatrix(W) for W in V[1:])
         d, k = V[0].shape[1] // n, V[-1].shape[0]
-        return Layers(n, d, k, phi, DenseBlocks(V[0], n), later, None, False)
+        return DenseLayers(n, d, k, phi, DenseBlocks(V[0], n), later, None, False)
 
     def check(self, n: int, d: int) -> None:
         if (n, d) != (self.n, self.d):
@@ -170,15 +184,9 @@ class RF(FullyConnected):
         device: torch.device | str = "cpu",
         draw: str = "auto",
     ) -> None:
-        self.dtype = dtype
-        self.device = torch.device(checked_device(device))
-        phi = activation_of(activation)
-        if weight is not None:
-            self.seed = None
-            self.layers = self._accept([weight], n, phi)
-        else:
-            self.seed = check_seed(seed)
-            self.layers = self._draw(*_sizes(n, d), k, 1, self.seed, 1.0, draw, phi)
+        how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
+        weights = None if weight is None else [weight]
+        self._make(n, d, k, 1, seed, weights, beta=1.0, draw=draw, **how)
 
     def search_view(self, sample: Sample) -> FullyConnectedView:
         """Weights that were drawn for many texts are available in single precision."""
@@ -200,13 +208,13 @@ class JointlyDrawn:
         self.answers = Answers(phi.k, phi.d, factor, scale=scale, seed=seed)
 
     def chunks(
-        self, text: Callable[[int], torch.Tensor], count: int, first: int, dtype: torch.dtype
+        self, text: Callable[[int], torch.Tensor], count: int, dtype: torch.dtype
     ) -> list[torch.Tensor]:
-        """The features of the first ``count`` texts, 256 after 256, from chunk ``first`` on; rows
-        beyond the last text are undefined.
+        """The features of the first ``count`` texts, 256 after 256; rows beyond the last text are
+        undefined.
         """
         self.answers.factor.extend(text, count)
-        found = self.answers.chunks(first, -(-count // CHUNK), dtype)
+        found = self.answers.chunks(-(-count // CHUNK), dtype)
         return [self.phi.activation(Z) for Z in found]
 
     def condition_on(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> RF:
@@ -247,18 +255,8 @@ class DRF(FullyConnected):
         device: torch.device | str = "cpu",
         draw: str = "auto",
     ) -> None:
-        self.dtype = dtype
-        self.device = torch.device(checked_device(device))
-        phi = activation_of(activation)
-        if beta is not None and not (beta > 0 and math.isfinite(beta)):
-            raise InputError("β > 0", beta, "use 2 for ReLU, 1 for tanh-like activations")
-        if weights is not None:
-            self.seed = None
-            self.layers = self._accept(weights, n, phi)
-        else:
-            beta = beta or default_beta(phi)
-            self.seed = check_seed(seed)
-            self.layers = self._draw(*_sizes(n, d), k, depth, self.seed, beta, draw, phi)
+        how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
+        self._make(n, d, k, depth, seed, weights, beta=beta, draw=draw, **how)
 
 
 def default_beta(phi: Activation) -> float:
@@ -266,9 +264,3 @@ def default_beta(phi: Activation) -> float:
     otherwise.
     """
     return 2.0 if phi.kink else 1.0
-
-
-def _sizes(n: int | None, d: int | None) -> tuple[int, int]:
-    if n is None or d is None:
-        raise InputError("n and d", f"n={n}, d={d}", "pass both, or weights with n")
-    return n, d

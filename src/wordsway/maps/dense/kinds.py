@@ -7,34 +7,23 @@ from typing import Any
 from wordsway.gaussian.dense import DENSE_BYTES
 from wordsway.maps.dense.definition import DRF, RF
 from wordsway.maps.dense.view import bytes_per_point, bytes_retained_per_eval, plan_for
-from wordsway.maps.kind import MapKind, Option, Reference
-from wordsway.maps.memory import points_at_once, searches
+from wordsway.maps.kind import MapKind, Option, SearchSize, TheoryCurve
 from wordsway.theory import infinite_width, wide_relu_rf
 
 
-def dense_bytes(
-    n: int,
-    d: int,
-    rows: int,
-    *,
-    effort: float,
-    certificate: bool,
-    memory: int,
-    k: int | None = None,
-    depth: int = 1,
-) -> float:
-    """Bytes of measuring ``rows`` rows; matrices beyond `DENSE_BYTES` are drawn on demand."""
+def dense_bytes(size: SearchSize, k: int | None = None, depth: int = 1) -> float:
+    """Bytes of a measurement; matrices beyond `DENSE_BYTES` are drawn on demand."""
+    n, d = size.n, size.d
     k, later = n * d if k is None else k, depth - 1
     weights = k * n * d + later * k * k
     if 8 * weights > DENSE_BYTES:
-        found = searches(plan_for(k, d, on_demand=True), effort, rows, kept=True)
-        kept = sum(count * stage.evaluations for stage, count in found) * bytes_retained_per_eval(
-            k, d, later, 8
-        )
-        return min(kept, memory) + 8 * k * depth * 30 + 8 * n * d * 4
-    at_once = points_at_once(plan_for(k, d, on_demand=False), effort, rows, d)
-    held = 8.0 * weights + 24 * (k * d + later * k * k) * certificate
-    return min(at_once * bytes_per_point(k, 8), memory) + held
+        found = size.searches(plan_for(k, d, on_demand=True), kept=True)
+        kept = sum(count * stage.evaluations for stage, count in found)
+        kept *= bytes_retained_per_eval(k, d, later, 8)
+        return min(kept, size.memory) + 8 * k * depth * 30 + 8 * n * d * 4
+    at_once = size.points_at_once(plan_for(k, d, on_demand=False))
+    held = 8.0 * weights + 24 * (k * d + later * k * k) * size.certificate
+    return min(at_once * bytes_per_point(k, 8), size.memory) + held
 
 
 WIDTH = Option("k", int, None, "Number of features; n·d by default.", least=1)
@@ -46,17 +35,17 @@ def count_features(n: int, d: int, k: int | None = None, **options: Any) -> int:
     return n * d if k is None else k
 
 
-def _rf_references(d: int, k: int | None = None) -> list[Reference]:
+def _rf_references(d: int, k: int | None = None) -> list[TheoryCurve]:
     label = "theory, (1 + √(2/n))/√n" if k is None else "theory, (1 + √(2d/k))/√n"
     return [
-        Reference(label, lambda n: wide_relu_rf(n, d, k), dash="--"),
-        Reference("infinite width, typical Δ", lambda n: infinite_width(round(n)), smooth=False),
+        TheoryCurve(label, lambda n: wide_relu_rf(n, d, k), dash="--"),
+        TheoryCurve("infinite width, typical Δ", lambda n: infinite_width(round(n)), smooth=False),
     ]
 
 
-def _drf_references(d: int, depth: int = 2, k: int | None = None) -> list[Reference]:
+def _drf_references(d: int, depth: int = 2, k: int | None = None) -> list[TheoryCurve]:
     return [
-        Reference(
+        TheoryCurve(
             f"L = {depth}, infinite width",
             lambda n: infinite_width(round(n), depth=depth),
             smooth=False,

@@ -12,13 +12,14 @@ from wordsway.gaussian import BlockOperator, Operator
 from wordsway.maps.activation import Activation
 from wordsway.maps.base import nonzero_norm
 from wordsway.maps.rigorous import SAFE, U, accurate_product, norm_lower_bound
+from wordsway.maps.rows import by_row
 
 #: Maps of up to this many weights are computed again where their products cancel.
 FEW = 2**20
 
 
 @dataclass(frozen=True)
-class Layers:
+class DenseLayers:
     """ϕ(V_L … ϕ(V_1·vec X)) for texts of n rows in d dimensions, k features.
 
     ``beta`` is the variance of a weight times its fan-in, None where the weights were given;
@@ -51,7 +52,7 @@ class Trace:
     message, which costs as much as a small product.
     """
 
-    def __init__(self, layers: Layers, X: torch.Tensor, name: str, steps: int) -> None:
+    def __init__(self, layers: DenseLayers, X: torch.Tensor, name: str, steps: int) -> None:
         self.layers = layers
         self.X = X
         self.z = [layers.first.apply(X).to(X.dtype)]
@@ -105,12 +106,12 @@ class Trace:
 
     def steps(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """V_iΔ, (B, k)."""
-        groups = _by_row(rows)
+        groups, first = by_row(rows), self.layers.first
         if len(groups) == 1:
-            return self.layers.first.block(groups[0][0]).apply(delta).to(self.X.dtype)
+            return first.block(groups[0][0]).apply(delta).to(self.X.dtype)
         step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
         for i, some in groups:
-            step[some] = self.layers.first.block(i).apply(delta[some]).to(self.X.dtype)
+            step[some] = first.block(i).apply(delta[some]).to(self.X.dtype)
         return step
 
     def forward(
@@ -143,17 +144,10 @@ class Trace:
         g = act.pull(zs[-1], g)
         for V, z in zip(reversed(self.layers.later), reversed(zs[:-1]), strict=True):
             g = act.pull(z, V.apply_transposed(g).to(self.X.dtype))
-        groups = _by_row(rows)
+        groups = by_row(rows)
         if len(groups) == 1:
             return self.layers.first.block(groups[0][0]).apply_transposed(g).to(g.dtype)
         gradient = torch.empty(*g.shape[:-1], self.X.shape[1], dtype=g.dtype, device=g.device)
         for i, some in groups:
             gradient[some] = self.layers.first.block(i).apply_transposed(g[some]).to(g.dtype)
         return gradient
-
-
-def _by_row(rows: torch.Tensor) -> list[tuple[int, torch.Tensor]]:
-    """The points of a batch, grouped by the row that they move."""
-    if len(rows) == 1:
-        return [(int(rows), torch.ones_like(rows, dtype=torch.bool))]
-    return [(int(i), rows == i) for i in torch.unique(rows)]

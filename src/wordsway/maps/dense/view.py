@@ -9,9 +9,9 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.base import Pull, Readout, View
-from wordsway.maps.certificate import Certificate
 from wordsway.maps.dense.certificate import certify
-from wordsway.maps.dense.layers import Layers, Trace
+from wordsway.maps.dense.layers import DenseLayers, Trace
+from wordsway.maps.rigorous import Certificate
 from wordsway.optimize.plan import Plan
 
 
@@ -72,22 +72,28 @@ def bytes_retained_per_eval(k: int, d: int, later: int, itemsize: int) -> int:
 class FullyConnectedView(View):
     """S²(i, Δ) = ‖δ_L‖²/‖φ(X)‖² with δ_L the last layer's change; see `Trace`."""
 
-    def __init__(self, layers: Layers, X: torch.Tensor, name: str) -> None:
-        self.X = X
+    def __init__(self, layers: DenseLayers, X: torch.Tensor, name: str) -> None:
+        super().__init__(X, plan_for(layers.k, layers.d, on_demand=layers.on_demand))
         self.small = layers.on_demand
-        self.plan = plan_for(layers.k, layers.d, on_demand=layers.on_demand)
         self.trace = Trace(layers, X, name, self.plan.steps)
+        self.bytes_per_point = bytes_per_point(max(len(z) for z in self.trace.z), X.itemsize)
+        if layers.on_demand:
+            k, d = layers.k, layers.d
+            self.max_batch = max(1, CACHE // (k * X.itemsize))
+            self.bytes_retained_per_eval = bytes_retained_per_eval(
+                k, d, len(layers.later), X.itemsize
+            )
 
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        return self._value(self.trace.forward(rows, delta)[0])
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return self._value(self.trace.forward(which, x)[0])
 
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        return self._gradient(rows, *self.trace.forward(rows, delta))
+        return self._gradient(which, *self.trace.forward(which, x))
 
-    def plane(self, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> DensePlane:
-        return DensePlane(self, rows, self.trace.steps(rows, a), self.trace.steps(rows, b))
+    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> DensePlane:
+        return DensePlane(self, which, self.trace.steps(which, a), self.trace.steps(which, b))
 
     def _value(self, change: torch.Tensor) -> torch.Tensor:
         return torch.linalg.vecdot(change, change) / self.trace.norm**2
@@ -109,22 +115,6 @@ class FullyConnectedView(View):
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return FullyConnectedReadout(self.trace, thetas)
-
-    @property
-    def bytes_per_point(self) -> int:
-        return bytes_per_point(max(len(z) for z in self.trace.z), self.X.itemsize)
-
-    @property
-    def max_batch(self) -> int | None:
-        layers = self.trace.layers
-        return max(1, CACHE // (layers.k * self.X.itemsize)) if layers.on_demand else None
-
-    @property
-    def bytes_retained_per_eval(self) -> int:
-        layers = self.trace.layers
-        if not layers.on_demand:
-            return 0
-        return bytes_retained_per_eval(layers.k, layers.d, len(layers.later), self.X.itemsize)
 
 
 @final

@@ -10,7 +10,7 @@ incremental, the MLP sees every row in full.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import torch
@@ -20,14 +20,12 @@ from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import generator
-from wordsway.maps.base import FeatureMap, Map, View
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rigorous import U
+from wordsway.maps.base import FeatureMap, Map
+from wordsway.maps.rigorous import SAFE, Certificate, U
 from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView
-from wordsway.maps.wrappers.certificate import longest_move
 from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
 from wordsway.maps.wrappers.residual import Residual
-from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper, rows_of_view
+from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
 
 
 @final
@@ -46,21 +44,11 @@ class NormedText(Wrapper):
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return self.inner.features(self.norm(X.to(dtype)), dtype)
 
-    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
-        return self._view(sample, self.inner.view(self._normed(sample), dtype))
-
-    def search_view(self, sample: Sample) -> View:
-        return self._view(sample, self.inner.search_view(self._normed(sample)))
-
-    def _normed(self, sample: Sample) -> Sample:
+    def text(self, sample: Sample) -> Sample:
         return Sample(self.norm(sample.X), rescale=False)
 
-    def _view(self, sample: Sample, inner: View) -> NormedTextView:
-        rows = rows_of_view(inner, self.inner)
-        return NormedTextView(rows, sample.X.to(rows.X), self.norm, self.name)
-
-    def around(self, inner: RowView) -> View:
-        raise NotImplementedError  # the inner view is of another text; see `_view`
+    def around(self, inner: RowView, sample: Sample) -> NormedTextView:
+        return NormedTextView(inner, sample.X.to(inner.X), self.norm, self.name)
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"norm": self.norm.kind, "epsilon": self.norm.epsilon}
@@ -142,35 +130,23 @@ class FeedForward:
         return out if self.order == "pre" else self.norm(out)
 
 
+@final
 class Block(Wrapper):
     """φ′(X)_j = f(φ(X)_j): each row of the attention's stream through its MLP."""
 
     def __init__(self, inner: FeatureMap, function: FeedForward) -> None:
+        self.name = "gpt-block" if function.order == "pre" else "bert-block"
         super().__init__(inner)
         self.function = function
 
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return self.function(self.inner.features(X, dtype))
 
-    def around(self, inner: RowView) -> BlockView:
+    def around(self, inner: RowView, sample: Sample) -> BlockView:
         return BlockView(inner, self.function, self.name)
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"hidden": self.function.hidden, "seed": self.function.seed}
-
-
-@final
-class PreNormBlock(Block):
-    """H = X + φ(N(X)), out = H + MLP(N(H))."""
-
-    name = "gpt-block"
-
-
-@final
-class PostNormBlock(Block):
-    """H = N(X + φ(X)), out = N(H + MLP(H))."""
-
-    name = "bert-block"
 
 
 @final
@@ -179,11 +155,12 @@ class BlockView(WrappedView):
 
     def __init__(self, inner: RowView, function: FeedForward, name: str) -> None:
         super().__init__(inner, function(inner.rows_before), name)
-        self.function: Callable[[torch.Tensor], torch.Tensor] = function
-        self._hidden = function.hidden
+        self.function = function
+        n, width = self.rows_before.shape
+        self.bytes_per_point += 4 * n * (3 * width + function.hidden) * self.X.itemsize
 
     def moving(self, bases: torch.Tensor) -> Moving:
-        inner = self.inner.moving(self.rows_before.new_zeros(0, *self.inner.rows_before.shape))
+        inner = self.inner.moving_alone
 
         def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
             after = self.function(self.inner.rows_before + inner(rows, delta).dense())
@@ -191,10 +168,19 @@ class BlockView(WrappedView):
 
         return moved
 
-    @property
-    def bytes_per_point(self) -> int:
-        n, width = self.rows_before.shape
-        return super().bytes_per_point + 4 * n * (3 * width + self._hidden) * self.X.itemsize
+
+def longest_move(sizes: torch.Tensor, width: int, radius: float) -> torch.Tensor:
+    """How far N moves a row of size β when the row moves by at most ``radius``: 2√D sin(θ/2) with
+    sin θ = radius/β, and 2√D where the radius reaches β, up to the rounding of β: a row that can
+    just be erased can leave in any direction.
+
+    >>> moves = longest_move(torch.tensor([2.0, 1.0], dtype=torch.float64), 4, 1.0)
+    >>> [round(move, 6) for move in moves.tolist()]
+    [1.035276, 4.0]
+    """
+    sine = radius / (sizes * (1 - 4 * (width + 16) * U))
+    inside = 2 * torch.sin(torch.asin(sine.clamp_max(1.0)) / 2)
+    return math.sqrt(width) * torch.where(sine >= 1, 2.0, inside) * SAFE
 
 
 @validated
@@ -221,5 +207,5 @@ def transformer_block(
     hidden = 4 * d if hidden is None else hidden
     forward = FeedForward(d, hidden, seed, by, order, attention)
     if order == "pre":
-        return PreNormBlock(Residual(NormedText(attention, by)), forward)
-    return PostNormBlock(NormedMap(Residual(attention), by), forward)
+        return Block(Residual(NormedText(attention, by)), forward)
+    return Block(NormedMap(Residual(attention), by), forward)

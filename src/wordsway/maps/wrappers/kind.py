@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.kind import MapKind, Option, Reference, falling
-from wordsway.maps.memory import points_at_once
+from wordsway.maps.kind import MapKind, Option, SearchSize, TheoryCurve, falling
 from wordsway.maps.wrappers.block import transformer_block
 from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
 from wordsway.maps.wrappers.read_out import read_out as read
 from wordsway.maps.wrappers.residual import Residual
-from wordsway.optimize.plan import Plan
 
 RESIDUAL = Option("residual", bool, None, "add the text itself, X + φ(X).")
 NORM = Option("norm", str, None, "normalise each row, after the residual.", choices=NORMS)
@@ -53,12 +51,12 @@ def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
         features = kind.count(n, d, **given)
         return features if around["read_out"] in (None, "all") else features // n
 
-    def search_bytes(n: int, d: int, rows: int, **given: Any) -> float:
+    def search_bytes(size: SearchSize, **given: Any) -> float:
         around = {name: given.pop(name) for name in own}
         # Autograd keeps what the products took.
-        return kind.search_bytes(n, d, rows, **given) * (2 if any(around.values()) else 1)
+        return kind.search_bytes(size, **given) * (2 if any(around.values()) else 1)
 
-    def references(d: int, **given: Any) -> list[Reference]:
+    def references(d: int, **given: Any) -> list[TheoryCurve]:
         around = {name: given.pop(name, None) for name in own}
         return [falling()] if around.get("residual") else kind.references(d, **given)
 
@@ -75,39 +73,20 @@ def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
 HIDDEN = Option("hidden", int, None, "width of the MLP, 4d by default.", least=1)
 
 
-def block_kind(
-    name: str,
-    attention: MapKind,
-    plan_for: Callable[[int, int], Plan],
-    *,
-    title: str,
-    about: str,
-    order: str,
-    norm: str = "layer",
-) -> MapKind:
+def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: str) -> MapKind:
     """A block around a kind of attention, with the options of both."""
 
     def make(n: int, d: int, seed: int, hidden: int | None, **options: Any) -> FeatureMap:
         inner = attention.build(n, d, seed, **options)
-        return transformer_block(inner, d, order=order, norm=norm, hidden=hidden, seed=seed)
+        return transformer_block(inner, d, order=order, hidden=hidden, seed=seed)
 
-    def search_bytes(
-        n: int,
-        d: int,
-        rows: int,
-        *,
-        hidden: int | None,
-        effort: float,
-        certificate: bool,
-        memory: int,
-        **options: Any,
-    ) -> float:
-        how: dict[str, Any] = {"effort": effort, "certificate": False, "memory": memory}
+    def search_bytes(size: SearchSize, *, hidden: int | None, **options: Any) -> float:
+        n, d = size.n, size.d
         width = 4 * d if hidden is None else hidden
         # As `BlockView.bytes_per_point` in single precision, in which blocks are searched.
-        points = points_at_once(plan_for(n, d), effort, rows, d) * 16 * n * (3 * d + width)
-        inner = attention.search_bytes(n, d, rows, **how, **options)
-        return inner + min(memory, points) + 16 * d * width
+        points = size.points_at_once(plan_for(n, d)) * 16 * n * (3 * d + width)
+        inner = attention.search_bytes(replace(size, certificate=False), **options)
+        return inner + min(size.memory, points) + 16 * d * width
 
     kind = MapKind(
         name=name,

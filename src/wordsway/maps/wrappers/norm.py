@@ -6,6 +6,11 @@ u moves by w, with α² = ‖C(u + w)‖² + Dε and β² = ‖Cu‖² + Dε,
     N(u + w) − N(u) = √D (Cw/α − g Cu),      g = (2Cu·Cw + ‖Cw‖²)/(αβ(α + β)),
 
 which loses no accuracy where w is small, and whose products with any base follow from those of w.
+
+**Certificate.** Row j moves by at most min(2√D, 2√D‖w_j‖/β_j), since with u, v lengthened by one
+coordinate √(Dε), ‖u/‖u‖ − v/‖v‖‖ ≤ 2‖u − v‖/(‖u‖ + ‖v‖). Around attention, the dual of
+`attention.certificates.one_matrix` has this scale and ceiling for each row. Around any other map
+with Σ_j ‖w_j‖² ≤ Q, the rows with the smallest β_j take what they can of Q first.
 """
 
 from __future__ import annotations
@@ -19,13 +24,12 @@ import torch
 from wordsway.core.checks import NonNegative, validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.certificates.one_matrix import WrapperContext
+from wordsway.core.sample import Sample
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, certify
 from wordsway.maps.base import FeatureMap, Map
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rigorous import U
+from wordsway.maps.rigorous import SAFE, Certificate, U, relative
 from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView, at_rows
-from wordsway.maps.wrappers.certificate import certify_normed
-from wordsway.maps.wrappers.residual import stream_of
+from wordsway.maps.wrappers.residual import attention_inside
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
 
 NORMS = ("layer", "rms")
@@ -76,7 +80,7 @@ class NormedMap(Wrapper):
     def features(self, X: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return self.norm(self.inner.features(X, dtype))
 
-    def around(self, inner: RowView) -> NormedView:
+    def around(self, inner: RowView, sample: Sample) -> NormedView:
         return NormedView(inner, self.norm, self.name)
 
     def describe(self) -> dict[str, Any]:
@@ -105,11 +109,23 @@ class NormedView(WrappedView):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        inner, stream, sizes = self.inner, stream_of(self.inner), self._size_below
-        around = WrapperContext(
-            self.norm_below, stream is not None, self.centred, sizes, self._centred_errors
-        )
-        return certify_normed(inner, stream, around, rows, radius, progress)
+        norm, sizes = self.norm_below, self._size_below
+        inside = attention_inside(self.inner)
+        if inside is not None:
+            around = WrapperContext(
+                norm, inside.residual, self.centred, sizes, self._centred_errors
+            )
+            return certify(inside.layer, inside.bounds, rows, radius, progress, around)
+        found = self.inner.certify(rows, radius, progress)
+        if found is None:
+            return None
+        room = sizes.new_tensor(self.inner.certified_moves(found)) ** 2
+        each = sizes.sort().values ** 2  # ‖w_j‖² = β_j² takes row j to its ceiling
+        taken = torch.cat([each.new_zeros(1), each.cumsum(0)])
+        spent = (room[:, None] * SAFE - taken[:-1]).clamp_min(0) / each
+        ceiling = 4.0 * self.centred.shape[1]
+        moves = (ceiling * spent.clamp_max(1).sum(1)).sqrt() * SAFE
+        return found.replaced([relative(move, norm) for move in moves.tolist()])
 
     @property
     def _centred_errors(self) -> torch.Tensor:
@@ -135,7 +151,7 @@ class NormedView(WrappedView):
         """Small rows are computed in full: in a few dimensions w may be parallel to u, where
         products cancel.
         """
-        inner = self.inner.moving(bases[:0])
+        inner = self.inner.moving_alone
 
         def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
             after = self.kind(self.inner.rows_before + inner(rows, delta).dense())

@@ -1,9 +1,12 @@
-"""Read-outs of the rows of a map: their mean, or one of them (CLS, the last)."""
+"""Read-outs of the rows of a map: their mean, or one of them (CLS, the last).
+
+With Σ_j ‖w_j‖² ≤ Q, one row moves by at most √Q, the mean by √(Q/n);
+`attention.certificates.reading` has tighter bounds for attention.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, final
 
 import torch
@@ -12,13 +15,12 @@ from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample
-from wordsway.maps.base import FeatureMap, Map, Readout, View, nonzero_norm
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rigorous import U, norm_lower_bound
-from wordsway.maps.rows import Moving, RowView
-from wordsway.maps.wrappers.certificate import certify_read_out
-from wordsway.maps.wrappers.residual import stream_of
-from wordsway.maps.wrappers.wrapper import HELD, Wrapper, around_smoothed
+from wordsway.maps.attention.certificates.reading import certify_mean, certify_row
+from wordsway.maps.base import FeatureMap, Map, Readout, TracedReadout
+from wordsway.maps.rigorous import SAFE, Certificate, U, norm_lower_bound, relative
+from wordsway.maps.rows import RowView
+from wordsway.maps.wrappers.residual import attention_inside
+from wordsway.maps.wrappers.wrapper import HELD, OuterView, Wrapper
 
 
 @final
@@ -51,75 +53,54 @@ class ReadOut(Wrapper):
         found[int(self.which)] = 1
         return found
 
-    def around(self, inner: RowView) -> ReadOutView:
+    def around(self, inner: RowView, sample: Sample) -> ReadOutView:
         return ReadOutView(inner, self.weights(inner.X), self.name)
-
-    def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
-        self.check(sample.n, sample.d)
-        return super().view(sample, dtype)
-
-    def search_view(self, sample: Sample) -> View:
-        self.check(sample.n, sample.d)
-        return super().search_view(sample)
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"read_out": "last" if self.which == -1 else self.which}
 
 
 @final
-class ReadOutView(View):
+class ReadOutView(OuterView):
     """A weighted sum of the inner view's rows."""
 
     def __init__(self, inner: RowView, weights: torch.Tensor, name: str) -> None:
-        self.inner, self.weights = inner, weights
-        self.X, self.plan, self.small = inner.X, inner.plan, inner.small
-        self.before = weights @ inner.rows_before
-        self.norm = nonzero_norm(float(self.before.norm()), name)
-
-    @cached_property
-    def _moving(self) -> Moving:
-        before = self.inner.rows_before
-        return self.inner.moving(before.new_zeros(0, *before.shape))
-
-    def smoothed(self, width: float) -> View:
-        view: View = around_smoothed(self, width)
-        return view
+        self.weights, self.before = weights, weights @ inner.rows_before
+        super().__init__(inner, self.before, name)
+        n, width = inner.rows_before.shape
+        self.bytes_per_point = inner.bytes_per_point + HELD * (n + width) * self.X.itemsize
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """The change of the read-out, (B, D), differentiable in Δ."""
-        return self._moving(rows, delta).total(self.weights.expand(len(rows), -1))
+        return self.inner.moving_alone(rows, delta).total(self.weights.expand(len(rows), -1))
 
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        with torch.no_grad():
-            return (self.moved(rows, delta) ** 2).sum(1) / self.norm**2
-
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = (self.moved(rows, delta) ** 2).sum(1) / self.norm**2
-            (gradient,) = torch.autograd.grad(value.sum(), delta)
-        return value.detach(), gradient
-
-    def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        return self.inner.suggest(rows, count, radius, noise)
+    def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        return (self.moved(rows, delta) ** 2).sum(1) / self.norm**2
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        inner, stream = self.inner, stream_of(self.inner)
-        return certify_read_out(
-            inner,
-            stream,
-            self.weights,
-            norm_lower_bound(self.before, self.rounding),
-            rows,
-            radius,
-            progress,
-        )
+        inner, weights = self.inner, self.weights
+        single = int(weights.argmax()) if float(weights.max()) == 1 else None
+        inside = attention_inside(inner)
+        if inside is not None and single is not None:
+            found = certify_row(inside.layer, inside.bounds, single, rows, radius)
+            added = [radius if inside.residual and row == single else 0.0 for row in rows]
+            moves = [move + more for move, more in zip(found.upper.tolist(), added, strict=True)]
+        elif inside is not None and inside.layer.scores.normalised:
+            found = certify_mean(*inside[:2], rows, radius, inside.residual)
+            moves = [move * float(weights[0]) for move in found.upper.tolist()]
+        else:
+            whole = inner.certify(rows, radius, progress)
+            if whole is None:
+                return None
+            found, share = whole, float(weights.norm())
+            moves = [move * share for move in inner.certified_moves(whole)]
+        if single is not None:  # a row that does not see the moved word stays as it is
+            seen = [bool(inner.rows_attending_to(row)[single]) for row in rows]
+            moves = [move if sees else 0.0 for move, sees in zip(moves, seen, strict=True)]
+        norm = norm_lower_bound(self.before, self.rounding)
+        return found.replaced([relative(move * SAFE, norm) for move in moves])
 
     @property
     def rounding(self) -> float:
@@ -129,33 +110,9 @@ class ReadOutView(View):
         return float((self.weights * errors)[self.weights > 0].sum())
 
     def readout(self, thetas: torch.Tensor) -> Readout:
-        return VectorReadout(self, thetas)
-
-    @property
-    def bytes_per_point(self) -> int:
-        n, width = self.inner.rows_before.shape
-        return self.inner.bytes_per_point + HELD * (n + width) * self.X.itemsize
-
-
-@final
-class VectorReadout(Readout):
-    """φ(X^i(Δ))·θ for each row θ of ``thetas`` (T, D)."""
-
-    def __init__(self, view: ReadOutView, thetas: torch.Tensor) -> None:
-        self._view, self._theta = view, thetas.to(view.before)
-        self._before = self._theta @ view.before
-
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.enable_grad():
-            delta = delta.detach().requires_grad_(True)
-            value = self._before + self._view.moved(rows, delta) @ self._theta.T
-            slopes = [
-                torch.autograd.grad(one.sum(), delta, retain_graph=True)[0]
-                for one in value.unbind(1)
-            ]
-        return value.detach(), torch.stack(slopes, 1)
+        theta = thetas.to(self.before)
+        before = theta @ self.before
+        return TracedReadout(lambda *move: before + self.moved(*move) @ theta.T, before)
 
 
 @validated

@@ -1,24 +1,29 @@
 """The residual stream, X + φ(X).
 
 Only row i is affected: w_i becomes w_i + Δ, the others stay as they are.
+
+Around attention the dual of `attention.certificates.one_matrix` counts Δ in row i alone. Around any
+other certified map, with Σ_j ‖w_j‖² ≤ Q, the change is at most √Q + r.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 
 from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
+from wordsway.core.sample import Sample
+from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, certify
+from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.base import Map
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rigorous import U
+from wordsway.maps.rigorous import Certificate, U, relative
 from wordsway.maps.rows import Moving, RowChanges, RowView, at_rows
-from wordsway.maps.wrappers.certificate import certify_residual
 from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
 
 
@@ -45,7 +50,7 @@ class Residual(Wrapper):
             )
         return X.to(dtype) + rows
 
-    def around(self, inner: RowView) -> ResidualView:
+    def around(self, inner: RowView, sample: Sample) -> ResidualView:
         return ResidualView(inner, inner.X + inner.rows_before, self.name)
 
 
@@ -57,16 +62,18 @@ class ResidualView(WrappedView):
         inner = self.inner.moving(bases)
         return lambda rows, delta: ResidualRows(inner(rows, delta), bases, rows, delta)
 
-    @property
-    def stream(self) -> AttentionView | None:
-        """The attention that is added to the text, where it is one whose rows have bounds."""
-        inner = self.inner
-        return inner if isinstance(inner, AttentionView) and inner.has_row_bounds else None
-
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        return certify_residual(self.inner, self.norm_below, rows, radius, progress)
+        norm, inside = self.norm_below, attention_inside(self)
+        if inside is not None:
+            around = WrapperContext(norm, residual=True)
+            return certify(inside.layer, inside.bounds, rows, radius, progress, around)
+        found = self.inner.certify(rows, radius, progress)
+        if found is None:
+            return None
+        moves = self.inner.certified_moves(found)
+        return found.replaced([relative(move + radius, norm) for move in moves])
 
     @property
     def row_errors(self) -> torch.Tensor:
@@ -110,6 +117,19 @@ def residual(phi: Map) -> Residual:
     return Residual(phi)
 
 
-def stream_of(view: RowView) -> AttentionView | None:
-    """The attention inside X + φ(X); None where the view is something else."""
-    return view.stream if isinstance(view, ResidualView) else None
+class AttentionInside(NamedTuple):
+    """Attention with one matrix whose rows have bounds, and whether it is φ of X + φ(X)."""
+
+    layer: Layer
+    bounds: RowBounds
+    residual: bool
+
+
+def attention_inside(view: RowView) -> AttentionInside | None:
+    """The attention that a wrapper's certificate can look into: the view itself, or the one that
+    is added to the text; None where there is none.
+    """
+    inner = view.inner if isinstance(view, ResidualView) else view
+    if isinstance(inner, AttentionView) and isinstance(inner.bounds, RowBounds):
+        return AttentionInside(inner.layer, inner.bounds, inner is not view)
+    return None

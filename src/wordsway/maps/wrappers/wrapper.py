@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.maps.base import FeatureMap, View, nonzero_norm
-from wordsway.maps.rows import RowView, TracedView
+from wordsway.maps.rows import RowView
 
 #: Tensors of one row's size that a wrapper holds for each point of a batch.
 HELD = 6
@@ -31,36 +30,54 @@ class Wrapper(FeatureMap):
         self.inner.check(n, d)
 
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
-        return self.around(rows_of_view(self.inner.view(sample, dtype), self.inner))
+        self.check(sample.n, sample.d)
+        return self._around(sample, self.inner.view(self.text(sample), dtype))
 
     def search_view(self, sample: Sample) -> View:
-        return self.around(rows_of_view(self.inner.search_view(sample), self.inner))
+        self.check(sample.n, sample.d)
+        return self._around(sample, self.inner.search_view(self.text(sample)))
+
+    def text(self, sample: Sample) -> Sample:
+        """The text that the inner map sees."""
+        return sample
+
+    def _around(self, sample: Sample, inner: View) -> View:
+        return self.around(rows_of_view(inner, self.inner), sample)
 
     @abstractmethod
-    def around(self, inner: RowView) -> View:
-        """This map's view, made of the inner map's."""
+    def around(self, inner: RowView, sample: Sample) -> View:
+        """This map's view of the sample, made of the inner map's."""
 
     def describe(self) -> dict[str, Any]:
         return {"map": self.name, "inner": self.inner.describe()}
 
 
-class WrappedView(TracedView):
-    """A view computed from the moved rows of the inner one."""
+class OuterView(View):
+    """A view computed from the moved rows of the inner one; φ(X) is ``before``."""
 
     def __init__(self, inner: RowView, before: torch.Tensor, name: str) -> None:
-        self.inner = inner
-        self.X, self.plan, self.small = inner.X, inner.plan, inner.small
-        self.rows_before = before
+        super().__init__(inner.X, inner.plan)
+        self.inner, self.small = inner, inner.small
         self.norm = nonzero_norm(float(before.norm()), name)
 
     def smoothed(self, width: float) -> View:
-        view: View = around_smoothed(self, width)
-        return view
+        inner = self.inner.smoothed(width)
+        return self if inner is self.inner else self.copied(inner=inner)
 
     def suggest(
-        self, rows: Sequence[int], count: int, radius: float, noise: Sequence[torch.Generator]
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
     ) -> torch.Tensor:
-        return self.inner.suggest(rows, count, radius, noise)
+        return self.inner.within(self.reach).suggest(problems, count, noise)
+
+
+class WrappedView(OuterView, RowView):
+    """A view whose rows are those of the inner one, changed."""
+
+    def __init__(self, inner: RowView, before: torch.Tensor, name: str) -> None:
+        super().__init__(inner, before, name)
+        self.rows_before = before
+        n, width = before.shape
+        self.bytes_per_point = inner.bytes_per_point + HELD * (4 * n + width) * self.X.itemsize
 
     def allow_text_error(self, error: float) -> None:
         super().allow_text_error(error)
@@ -68,22 +85,6 @@ class WrappedView(TracedView):
 
     def rows_attending_to(self, i: int) -> torch.Tensor:
         return self.inner.rows_attending_to(i)
-
-    @property
-    def bytes_per_point(self) -> int:
-        n, width = self.rows_before.shape
-        return self.inner.bytes_per_point + HELD * (4 * n + width) * self.X.itemsize
-
-
-def around_smoothed(view: Any, width: float) -> Any:
-    """The same wrapper around the inner view with its kinks rounded."""
-    inner = view.inner.smoothed(width)
-    if inner is view.inner:
-        return view
-    smoothed = copy.copy(view)
-    smoothed.inner = inner
-    smoothed.__dict__.pop("_moving", None)
-    return smoothed
 
 
 def with_rows(inner: Any, wrapper: str) -> FeatureMap:

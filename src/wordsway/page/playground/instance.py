@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,15 +35,27 @@ from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.maps import RAF, RF, ReluRAF
 from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.certificates.dual import (
+    Multipliers,
+    cells,
+    first_multipliers,
+    largest,
+    tune,
+    tune_where_it_matters,
+)
+from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of
 from wordsway.maps.attention.family import Attention, SigmoidRAF
+from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.base import FeatureMap
-from wordsway.page.playground.ceiling import ceiling
+from wordsway.maps.rigorous import SAFE
 
 #: The largest n and d, and the number of fully connected features.
 LARGEST, COUNT = 64, 512
 #: Temperatures that the page offers.
 COLDEST, HOTTEST = 0.05, 20.0
+#: How far, and in how many steps, log λ and log κ of a ceiling are looked for in turn.
+SCHEDULE = ((4.5, 10), (1.5, 7))
 
 ATTENTION: dict[str, Callable[..., FeatureMap]] = {
     "softmax": RAF,
@@ -105,9 +118,12 @@ class Instance(NamedTuple):
     X: Sample
 
     def ceiling(self, radius: float | None = None) -> float:
-        """The page's certified ceiling of S over ‖Δ‖ ≤ ``radius``, √d by default: see
-        `wordsway.page.playground.ceiling`. That of `ws.sensitivity` is tuned in another way, and
-        lower where the text has more than d/2 words, because it prices fourth powers, too.
+        """The page's certified ceiling of S over ‖Δ‖ ≤ ``radius``, √d by default.
+
+        It is the certificate of `attention.certificates.one_matrix` with moves priced by their
+        squares alone, and multipliers tuned step for step as in ``assets/ceiling.js``. That of
+        `ws.sensitivity` is tuned in another way, and lower where the text has more than d/2 words,
+        because it prices fourth powers, too.
 
         >>> import wordsway as ws
         >>> phi, X = state = instance(n=3, d=8)
@@ -117,10 +133,31 @@ class Instance(NamedTuple):
         reach = math.sqrt(self.X.d) if radius is None else radius
         view = self.phi.view(self.X)
         if isinstance(view, AttentionView) and isinstance(view.bounds, RowBounds):
-            return ceiling(view.layer, view.bounds, reach)
+            return _ceiling(view.layer, view.bounds, reach)
         other = view.certify([0], reach)
         assert other is not None  # every map of this page has one
         return float(other.upper[0])
+
+
+def _ceiling(layer: Layer, bounds: RowBounds, radius: float) -> float:
+    """A bound of S over ‖Δ‖ ≤ radius for the first word; the layer must be in float64."""
+    total = math.inf
+    tuned: Multipliers | None = None
+    for split in filter(None, bounds.young_parameters):
+        found = problem_of(layer, bounds, 0, radius, split, WrapperContext(layer.norm))
+        plain = replace(found, prices=replace(found.prices, gram=None))
+        for tilt in bounds.reweightings:
+            problem = plain.reweighted(tilt) if tilt else plain
+            lo, hi = cells(radius, problem.rows.p)
+            few = problem.coarse()
+            if tuned is None:
+                tuned = tune(few, radius, lo, hi, first_multipliers(problem, radius), SCHEDULE)
+            else:
+                tuned = tune_where_it_matters(few, problem, radius, lo, hi, tuned)
+            value = largest(problem, radius, tuned)
+            total = total if value >= total else value
+    moved = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
+    return min(moved, bounds.at_most(layer, 0, radius)) / layer.norm
 
 
 def instance(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from wordsway.maps.attention.certificates.curves import Curve, Tail, logistic_curve
+from wordsway.maps.attention.certificates.curves import ShareCurve, Tail, logistic_curve
 from wordsway.maps.attention.certificates.problem import OwnRowBound, Problem
 from wordsway.maps.attention.layer import AttentionLayer
 from wordsway.maps.attention.one_matrix.layer import Layer
@@ -58,13 +58,15 @@ class RowBounds(ABC):
 
     def curve(
         self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
-    ) -> Curve:
+    ) -> ShareCurve:
         """The shares of the rows j ≠ i (``others``, a mask) on key i, whose moved logits are off by
         ``blur`` (m, 1) at most; logistic by default.
         """
         return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
 
-    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+    def below(
+        self, curve: ShareCurve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor
+    ) -> Tail:
         """An upper bound of ‖row j‖² for rows below their grids. By default that of a logistic
         curve: the share is at most that at the grid's end, or p⁰.
         """

@@ -17,7 +17,7 @@ NODES = 56
 REACH = 9.0
 
 
-class Curve(NamedTuple):
+class ShareCurve(NamedTuple):
     """The share p(a) of one key on a grid of moves, rows × grid points, with bounds on its
     derivatives around each point.
     """
@@ -49,7 +49,7 @@ class Tail(NamedTuple):
 
 def logistic_curve(
     logit: torch.Tensor, keys: torch.Tensor, radius: float, blur: torch.Tensor
-) -> Curve:
+) -> ShareCurve:
     """p(u) = σ(u) for u = logit p⁰ + a, as far as Δ can move it or from −9 to 9; what lies outside
     is bounded by the tails. ``logit``, ``keys`` and ``blur``, the error of a moved logit, have one
     row per row of the text but i.
@@ -62,7 +62,7 @@ def logistic_curve(
     # e^step within a step.
     bound = torch.minimum(p, 1 - p) * torch.exp(step)
     below, beyond = logit - reach < -REACH, logit + reach > REACH
-    return Curve(
+    return ShareCurve(
         p,
         u - logit,
         step,

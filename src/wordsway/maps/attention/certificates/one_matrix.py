@@ -62,8 +62,7 @@ from wordsway.maps.attention.certificates.problem import (
 )
 from wordsway.maps.attention.certificates.quartic import quartic_price
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.certificate import Certificate, relative
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
+from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound, relative
 
 #: Fourth powers are priced where the text has more than this many rows for each dimension.
 QUARTIC_FROM = 0.5

@@ -29,8 +29,7 @@ from wordsway.maps.attention.certificates.dual import Multipliers, minimise_dual
 from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of, rounding
 from wordsway.maps.attention.certificates.problem import Problem
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
+from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound
 
 #: Cells of β for one row.
 CELLS = 512

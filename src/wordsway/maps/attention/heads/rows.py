@@ -12,36 +12,14 @@ i; rows that do not see row i do not move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, final
 
 import torch
 
 from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer
-from wordsway.maps.rows import RowChanges
-
-
-class _Coefficients(torch.autograd.Function):
-    """Δ → t, p and δ of every row and head, the change of row i's heads, and the moves of other
-    weights; its derivative is the layer's.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, delta: torch.Tensor, row: FromRow) -> Any:
-        moved = row.moved(delta)
-        ctx.row, ctx.moved = row, moved
-        others = delta.new_zeros(0) if moved.others is None else moved.others.change
-        return moved.shares.t, moved.shares.p, moved.delta_v, moved.own_heads, others
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Any) -> Any:
-        by_t, by_p, along, by_own, by_others = slopes
-        row, moved = ctx.row, ctx.moved
-        slope = by_t * moved.shares.dt + by_p * moved.shares.dp
-        if moved.others is not None:
-            slope = slope + (by_others * moved.others.slope).sum(-1)
-        return row.pulled(moved, slope, along, by_own), None
+from wordsway.maps.rows import Derived, RowChanges, by_row
 
 
 class Group:
@@ -49,9 +27,24 @@ class Group:
 
     def __init__(self, layer: HeadsLayer, row: FromRow, delta: torch.Tensor) -> None:
         self.layer, self.row = layer, row
-        found: Any = _Coefficients.apply(delta, row)  # type: ignore[no-untyped-call]
+        found: Any = Derived.apply(delta, self._coefficients)  # type: ignore[no-untyped-call]
         self.t, self.p, self.delta_v, self.own_heads, self.others = found
         self.z = layer.gram_with(self.delta_v)  # G_hk δ_k (B, H, H, m′)
+
+    def _coefficients(self, delta: torch.Tensor) -> Any:
+        """t, p and δ of every row and head, the change of row i's heads, and the moves of other
+        weights.
+        """
+        row, moved = self.row, self.row.moved(delta)
+        others = delta.new_zeros(0) if moved.others is None else moved.others.change
+
+        def pull(by_t: Any, by_p: Any, along: Any, by_own: Any, by_others: Any) -> torch.Tensor:
+            slope = by_t * moved.shares.dt + by_p * moved.shares.dp
+            if moved.others is not None:
+                slope = slope + (by_others * moved.others.slope).sum(-1)
+            return row.pulled(moved, slope, along, by_own)
+
+        return (moved.shares.t, moved.shares.p, moved.delta_v, moved.own_heads, others), pull
 
     @property
     def own(self) -> torch.Tensor:
@@ -169,13 +162,3 @@ class HeadsRows(RowChanges):
             return parts[0]
         order = torch.cat([points for points, _ in self._groups])
         return torch.cat(parts)[order.argsort()]
-
-
-def by_row(rows: torch.Tensor) -> Iterator[tuple[int, Any]]:
-    """The rows of a batch, each with its points."""
-    found = rows.unique().tolist()
-    if len(found) == 1:
-        yield found[0], slice(None)
-        return
-    for i in found:
-        yield i, (rows == i).nonzero().squeeze(1)

@@ -12,11 +12,10 @@ import torch
 from wordsway.core.progress import Progress, silent
 from wordsway.core.vectors import unit
 from wordsway.maps.attention.heads.layer import HeadsLayer
-from wordsway.maps.attention.heads.rows import HeadsMoving, by_row
+from wordsway.maps.attention.heads.rows import HeadsMoving
 from wordsway.maps.attention.layer import LayerView
-from wordsway.maps.base import Readout
-from wordsway.maps.certificate import Certificate
-from wordsway.maps.rows import Moving, RowReadout
+from wordsway.maps.rigorous import Certificate
+from wordsway.maps.rows import Moving, by_row
 
 Certify = Callable[[HeadsLayer, Sequence[int], float, Progress], Certificate]
 
@@ -66,20 +65,22 @@ class HeadsView(LayerView[HeadsLayer]):
     ) -> None:
         super().__init__(layer, attracting_heads, text)
         self._certify = certify
+        (n, d), heads = layer.X.shape, layer.setting.weights.heads
+        self.bytes_per_point = heads_bytes_per_point(n, d, heads, layer.X.itemsize)
 
-    def change(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        value = torch.empty(len(rows), dtype=self.X.dtype, device=self.X.device)
-        for i, points in by_row(rows):
-            value[points] = self._evaluate(i, delta[points], gradient=False)[0]
+    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        value = torch.empty(len(which), dtype=self.X.dtype, device=self.X.device)
+        for i, points in by_row(which):
+            value[points] = self._evaluate(i, x[points], gradient=False)[0]
         return value
 
-    def change_and_gradient(
-        self, rows: torch.Tensor, delta: torch.Tensor
+    def value_and_gradient(
+        self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        value = torch.empty(len(rows), dtype=self.X.dtype, device=self.X.device)
-        gradient = torch.empty_like(delta)
-        for i, points in by_row(rows):
-            value[points], gradient[points] = self._evaluate(i, delta[points], gradient=True)
+        value = torch.empty(len(which), dtype=self.X.dtype, device=self.X.device)
+        gradient = torch.empty_like(x)
+        for i, points in by_row(which):
+            value[points], gradient[points] = self._evaluate(i, x[points], gradient=True)
         return value, gradient
 
     def _evaluate(
@@ -113,16 +114,8 @@ class HeadsView(LayerView[HeadsLayer]):
             return None
         return self._certify(self.layer, rows, radius, progress)
 
-    def readout(self, thetas: torch.Tensor) -> Readout:
-        return RowReadout(self, thetas)
-
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases)
-
-    @property
-    def bytes_per_point(self) -> int:
-        n, d = self.X.shape
-        return heads_bytes_per_point(n, d, self.layer.setting.weights.heads, self.X.itemsize)
 
 
 def attracting_heads(

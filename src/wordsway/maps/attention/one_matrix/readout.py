@@ -17,6 +17,7 @@ import torch
 
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.base import Pull, Readout
+from wordsway.maps.rows import by_row
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,12 @@ class AttentionReadout(Readout):
         return values, torch.stack([pull(one.expand_as(values)) for one in each], 1)
 
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
-        if bool((rows == rows[0]).all()):
-            return self._at(self._row(int(rows[0])), delta)
+        groups = by_row(rows)
+        if len(groups) == 1:
+            return self._at(self._row(groups[0][0]), delta)
         values = delta.new_empty(len(delta), len(self.theta))
         pulls: list[tuple[torch.Tensor, Pull]] = []
-        for i in rows.unique().tolist():
-            some = (rows == i).nonzero().squeeze(1)
+        for i, some in groups:
             values[some], pull = self._at(self._row(i), delta[some])
             pulls.append((some, pull))
 

@@ -16,29 +16,7 @@ from typing import Any, final
 import torch
 
 from wordsway.maps.attention.one_matrix.layer import Layer
-from wordsway.maps.rows import RowChanges, at_rows
-
-
-class _Coefficients(torch.autograd.Function):
-    """Δ → t, p and y·Δ of every row, and the change of row i; its derivative is the layer's."""
-
-    @staticmethod
-    def forward(ctx: Any, delta: torch.Tensor, layer: Layer, rows: torch.Tensor) -> Any:
-        moved, own = layer.moved(rows, delta), at_rows(rows, len(layer.X))
-        ctx.layer, ctx.rows, ctx.moved, ctx.delta, ctx.own = layer, rows, moved, delta, own
-        t, p = (part.masked_fill(own, 0) for part in moved.shares[:2])
-        pair = own.new_zeros(len(rows), 0) if moved.sharp is None else moved.sharp
-        ctx.mark_non_differentiable(pair)
-        return t, p, moved.yd, moved.own_change, pair
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Any) -> Any:
-        by_t, by_p, by_yd, by_own, _ = slopes
-        layer, rows, moved, delta = ctx.layer, ctx.rows, ctx.moved, ctx.delta
-        by_yd = by_yd.masked_fill(ctx.own, 0)
-        slope = (by_t * moved.shares.dt + by_p * moved.shares.dp).masked_fill(ctx.own, 0)
-        along = by_yd.sum(1, keepdim=True) * layer.X[rows]
-        return layer.pulled(moved, rows, delta, slope, by_yd, along, by_own), None, None
+from wordsway.maps.rows import Derived, RowChanges, at_rows
 
 
 @final
@@ -63,9 +41,24 @@ class AttentionRows(RowChanges):
 
     def __init__(self, moving: AttentionMoving, rows: torch.Tensor, delta: torch.Tensor) -> None:
         self._moving, self._layer, self._rows, self._delta = moving, moving.layer, rows, delta
-        found: Any = _Coefficients.apply(delta, moving.layer, rows)  # type: ignore[no-untyped-call]
-        self._t, self._p, self._yd, self.own, self._pair = found
         self._mine = at_rows(rows, len(moving.layer.X))
+        found: Any = Derived.apply(delta, self._coefficients)  # type: ignore[no-untyped-call]
+        self._t, self._p, self._yd, self.own, self._pair = found
+
+    def _coefficients(self, delta: torch.Tensor) -> Any:
+        """t, p and y·Δ of every row, the change of row i and which sharp pairs moved."""
+        layer, rows, own = self._layer, self._rows, self._mine
+        moved = layer.moved(rows, delta)
+        t, p = (part.masked_fill(own, 0) for part in moved.shares[:2])
+        pair = own.new_zeros(len(rows), 0) if moved.sharp is None else moved.sharp
+
+        def pull(by_t: Any, by_p: Any, by_yd: Any, by_own: Any, _: Any) -> torch.Tensor:
+            by_yd = by_yd.masked_fill(own, 0)
+            slope = (by_t * moved.shares.dt + by_p * moved.shares.dp).masked_fill(own, 0)
+            along = by_yd.sum(1, keepdim=True) * layer.X[rows]
+            return layer.pulled(moved, rows, delta, slope, by_yd, along, by_own)
+
+        return (t, p, moved.yd, moved.own_change, pair), pull
 
     @cached_property
     def squares(self) -> torch.Tensor:  # type: ignore[override]

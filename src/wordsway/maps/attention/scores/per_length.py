@@ -32,8 +32,7 @@ from wordsway.maps.attention.certificates.rounding import PREPARED
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction
-from wordsway.maps.certificate import Certificate, relative
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
+from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound, relative
 
 #: Cells of the grid over β.
 CELLS = 64

@@ -8,7 +8,7 @@ from typing import final
 import torch
 
 from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row
-from wordsway.maps.attention.certificates.curves import NODES, Curve, Tail, neighbour
+from wordsway.maps.attention.certificates.curves import NODES, ShareCurve, Tail, neighbour
 from wordsway.maps.attention.certificates.silence import own_row_above
 from wordsway.maps.attention.ingredients.lifts import Positive
 from wordsway.maps.attention.one_matrix.layer import Layer
@@ -103,7 +103,7 @@ class ReluBounds(RowBounds):
 
     def curve(
         self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
-    ) -> Curve:
+    ) -> ShareCurve:
         """p(w) = w/(R+w), w = s + a from 0 to what Δ can reach, finer near 0; below 0 the share is
         0.
         """
@@ -121,9 +121,11 @@ class ReluBounds(RowBounds):
         bend = torch.where(steep, 0.0, 2 * R / before**3)
         rise = torch.where(steep, 0.0, (R / before**2) ** 2)
         everywhere, nowhere = torch.ones_like(steep), torch.zeros_like(steep)
-        return Curve(p, w - s, step, bend, rise, steep, below=everywhere, beyond=nowhere)
+        return ShareCurve(p, w - s, step, bend, rise, steep, below=everywhere, beyond=nowhere)
 
-    def below(self, curve: Curve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor) -> Tail:
+    def below(
+        self, curve: ShareCurve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor
+    ) -> Tail:
         """Below its grid, a share is exactly 0."""
         return Tail.where(curve.below, p0**2 * y2, torch.zeros_like(p0))
 

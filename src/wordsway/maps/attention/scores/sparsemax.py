@@ -40,9 +40,9 @@ from wordsway.maps.attention.heads.rows import Group, HeadsMoving
 from wordsway.maps.attention.heads.view import Certify, HeadsView
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction
-from wordsway.maps.certificate import Certificate, relative
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound
-from wordsway.maps.rows import Moving, TracedView
+from wordsway.maps.base import View
+from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound, relative
+from wordsway.maps.rows import Moving
 
 
 @final
@@ -212,16 +212,19 @@ def sparse_keys_bytes(n: int, heads: int, keys: int, itemsize: int) -> int:
 
 
 @final
-class SparseView(TracedView, HeadsView):
+class SparseView(HeadsView):
     """The view of sparsemax attention; gradients are those of `SparseGroup` by autograd."""
 
     layer: SparseLayer
+    value = View.value
+    value_and_gradient = View.value_and_gradient
 
     def __init__(
         self, layer: SparseLayer, certify: Certify | None, text: torch.Tensor | None = None
     ) -> None:
         super().__init__(layer, certify, text)
-        self.norm = layer.norm
+        heads, keys = layer.setting.weights.heads, layer.top.shape[2]
+        self.bytes_per_point += sparse_keys_bytes(len(self.X), heads, keys, self.X.itemsize)
 
     def moving(self, bases: torch.Tensor) -> Moving:
         return HeadsMoving(self.layer, bases, SparseGroup)
@@ -232,13 +235,6 @@ class SparseView(TracedView, HeadsView):
         setting = self.layer.setting
         one_matrix = setting.weights.K is None and setting.rotation is None
         return certify_sparse(self.layer, rows, radius, progress) if one_matrix else None
-
-    @property
-    def bytes_per_point(self) -> int:
-        keys = self.layer.top.shape[2]
-        heads = self.layer.setting.weights.heads
-        more = sparse_keys_bytes(len(self.X), heads, keys, self.X.itemsize)
-        return super().bytes_per_point + more
 
 
 #: Cells of the grid over a, and multipliers tried.

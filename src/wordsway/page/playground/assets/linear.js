@@ -96,7 +96,7 @@ export function largestEigenvalue(matrix, m) {
   return high;
 }
 
-/** A number that the operator norm of a (n×m) does not exceed; see wordsway.maps.certificate. */
+/** A number that the operator norm of a (n×m) does not exceed; see wordsway.maps.rigorous. */
 export function normAbove(a, n, m) {
   if (n * m === 0) return 0;
   const small = Math.min(n, m);

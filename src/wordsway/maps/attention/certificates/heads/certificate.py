@@ -48,12 +48,19 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_bound, parts_of
-from wordsway.maps.attention.certificates.heads.table import FINE, PricedRow, Table, tuned
+from wordsway.maps.attention.certificates.heads.table import FINE, GainTable, PricedRow, tuned
 from wordsway.maps.attention.certificates.heads.together import Together, joins
 from wordsway.maps.attention.heads.layer import HeadsLayer
 from wordsway.maps.attention.ingredients.projections import Projections
-from wordsway.maps.certificate import Certificate, relative
-from wordsway.maps.rigorous import SAFE, U, eigenvalue_upper_bound, gamma, opnorm_upper_bound
+from wordsway.maps.rigorous import (
+    SAFE,
+    Certificate,
+    U,
+    eigenvalue_upper_bound,
+    gamma,
+    opnorm_upper_bound,
+    relative,
+)
 
 #: Corners of a box are tried one by one up to this many heads.
 CORNERS = 12
@@ -131,9 +138,9 @@ class HeadsCertificate:
         if not (0 < alone < HUGE and 0 < most < HUGE and bool(row.logit.isfinite().all())):
             return math.inf
         # Where half of all energy, at half the largest τ, is already too much, nothing is gained.
-        if Table(row, weight).least(most / 2, r * r * alone / 2)[0] > known:
+        if GainTable(row, weight).least(most / 2, r * r * alone / 2)[0] > known:
             return math.inf
-        table = Table(row, torch.ones_like(weight))
+        table = GainTable(row, torch.ones_like(weight))
         f = table.values(TUNED_AT * most)
         weight = tuned(row.keys, f, table.price, self.values, r, TUNED_AT * whole, weight)
         return self._weighted(row, weight, r, most, own)
@@ -145,20 +152,20 @@ class HeadsCertificate:
         lines = self._lines(*_steps(row, weight), row.logit.numel())
         heads = row.p0.shape[1]
 
-        def cell(shares: Table, low: float, high: float, lam: float | None) -> Cell:
+        def cell(shares: GainTable, low: float, high: float, lam: float | None) -> TauCell:
             energy = min(r * r * top * SAFE - mu * low for mu, top in lines)
             if energy < 0:  # no Δ is here
-                return Cell(0.0, low, high, 1.0)
+                return TauCell(0.0, low, high, 1.0)
             bound, lam = shares.least(high, energy, lam)
             bound += (own + min(r * self.gain, math.sqrt(heads * high))) ** 2
-            return Cell(-bound, low, high, lam)
+            return TauCell(-bound, low, high, lam)
 
-        table, lam, cells = Table(row, weight), None, []
+        table, lam, cells = GainTable(row, weight), None, []
         for k in range(CELLS):
             cells.append(cell(table, most * k / CELLS, most * (k + 1) / CELLS, lam))
             lam = cells[-1].lam
         heapq.heapify(cells)
-        fine = Table(row, weight, FINE)
+        fine = GainTable(row, weight, FINE)
         for _ in range(HALVED):
             _, low, high, lam = heapq.heappop(cells)
             middle = (low + high) / 2
@@ -182,7 +189,7 @@ class HeadsCertificate:
         return lines
 
 
-class Cell(NamedTuple):
+class TauCell(NamedTuple):
     """τ from ``low`` to ``high``: the bound there, less than zero for the heap, and its λ."""
 
     bound: float

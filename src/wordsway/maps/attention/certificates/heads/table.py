@@ -43,7 +43,7 @@ class PricedRow(NamedTuple):
 
 
 @final
-class Table:
+class GainTable:
     """Σ_jh max_a […] for any τ and λ: values and smallest moves on intervals of shares."""
 
     def __init__(self, row: PricedRow, weight: torch.Tensor, intervals: int = INTERVALS) -> None:
