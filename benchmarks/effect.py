@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from wordsway.core.chart import Chart, Curve, Panel, Reference
+from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.studies.measure import Measurement, measure
 from wordsway.studies.slopes import fit_slope
 from wordsway.studies.texts import TextOptions
@@ -62,9 +62,9 @@ def _panel(name: str, results: list[Measurement]) -> Panel:
     references = []
     if name == "rf":
         first = curves[0]
-        references.append(Reference("1/√n", first.x, [n**-0.5 for n in first.x]))
+        references.append(ReferenceLine("1/√n", first.x, [n**-0.5 for n in first.x]))
         references.append(
-            Reference(
+            ReferenceLine(
                 "theory, (1 + √(2/n))/√n", first.x, [wide_relu_rf(n, 768) for n in first.x], 5
             )
         )

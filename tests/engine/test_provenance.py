@@ -22,7 +22,7 @@ from wordsway.engine.provenance import (
 )
 from wordsway.engine.run import run_jobs
 from wordsway.engine.store import Record, Store
-from wordsway.engine.workers import Outcome, work
+from wordsway.engine.workers import JobOutcome, work
 from wordsway.studies.cells import HASHES, Cell
 from wordsway.studies.request import Request
 from wordsway.studies.texts import TextOptions
@@ -135,7 +135,7 @@ def test_two_workers_with_different_data_stop_the_run(
     """
     monkeypatch.setattr(Cell, "source_is_here", lambda _: False)
 
-    def one_of_two(job: Any) -> Outcome:
+    def one_of_two(job: Any) -> JobOutcome:
         source = {"corpus_sha256": f"{len(here.ran):064x}", "model_sha256": "a" * 64}
         done = fake(job)
         return replace(done, outputs=(done.outputs or {}) | {"source": source})

@@ -23,7 +23,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance
 from wordsway.engine.run import Machines, Meter, run_jobs
 from wordsway.engine.store import Store
-from wordsway.engine.workers import LocalWorkers, Outcome, work
+from wordsway.engine.workers import JobOutcome, LocalWorkers, work
 
 
 def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
@@ -42,7 +42,7 @@ def start(study: Path, out: Path, *options: str) -> subprocess.Popen[str]:
 def test_failures_are_recorded_and_do_not_stop_the_others(tmp_path: Path) -> None:
     cells = small_cells()
     bad = cells[2].key
-    here = Here(lambda job: Outcome(job, None, {}, "no") if job.key == bad else fake(job))
+    here = Here(lambda job: JobOutcome(job, None, {}, "no") if job.key == bad else fake(job))
     store = Store(tmp_path)
     tally = run_jobs(cells, store, OnThese(here))
     assert tally.done == 5 and tally.failed == {bad: "no"} and store.failures() == tally.failed
@@ -54,7 +54,7 @@ def test_failures_are_recorded_and_do_not_stop_the_others(tmp_path: Path) -> Non
 
 
 def test_ctrl_c_keeps_what_was_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def function(job: Job) -> Outcome:
+    def function(job: Job) -> JobOutcome:
         if len(here.ran) == 4:
             raise KeyboardInterrupt
         return fake(job)
@@ -84,7 +84,7 @@ def test_progress_learns_how_long_families_take() -> None:
     shares = []
     for job in meter.order:
         seconds = 10.0 if job in slow else 0.1
-        shares.append(meter.share(Outcome(job, {}, {"seconds": seconds})))
+        shares.append(meter.share(JobOutcome(job, {}, {"seconds": seconds})))
     truth = [
         sum(10.0 if job in slow else 0.1 for job in meter.order[: count + 1]) / 101
         for count in range(20)

@@ -18,7 +18,7 @@ from wordsway.models.probe import Probe
 from wordsway.models.residual import NormLayer, largest_moves
 from wordsway.probing.attention import attention
 from wordsway.probing.attract import attract
-from wordsway.probing.candidates import Candidates, Place, vocabulary
+from wordsway.probing.candidates import Candidates, WordPlace, vocabulary
 from wordsway.probing.ceiling import ceilings
 from wordsway.probing.compare import compare
 from wordsway.probing.curve import REACHES
@@ -268,7 +268,7 @@ def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
     text = "the film was good and the plot was dull , " * 20
     encoded = probe.read(text)
     word = encoded.words[90]
-    near, names = Place(probe, encoded, word), ["zebra", "unfairness", "movie", "dully"]
+    near, names = WordPlace(probe, encoded, word), ["zebra", "unfairness", "movie", "dully"]
     read: list[int] = []
     inner = probe.reader.ids
 
@@ -281,7 +281,7 @@ def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
     found = near.encode(many)
     assert sum(read) < 0.15 * len(text) * len(many)
     some = near.encode(names, pieces=None)
-    whole = Place(probe, encoded, word)
+    whole = WordPlace(probe, encoded, word)
     whole.near = whole.whole
     assert whole.encode(many) == found and whole.encode(names, pieces=None) == some
     monkeypatch.setattr(

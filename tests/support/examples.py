@@ -31,7 +31,7 @@ from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
 from wordsway.auditing.scores import BlindSpot, KindScore, Measured, Score
 from wordsway.auditing.table import RefusedRow
-from wordsway.core.chart import Chart, Curve, Panel, Points, Reference, Tiles
+from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine, Tiles
 from wordsway.core.reading import Token, word_spans
 from wordsway.core.result import Result
 from wordsway.data.fetch import Catalogue
@@ -39,7 +39,7 @@ from wordsway.engine.forecast import SweepForecast
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.learning.results import FlipResult, FlipRow
 from wordsway.paper.reproduce import Reproduction
-from wordsway.probing.attention import Attention, AttentionMap
+from wordsway.probing.attention import AttentionMap, AttentionMaps
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
 from wordsway.probing.corpus import CorpusWords
@@ -154,7 +154,7 @@ def comparison(text: str) -> Comparison:
     )
 
 
-def attention(text: str) -> Attention:
+def attention(text: str) -> AttentionMaps:
     spans = word_spans(text)[:8]
     tokens = tuple(
         Token(text[start:end], start, end, "word", index)
@@ -162,7 +162,7 @@ def attention(text: str) -> Attention:
     )
     labels = tuple(token.piece for token in tokens)
     maps = tuple(AttentionMap(text, tokens, labels, matrix) for matrix in matrices(len(tokens)))
-    return Attention(maps, 1, 6, "mean", 12, False, MODEL, 0.5, 55.0, VERSIONS)
+    return AttentionMaps(maps, 1, 6, "mean", 12, False, MODEL, 0.5, 55.0, VERSIONS)
 
 
 def attracted(text: str) -> Attracted:
@@ -193,12 +193,12 @@ def chart(text: str) -> Chart:
             Curve(text[:12], x, [0.7123, 0.5432, 0.4321], [0.0123] * 3, [0.8111, None, 0.5111]),
             Curve(WORDS[3], x, [0.6111, 0.4111, 0.3111], colour=1, dashed=True),
         ],
-        references=[Reference(WORDS[2], x, [0.6543, 0.4654, 0.3287])],
+        references=[ReferenceLine(WORDS[2], x, [0.6543, 0.4654, 0.3287])],
         logarithmic=True,
     )
     cloud = Panel(
         WORDS[0],
-        points=[Points(WORDS[1], [0.5123, 2.9123], [1.2345, 7.5], 2, "x")],
+        points=[PointSeries(WORDS[1], [0.5123, 2.9123], [1.2345, 7.5], 2, "x")],
         x_label="γ",
         y_label="error",
         right=3.0,
@@ -349,7 +349,7 @@ EXAMPLES: dict[type[Result], Example] = {
     Words: Example(words, (0.6217, 1.084, 0.1977), (0.6217, 1.084, 0.1977)),
     Swaps: Example(swaps, (0.5123, 0.4667, 0.8111, 30522), (0.5123, 0.4667, 7)),
     Comparison: Example(comparison, (0.0567, 0.0678), (0.0456, 0.1234)),
-    Attention: Example(attention, (1, 6, 12), tuple(matrices(8)[0][0, :2].tolist())),
+    AttentionMaps: Example(attention, (1, 6, 12), tuple(matrices(8)[0][0, :2].tolist())),
     Attracted: Example(attracted, (0.3333, 0.2222, 4), (0.1111, 0.2222, 0.3333, 0.05)),
     FlipResult: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),

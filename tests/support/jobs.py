@@ -13,7 +13,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance
 from wordsway.engine.run import Machines
 from wordsway.engine.store import Record, Store
-from wordsway.engine.workers import Executor, Outcome, work
+from wordsway.engine.workers import Executor, JobOutcome, work
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.version import __version__
@@ -44,24 +44,24 @@ def small_cells(count: int = 6) -> list[Cell]:
     return [cell("raf", 4, 5, trial) for trial in range(count)]
 
 
-def fake(job: Job) -> Outcome:
+def fake(job: Job) -> JobOutcome:
     """An outcome that costs nothing."""
     value = int(job.key[:6], 16) / 2**24
     outputs = {"lower": value, "upper": value + 1, "position": 0, "status": "converged"}
-    return Outcome(job, outputs, {"seconds": 0.1, "wordsway": __version__})
+    return JobOutcome(job, outputs, {"seconds": 0.1, "wordsway": __version__})
 
 
 class Here:
     """An executor in this process."""
 
-    def __init__(self, function: Callable[[Job], Outcome] | None = None) -> None:
+    def __init__(self, function: Callable[[Job], JobOutcome] | None = None) -> None:
         self.function = function
         self.ran: list[str] = []
         self.closed = False
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[JobOutcome]:
         for job in jobs:
             if wanted(job):
                 self.ran.append(job.key)

@@ -39,7 +39,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceLine:
     """A line to compare with: theory, or a rate. Grey unless it has the colour of a curve, and not
     in the key where it has no label.
     """
@@ -52,7 +52,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Points:
+class PointSeries:
     """A cloud of points; ``labels`` stand next to the first of them, and a horizontal interval goes
     from ``low`` to ``high``.
     """
@@ -91,8 +91,8 @@ class Panel:
 
     title: str
     curves: Sequence[Curve] = ()
-    references: Sequence[Reference] = ()
-    points: Sequence[Points] = ()
+    references: Sequence[ReferenceLine] = ()
+    points: Sequence[PointSeries] = ()
     tiles: Sequence[Tiles] = ()
     logarithmic: bool = False
     x_label: str = "number of tokens n"

@@ -19,7 +19,7 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance, compare_versions
-from wordsway.engine.workers import DEATHS, Outcome, work
+from wordsway.engine.workers import DEATHS, JobOutcome, work
 
 log = logging.getLogger("wordsway")
 #: Seconds that a scheduler has to respond, and seconds before a line reports the wait.
@@ -106,7 +106,7 @@ class DaskCluster:
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[JobOutcome]:
         from distributed import as_completed
 
         count = self._greet(provenance)
@@ -141,7 +141,7 @@ class DaskCluster:
             submit()
             yield outcome
 
-    def _outcome(self, future: Any, job: Job) -> Outcome:
+    def _outcome(self, future: Any, job: Job) -> JobOutcome:
         if self.client.status != "running":
             raise WordswayError(
                 f"the Dask scheduler at {self.address} is gone: start it again and run the same "
@@ -149,9 +149,9 @@ class DaskCluster:
             )
         error = future.exception()
         if error is None:
-            outcome: Outcome = future.result()
+            outcome: JobOutcome = future.result()
             return outcome
-        return Outcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
+        return JobOutcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
 
     def _greet(self, provenance: Provenance) -> int:
         """Wait for the first worker, compare the versions of all, and return how many there are."""

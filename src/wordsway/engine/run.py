@@ -20,7 +20,7 @@ from wordsway.engine.provenance import (
     provenance_of,
 )
 from wordsway.engine.store import Record, Store
-from wordsway.engine.workers import Executor, LocalWorkers, Outcome, cores
+from wordsway.engine.workers import Executor, JobOutcome, LocalWorkers, cores
 
 log = logging.getLogger("wordsway")
 #: Seconds of the smallest job, so that its share of progress is never zero.
@@ -151,7 +151,7 @@ class Meter:
             family.left_size += job.size
         self.order = _ordered(jobs)
 
-    def share(self, outcome: Outcome) -> float:
+    def share(self, outcome: JobOutcome) -> float:
         """The share of the time that has passed, with this outcome."""
         family, size = self.families[outcome.job.family], outcome.job.size
         family.left -= 1
@@ -208,7 +208,7 @@ def _run(
         tally.seconds = time.perf_counter() - started
 
 
-def _check(outcome: Outcome, provenance: Provenance, reported: set[str]) -> None:
+def _check(outcome: JobOutcome, provenance: Provenance, reported: set[str]) -> None:
     """Stop where the provenance of a worker differs; report other versions once."""
     if outcome.refused:
         raise ProvenanceMismatch(outcome.error or "a worker refused its job")
@@ -223,7 +223,7 @@ def _check(outcome: Outcome, provenance: Provenance, reported: set[str]) -> None
         provenance.record(source, outcome.job.hashes_in(outcome.outputs), host)
 
 
-def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
+def _keep(outcome: JobOutcome, store: Store, tally: Tally) -> None:
     job = outcome.job
     if outcome.outputs is None:
         tally.failed[job.key] = outcome.error or "unknown"

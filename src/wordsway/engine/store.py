@@ -49,7 +49,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Line:
     """Where a line is."""
 
     path: Path
@@ -63,7 +63,7 @@ class Store:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.segments = self.folder / "segments"
-        self._done: dict[str, _Place] = {}
+        self._done: dict[str, _Line] = {}
         self._failed: dict[str, str] = {}
         self._read: dict[Path, int] = {}
         #: The segment that this run appends to, and its length.
@@ -106,13 +106,13 @@ class Store:
                         raise InvalidRecord("a line is longer than any record")
                     break  # it is being written, or its run was killed
                 try:
-                    self._note(parse(line), _Place(path, offset, len(line)))
+                    self._note(parse(line), _Line(path, offset, len(line)))
                 except (InvalidRecord, ValueError, RecursionError) as error:
                     self._warn(f"{path}, byte {offset}", error)
                 offset += len(line)
         self._read[path] = offset
 
-    def _note(self, document: dict[str, Any], place: _Place) -> None:
+    def _note(self, document: dict[str, Any], place: _Line) -> None:
         key = key_of(document["content"])
         if "error" in document:
             self._failed[key] = str(document["error"])
@@ -171,7 +171,7 @@ class Store:
         except OSError as error:
             self._own = None  # the next record begins a new segment
             raise refusal(self.folder, error) from None
-        self._note(document, _Place(path, self._end, len(line)))
+        self._note(document, _Line(path, self._end, len(line)))
         self._end += len(line)
         return key_of(document["content"])
 

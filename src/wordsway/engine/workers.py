@@ -36,7 +36,7 @@ LONG = 1.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """The result of a job: outputs and facts, or an error. ``refused``: versions or data of the
     worker differ from those of the run.
     """
@@ -53,7 +53,7 @@ class Executor(Protocol):
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[JobOutcome]:
         """``wanted`` returns, just before a job starts, whether it is still to be done."""
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class Executor(Protocol):
 
 def work(
     job: Job, required: JobProvenance, run: Callable[[], dict[str, Any]] | None = None
-) -> Outcome:
+) -> JobOutcome:
     """Run one job in this process; a failure is an outcome, too. ``run`` computes the outputs in
     place of `job.run`.
     """
@@ -71,10 +71,10 @@ def work(
         required.check(job)
         outputs = (run or job.run)()
     except ProvenanceMismatch as error:
-        return Outcome(job, None, facts(started), str(error), refused=True)
+        return JobOutcome(job, None, facts(started), str(error), refused=True)
     except Exception as error:
-        return Outcome(job, None, facts(started), f"{type(error).__name__}: {first_line(error)}")
-    return Outcome(job, outputs, facts(started))
+        return JobOutcome(job, None, facts(started), f"{type(error).__name__}: {first_line(error)}")
+    return JobOutcome(job, outputs, facts(started))
 
 
 def facts(started: float) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class LocalWorkers:
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[JobOutcome]:
         waiting = deque(jobs)
         deaths: dict[str, int] = {}
         while waiting or self._busy():
@@ -139,12 +139,12 @@ class LocalWorkers:
 
     def _outcome(
         self, worker: _Worker, waiting: deque[Job], deaths: dict[str, int]
-    ) -> Outcome | None:
+    ) -> JobOutcome | None:
         """The outcome that a worker sends. A dead worker's job is queued again, a few times."""
         job = worker.job
         assert job is not None
         try:
-            outcome: Outcome = worker.pipe.recv()
+            outcome: JobOutcome = worker.pipe.recv()
         except (EOFError, OSError):
             self.workers.remove(worker)
             with worker.process as process:
@@ -155,7 +155,7 @@ class LocalWorkers:
                 return None
             how = exit_reason(process.returncode)
             why = f"its worker died {DEATHS} times, the last time with {how}"
-            return Outcome(job, None, {}, why)
+            return JobOutcome(job, None, {}, why)
         worker.job = None
         return outcome
 

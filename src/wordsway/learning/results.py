@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from wordsway.core.chart import Reference
+from wordsway.core.chart import ReferenceLine
 from wordsway.core.result import SequenceResult, fields_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def difficulty(error: float, gamma: float) -> tuple[float, float]:
     return max(error, FLIPPED), gamma
 
 
-def blind_curve(label: str) -> Reference:
+def blind_curve(label: str) -> ReferenceLine:
     """The error (2 − γ)² of a layer that ignores the changed word, for charts."""
     gamma = [step / 50 for step in range(101)]
-    return Reference(label, gamma, [(2 - x) ** 2 for x in gamma], style="--")
+    return ReferenceLine(label, gamma, [(2 - x) ** 2 for x in gamma], style="--")
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wordsway.core.chart import Chart, Curve, Panel, Reference
+from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
-from wordsway.engine.workers import Executor, Outcome, work
+from wordsway.engine.workers import Executor, JobOutcome, work
 from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
 from wordsway.paper.figure import OPEN
@@ -51,7 +51,7 @@ class _Here:
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[JobOutcome]:
         for job in jobs:
             if wanted(job):
                 run = partial(job.run, self.progress) if isinstance(job, Cell) else None
@@ -256,7 +256,7 @@ def theory_file(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str,
                 Curve(one["name"], one["n"], one["mean"], one["sd"], one["upper"], one["colour"])
             )
             lines += [
-                Reference(f"{one['name']}: {line['name']}", line["x"], line["y"], one["colour"])
+                ReferenceLine(f"{one['name']}: {line['name']}", line["x"], line["y"], one["colour"])
                 for line in one["references"]
             ]
     if not curves:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wordsway.core.chart import Chart, Panel, Points
+from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.learning.losses import UPDATES
 from wordsway.learning.results import blind_curve
 from wordsway.maps.registry import kind_of
@@ -177,13 +177,13 @@ class LearnedFlips(GridFigure):
             top=TOP,
         )
 
-    def _points(self, rows: pandas.DataFrame) -> list[Points]:
+    def _points(self, rows: pandas.DataFrame) -> list[PointSeries]:
         clouds = []
         for pair, some in rows.groupby(["loss", self.by], dropna=False):
             loss, value = str(pair[0]), float(pair[1])  # type: ignore[arg-type]
             label = f"{self.label.format(value)}, {LOSSES[loss]}"
             x, y = some["gamma"].tolist(), some["error"].tolist()
-            clouds.append(Points(label, x, y, self._colours().index(value), MARKERS[loss]))
+            clouds.append(PointSeries(label, x, y, self._colours().index(value), MARKERS[loss]))
         return sorted(clouds, key=lambda cloud: (cloud.colour, cloud.marker))
 
     def _colours(self) -> list[float]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from wordsway.core.chart import Chart, Panel, Reference, Tiles
+from wordsway.core.chart import Chart, Panel, ReferenceLine, Tiles
 from wordsway.paper.figure import OWN, Finding, GridFigure, Sources, check, decide
 from wordsway.paper.sensitivity_curves import certificates, minus, series_slope
 from wordsway.studies.cells import Cell
@@ -109,7 +109,7 @@ class PhaseDiagram(GridFigure):
         low, high = means["d"].min() / math.sqrt(2), means["d"].max() * math.sqrt(2)
         widths = [low * (high / low) ** (step / 60) for step in range(61)]
         lines = [
-            Reference(label, [line(d) for d in widths], widths, style=style)
+            ReferenceLine(label, [line(d) for d in widths], widths, style=style)
             for label, line, style in (
                 ("n log²n = d(1 + √(n/d))²: all rows can be won left of it", counting_line, "--"),
                 ("n = d/log⁴d: Theorem 3's condition with constant 1", theorem_line, ":"),

@@ -20,7 +20,7 @@ from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.engine.store import Store
 from wordsway.models.files import parameters_of
 from wordsway.paper.figure import Data, Figure, Finding, Sources, check
-from wordsway.probing.attention import Attention, attention
+from wordsway.probing.attention import AttentionMaps, attention
 from wordsway.probing.attract import Attracted, attract
 from wordsway.probing.compare import Comparison, compare
 
@@ -28,7 +28,7 @@ from wordsway.probing.compare import Comparison, compare
 KIND, VERSION = "probe", 2
 #: The verbs, and the results that they return.
 VERBS: dict[str, tuple[Callable[..., Result], type[Result]]] = {
-    "attention": (attention, Attention),
+    "attention": (attention, AttentionMaps),
     "compare": (compare, Comparison),
     "attract": (attract, Attracted),
 }
@@ -170,7 +170,7 @@ class ModelFigure(Figure[Data]):
 
 
 @dataclass(frozen=True)
-class AttentionOfTwoTexts(ModelFigure[Attention]):
+class AttentionOfTwoTexts(ModelFigure[AttentionMaps]):
     """Figure 1, left."""
 
     name: str = "1-left"
@@ -181,16 +181,16 @@ class AttentionOfTwoTexts(ModelFigure[Attention]):
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text_a": self.texts[0], "text_b": self.texts[1], "layer": 1, "head": "mean"}
 
-    def drawing(self, data: Attention) -> Result:
+    def drawing(self, data: AttentionMaps) -> Result:
         return data
 
-    def caption(self, data: Attention) -> str:
+    def caption(self, data: AttentionMaps) -> str:
         return (
             f"{data.model['name']}. Attention of the first layer, mean over its heads: rows attend "
             "to columns; special tokens are left out."
         )
 
-    def findings(self, data: Attention) -> list[Finding]:
+    def findings(self, data: AttentionMaps) -> list[Finding]:
         """The paper makes no claim here."""
         return []
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordsway.core.chart import Chart, Curve, Panel, Reference
+from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import (
     MODELS,
@@ -219,7 +219,7 @@ class SensitivityCurves(GridFigure):
         heading = f"{kind_of(self.map).title}{width} · {title}"
         return Panel(heading, curves, self._references(rows), logarithmic=self.rate)
 
-    def _references(self, rows: pandas.DataFrame) -> list[Reference]:
+    def _references(self, rows: pandas.DataFrame) -> list[ReferenceLine]:
         """The theoretical curves of the map, for every depth that was measured."""
         first = rows[rows["positions"] == "0"]
         means = {int(n): float(mean) for n, mean in first.groupby("n")["lower"].mean().items()}  # type: ignore[call-overload]
@@ -326,7 +326,7 @@ def mean_curve(rows: pandas.DataFrame, label: str, colour: int, *, dashed: bool 
 
 def theory_curves(
     name: str, d: int, means: Mapping[int, float], *, colour: int | None = None, **options: Any
-) -> list[Reference]:
+) -> list[ReferenceLine]:
     """The theoretical curves of a map, drawn between the lengths of the measured ``means``."""
     if len(means) < 2:
         return []
@@ -335,7 +335,9 @@ def theory_curves(
     lines = []
     for curve in kind_of(name).references(d, **options):
         x: list[float] = fine if curve.smooth else [float(n) for n in sorted(means)]
-        lines.append(Reference(curve.label, x, curve.values(x, dict(means)), colour, curve.dash))
+        lines.append(
+            ReferenceLine(curve.label, x, curve.values(x, dict(means)), colour, curve.dash)
+        )
     return lines
 
 

@@ -74,7 +74,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True)
-class Attention(SequenceResult[AttentionMap], items="texts", brief="name model"):
+class AttentionMaps(SequenceResult[AttentionMap], items="texts", brief="name model"):
     """The attention of one layer, of one head or the mean over heads, for one text or two.
 
     Cutting special tokens (``special=False``) leaves out their rows and columns and changes no
@@ -140,10 +140,6 @@ class Attention(SequenceResult[AttentionMap], items="texts", brief="name model")
         return pandas.DataFrame(rows).astype({"row_word": "Int64", "column_word": "Int64"})
 
 
-#: Its public name: `wordsway.Attention` is a map.
-AttentionMaps = Attention
-
-
 @validated
 def attention(
     text_a: OneText,
@@ -157,7 +153,7 @@ def attention(
     dtype: str = "float32",
     trust_remote_code: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Attention:
+) -> AttentionMaps:
     """The attention matrix of one layer for one text or two, equal to transformers' own
     ``output_attentions``.
 
@@ -198,7 +194,7 @@ def attention(
         which = None if str(head) == "mean" else _counted("head", head, 0, len(one) - 1)
         rows = one.mean(dim=0) if which is None else one[which]
         found.append(_map(tokens, rows.numpy(), special))
-    return Attention(
+    return AttentionMaps(
         texts=tuple(found),
         layer=number,
         layers=probe.layers.count,

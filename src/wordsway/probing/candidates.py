@@ -32,7 +32,7 @@ class Candidates:
         return len(self.words)
 
 
-class Place:
+class WordPlace:
     """One word's place in a text: what stands before and behind it, in letters and in tokens.
 
     A changed text is tokenised near the word only; that the rest keeps its tokens is checked with
@@ -151,7 +151,7 @@ def candidates(
     check_among(among)
     named = None if among is None else [name.strip() for name in among if name.strip()]
     spelled = vocabulary(probe, kind) if named is None else named
-    place = Place(probe, encoded, word)
+    place = WordPlace(probe, encoded, word)
     names = list(dict.fromkeys(cased(name, word.text) if keep_case else name for name in spelled))
     found = place.encode(
         [name for name in names if place.takes(name)], pieces=1 if named is None else None

@@ -21,7 +21,14 @@ from wordsway.models.causal import Causal, Prompt, States, predicts_next
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
-from wordsway.probing.differences import Edit, common, common_end, divergence, line_up, word_edits
+from wordsway.probing.differences import (
+    WordEdit,
+    common,
+    common_end,
+    divergence,
+    line_up,
+    word_edits,
+)
 from wordsway.probing.targets import chosen_scaling, row_weights
 from wordsway.text.clean import checked
 
@@ -126,7 +133,7 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
 
     a: Side
     b: Side
-    edits: tuple[Edit, ...]
+    edits: tuple[WordEdit, ...]
     layers: tuple[LayerChange, ...]
     aligned: int
     prefix: int

@@ -41,7 +41,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Curve:
+class WordCurve:
     """A word's S(ρ), and for each point the Δ (m, d) that attains it."""
 
     points: tuple[CurvePoint, ...]
@@ -72,7 +72,7 @@ def curves(
     seed: int = 0,
     budget: MemoryBudget,
     progress: Progress = silent,
-) -> list[Curve]:
+) -> list[WordCurve]:
     """The curve of every word, from its singular directions."""
     steps = max(1, round(effort * STEPS))
     path = _follow(target, blocks, found, reaches, steps, budget, progress)
@@ -159,7 +159,7 @@ def _curve(
     path: list[Climbed],
     reaches: Sequence[float],
     word: int,
-) -> Curve:
+) -> WordCurve:
     points: list[CurvePoint] = []
     deltas: list[torch.Tensor] = []
     branch = slice(word * BRANCHES, (word + 1) * BRANCHES)
@@ -178,4 +178,4 @@ def _curve(
             continue
         points.append(CurvePoint(reach, target.reported(lower), spread))
         deltas.append(blocks.at_reach(reach).delta(word, delta))
-    return Curve(tuple(points), tuple(deltas), bool(path[-1].rested[word]))
+    return WordCurve(tuple(points), tuple(deltas), bool(path[-1].rested[word]))

@@ -15,7 +15,7 @@ MATCHED = 2000
 
 
 @dataclass(frozen=True)
-class Edit:
+class WordEdit:
     """Words of a (indices ``a_words``, text ``a``) in whose place b has others; an empty side is an
     insertion or a deletion.
     """
@@ -28,7 +28,7 @@ class Edit:
     b_span: tuple[int, int]
 
 
-def word_edits(a: str, b: str) -> tuple[Edit, ...]:
+def word_edits(a: str, b: str) -> tuple[WordEdit, ...]:
     """The words that differ, in the order of the texts; words as in ``core.reading``.
 
     >>> [(edit.a, edit.b, edit.a_words) for edit in word_edits("I love her", "I love him")]
@@ -48,7 +48,7 @@ def word_edits(a: str, b: str) -> tuple[Edit, ...]:
             rows_a, rows_b = range(start + a1, start + a2), range(start + b1, start + b2)
             at_a, at_b = _span(spans_a, rows_a, len(a)), _span(spans_b, rows_b, len(b))
             edits.append(
-                Edit(a[slice(*at_a)], b[slice(*at_b)], tuple(rows_a), tuple(rows_b), at_a, at_b)
+                WordEdit(a[slice(*at_a)], b[slice(*at_b)], tuple(rows_a), tuple(rows_b), at_a, at_b)
             )
     return tuple(edits)
 

@@ -27,7 +27,7 @@ from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.models.prefix import can_reuse, prefix_of
 from wordsway.models.probe import Probe
-from wordsway.probing.candidates import Candidates, Place, cased, signs, vocabulary
+from wordsway.probing.candidates import Candidates, WordPlace, cased, signs, vocabulary
 from wordsway.probing.targets import Outcome, Target
 from wordsway.text.wordnet import wordnet
 
@@ -68,7 +68,7 @@ def real_words(
     """For each word the changes by random real words; None where nothing else can stand."""
     probe, encoded = target.probe, target.encoded
     order = _Order(probe, seed, progress)
-    places = [order.draw(Place(probe, encoded, word), draws) for word in words]
+    places = [order.draw(WordPlace(probe, encoded, word), draws) for word in words]
     if target.prefix_model is not None and can_reuse(probe, encoded.ids):
         values = _one_by_one(target, words, places, size * encoded.n, progress)
     else:
@@ -99,7 +99,7 @@ class _Order:
     def signs(self) -> list[str]:
         return _shuffled(signs(self.probe), self.seed, "real signs")
 
-    def draw(self, place: Place, count: int) -> Candidates:
+    def draw(self, place: WordPlace, count: int) -> Candidates:
         """The first ``count`` of the order that can stand in this place, with as many tokens."""
         like, pieces = place.word.text, len(place.word.rows)
         letters = any(char.isalnum() for char in like)

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from wordsway.core.chart import Chart, Curve, Panel, Points
+from wordsway.core.chart import Chart, Curve, Panel, PointSeries
 from wordsway.render.plot.style import GREY, INK, PALETTE, spelled
 
 #: From this ratio of the largest to the smallest value on, ticks are powers of ten.
@@ -168,7 +168,7 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
         )
 
 
-def _points(axes: Axes, panel: Panel, points: Points, kind: str) -> None:
+def _points(axes: Axes, panel: Panel, points: PointSeries, kind: str) -> None:
     """Points beyond the axes stand on their edge."""
     colour = _colour(points.colour)
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}

@@ -19,6 +19,7 @@ from wordsway.render.views.common import plain_view
 
 #: Modules with the views of several results.
 SHARED = {
+    "attention_maps": "attention",
     "attracted": "attention",
     "chart": "common",
     "flip_result": "learning",

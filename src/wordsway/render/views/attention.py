@@ -7,14 +7,14 @@ import numpy as np
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.format import format_seconds
 from wordsway.core.reading import word_spans
-from wordsway.probing.attention import Attention
+from wordsway.probing.attention import AttentionMaps
 from wordsway.probing.attract import Attracted
 from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number
 from wordsway.render.views.common import model_name, provenance
 
 
-def attention_view(result: Attention) -> b.View:
+def attention_maps_view(result: AttentionMaps) -> b.View:
     """One matrix per text on one scale, and second − first."""
     top = max(float(text.matrix.max()) for text in result.texts) or 1.0
     change = result.difference

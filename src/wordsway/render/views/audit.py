@@ -9,7 +9,7 @@ from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.result import EXPLAINED, REWORDING, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
 from wordsway.auditing.scores import FEW, BlindSpot, KindScore
-from wordsway.core.chart import Chart, Curve, Panel, Points, Reference
+from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.render.blocks import (
@@ -359,7 +359,7 @@ def _profiles(audit: Audit) -> list[Panel]:
     """The score against depth, one panel per kind: a line per model with its band."""
     panels = []
     for kind in audit.kinds:
-        curves, references = [], [Reference("", [0, 1], [0.5, 0.5], style="--")]
+        curves, references = [], [ReferenceLine("", [0, 1], [0.5, 0.5], style="--")]
         for colour, model in enumerate(audit.models):
             score = model.kind(kind)
             if score is None:
@@ -378,7 +378,7 @@ def _profiles(audit: Audit) -> list[Panel]:
             )
             local = model.local.get(kind, ())
             x = [one.layer / last for one in local]
-            references.append(Reference("", x, [one.share for one in local], colour))
+            references.append(ReferenceLine("", x, [one.share for one in local], colour))
         about = RULES[kind].about if kind in RULES else "your own pairs"
         panels.append(
             Panel(
@@ -405,7 +405,7 @@ def _picture(audit: Audit) -> Chart:
             if (score := model.kind(kind)) is not None
         ]
         points.append(
-            Points(
+            PointSeries(
                 shortened(model.name, 40),
                 [score.auc for _, score in known],
                 [place for place, _ in known],
@@ -416,7 +416,7 @@ def _picture(audit: Audit) -> Chart:
         )
     scores = Panel(
         "",
-        references=[Reference("", [0.5, 0.5], [-0.5, len(audit.kinds) - 0.5], style="--")],
+        references=[ReferenceLine("", [0.5, 0.5], [-0.5, len(audit.kinds) - 0.5], style="--")],
         points=points,
         names=audit.kinds,
         x_label="reacts more than to a harmless edit of the same text (a rewording is another "

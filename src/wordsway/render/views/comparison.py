@@ -9,7 +9,7 @@ from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.escape import one_line, same_length, shortened
 from wordsway.core.format import format_seconds
 from wordsway.probing.compare import Comparison, LayerChange, NextToken, Side
-from wordsway.probing.differences import Edit
+from wordsway.probing.differences import WordEdit
 from wordsway.render import blocks as b
 from wordsway.render.numbers import small
 from wordsway.render.views.common import model_name, provenance
@@ -67,7 +67,7 @@ def _differences(result: Comparison) -> str:
     return f"differs: {', '.join(_edit(edit) for edit in result.edits[:EDITS])}{more}"
 
 
-def _edit(edit: Edit) -> str:
+def _edit(edit: WordEdit) -> str:
     first, second = (f"“{shortened(text, 60)}”" if text else "nothing" for text in (edit.a, edit.b))
     return f"{first} → {second} (word {(edit.a_words or edit.b_words)[0]})"
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from wordsway.core.chart import Chart, Panel, Points
+from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.learning.results import FLIPPED, FlipResult, blind_curve, difficulty
 from wordsway.render import blocks as b
@@ -62,11 +62,11 @@ def update_line(update: str, loss: str, penalty: float, train: int) -> str:
 def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Chart:
     """Every row with its certified floor, and the curve of a layer that ignores the word."""
     x = [float(row["gamma"]) for row in rows]
-    points = [Points("error", x, [float(row["error"]) for row in rows], 1, "o", labels)]
+    points = [PointSeries("error", x, [float(row["error"]) for row in rows], 1, "o", labels)]
     if floors := [row for row in rows if row["bound"] is not None]:
         bounds = [float(row["bound"]) for row in floors]
         floor_x = [float(row["gamma"]) for row in floors]
-        points.append(Points("certified floor", floor_x, bounds, 0, "_"))
+        points.append(PointSeries("certified floor", floor_x, bounds, 0, "_"))
     panel = Panel(
         title,
         references=[blind_curve("(2 − γ)²: the word is ignored")],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wordsway.auditing.pairs import Pair, Pairs
 from wordsway.auditing.result import EXPLAINED
-from wordsway.core.chart import Chart, Panel, Points
+from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.render import blocks as b
@@ -112,7 +112,7 @@ def _picture(pairs: Pairs) -> Chart:
     shown = pairs.pairs[:SHOWN]
     rows = list(range(len(shown)))
     points = [
-        Points(shortened(name, 40), [pair.models[at].cosine for pair in shown], rows, at)
+        PointSeries(shortened(name, 40), [pair.models[at].cosine for pair in shown], rows, at)
         for at, name in enumerate(pairs.names)
     ]
     more = len(pairs.pairs) - SHOWN
