@@ -84,8 +84,7 @@ ALLOWED: dict[str, set[str]] = {
     "attention.layer": set(),
     "head": {"0"},
     "show_head": {"0"},
-    "swap.target": {"0"},
-    "audit.target": {"0"},
+    "target": {"0"},
     "read_out.which": {"0", "-1", "huge"},  # a row of a text that comes later
     # Texts and names.
     **{name: {"no", "null"} for name in ("text", "text_a", "text_b", "a", "b")},

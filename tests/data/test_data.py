@@ -18,9 +18,9 @@ import shelf
 from wordsway import data
 from wordsway.core.errors import InputError
 from wordsway.data import DataError, fetch
-from wordsway.data.archives import ArchiveError, Budget, extract
+from wordsway.data.archives import Budget, extract
 from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PackageSource, PinnedFile
-from wordsway.data.home import writing
+from wordsway.data.home import SourceError, writing
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_truncated_archive_is_refused_by_name(room):
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/x", "..\\x"])
 def test_wheels_are_held_to_the_same_rules(tmp_path, name):
     archive = shelf.wheel(tmp_path / "a.whl", {"good": b"1", name: b"evil"})
-    with pytest.raises(ArchiveError, match=r"a\.whl is refused"):
+    with pytest.raises(SourceError, match=r"a\.whl is refused"):
         extract(archive, {"good": tmp_path / "good"}, Budget(100))
     assert not (tmp_path / "good").exists()
 

@@ -15,9 +15,9 @@ import pytest
 import shelf
 from wordsway.core.errors import InputError
 from wordsway.data import archives
-from wordsway.data.archives import ArchiveError, Budget, extract
+from wordsway.data.archives import Budget, extract
 from wordsway.data.catalogue import PackageSource
-from wordsway.data.hub import Unreachable
+from wordsway.data.home import SourceError
 from wordsway.studies.corpus_texts import stamp
 from wordsway.studies.texts import TextOptions
 from wordsway.text import corpus
@@ -27,7 +27,7 @@ MEGABYTE = 1 << 20
 
 def refused(archive: Path, wanted: str = "a", declared: int = MEGABYTE) -> str:
     """What extracting one member says."""
-    with pytest.raises(ArchiveError) as caught:
+    with pytest.raises(SourceError) as caught:
         extract(archive, {wanted: archive.parent / "out"}, Budget(declared))
     assert "\n" not in str(caught.value) and archive.name in str(caught.value) + archive.name
     return str(caught.value)
@@ -52,7 +52,7 @@ def test_members_share_one_budget(tmp_path: Path) -> None:
         tmp_path / "two.zip", {"a": bytes(3 * MEGABYTE), "b": bytes(3 * MEGABYTE)}
     )
     targets = {"a": tmp_path / "a", "b": tmp_path / "b"}
-    with pytest.raises(ArchiveError, match="larger than"):
+    with pytest.raises(SourceError, match="larger than"):
         extract(archive, targets, Budget(3 * MEGABYTE))
     extract(archive, targets, Budget(6 * MEGABYTE))
 
@@ -99,7 +99,7 @@ def test_a_client_that_never_stops_is_stopped(
     script = "import time\nwhile True:\n    open('x', 'ab').write(bytes(1 << 19)); time.sleep(0.02)"
     monkeypatch.setattr(archives, "_npm", lambda source, folder: [sys.executable, "-c", script])
     source = PackageSource("npm", ("endless@1",), (), 1000)
-    with pytest.raises(Unreachable, match="npm was stopped: endless@1 is larger than"):
+    with pytest.raises(SourceError, match="npm was stopped: endless@1 is larger than"):
         archives.fetch_packages(source, tmp_path, lambda done, total: None)
     assert (tmp_path / "x").stat().st_size < 400 * MEGABYTE
 

@@ -14,7 +14,7 @@ import tiny
 import wordsway as ws
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.data import hub
-from wordsway.data.hub import Unreachable
+from wordsway.data.home import SourceError
 from wordsway.models.files import locate
 from wordsway.models.pipeline import pipeline_in
 from wordsway.models.probe import Probe
@@ -193,7 +193,7 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pytest.importorskip("huggingface_hub")
 
     def unreachable(repository: str, kind: str | None) -> None:
-        raise Unreachable("no connection")
+        raise SourceError("no connection")
 
     monkeypatch.setattr(hub, "_files", unreachable)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf"))

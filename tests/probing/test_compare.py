@@ -22,7 +22,7 @@ from pages import printed
 from wordsway import data
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError, WordswayError
-from wordsway.models.causal import Causal, States
+from wordsway.models.causal import Causal
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
 from wordsway.models.prefix import Prefix
@@ -274,13 +274,11 @@ def test_a_sink_row_does_not_decide():
     """A row a hundred times longer than all others, which does not move: rows count alike."""
     before = torch.tensor([[100.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     after = torch.tensor([[100.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    logs = torch.zeros(1)
     pairs = [(row, row) for row in range(3)]
-    (found,), scaling = layer_changes(States([before], logs), States([after], logs), pairs, 1)
+    (found,), scaling = layer_changes([before], [after], pairs, 1)
     assert scaling == "rows" and found.rows == pytest.approx(math.sqrt(2 / 3))
     assert found.change == pytest.approx(math.sqrt(2) / before.norm())
-    even, other = States([before[1:]], logs), States([after[1:]], logs)
-    assert layer_changes(even, other, pairs[:2], 0)[1] == "frobenius"
+    assert layer_changes([before[1:]], [after[1:]], pairs[:2], 0)[1] == "frobenius"
 
 
 def test_an_answer_says_whether_it_was_cut(models, tmp_path):

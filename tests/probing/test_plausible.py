@@ -16,7 +16,7 @@ from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.models.tokens import Reader
 from wordsway.probing import plausible as module
-from wordsway.probing.plausible import _Helper
+from wordsway.probing.plausible import _Scorer
 from wordsway.probing.swap import swap
 from wordsway.text.parts import is_mainly, kinds, parts_in_form, parts_in_place
 
@@ -124,7 +124,7 @@ def test_a_causal_helper_reads_both_sides_of_the_word(
 ) -> None:
     """P(word | rest of the text), with transformers alone; of few, those that it is largest for."""
     model = _with_head("llama")
-    helper = _Helper(Reader(bert.files, None), model, "causal")
+    helper = _Scorer(Reader(bert.files, None), model, "causal")
     words = ["bad", "dull", "films", "not", "casts", "they", "plot"]
     text = "the film was good and dull"
     word = bert.read(text).word("good")
@@ -151,7 +151,7 @@ def test_a_masked_helper_reads_both_sides_of_the_word(bert: Probe) -> None:
     reader.tokenizer = tokenizer
     model = _with_head("bert")
     model.resize_token_embeddings(41)
-    helper = _Helper(reader, model, "masked")
+    helper = _Scorer(reader, model, "masked")
     word = bert.read(TEXT).word("film")
     found = helper.chances(TEXT, word, ["plot", "films", "cast"])
     ids = torch.tensor([tokenizer.encode("the [MASK] was good").ids])
@@ -172,7 +172,7 @@ def test_a_model_without_its_head_uses_a_helper(tmp_path: Path, monkeypatch: Any
     config["architectures"] = ["BertForMaskedLM"]
     (folder / "config.json").write_text(json.dumps(config))
     probe = Probe(folder)
-    helper = _Helper(Reader(probe.files, None), _with_head("llama"), "causal")
+    helper = _Scorer(Reader(probe.files, None), _with_head("llama"), "causal")
     monkeypatch.setattr(module, "HELPERS", {"smollm2": "causal"})
     monkeypatch.setattr(data, "present", lambda name: name)
     monkeypatch.setattr(module, "_helper", lambda name: helper)

@@ -57,12 +57,12 @@ def attention_command(
         )
         return
     text_a, text_b = opt.text_of(text_a), None if text_b is None else opt.text_of(text_b)
-    from wordsway.probing.attention import attention, check_request
+    from wordsway.probing.attention import attention
 
-    check_request(layer, head)
     with progress_line("loading the model") as say:
-        probe = loading.probe(model, say, eager=True)
-        result = attention(text_a, text_b, probe, layer, head, special, progress=say)
+        result = attention(
+            text_a, text_b, model, layer, head, special, progress=say, **vars(loading)
+        )
     output.deliver(result)
 
 
@@ -104,21 +104,20 @@ def attract_command(
     chosen = opt.word_of(word, index)
     if chosen is None:
         raise InputError("the word that moves", "none", "name it with --word")
-    from wordsway.probing.attract import attract, check_request
+    from wordsway.probing.attract import attract
 
-    check_request(head, reach, draws, show_head)
     with progress_line("loading the model") as say:
-        probe = loading.probe(model, say, eager=True)
-        say("moving the word", 0, 0)
         result = attract(
             sentence,
             chosen,
-            probe,
+            model,
             head=head,
             show_layer=show_layer,
             show_head=show_head,
             reach=reach,
             seed=seed,
             draws=draws,
+            progress=say,
+            **vars(loading),
         )
     output.deliver(result)

@@ -278,11 +278,11 @@ class LoadingOptions:
         ),
     ] = False
 
-    def probe(self, model: str, say: Progress, *, eager: bool = False) -> Probe:
+    def probe(self, model: str, say: Progress) -> Probe:
         """The model, downloaded if necessary."""
         from wordsway.models.probe import Probe
 
-        how: dict[str, Any] = vars(self) | {"eager": eager}
+        how: dict[str, Any] = vars(self)
         return Probe(
             model, progress=lambda done, total: say(f"fetching {model}", done, total), **how
         )

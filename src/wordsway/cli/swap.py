@@ -74,30 +74,25 @@ def swap_command(
     budget = opt.bytes_of(memory)
     mine = None if among is None else _lines(among)
     chosen = opt.word_of(word, index)
-    from wordsway.probing.swap import check_request, swap
-    from wordsway.probing.targets import check_target
+    from wordsway.probing.request import SwapRequest
+    from wordsway.probing.swap import swaps_of
 
-    check_request(top, kind, mine, flip, target)
-    check_target(target)
+    request = SwapRequest(
+        target=target,
+        top=top,
+        kind=kind,
+        keep_case=not any_case,
+        among=mine,
+        exhaustive=exhaustive,
+        flip=flip,
+        plausible=plausible,
+        cut=cut,
+        seed=seed,
+        memory=budget,
+    )
     with progress_line("loading the model") as line:
         probe = sent.opened(model, loading, line)
-        result = swap(
-            sentence,
-            chosen,
-            probe,
-            target=target,
-            top=top,
-            kind=kind,
-            keep_case=not any_case,
-            among=mine,
-            exhaustive=exhaustive,
-            flip=flip,
-            plausible=plausible,
-            cut=cut,
-            seed=seed,
-            memory=budget,
-            progress=line,
-        )
+        result = swaps_of(sentence, chosen, probe, request, line)
     output.deliver(result)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from wordsway.core.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult
 
 if TYPE_CHECKING:
     import pandas
@@ -116,15 +116,6 @@ class Chart(SequenceResult[Panel], items="panels", brief="title"):
     columns: int = 3
     shared_key: bool = False
     title: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = ("curves", "references", "points", "tiles")
-        panels = [
-            fields_of(panel)
-            | {part: [fields_of(series) for series in getattr(panel, part)] for part in parts}
-            for panel in self.panels
-        ]
-        return fields_of(self) | {"panels": panels}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per point of every series."""

@@ -156,6 +156,21 @@ def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
     return wrapper
 
 
+def takes(request: type) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:
+    """A verb whose ``**options`` are the fields of a request: its signature lists them."""
+
+    def around(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
+        own = list(inspect.signature(verb).parameters.values())
+        fields = inspect.signature(request).parameters.values()
+        first = [one for one in own if one.kind is one.POSITIONAL_OR_KEYWORD]
+        rest = [one for one in own if one.kind is one.KEYWORD_ONLY]
+        shown = inspect.signature(verb).replace(parameters=[*first, *fields, *rest])
+        verb.__signature__ = shown  # type: ignore[attr-defined]
+        return verb
+
+    return around
+
+
 def check_fields(record: Any) -> None:
     """Refuse fields of a dataclass that its annotations do not allow."""
     kind: Any = type(record)

@@ -31,16 +31,14 @@ def part_of(progress: Progress, whole: str, index: int, count: int) -> Progress:
     >>> calls
     [('trial', 1.5, 4, 'best S 3.2')]
     """
-
-    def report(stage: str, done: float, total: float, note: str = "") -> None:
-        progress(whole, index + (min(1.0, done / total) if total else 0.0), count, note)
-
-    return report
+    return stretch_of(progress, index, index + 1, count, whole)
 
 
-def stretch_of(progress: Progress, start: float, stop: float, total: float) -> Progress:
-    """Progress of the work between ``start`` and ``stop`` of a whole of ``total``; its stage and
-    note are passed on.
+def stretch_of(
+    progress: Progress, start: float, stop: float, total: float, name: str = ""
+) -> Progress:
+    """Progress of the work between ``start`` and ``stop`` of a whole of ``total``; its note and
+    its stage (unless it has another ``name``) are passed on.
 
     >>> calls = []
     >>> second = stretch_of(lambda *call: calls.append(call), start=40, stop=60, total=100)
@@ -54,6 +52,6 @@ def stretch_of(progress: Progress, start: float, stop: float, total: float) -> P
 
     def report(stage: str, done: float, total: float, note: str = "") -> None:
         share = min(1.0, done / total) if total else 0.0
-        progress(stage, start + share * (stop - start), whole, note)
+        progress(name or stage, start + share * (stop - start), whole, note)
 
     return report

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -57,17 +57,18 @@ def _renderer() -> ResultRenderer:
 class Result(ABC):
     """The result of a verb, with its seed and versions.
 
-    A subclass is a frozen dataclass with `to_dict` and `frame`; its rendering is defined in
-    `wordsway.render`, one file per medium. ``class Words(Result, brief="layer layers")`` names the
-    fields that its ``repr`` shows.
+    A subclass is a frozen dataclass with `frame`; its rendering is defined in
+    `wordsway.render.views`. ``class Swaps(Result, brief="word target", derived="reached")`` names
+    what its ``repr`` shows, and the properties that `to_dict` adds to the fields.
     """
 
     _brief: ClassVar[tuple[str, ...]] = ()
+    _derived: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, *, brief: str = "", **options: Any) -> None:
+    def __init_subclass__(cls, *, brief: str = "", derived: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
-        if brief:
-            cls._brief = tuple(brief.split())
+        cls._brief = tuple(brief.split()) or cls._brief
+        cls._derived = tuple(derived.split()) or cls._derived
         if "__repr__" not in vars(cls):  # or dataclass would write one with every number
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
@@ -77,9 +78,9 @@ class Result(ABC):
         facts = [f"{name}={_short(getattr(self, name))}" for name in names]
         return f"{type(self).__name__}({', '.join(facts)})"
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON."""
+        return record(self)
 
     @abstractmethod
     def frame(self) -> pandas.DataFrame:
@@ -171,6 +172,43 @@ def _short(value: Any) -> str:
 def fields_of(record: Any) -> dict[str, Any]:
     """The fields of a dataclass, as they are (nested dataclasses are not converted)."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def record(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, ready for JSON, and the properties that ``_derived`` names.
+
+    Fields that do not count in comparisons (``compare=False``: witnesses) are left out.
+    """
+    names = [field.name for field in fields(value) if field.compare]
+    return {name: plain(getattr(value, name)) for name in (*names, *getattr(value, "_derived", ()))}
+
+
+def plain(value: Any) -> Any:
+    """A value ready for JSON: records as dictionaries, sequences and arrays as lists."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return record(value)
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def table(rows: Iterable[Any], kind: type) -> pandas.DataFrame:
+    """A data frame with one row per record of the dataclass ``kind`` and one column per field;
+    missing numbers are NaN.
+    """
+    import pandas
+
+    columns = [field for field in fields(kind) if field.compare]
+    numbers = [field.name for field in columns if field.type == "float | None"]
+    return pandas.DataFrame(
+        [record(row) for row in rows], columns=[field.name for field in columns]
+    ).astype(dict.fromkeys(numbers, float))
 
 
 #: Reading a package's metadata takes a millisecond, once.

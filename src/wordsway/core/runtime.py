@@ -64,9 +64,10 @@ def available_memory() -> int:
     import psutil
 
     free = int(psutil.virtual_memory().available)
-    for limit, used in (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),):
-        with contextlib.suppress(OSError, ValueError), open(limit) as top, open(used) as now:
-            free = min(free, int(top.read()) - int(now.read()))
+    group = Path("/sys/fs/cgroup")
+    with contextlib.suppress(OSError, ValueError):
+        used = int((group / "memory.current").read_text())
+        free = min(free, int((group / "memory.max").read_text()) - used)
     return free
 
 
@@ -115,12 +116,7 @@ def survives_products(dtype: torch.dtype) -> bool:
 
 
 def release_memory() -> None:
-    """Return freed memory to the system: the C library keeps what lies between blocks that are
-    still in use, 800 MB per large cell.
-
-    A call takes 0.1 to 0.3 s, since Python inspects all objects: do not call it after every small
-    job.
-    """
+    """Return freed memory to the system; the C library would keep it. Takes 0.1 to 0.3 s."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -188,11 +184,8 @@ def end_with_input() -> None:
 def single_thread(wanted: bool) -> Iterator[None]:
     """Run the body on one thread if ``wanted``; the number of threads before is restored.
 
-    Two threads that meet after every small product cost more than they save, and far more on a
-    busy machine, where they wait for each other: a search over weights drawn on demand took 25
-    times longer with two threads than with one while another process ran on the same two cores.
-    Small and memory-bound work therefore runs on one thread. The setting applies to the whole
-    process.
+    Threads that meet after every small product cost more than they save, and far more on a busy
+    machine: small and memory-bound work runs on one. The setting applies to the whole process.
 
     >>> import torch
     >>> with single_thread(True):

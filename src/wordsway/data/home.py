@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,18 @@ from wordsway.core.errors import WordswayError, disk_refusal
 log = logging.getLogger("wordsway")
 
 
+#: progress(bytes done, bytes in all)
+Progress = Callable[[int, int], None]
+
+
 class DataError(WordswayError):
     """Data that could not be fetched or stored."""
+
+
+class SourceError(WordswayError):
+    """A source that cannot be reached, or whose files are not those of the catalogue; the next one
+    is tried.
+    """
 
 
 def home() -> Path:

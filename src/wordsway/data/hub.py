@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -21,10 +21,8 @@ from wordsway.core.errors import MissingExtraError, WordswayError, first_line, n
 from wordsway.core.format import format_bytes
 from wordsway.core.runtime import run_with_timeout
 from wordsway.data.catalogue import HubSource
-from wordsway.data.home import one_at_a_time, sha256, writing
+from wordsway.data.home import Progress, SourceError, one_at_a_time, sha256, writing
 
-#: progress(bytes so far, bytes in all)
-Progress = Callable[[int, int], None]
 #: Weights that run nothing when they are opened, and the small files that a model needs.
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
 #: Seconds that the hub gets to answer.
@@ -32,10 +30,6 @@ PATIENCE = 5.0
 #: A model with more bytes is refused.
 MOST_BYTES = 64 << 30
 _ID = re.compile(r"[\w.\-]+/[\w.\-]+")
-
-
-class Unreachable(WordswayError):
-    """A source that cannot be reached or does not have the file; the next one is tried."""
 
 
 def is_hub_id(name: str) -> bool:
@@ -65,7 +59,7 @@ def hub_folder(name: str, progress: Progress | None = None) -> Path:
                 etag_timeout=PATIENCE,
                 tqdm_class=_progress_bar(progress, total),
             )
-    except Unreachable as error:
+    except SourceError as error:
         if found is not None:
             return found
         raise WordswayError(
@@ -126,7 +120,7 @@ def fetch_from_hub(
     try:
         needs("models", "huggingface_hub")
     except MissingExtraError as error:  # another source may work without it
-        raise Unreachable(str(error)) from None
+        raise SourceError(str(error)) from None
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     kind = "dataset" if source.dataset else None
@@ -136,10 +130,10 @@ def fetch_from_hub(
         with _reported():
             declared = {file.rfilename: file for file in _files(source.repo, kind)}
             if missing := [member for member in members if member not in declared]:
-                raise Unreachable(f"the hub's {source.repo} has no file {missing[0]}")
+                raise SourceError(f"the hub's {source.repo} has no file {missing[0]}")
             total = sum(declared[member].size or 0 for member in members)
             if total > most_bytes:
-                raise Unreachable(
+                raise SourceError(
                     f"{source.repo} is refused: the hub declares {format_bytes(total)}, more than "
                     f"the {format_bytes(most_bytes)} of the catalogue"
                 )
@@ -176,12 +170,12 @@ def _reported() -> Iterator[None]:
     except WordswayError:
         raise
     except GatedRepoError:
-        raise Unreachable(
+        raise SourceError(
             "the repository is gated: accept its terms on its page, then set HF_TOKEN or log in "
             "with `hf auth login`"
         ) from None
     except RepositoryNotFoundError:
-        raise Unreachable(
+        raise SourceError(
             "the hub has no such repository, or it is private: check the name, or set HF_TOKEN"
         ) from None
     except Exception as error:  # of the network: huggingface_hub passes its client's own errors
@@ -189,7 +183,7 @@ def _reported() -> Iterator[None]:
             error, HfHubHTTPError | LocalEntryNotFoundError | ConnectionError | TimeoutError
         ):
             raise
-        raise Unreachable(
+        raise SourceError(
             f"the Hugging Face hub cannot be reached ({first_line(error, 160)}): "
             "connect and try again"
         ) from None
@@ -219,13 +213,13 @@ def _check_model(files: list[Any]) -> int:
     }
     total = sum(wanted.values())
     if "config.json" not in wanted or not any(name.endswith(".safetensors") for name in wanted):
-        raise Unreachable("it has no config.json with weights in safetensors")
+        raise SourceError("it has no config.json with weights in safetensors")
     from huggingface_hub.constants import HF_HUB_CACHE
 
     cache = Path(HF_HUB_CACHE)
     cache.mkdir(parents=True, exist_ok=True)
     if total > min(MOST_BYTES, free := shutil.disk_usage(cache).free):
-        raise Unreachable(
+        raise SourceError(
             f"it needs {format_bytes(total)}; at most {format_bytes(MOST_BYTES)} are downloaded, "
             f"and {cache} has {format_bytes(free)} free"
         )
@@ -239,7 +233,7 @@ def _check_promise(declared: Any, path: Path) -> None:
     else:  # git's hash of a file
         good = declared.blob_id == git_blob_hash(path.read_bytes())
     if not good:
-        raise Unreachable(
+        raise SourceError(
             f"{path.name} from the hub is refused: its hash differs from the one the hub declares"
         )
 

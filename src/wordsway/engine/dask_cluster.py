@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
+from wordsway.core.runtime import run_with_timeout
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance, compare_versions
 from wordsway.engine.workers import DEATHS, JobOutcome, work
@@ -87,22 +87,7 @@ class DaskCluster:
             self.client = Client(self.local, timeout=PATIENCE)
             return
         # A port that accepts and never answers blocks the handshake beyond its time-out.
-        found: list[Any] = []
-
-        def connect() -> None:
-            try:
-                found.append(Client(self.address, timeout=PATIENCE))
-            except Exception as error:
-                found.append(error)
-
-        thread = threading.Thread(target=connect, daemon=True)
-        thread.start()
-        thread.join(PATIENCE + 2)
-        if not found:
-            raise TimeoutError("it accepts connections and does not answer")
-        if isinstance(found[0], Exception):
-            raise found[0]
-        self.client = found[0]
+        self.client = run_with_timeout(PATIENCE + 2, lambda: Client(self.address, timeout=PATIENCE))
 
     def run(
         self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]

@@ -16,7 +16,7 @@ from wordsway.core.errors import InputError, positive
 from wordsway.core.reading import Reading
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
-from wordsway.data.hub import Progress
+from wordsway.data.home import Progress
 from wordsway.models.cache import VERSION, Cache
 from wordsway.models.files import locate
 from wordsway.models.layers import ModelLayers

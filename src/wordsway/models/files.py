@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from wordsway import data
 from wordsway.core.errors import InputError
 from wordsway.data.fetch import MANIFEST
-from wordsway.data.home import sha256
-from wordsway.data.hub import Progress, check_no_pipeline, hub_folder, is_hub_id
+from wordsway.data.home import Progress, sha256
+from wordsway.data.hub import check_no_pipeline, hub_folder, is_hub_id
 from wordsway.models import gguf
 from wordsway.models.folder import SPELLING, check_config, check_folder, read_json
 from wordsway.models.pipeline import (

@@ -17,7 +17,7 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress as StageProgress
 from wordsway.core.progress import silent
 from wordsway.core.reading import Reading, Word, word_spans
-from wordsway.data.hub import Progress
+from wordsway.data.home import Progress
 from wordsway.models.files import ModelFiles, locate
 from wordsway.models.layers import ModelLayers
 from wordsway.models.load import DTYPES, Loading

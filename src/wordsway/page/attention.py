@@ -15,8 +15,8 @@ from wordsway.core.errors import InputError
 from wordsway.models.probe import EncodedText
 from wordsway.page.commands import call, line, script
 from wordsway.page.worker import WorkerState, file_event, key_of
-from wordsway.probing.attention import layer_among
-from wordsway.probing.attract import Attracted, attract, head_numbers
+from wordsway.probing.attention import head_numbers, layer_among
+from wordsway.probing.attract import Attracted, attract
 
 #: Positions of the slider: lengths of Δ, relative to the length of the word's embedding.
 REACHES = tuple(0.25 * step for step in range(1, 13))
@@ -40,9 +40,9 @@ def attention_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dic
             return probe.layers.attentions(embeds[None], "input")
 
     every = matrices(encoded.embeds)
-    layer = layer_among(request["layer"], every, probe.layers.count)
+    layer = layer_among(request["layer"], every)
     count = every[layer].shape[1]
-    heads = head_numbers("all" if request["head"] == "mean" else request["head"], count)
+    heads = head_numbers(request["head"], count)
 
     def shown(every: dict[int, torch.Tensor]) -> dict[str, Any]:
         matrix = every[layer][0].double()[heads].mean(0)
@@ -95,7 +95,7 @@ def attention_file(request: dict[str, Any], state: WorkerState) -> Iterator[dict
         _named(encoded, _completed(request, encoded)["word"]),
         probe,
         show_layer=request["layer"],
-        show_head="all" if request["head"] == "mean" else request["head"],
+        show_head=request["head"],
         reach=float(request["reach"]),
         seed=request["seed"],
     )

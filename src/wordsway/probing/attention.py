@@ -4,33 +4,44 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
 
-from wordsway.core.checks import OneText, validated
+from wordsway.core.checks import Condition, OneText, validated
 from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.core.format import format_bytes
+from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Token
-from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.result import SequenceResult, record, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.models.encoders import with_layers
-from wordsway.models.layers import ModelLayers
+from wordsway.models.probe import Probe
 from wordsway.models.tokens import Tokens
-from wordsway.text.clean import checked
+from wordsway.text.clean import text_with_words
 
 if TYPE_CHECKING:
     import pandas
 
-_REMEDIES = {"layer": "layer 0 is the input", "head": "heads count from 0"}
 #: Bytes that the attention of all layers may take.
 BUDGET = 2 * 2**30
+
+
+def _number_or(*names: str) -> Condition:
+    """A number, as an int or in digits, or one of these names."""
+    return Condition(
+        f"that is a number or {' or '.join(names)}",
+        lambda value: value in names or (str(value).isdecimal() and str(value).isascii()),
+    )
+
+
+#: A layer with attention, 1 … L (layer 0 is the input), and one of its heads, from 0, or all.
+AttentionLayer = Annotated[int | str, _number_or("last")]
+AttentionHead = Annotated[int | str, _number_or("mean", "all")]
 
 
 @dataclass(frozen=True)
@@ -54,15 +65,11 @@ class AttentionMap:
 
     def to_dict(self) -> dict[str, Any]:
         tokens = [
-            fields_of(token) | {"label": label}
+            record(token) | {"label": label}
             for token, label in zip(self.tokens, self.labels, strict=True)
         ]
-        return {
-            "text": self.text,
-            "tokens": tokens,
-            "matrix": self.matrix.tolist(),
-            "kept": self.kept,
-        }
+        matrix = self.matrix.tolist()
+        return {"text": self.text, "tokens": tokens, "matrix": matrix, "kept": self.kept}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> AttentionMap:
@@ -74,7 +81,9 @@ class AttentionMap:
 
 
 @dataclass(frozen=True)
-class AttentionMaps(SequenceResult[AttentionMap], items="texts", brief="name model"):
+class AttentionMaps(
+    SequenceResult[AttentionMap], items="texts", brief="name model", derived="difference"
+):
     """The attention of one layer, of one head or the mean over heads, for one text or two.
 
     Cutting special tokens (``special=False``) leaves out their rows and columns and changes no
@@ -103,20 +112,8 @@ class AttentionMaps(SequenceResult[AttentionMap], items="texts", brief="name mod
     @property
     def name(self) -> str:
         """Which attention this is, in words."""
-        heads = (
-            f"mean of {self.heads} heads"
-            if self.head == "mean"
-            else f"head {self.head} of {self.heads}"
-        )
-        return f"layer {self.layer} of {self.layers}, {heads}"
-
-    def to_dict(self) -> dict[str, Any]:
-        change = self.difference
-        lists = {
-            "texts": [one.to_dict() for one in self.texts],
-            "difference": None if change is None else change.tolist(),
-        }
-        return fields_of(self) | lists
+        mean, one = f"mean of {self.heads} heads", f"head {self.head} of {self.heads}"
+        return f"layer {self.layer} of {self.layers}, {mean if self.head == 'mean' else one}"
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per text and pair of tokens: ``row`` attends to ``column``."""
@@ -127,15 +124,15 @@ class AttentionMaps(SequenceResult[AttentionMap], items="texts", brief="name mod
                 "text": "ab"[number],
                 "row": j,
                 "column": i,
-                "row_token": one.tokens[j].piece,
-                "column_token": one.tokens[i].piece,
-                "row_word": one.tokens[j].word,
-                "column_word": one.tokens[i].word,
+                "row_token": row.piece,
+                "column_token": column.piece,
+                "row_word": row.word,
+                "column_word": column.word,
                 "attention": float(one.matrix[j, i]),
             }
             for number, one in enumerate(self.texts)
-            for j in range(len(one.tokens))
-            for i in range(len(one.tokens))
+            for j, row in enumerate(one.tokens)
+            for i, column in enumerate(one.tokens)
         ]
         return pandas.DataFrame(rows).astype({"row_word": "Int64", "column_word": "Int64"})
 
@@ -145,14 +142,14 @@ def attention(
     text_a: OneText,
     text_b: OneText | None = None,
     model: Any = "minilm",
-    layer: int | str = 1,
-    head: int | str = "mean",
+    layer: AttentionLayer = 1,
+    head: AttentionHead = "mean",
     special: bool = False,
     *,
     device: str = "cpu",
     dtype: str = "float32",
     trust_remote_code: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> AttentionMaps:
     """The attention matrix of one layer for one text or two, equal to transformers' own
     ``output_attentions``.
@@ -167,106 +164,75 @@ def attention(
     trust_remote_code : run Python that comes with the model
     """
     began = time.perf_counter()
-    say = progress or (lambda what, done, total: None)
-    check_request(layer, head)
-    texts = [text_a] if text_b is None else [text_a, text_b]
-    for text in texts:
-        if not checked(text).strip():
-            raise InputError(
-                "a text with words in it", "an empty one", 'write one, such as "I love her smile"'
-            )
-    say("loading the model", 0, 0)
-    probe = with_layers(
-        model,
-        "attention",
-        device=device,
-        dtype=dtype,
-        eager=True,
-        trust_remote_code=trust_remote_code,
-        progress=lambda done, total: say("fetching the model", done, total),
-    ).with_eager_attention()
+    texts = [text_with_words(text) for text in (text_a, text_b) if text is not None]
+    how = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
+    probe = eager_probe(model, "attention", progress, **how)
     found = []
     for tokens in probe.reader(texts):
-        say("running the model", 0, 0)
-        every = _run(probe.layers, tokens)
-        number = layer_among(layer, every, probe.layers.count)
+        progress("running the model", 0, 0)
+        every = _run(probe, tokens)
+        number = layer_among(layer, every)
         one = every[number][0].double().cpu()
-        which = None if str(head) == "mean" else _counted("head", head, 0, len(one) - 1)
-        rows = one.mean(dim=0) if which is None else one[which]
-        found.append(_map(tokens, rows.numpy(), special))
+        heads = head_numbers(head, len(one))
+        found.append(_map(tokens, one[heads].mean(dim=0).numpy(), special))
     return AttentionMaps(
         texts=tuple(found),
         layer=number,
         layers=probe.layers.count,
-        head="mean" if which is None else str(which),
+        head="mean" if head in ("mean", "all") else str(heads[0]),
         heads=len(one),
         special=special,
         model=probe.describe(),
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
-        versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
+        versions=versions("transformers", "tokenizers"),
     )
 
 
-def check_request(layer: int | str, head: int | str) -> None:
-    """What can be refused before a model is loaded: neither a number nor a name."""
-    for what, value, name in (("layer", layer, "last"), ("head", head, "mean")):
-        if value != name and not re.fullmatch("-?[0-9]{1,9}", str(value)):
-            raise InputError(f"a {what}, its number or {name}", repr(value), _REMEDIES[what])
+def eager_probe(model: Any, verb: str, progress: Progress, **options: Any) -> Probe:
+    """The model with attention that can be read, for a verb; ``options`` are those of `Probe`."""
+
+    def fetching(done: float, total: float) -> None:
+        progress("fetching the model", done, total)
+
+    progress("loading the model", 0, 0)
+    found = with_layers(model, verb, eager=True, progress=fetching, **options)
+    return found.with_eager_attention()
 
 
-def layer_among(layer: int | str, every: Mapping[int, object], count: int) -> int:
-    """The number of a layer with attention, among 1 … ``count``; "last" is the last one."""
-    number = max(every) if layer == "last" else _counted("layer", layer, 1, count)
+def layer_among(layer: int | str, every: Mapping[int, object]) -> int:
+    """The number of a layer with attention; "last" is the last one of them."""
+    number = max(every) if layer == "last" else int(layer)
     if number not in every:
         listed = ", ".join(map(str, sorted(every)))
-        raise InputError(
-            f"a layer with attention, {listed} or last", number, "other layers have none"
-        )
+        remedy = "layer 0 is the input; other layers have no attention"
+        raise InputError(f"a layer with attention, {listed} or last", number, remedy)
     return number
 
 
-def _counted(what: str, value: int | str, first: int, last: int) -> int:
-    """A layer or a head as its number, ``first`` to ``last``."""
-    other = "last" if what == "layer" else "mean"
-    try:
-        number = last if value == "last" == other else int(value)
-        whole = not isinstance(value, bool) and float(value if value != "last" else last) == number
-    except (TypeError, ValueError):
-        whole, number = False, 0
-    if not whole or not first <= number <= last:
-        raise InputError(f"a {what}, {first} to {last} or {other}", repr(value), _REMEDIES[what])
-    return number
+def head_numbers(head: int | str, count: int) -> list[int]:
+    """One head by its number, from 0, or all of them ("mean", "all")."""
+    if head in ("mean", "all"):
+        return list(range(count))
+    if not 0 <= int(head) < count:
+        raise InputError(f"a head, 0 to {count - 1}, or all", repr(head), "heads count from 0")
+    return [int(head)]
 
 
 @torch.no_grad()
-def _run(layers: ModelLayers, tokens: Tokens) -> dict[int, torch.Tensor]:
+def _run(probe: Probe, tokens: Tokens) -> dict[int, torch.Tensor]:
     """Attention (1, heads, n, n) by layer for one text, alone and without padding."""
-    config = layers.model.config
+    layers = probe.layers
     n, limit = len(tokens.ids), layers.limit
-    if limit is not None and n > limit:
-        raise InputError(
-            f"a text of at most {limit} tokens, the positions of this model",
-            f"{n} tokens",
-            "shorten the text",
-        )
-    size = (
-        layers.count
-        * (getattr(config, "num_attention_heads", None) or 1)
-        * n
-        * n
-        * next(layers.model.parameters()).element_size()
-    )
+    heads = getattr(layers.model.config, "num_attention_heads", None)
+    if not n or (limit is not None and n > limit):
+        expected = f"a text of 1 to {limit} tokens, the positions of this model"
+        raise InputError(expected, n, "shorten it, or write a word of the model's language")
+    size = layers.count * (heads or 1) * n * n * next(layers.model.parameters()).element_size()
     if size > BUDGET:
         raise MemoryBudgetError(
             f"attention over {n} tokens in all layers takes {format_bytes(size)}, "
             f"more than {format_bytes(BUDGET)}: shorten the text"
-        )
-    if not n:
-        raise InputError(
-            "a text that the model reads something of",
-            "one without any tokens",
-            "write a word of the model's language",
         )
     # Ids, not embeddings: RoBERTa and MPNet count positions by them, and a text may spell the
     # padding token.
@@ -277,12 +243,9 @@ def _map(tokens: Tokens, matrix: np.ndarray, special: bool) -> AttentionMap:
     reading = tokens.reading(len(tokens.ids))
     kept = [row for row, token in enumerate(reading.tokens) if special or token.kind == "word"]
     if not kept:
-        raise InputError(
-            "a text that the model reads words of",
-            "only special tokens",
-            "write a word of its language, or keep --special",
-        )
+        expected = "a text that the model reads words of"
+        remedy = "write a word of its language, or keep --special"
+        raise InputError(expected, "only special tokens", remedy)
     labels = tuple(reading.surface(row) for row in kept)
-    return AttentionMap(
-        tokens.text, tuple(reading.tokens[row] for row in kept), labels, matrix[np.ix_(kept, kept)]
-    )
+    shown = tuple(reading.tokens[row] for row in kept)
+    return AttentionMap(tokens.text, shown, labels, matrix[np.ix_(kept, kept)])

@@ -16,21 +16,26 @@ of all other words, and together by ρ times the root mean square of their lengt
 from __future__ import annotations
 
 import math
-import re
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from wordsway.core.checks import Count, OneText, Reach, Seed, validated
 from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
 from wordsway.core.result import Result, versions
 from wordsway.core.seeds import generator
-from wordsway.models.encoders import with_layers
 from wordsway.models.probe import EncodedText, Probe
-from wordsway.probing.attention import layer_among
+from wordsway.probing.attention import (
+    AttentionHead,
+    AttentionLayer,
+    eager_probe,
+    head_numbers,
+    layer_among,
+)
 from wordsway.probing.moves import MEMORY, profiles
 from wordsway.probing.targets import check_differentiable
 from wordsway.text.clean import checked
@@ -43,7 +48,7 @@ DRAWS = 8
 
 
 @dataclass(frozen=True)
-class Attracted(Result, brief="rows head reach drawn model"):
+class Attracted(Result, brief="rows head reach drawn model", derived="row"):
     """Attention drawn to one token, or to the tokens of one word: every layer's relative change
     next to that of noise of the same norm.
 
@@ -96,25 +101,16 @@ class Attracted(Result, brief="rows head reach drawn model"):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name != "delta"
-        } | {
-            "row": self.row,
-            # JSON has no infinity: a layer that noise does not move has no factor there.
-            "factors": [one if math.isfinite(one) else None for one in self.factors],
-        }
+        # JSON has no infinity: a layer that noise does not move has no factor there.
+        factors = [one if math.isfinite(one) else None for one in self.factors]
+        return super().to_dict() | {"factors": factors}
 
     def frame(self) -> pandas.DataFrame:
         """One row per layer."""
         import pandas
 
-        rows = zip(self.profile, self.noise, self.factors, strict=True)
-        return pandas.DataFrame(
-            [
-                {"layer": at, "change": c, "noise": e, "factor": f}
-                for at, (c, e, f) in enumerate(rows)
-            ]
-        )
+        columns = {"change": self.profile, "noise": self.noise, "factor": self.factors}
+        return pandas.DataFrame({"layer": range(len(self.profile))} | columns)
 
 
 @validated
@@ -124,12 +120,16 @@ def attract(
     model: Any = "minilm",
     *,
     token: int | None = None,
-    head: int | str = "all",
-    show_layer: int | str = 1,
-    show_head: int | str | None = None,
+    head: AttentionHead = "all",
+    show_layer: AttentionLayer = 1,
+    show_head: AttentionHead | None = None,
     reach: Reach = 1.0,
     seed: Seed = 0,
     draws: Count = DRAWS,
+    device: str = "cpu",
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+    progress: Progress = silent,
 ) -> Attracted:
     """Move a word, by its number (from 0) or spelling, so that the first layer attends to it.
 
@@ -142,17 +142,15 @@ def attract(
     """
     started = time.perf_counter()
     checked(text)
-    check_request(head, reach, draws, show_head)
-    probe = with_layers(model, "attract", eager=True).with_eager_attention()
+    how = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
+    probe = eager_probe(model, "attract", progress, **how)
+    progress("moving the word", 0, 0)
     encoded = probe.read(text, "input")
     named = None if word is None else encoded.word(word)
     rows = (token or 0,) if named is None else named.rows
     if not 0 <= rows[0] < encoded.n:
-        raise InputError(
-            f"a token between 0 and {encoded.n - 1}",
-            token,
-            "count tokens from 0, special ones included",
-        )
+        remedy = "count tokens from 0, special ones included"
+        raise InputError(f"a token between 0 and {encoded.n - 1}", token, remedy)
     with torch.no_grad():
         every = probe.layers.attentions(encoded.embeds[None], "input")
     if 1 not in every:
@@ -161,7 +159,7 @@ def attract(
             f"{probe.files.name}, whose first is in layer {min(every)}",
             "take another model, such as minilm",
         )
-    layer = layer_among(show_layer, every, probe.layers.count)
+    layer = layer_among(show_layer, every)
     shown = head if show_head is None else show_head
     heads = head_numbers(head, every[1].shape[1])
     seen = head_numbers(shown, every[layer].shape[1])
@@ -197,18 +195,8 @@ def attract(
         delta.cpu(),
         None if named is None else named.index,
         layer,
-        shown if shown == "all" else int(shown),
+        "all" if shown in ("mean", "all") else int(shown),
     )
-
-
-@validated
-def check_request(
-    head: int | str, reach: Reach, draws: Count = DRAWS, show_head: int | str | None = None
-) -> None:
-    """What can be refused before a model is loaded."""
-    for one in (head, "all" if show_head is None else show_head):
-        if one != "all" and not re.fullmatch("[0-9]{1,9}", str(one)):
-            raise InputError("a head, its number or all", repr(one), "heads count from 0")
 
 
 def pull(
@@ -234,12 +222,3 @@ def pull(
 
 def _rows(matrix: torch.Tensor) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(line) for line in matrix.tolist())
-
-
-def head_numbers(head: int | str, count: int) -> list[int]:
-    """One head by its number, from 0, or "all" of them."""
-    if head == "all":
-        return list(range(count))
-    if int(head) >= count:
-        raise InputError(f"a head, 0 to {count - 1} or all", repr(head), "heads count from 0")
-    return [int(head)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import string
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -19,12 +19,11 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Reading, Word, word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import peak_bytes
-from wordsway.core.seeds import generator
 from wordsway.models.encoders import TextEncoder
 from wordsway.models.probe import EncodedText
 from wordsway.probing.candidates import cased
-from wordsway.probing.real_words import RealWords, known_words, summarised
-from wordsway.probing.request import WordsRequest
+from wordsway.probing.real_words import RealWords, known_words, shuffled, summarised
+from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
 from wordsway.probing.targets import Outcome, cosine_distance, relative
 
@@ -41,7 +40,7 @@ def words_by_vectors(
     target = checked_target(box, request.wanted)
     encoded = read_plainly(text)
     chosen = request.words_of(encoded)
-    order = _shuffled(known_words(progress), request.seed)
+    order = shuffled(known_words(progress), request.seed, "known words")
     draws = [_draw(text, word, order, request.draws) for word in chosen]
     changes = _changes(text, box, target, chosen, draws, progress)
     found = tuple(
@@ -88,28 +87,24 @@ def swap_by_vectors(
     text: str,
     word: int | str | None,
     box: TextEncoder,
-    target: int | str,
-    *,
-    top: int,
-    keep_case: bool,
-    among: Iterable[str] | None,
-    plausible: bool,
+    request: SwapRequest,
     tried: int | None,
-    seed: int,
     progress: Progress = silent,
 ) -> Swaps:
     """Real words in the place of ``word`` by the change that they cause: those of ``among``, or
     WordNet's, of which ``tried`` are drawn (all: None).
     """
     started = time.perf_counter()
-    name = checked_target(box, target)
-    if plausible:
+    name = checked_target(box, request.wanted)
+    if request.plausible:
         raise _lacks(box, "a tokenizer", "plausible words", "among=[…]")
     encoded = read_plainly(text)
     place = encoded.words[-1] if word is None else encoded.word(word)
-    mine = None if among is None else [one.strip() for one in among if one.strip()]
-    spelled = _shuffled(known_words(progress), seed) if mine is None else mine
-    if keep_case:
+    mine = None
+    if request.among is not None:
+        mine = [one.strip() for one in request.among if one.strip()]
+    spelled = shuffled(known_words(progress), request.seed, "known words") if mine is None else mine
+    if request.keep_case:
         spelled = [cased(one, place.text) for one in spelled]
     fit = [one for one in dict.fromkeys(spelled) if _stands(text, place, one)]
     if not fit:
@@ -127,12 +122,12 @@ def swap_by_vectors(
         index=place.index,
         word=place.text,
         target=name,
-        swaps=tuple(Swap(names[at], changes[at], token=-1) for at in order[:top]),
+        swaps=tuple(Swap(names[at], changes[at], token=-1) for at in order[: request.top]),
         candidates=len(fit),
         evaluated=len(names),
         worst=None,
         model=dict(box.describe()),
-        seed=seed,
+        seed=request.seed,
         seconds=time.perf_counter() - started,
         versions=versions(),
         refused=tuple(one for one in spelled if one not in {*fit, *own}) if mine else (),
@@ -173,11 +168,6 @@ def _lacks(box: TextEncoder, capability: str, request: str, instead: str) -> Inp
         f"{box.name} ({box.describe().get('type')}), which only encodes texts",
         f"use {instead}; or pass a Hugging Face model, a SentenceTransformer or (model, tokenizer)",
     )
-
-
-def _shuffled(words: Sequence[str], seed: int) -> list[str]:
-    order = torch.randperm(len(words), generator=generator(seed, "known words"))
-    return [words[at] for at in order.tolist()]
 
 
 def _changed(text: str, word: Word, spelling: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from wordsway.core.checks import OneOf, validated
 from wordsway.core.errors import InputError
 from wordsway.core.reading import Word, word_spans
 from wordsway.models.probe import EncodedText, Probe
@@ -13,7 +15,9 @@ from wordsway.models.probe import EncodedText, Probe
 #: Pieces that begin a word carry one of these marks in vocabularies that mark beginnings, and
 #: pieces inside one these in the others.
 BEGINNING, INSIDE = ("Ġ", "▁"), ("##",)
-KINDS = ("words", "all")
+VocabularyPart = Annotated[
+    str, OneOf(("words", "all"), "words leaves out numbers and signs; all has every whole token")
+]
 #: Characters around a word that are tokenised with it, and words for which the whole text is.
 AROUND, ASKED = 35, 8
 
@@ -134,12 +138,13 @@ def near(text: str, start: int, end: int, around: int = AROUND) -> tuple[int, in
     return first + 1, last
 
 
+@validated
 def candidates(
     probe: Probe,
     encoded: EncodedText,
     word: Word,
     *,
-    kind: str = "words",
+    kind: VocabularyPart = "words",
     keep_case: bool = True,
     among: Iterable[str] | None = None,
 ) -> Candidates:
@@ -147,8 +152,6 @@ def candidates(
 
     Of your own (``among``) those that cannot stand there are named in ``refused``.
     """
-    check_kind(kind)
-    check_among(among)
     named = None if among is None else [name.strip() for name in among if name.strip()]
     spelled = vocabulary(probe, kind) if named is None else named
     place = WordPlace(probe, encoded, word)
@@ -171,39 +174,13 @@ def candidates(
     return Candidates(found.words, found.ids, refused)
 
 
-def check_kind(kind: str) -> None:
-    if kind not in KINDS:
-        raise InputError(
-            f"a part of the vocabulary among {', '.join(KINDS)}",
-            repr(kind),
-            "words leaves out numbers and signs",
-        )
-
-
-def check_among(among: object) -> None:
-    """A string would be taken letter by letter."""
-    if isinstance(among, str):
-        raise InputError("a list of words", f"the string {among!r}", f"pass [{among!r}]")
-    if isinstance(among, Sequence) and not all(isinstance(name, str) for name in among):
-        other = next(name for name in among if not isinstance(name, str))
-        raise InputError("a list of words", repr(other), "pass strings")
-
-
 def vocabulary(probe: Probe, kind: str) -> list[str]:
     """Whole words of the vocabulary, as they are written."""
     pieces = sorted(probe.reader.tokenizer.get_vocab(with_added_tokens=False))
-    marked = any(piece.startswith(BEGINNING) for piece in pieces)
-    found = []
-    for piece in pieces:
-        if marked:
-            if not piece.startswith(BEGINNING):
-                continue
-            piece = piece[1:]
-        elif piece.startswith(INSIDE):
-            continue
-        if kind == "all" or (piece.isalpha() and len(piece) > 1):
-            found.append(piece)
-    return [piece for piece in found if piece]
+    words = [piece for piece in pieces if not piece.startswith(INSIDE)]
+    if any(piece.startswith(BEGINNING) for piece in pieces):
+        words = [piece[1:] for piece in pieces if piece.startswith(BEGINNING)]
+    return [one for one in words if one and (kind == "all" or (one.isalpha() and len(one) > 1))]
 
 
 def signs(probe: Probe) -> list[str]:

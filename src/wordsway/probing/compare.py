@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,9 @@ import torch
 from wordsway.core.checks import Count, OneText, validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.result import SequenceResult, table, versions
 from wordsway.core.runtime import peak_bytes
-from wordsway.models.causal import Causal, Prompt, States, predicts_next
+from wordsway.models.causal import Causal, predicts_next
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
@@ -30,7 +29,7 @@ from wordsway.probing.differences import (
     word_edits,
 )
 from wordsway.probing.targets import chosen_scaling, row_weights
-from wordsway.text.clean import checked
+from wordsway.text.clean import text_with_words
 
 if TYPE_CHECKING:
     import pandas
@@ -54,38 +53,32 @@ class LayerChange:
 
 
 def layer_changes(
-    a: States, b: States, rows: Sequence[tuple[int, int]], prefix: int
+    a: Sequence[torch.Tensor],
+    b: Sequence[torch.Tensor],
+    rows: Sequence[tuple[int, int]],
+    prefix: int,
 ) -> tuple[tuple[LayerChange, ...], str]:
-    """Relative changes of all layers, in float64, and how rows are weighted: "rows", equally, if a
-    few of them hold most of the norm of some layer, else "frobenius".
+    """Relative changes of the states of all layers, in float64, and how rows are weighted: "rows",
+    equally, if a few of them hold most of the norm of some layer, else "frobenius".
     """
     of_a, of_b = (torch.tensor(some) for some in zip(*rows, strict=True))
     start = min(prefix, len(rows) - 1)
     found, seen = [], []
-    for layer, (mine, other) in enumerate(zip(a.hidden, b.hidden, strict=True)):
+    for layer, (mine, other) in enumerate(zip(a, b, strict=True)):
         before, after = mine[of_a].double(), other[of_b].double()
         seen.append(before)
-        found.append(
-            LayerChange(
-                layer,
-                _relative(before, after),
-                _relative(before[start:], after[start:]),
-                _relative(before[-1], after[-1]),
-                _alike(before, after),
-            )
-        )
+        whole = _relative(before, after)
+        behind, last = _relative(before[start:], after[start:]), _relative(before[-1], after[-1])
+        alike = None
+        if bool(before.any(dim=1).all()):
+            alike = float(((after - before) * row_weights(before, "rows")[:, None]).norm())
+        found.append(LayerChange(layer, whole, behind, last, alike))
     return tuple(found), chosen_scaling(seen, "auto")
 
 
 def _relative(before: torch.Tensor, after: torch.Tensor) -> float | None:
     size = float(before.norm())
     return float((after - before).norm()) / size if size else None
-
-
-def _alike(before: torch.Tensor, after: torch.Tensor) -> float | None:
-    if not bool(before.any(dim=1).all()):
-        return None
-    return float(((after - before) * row_weights(before, "rows")[:, None]).norm())
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,12 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba model"):
+class Comparison(
+    SequenceResult[LayerChange],
+    items="layers",
+    brief="kl_ab kl_ba model",
+    derived="same_tokens",
+):
     """What a causal language model makes of two prompts.
 
     Rows line up one to one when both prompts have the same number of tokens. Otherwise the first
@@ -153,25 +151,9 @@ class Comparison(SequenceResult[LayerChange], items="layers", brief="kl_ab kl_ba
         """Whether the model reads both prompts as the same tokens, so that nothing can differ."""
         return self.a.ids == self.b.ids
 
-    def to_dict(self) -> dict[str, Any]:
-        sides = {
-            name: fields_of(side) | {"next": [fields_of(one) for one in side.next]}
-            for name, side in (("a", self.a), ("b", self.b))
-        }
-        lists = {
-            "edits": [fields_of(one) for one in self.edits],
-            "layers": [fields_of(one) for one in self.layers],
-        }
-        return fields_of(self) | sides | lists | {"same_tokens": self.same_tokens}
-
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per layer, 0 … L."""
-        import pandas
-
-        numbers = {"change": float, "behind": float, "last": float, "rows": float}
-        return pandas.DataFrame(
-            [fields_of(one) for one in self.layers], columns=["layer", *numbers]
-        ).astype(numbers)
+        return table(self.layers, LayerChange)
 
 
 @validated
@@ -202,8 +184,8 @@ def compare(
     trust_remote_code : run Python that comes with the model
     """
     began = time.perf_counter()
-    for name, text in (("first", a), ("second", b)):
-        _check(name, text)
+    text_with_words(a, "a first prompt")
+    text_with_words(b, "a second prompt")
     if a == b:
         raise InputError(
             "two prompts that differ in a word", "the same prompt twice", "change a word of one"
@@ -216,82 +198,17 @@ def compare(
         progress("checking the model's files", 0, 0)
         files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
     progress(f"loading {files.name}", 0, 0)
-    if not predicts_next(files, how):
-        probe = model if isinstance(model, Probe) else _probe(model, how)
-        return _encoded(a, b, probe, began)
-    causal = Causal(files, how, chat=chat)
-    prompts = causal.read(a), causal.read(b)
-    for prompt in prompts:
-        if causal.limit is not None and len(prompt.ids) + tokens > causal.limit:
-            expected = f"at most {causal.limit} tokens, prompt and answer together"
-            raise InputError(
-                expected,
-                f"{len(prompt.ids)} + {tokens}",
-                "shorten the prompt, or ask for fewer --tokens",
-            )
-    progress("reading both prompts", 0, 0)
-    states = causal.states(prompts[0]), causal.states(prompts[1])
-    said = [
-        causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"), one.kept)
-        for which, prompt, one in zip("ab", prompts, states, strict=True)
-    ]
-    logs = [one.logs for one in states]
-    sides = [
-        Side(
-            prompt.text,
-            prompt.pieces,
-            prompt.ids,
-            one.text,
-            one.tokens,
-            one.cut,
-            _likeliest(causal, mine, other, top),
-        )
-        for prompt, one, mine, other in zip(prompts, said, logs, reversed(logs), strict=True)
-    ]
-    rows, prefix = line_up(prompts[0].ids, prompts[1].ids), common(prompts[0].ids, prompts[1].ids)
-    layers, scaling = layer_changes(*states, rows, prefix)
-    return Comparison(
-        a=sides[0],
-        b=sides[1],
-        edits=word_edits(a, b),
-        layers=layers,
-        aligned=len(rows),
-        prefix=prefix,
-        suffix=common_end(prompts[0].ids, prompts[1].ids),
-        kl_ab=divergence(logs[0], logs[1]),
-        kl_ba=divergence(logs[1], logs[0]),
-        chat=causal.chat,
-        model=_about(causal, prompts[0]),
-        seconds=time.perf_counter() - began,
-        peak_mb=peak_bytes() / 1e6,
-        versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
-        scaling=scaling,
-    )
-
-
-def _probe(model: str | Path, how: Loading) -> Probe:
-    return Probe(model, device=how.device, dtype=how.dtype, trust_remote_code=how.remote_code)
-
-
-def _encoded(a: str, b: str, probe: Probe, began: float) -> Comparison:
-    """Two texts in a model without a head: its layers, and its embeddings."""
-    read = probe.read(a), probe.read(b)
-    states = []
-    for text in read:
-        with torch.no_grad():
-            every = probe.layers.every(text.embeds[None])
-        states.append([state[0].double().cpu() for state in every])
-    ids = [tuple(text.ids.tolist()) for text in read]
-    sides = [
-        Side(text.text, tuple(t.piece for t in text.reading.tokens), tokens, "", 0, False, ())
-        for text, tokens in zip(read, ids, strict=True)
-    ]
+    if predicts_next(files, how):
+        read = _by_decoder(Causal(files, how, chat=chat), a, b, tokens, top, progress)
+    elif isinstance(model, Probe):
+        read = _by_encoder(model, a, b)
+    else:
+        load = Probe(model, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+        read = _by_encoder(load, a, b)
+    sides, states, about = read
+    ids = sides[0].ids, sides[1].ids
     rows, prefix = line_up(*ids), common(*ids)
-    vectors = [probe.pipeline.embedding(hidden[-1]) for hidden in states]
-    cosine = float(torch.nn.functional.cosine_similarity(vectors[0], vectors[1], dim=0))
-    empty = torch.zeros(0, dtype=torch.float64)
-    first, second = (States(some, empty) for some in states)
-    layers, scaling = layer_changes(first, second, rows, prefix)
+    layers, scaling = layer_changes(states[0], states[1], rows, prefix)
     return Comparison(
         a=sides[0],
         b=sides[1],
@@ -300,44 +217,61 @@ def _encoded(a: str, b: str, probe: Probe, began: float) -> Comparison:
         aligned=len(rows),
         prefix=prefix,
         suffix=common_end(*ids),
-        kl_ab=None,
-        kl_ba=None,
-        chat=False,
-        model=probe.describe(),
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
-        versions=versions() | {name: version(name) for name in ("transformers", "tokenizers")},
-        cosine=1.0 - cosine,
+        versions=versions("transformers", "tokenizers"),
         scaling=scaling,
+        **about,
     )
 
 
-def _check(name: str, text: str) -> None:
-    if not checked(text, f"a {name} prompt").strip():
-        raise InputError(
-            f"a {name} prompt with words in it",
-            "an empty one",
-            'write one, such as "I love her smile"',
-        )
+#: Both prompts, their hidden states by layer, and what the model makes of them: fields of a
+#: `Comparison`.
+_Read = tuple[list[Side], list[list[torch.Tensor]], dict[str, Any]]
 
 
-def _about(causal: Causal, prompt: Prompt) -> dict[str, Any]:
+def _by_decoder(causal: Causal, a: str, b: str, tokens: int, top: int, progress: Progress) -> _Read:
+    """Two prompts in a language model: its answers, and the next token."""
+    prompts = causal.read(a), causal.read(b)
+    longest = max(len(prompt.ids) for prompt in prompts)
+    if causal.limit is not None and longest + tokens > causal.limit:
+        expected = f"at most {causal.limit} tokens, prompt and answer together"
+        remedy = "shorten the prompt, or ask for fewer --tokens"
+        raise InputError(expected, f"{longest} + {tokens}", remedy)
+    progress("reading both prompts", 0, 0)
+    states = causal.states(prompts[0]), causal.states(prompts[1])
+    p, q = (one.logs for one in states)
+    sides = []
+    for which, prompt, own, other, kept in zip(
+        "ab", prompts, (p, q), (q, p), (one.kept for one in states), strict=True
+    ):
+        said = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"), kept)
+        best = own.topk(min(top, len(own))).indices.tolist()
+        chances = [(token, float(own[token].exp()), float(other[token].exp())) for token in best]
+        likeliest = tuple(NextToken(token, causal.spell(token), *pq) for token, *pq in chances)
+        answer = (said.text, said.tokens, said.cut)
+        sides.append(Side(prompt.text, prompt.pieces, prompt.ids, *answer, likeliest))
     facts = {
         "name": causal.files.name,
         "sha256": causal.files.digest,
         "dtype": causal.options.dtype,
         "device": causal.options.device,
+        "template": prompts[0].spelled.replace(a, "{prompt}", 1) if causal.chat else None,
     }
-    return facts | {
-        "template": prompt.spelled.replace(prompt.text, "{prompt}", 1) if causal.chat else None
-    }
+    kl = {"kl_ab": divergence(p, q), "kl_ba": divergence(q, p)}
+    return sides, [one.hidden for one in states], {"chat": causal.chat, "model": facts} | kl
 
 
-def _likeliest(
-    causal: Causal, logs: torch.Tensor, other: torch.Tensor, top: int
-) -> tuple[NextToken, ...]:
-    best = logs.topk(min(top, len(logs))).indices.tolist()
-    return tuple(
-        NextToken(token, causal.spell(token), float(logs[token].exp()), float(other[token].exp()))
-        for token in best
-    )
+def _by_encoder(probe: Probe, a: str, b: str) -> _Read:
+    """Two texts in a model without a head: its layers, and its embeddings."""
+    sides, states = [], []
+    for text in (probe.read(a), probe.read(b)):
+        with torch.no_grad():
+            every = probe.layers.every(text.embeds[None])
+        states.append([state[0].double().cpu() for state in every])
+        pieces = tuple(token.piece for token in text.reading.tokens)
+        sides.append(Side(text.text, pieces, tuple(text.ids.tolist()), "", 0, False, ()))
+    u, v = (probe.pipeline.embedding(hidden[-1]) for hidden in states)
+    cosine = 1.0 - float(torch.nn.functional.cosine_similarity(u, v, dim=0))
+    about: dict[str, Any] = {"chat": False, "model": probe.describe(), "cosine": cosine}
+    return sides, states, about | {"kl_ab": None, "kl_ba": None}

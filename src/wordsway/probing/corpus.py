@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import threading
 import time
 from collections.abc import Hashable, Iterable, Sequence
@@ -13,7 +12,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.core.errors import InputError, WordswayError, positive
+from wordsway.core.checks import Count, check_fields, validated
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
 from wordsway.core.result import Result
@@ -26,29 +26,26 @@ from wordsway.engine.store import Store
 from wordsway.engine.tables import FACTS, export, save_table, writable
 from wordsway.models.files import labels_of, locate, parameters_of
 from wordsway.models.probe import Probe
-from wordsway.probing.forecasting import forecast, passes_per_word
+from wordsway.probing.forecasting import forecast
 from wordsway.probing.request import DRAWS, PASSES, WordsRequest
-from wordsway.probing.results import WordSway
 from wordsway.probing.targets import target_of
 from wordsway.probing.words import measure
 from wordsway.text import Text, corpus, draw
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
-    import numpy
     import pandas
 
 
 #: The kind of a job about the words of one text.
 KIND = "words"
-#: Columns of the table of words, before the layers'.
-TEXT = ("key", "text_id", "text_sha256", "tokens", "layer", "layers", "status", "seed")
+#: Outputs of a text and of its words that are columns, and real words where they were measured.
+TEXT = ("tokens", "layer", "layers", "status", "seed")
 WORD = (
     *("index", "word", "start", "end", "pieces"),
     *("mean_local", "mean_local_error", "local", "sensitivity"),
 )
-#: Columns of real words, where they were measured.
-REAL = ("real_mean", "real_error", "real_q90", "real_worst", "real_worst_word", "real_draws")
+REAL = ("mean", "error", "q90", "worst", "worst_word", "draws")
 #: Parts of a text, by the order of its words.
 PARTS = 5
 
@@ -64,7 +61,6 @@ def words_frame(
     ``layer``, ``sensitivity`` the change of it by the Δ.
     Without ``facts`` the frame is the same for every run.
     """
-    import numpy
     import pandas
 
     wanted = None if keys is None else list(dict.fromkeys(keys))
@@ -72,51 +68,27 @@ def words_frame(
         key: record for key, record in store.records(wanted) if record.content.get("kind") == KIND
     }
     texts = [(key, found[key]) for key in (found if wanted is None else wanted) if key in found]
-    counts = [len(record.outputs["words"]) for _, record in texts]
-    about = [
-        (
-            key,
-            record.content["id"],
-            record.content["sha256"],
-            *(record.outputs[name] for name in TEXT[3:]),
-        )
-        for key, record in texts
-    ]
-    columns: dict[str, Any] = {
-        name: numpy.repeat(_column([row[at] for row in about]), counts) if about else []
-        for at, name in enumerate(TEXT)
+    rows = [(key, record, word) for key, record in texts for word in record.outputs["words"]]
+    columns: dict[str, list[Any]] = {
+        "key": [key for key, _, _ in rows],
+        "text_id": [record.content["id"] for _, record, _ in rows],
+        "text_sha256": [record.content["sha256"] for _, record, _ in rows],
     }
-    for name in WORD:
-        columns[name] = [word[name] for _, record in texts for word in record.outputs["words"]]
-    for name in REAL:
-        found_real = [word.get(name) for _, record in texts for word in record.outputs["words"]]
-        if any(value is not None for value in found_real):
-            columns[name] = found_real
+    columns |= {name: [record.outputs[name] for _, record, _ in rows] for name in TEXT}
+    columns |= {name: [word[name] for *_, word in rows] for name in WORD}
+    real = {f"real_{name}": [word.get(f"real_{name}") for *_, word in rows] for name in REAL}
+    columns |= {
+        name: values for name, values in real.items() if any(one is not None for one in values)
+    }
     depth = max((record.outputs["layers"] for _, record in texts), default=-1) + 1
     for name, part in (("change", "profile"), ("noise", "noise")):
-        values = numpy.full((sum(counts), depth), numpy.nan)
-        at = 0
-        for (_, record), count in zip(texts, counts, strict=True):
-            for row, word in enumerate(record.outputs["words"], at):
-                values[row, : len(word[part])] = word[part]
-            at += count
-        columns |= {f"{name}_{layer}": values[:, layer] for layer in range(depth)}
-    if facts:
-        for name in FACTS:
-            columns[name] = (
-                numpy.repeat(_column([record.facts.get(name) for _, record in texts]), counts)
-                if texts
-                else []
-            )
+        for layer in range(depth):
+            columns[f"{name}_{layer}"] = [
+                word[part][layer] if layer < len(word[part]) else math.nan for *_, word in rows
+            ]
+    for name in FACTS if facts else ():
+        columns[name] = [record.facts.get(name) for _, record, _ in rows]
     return pandas.DataFrame(columns)
-
-
-def _column(values: Sequence[Any]) -> numpy.ndarray[Any, Any]:
-    """Values as an array: of numbers where they are numbers, of objects otherwise."""
-    import numpy
-
-    numbers = all(isinstance(value, (int, float)) for value in values)
-    return numpy.array(values) if numbers else numpy.array(values, dtype=object)
 
 
 def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, pandas.DataFrame]:
@@ -145,76 +117,65 @@ def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, p
         here = (frame["layer"] == layer).to_numpy()
         change, noise = (frame.loc[here, f"{name}_{layer}"] for name in ("change", "noise"))
         times[here] = (change / noise.where(noise > 0)).astype(float)
+    mean = texts["mean_local"].transform("mean").astype(float)
     table = pandas.DataFrame(
         {
             "key": frame["key"],
             "word": frame["word"].astype(object).map(lambda word: str(word).casefold()),
             "fifth": (PARTS * texts.cumcount() // count.clip(lower=1)).astype(int) + 1,
-            "small": small,
-            "small_error": frame["mean_local_error"].astype(float),
+            "local": small,
+            "local_error": frame["mean_local_error"].astype(float),
             "pieces": frame["pieces"],
             "rank_share": (texts["mean_local"].rank(method="average").astype(float) - 0.5) / count,
             "over_noise": times,
-            "relative": small
-            / texts["mean_local"].transform("mean").astype(float).where(lambda mean: mean > 0),
+            "relative": small / mean.where(mean > 0),
         }
     )
-    more = {}
+    measured = ["local"]
     if "real_mean" in frame:
-        table["real"] = frame["real_mean"].astype(float)
-        table["real_error"] = frame["real_error"].astype(float)
-        more["mean_real"] = ("real", "mean")
+        measured.append("real")
+        for name in ("mean", "error"):
+            table[f"real_{name}".removesuffix("_mean")] = frame[f"real_{name}"].astype(float)
     uses = table.groupby("word", sort=True)
-    by_word = (
-        uses.agg(
-            texts=("key", "nunique"),
-            occurrences=("key", "size"),
-            pieces=("pieces", "max"),
-            mean_local=("small", "mean"),
-            max_local=("small", "max"),
-            mean_rank_share=("rank_share", "mean"),
-            mean_over_noise=("over_noise", "mean"),
-            **more,
-        )
-        .assign(**{f"mean_{_NAMES[name]}_error": _errors(uses, name) for name in _measured(table)})
-        .reset_index()
-        .sort_values([lead, "word"], ascending=[False, True], kind="stable", ignore_index=True)
+    by_word = uses.agg(
+        texts=("key", "nunique"),
+        occurrences=("key", "size"),
+        pieces=("pieces", "max"),
+        mean_local=("local", "mean"),
+        max_local=("local", "max"),
+        mean_rank_share=("rank_share", "mean"),
+        mean_over_noise=("over_noise", "mean"),
+        **{f"mean_{name}": (name, "mean") for name in measured[1:]},
     )
-    by_place = (
-        table.groupby("fifth")
-        .agg(
-            texts=("key", "nunique"),
-            words=("key", "size"),
-            mean_local=("small", "mean"),
-            mean_relative=("relative", "mean"),
-        )
-        .reindex(pandas.RangeIndex(1, PARTS + 1, name="fifth"))
-        .fillna({"texts": 0, "words": 0})
-        .astype({"texts": int, "words": int})
-        .reset_index()
+    by_word = by_word.assign(**{f"mean_{name}_error": _errors(uses, name) for name in measured})
+    by_place = table.groupby("fifth").agg(
+        texts=("key", "nunique"),
+        words=("key", "size"),
+        mean_local=("local", "mean"),
+        mean_relative=("relative", "mean"),
     )
-    layers = sorted(
-        int(name.removeprefix("change_"))
-        for name in frame.columns
-        if re.fullmatch(r"change_\d+", str(name))
-    )
-    by_layer = pandas.DataFrame(
+    by_place = by_place.reindex(pandas.RangeIndex(1, PARTS + 1, name="fifth"))
+    layers = range(sum(str(name).startswith("change_") for name in frame.columns))
+    by_layer = [
         {
-            "layer": layers,
-            "words": [int(frame[f"change_{layer}"].count()) for layer in layers],
-            "mean_change": [float(frame[f"change_{layer}"].mean()) for layer in layers],
-            "mean_noise": [float(frame[f"noise_{layer}"].mean()) for layer in layers],
+            "layer": layer,
+            "words": int(frame[f"change_{layer}"].count()),
+            "mean_change": float(frame[f"change_{layer}"].mean()),
+            "mean_noise": float(frame[f"noise_{layer}"].mean()),
         }
-    )
-    return {"by_word": by_word, "by_place": by_place, "by_layer": by_layer}
-
-
-#: Columns that words are averaged over, and what their means are called.
-_NAMES = {"small": "local", "real": "real"}
-
-
-def _measured(table: pandas.DataFrame) -> list[str]:
-    return [name for name in _NAMES if name in table]
+        for layer in layers
+    ]
+    return {
+        "by_word": by_word.reset_index().sort_values(
+            [lead, "word"], ascending=[False, True], kind="stable", ignore_index=True
+        ),
+        "by_place": by_place.fillna({"texts": 0, "words": 0})
+        .astype({"texts": int, "words": int})
+        .reset_index(),
+        "by_layer": pandas.DataFrame(
+            by_layer, columns=["layer", "words", "mean_change", "mean_noise"]
+        ),
+    }
 
 
 def _errors(uses: Any, name: str) -> pandas.Series[float]:
@@ -223,16 +184,6 @@ def _errors(uses: Any, name: str) -> pandas.Series[float]:
     between = uses[name].std() / count**0.5
     own = uses[f"{name}_error"].agg(lambda errors: (errors**2).sum() ** 0.5) / count
     return between.where(between > own, own)
-
-
-def write_batch(
-    facts: pandas.DataFrame, found: dict[str, pandas.DataFrame], folder: Path
-) -> list[Path]:
-    """words.csv and the aggregates, the same for every run, and words.parquet, which adds the facts
-    of each run.
-    """
-    paths = export(facts, folder, "words")
-    return [*paths, *(save_table(table, folder / f"{name}.csv") for name, table in found.items())]
 
 
 OUT = Path("out/words")
@@ -272,11 +223,11 @@ class TextJob(Job):
     model: str
     model_sha256: str
     request: WordsRequest
-    tokens: int = TOKENS
+    tokens: Count = TOKENS
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        positive("tokens", self.tokens)
+        check_fields(self)
         checked(self.text)
 
     @property
@@ -285,7 +236,7 @@ class TextJob(Job):
 
     @property
     def target(self) -> str:
-        return self.request.target
+        return str(self.request.target)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -334,13 +285,12 @@ class TextJob(Job):
 
     @cached_property
     def size(self) -> float:
-        """Tokens through the model and back, from the characters of the text: words are counted,
-        their tokens guessed.
+        """Tokens², since every word is measured in a pass over the text, or tokens for mean local,
+        which measures all words at once; guessed from the characters of the text.
         """
         count = max(1, min(len(word_spans(self.text[: 40 * self.tokens])), self.tokens))
         tokens = min(self.tokens, round(1.25 * count) + 2)
-        count = min(count, max(1, round(tokens / 1.25)))
-        return count * tokens * passes_per_word(self.measured, count, self.request)
+        return tokens if self.measured == ("mean-local",) else tokens * tokens
 
     @property
     def family(self) -> Hashable:
@@ -357,7 +307,8 @@ class TextJob(Job):
                 text = probe.cut(self.text, self.tokens)
                 return forecast(text, probe, self._whole, clock=time.process_time).seconds
         except InputError:
-            return 6.0 * parameters_of(self.model, self.model_sha256) * self.size / 1e10
+            passes = self.request.passes * self.size
+            return 6.0 * parameters_of(self.model, self.model_sha256) * passes / 1e10
 
     def startup(self) -> float:
         """Processor seconds of a process with the model; it stays in memory for `estimate`."""
@@ -374,31 +325,17 @@ class TextJob(Job):
             probe = probe_of(self.model, self.model_sha256, self.device)
             text = probe.cut(self.text, self.tokens)
             *_, found = measure(text, probe, replace(self._whole, seed=self.own_seed))
-        kept = ["index", "word", "start", "end", "pieces", "sensitivity"]
-        kept += ["mean_local", "mean_local_error", "local"]
         rows = [
-            {name: getattr(word, name) for name in kept}
+            {name: getattr(word, name) for name in WORD}
             | {"profile": list(word.profile or ()), "noise": list(word.noise or ())}
-            | _real(word)
+            | {f"real_{name}": getattr(word.real, name) for name in (*REAL, "flips") if word.real}
             for word in found.words
         ]
         if not all(math.isfinite(value) for word in found.words for value in word.noise or ()):
             raise WordswayError("the model gives numbers that are not finite for this text")
-        about = {
-            "layer": found.layer,
-            "layers": found.layers,
-            "status": found.status,
-            "tokens": len(found.tokens),
-        }
-        return {"words": rows, **about, "characters": len(text), "seed": self.own_seed}
-
-
-def _real(word: WordSway) -> dict[str, Any]:
-    """What real words do in the word's place, where that was measured."""
-    names = ("mean", "error", "q90", "worst", "worst_word", "draws", "flips")
-    if word.real is None:
-        return {}
-    return {f"real_{name}": getattr(word.real, name) for name in names}
+        about = {"layer": found.layer, "layers": found.layers, "status": found.status}
+        about |= {"tokens": len(found.tokens), "characters": len(text), "seed": self.own_seed}
+        return {"words": rows} | about
 
 
 @lru_cache(maxsize=2)
@@ -473,10 +410,11 @@ def lead_of(jobs: Sequence[TextJob], words: pandas.DataFrame) -> str:
     return "mean_real" if alone and "real_mean" in words else "mean_local"
 
 
+@validated
 def corpus_texts(
     data: str,
     *,
-    limit: int | None = None,
+    limit: Count | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
     encoding: str | None = None,
@@ -486,7 +424,6 @@ def corpus_texts(
     """Texts of a corpus, each once: all of them, or ``limit`` drawn by seed. Labels are read only
     from a named column.
     """
-    most = None if limit is None else positive("limit", limit)
     reviews = corpus(
         data,
         text_column=text_column,
@@ -497,16 +434,17 @@ def corpus_texts(
     first: dict[str, Text] = {}
     for text in reviews:
         first.setdefault(text.sha256, text)
-        if most is not None and len(first) > most:
-            return draw(reviews, most, seed)
+        if limit is not None and len(first) > limit:
+            return draw(reviews, limit, seed)
     return list(first.values())
 
 
+@validated
 def corpus_jobs(
     texts: Iterable[Text],
     model: str,
     *,
-    tokens: int = TOKENS,
+    tokens: Count = TOKENS,
     device: str = "cpu",
     progress: Progress = silent,
     **options: Any,
@@ -518,7 +456,7 @@ def corpus_jobs(
     progress("loading the model", 0, 0)
     files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
     probe = probe_of(model, files.digest, device)
-    if probe.limit is not None and positive("tokens", tokens) > probe.limit:
+    if probe.limit is not None and tokens > probe.limit:
         raise InputError(
             f"at most {probe.limit} tokens, the positions of {probe.files.name}",
             f"{tokens:,}",
@@ -563,7 +501,8 @@ def probe_corpus(
         place = list(words.columns).index("text_sha256") + 1
         words.insert(place, "label", words["text_sha256"].map(kinds))
     found = aggregates(words, lead_of(jobs, words))
-    tables = write_batch(words, found, folder)
+    tables = export(words, folder, "words")
+    tables += [save_table(table, folder / f"{name}.csv") for name, table in found.items()]
     return CorpusWords(tuple(jobs), words, found, tally, folder, tuple(tables))
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import torch
 
 from wordsway.core.progress import Progress, part_of, silent
-from wordsway.models.probe import Probe
+from wordsway.optimize import Plan
 from wordsway.probing.local import Local
 from wordsway.probing.moves import Blocks, MemoryBudget
-from wordsway.probing.search import Climbed, Effort, climb, worst
+from wordsway.probing.search import Climbed, climb, plan_of, worst
 from wordsway.probing.targets import Target
 
 #: Reaches of a curve, branches per word, and steps per branch and reach.
@@ -46,7 +46,6 @@ class WordCurve:
 
     points: tuple[CurvePoint, ...]
     deltas: tuple[torch.Tensor, ...]
-    rested: bool
 
 
 def reaches_up_to(reach: float) -> tuple[float, ...]:
@@ -62,7 +61,6 @@ def reaches_up_to(reach: float) -> tuple[float, ...]:
 
 
 def curves(
-    probe: Probe,
     target: Target,
     blocks: Blocks,
     found: Sequence[Local],
@@ -75,31 +73,20 @@ def curves(
 ) -> list[WordCurve]:
     """The curve of every word, from its singular directions."""
     steps = max(1, round(effort * STEPS))
-    path = _follow(target, blocks, found, reaches, steps, budget, progress)
-    last = _finish(probe, target, blocks, path[-1], reaches[-1], effort, seed, budget, progress)
-    return [_curve(target, blocks, [*path, last], reaches, word) for word in range(len(blocks))]
-
-
-def _follow(
-    target: Target,
-    blocks: Blocks,
-    found: Sequence[Local],
-    reaches: Sequence[float],
-    steps: int,
-    budget: MemoryBudget,
-    progress: Progress,
-) -> list[Climbed]:
-    """For each reach the points of all branches, (words × BRANCHES) of them."""
     owners = torch.arange(len(blocks), device=blocks.rows.device).repeat_interleave(BRANCHES)
     points = torch.cat([_directions(blocks, one) for one in found])
-    path: list[Climbed] = []
+    path: list[
+        Climbed
+    ] = []  # for each reach the points of all branches, (words × BRANCHES) of them
     for number, reach in enumerate(reaches):
         here = blocks.at_reach(reach)
         longer = points * (here.radius[owners] / points.norm(dim=1).clamp_min(1e-30))[:, None]
         part = part_of(progress, "following S(ρ)", number, len(reaches) + 1)
         path.append(climb(target, here, owners, longer, steps, budget, part))
         points = path[-1].delta
-    return path
+    best = path[-1].best_of(BRANCHES)
+    last = _finish(target, here, best, plan_of(effort), seed, budget, progress)
+    return [_curve(target, blocks, [*path, last], reaches, word) for word in range(len(blocks))]
 
 
 def _directions(blocks: Blocks, found: Local) -> torch.Tensor:
@@ -112,12 +99,10 @@ def _directions(blocks: Blocks, found: Local) -> torch.Tensor:
 
 
 def _finish(
-    probe: Probe,
     target: Target,
     blocks: Blocks,
-    last: Climbed,
-    reach: float,
-    effort: float,
+    best: Climbed,
+    plan: Plan,
     seed: int,
     budget: MemoryBudget,
     progress: Progress,
@@ -125,32 +110,15 @@ def _finish(
     """Continue the best branch at the last reach; if the reach is large, also try fresh starts, and
     let the best point of all climb on.
     """
-    here = blocks.at_reach(reach)
-    plan = Effort.of(effort)
     owners = torch.arange(len(blocks), device=blocks.rows.device)
-    best = last.best_of(BRANCHES)
-    ends = climb(target, here, owners, best.delta, plan.late, budget)
-    if reach < 1:
+    ends = climb(target, blocks, owners, best.delta, plan.steps, budget)
+    if blocks.reach < 1:
         return ends
     part = part_of(progress, "following S(ρ)", 1, 2)
-    other = worst(
-        probe, here, target, effort=plan, keep=KEPT, seed=seed, budget=budget, progress=part
-    )
+    other = worst(blocks, target, plan=plan, keep=KEPT, seed=seed, budget=budget, progress=part)
     better = other.value > ends.value
     start = torch.where(better[:, None], other.delta, ends.delta)
-    return climb(target, here, owners, start, ON * plan.late, budget)
-
-
-def passes(reach: float, effort: float) -> int:
-    """Passes forwards and backwards per word, at most.
-
-    >>> passes(1.0, 1.0), passes(0.5, 1.0)
-    (370, 190)
-    """
-    plan = Effort.of(effort)
-    reaches = reaches_up_to(reach)
-    followed = len(reaches) * BRANCHES * (max(1, round(effort * STEPS)) + 1) + plan.late
-    return followed if reach < 1 else followed + plan.passes + (KEPT - 1 + ON) * plan.late
+    return climb(target, blocks, owners, start, ON * plan.steps, budget)
 
 
 def _curve(
@@ -178,4 +146,4 @@ def _curve(
             continue
         points.append(CurvePoint(reach, target.reported(lower), spread))
         deltas.append(blocks.at_reach(reach).delta(word, delta))
-    return WordCurve(tuple(points), tuple(deltas), bool(path[-1].rested[word]))
+    return WordCurve(tuple(points), tuple(deltas))

@@ -10,16 +10,13 @@ import torch
 
 from wordsway.core.reading import Word
 from wordsway.models.probe import Probe
-from wordsway.probing.curve import passes as curve_passes
-from wordsway.probing.moves import Blocks, affordable, row_bytes
+from wordsway.probing.moves import Blocks, MemoryBudget
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.swap import TRIED
 from wordsway.probing.targets import Target, target_of
 from wordsway.probing.words import TWICE, default_tiers, measure, places_in_time
 from wordsway.text.clean import checked
 
-#: A pass forwards alone, as a share of one forwards and backwards; products with JᵀJ per word.
-FORWARD, PRODUCTS = 0.4, 10
 #: Words that are measured next: `SOME` where the first took less than `MOMENT` seconds, else `FEW`.
 SOME, FEW, MOMENT = 6, 2, 2.0
 
@@ -32,22 +29,6 @@ class WordsCost:
     tokens: int
     seconds: float
     bytes: float
-
-
-def passes_per_word(tiers: Sequence[str], words: int, request: WordsRequest) -> float:
-    """Passes of the text, forwards and backwards, for each of its words: a rough count, by which
-    texts are compared before any of them is measured.
-    """
-    total = 0.0
-    if "mean-local" in tiers:
-        total += request.passes / max(1, words)
-    if "local" in tiers:
-        total += PRODUCTS * 1.5 + 6 * FORWARD
-    if "real-words" in tiers:
-        total += FORWARD * request.draws
-    if "curve" in tiers:
-        total += curve_passes(request.reach or 1.0, request.effort)
-    return total
 
 
 def forecast(
@@ -63,7 +44,7 @@ def forecast(
     encoded = probe.read(probe.cut(text) if request.cut else text, request.at)
     target = target_of(probe, encoded, request.wanted, request.scaling)
     chosen = request.words_of(encoded)
-    size = affordable(probe, encoded.n, target.layer, request.memory)
+    budget = MemoryBudget.of(probe, encoded.n, target.layer, request.memory)
     planned = request.planned or default_tiers(
         probe, target, len(chosen), encoded.n, request.colour
     )
@@ -90,9 +71,9 @@ def forecast(
         more = ("real-words",)
         seconds += _seconds(lambda some: timed(more, some), places, more) if places else 0.0
     if swaps:
-        seconds += swaps * TRIED * _forward_seconds(target, chosen[:size], clock)
+        seconds += swaps * TRIED * _forward_seconds(target, chosen[: budget.count], clock)
     grown = TWICE if "local" in planned else 1
-    held = min(len(chosen) * grown, size) * row_bytes(probe, encoded.n, target.layer)
+    held = min(len(chosen) * grown, budget.count) * budget.text
     return WordsCost(len(chosen), encoded.n, seconds, held)
 
 

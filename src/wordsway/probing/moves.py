@@ -26,10 +26,24 @@ UNIT = 10_600_000
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """Bytes that one text takes in a pass forwards and backwards, and those that all may take."""
+    """Bytes that one text takes in a pass forwards and backwards, and how many texts run at a time:
+    as many as are useful and fit.
+    """
 
     text: int
-    total: int
+    count: int
+
+    @classmethod
+    def of(cls, probe: Probe, n: int, layer: int, memory: int) -> MemoryBudget:
+        """The budget of a search, refused where not even one text fits."""
+        text = row_bytes(probe, n, layer)
+        if text > memory:
+            raise MemoryBudgetError(
+                f"one text of {n} tokens takes {format_bytes(text)} in a search, more than the "
+                f"budget of {format_bytes(memory)}: raise the budget (--memory, in GiB), or cut "
+                "the text"
+            )
+        return cls(text, at_once(probe, n, layer, memory))
 
 
 def weight_of(probe: Probe, layer: int) -> float:
@@ -58,23 +72,6 @@ def row_bytes(probe: Probe, n: int, layer: int) -> int:
         * max(1, layer)
         * (9 * d + 3 * wide + (3 * heads * n if probe.options.eager else 0))
     )
-
-
-def memory_budget(probe: Probe, n: int, layer: int, memory: int) -> MemoryBudget:
-    """What a search may take: as many texts at a time as are useful and fit."""
-    text = row_bytes(probe, n, layer)
-    return MemoryBudget(text, text * affordable(probe, n, layer, memory))
-
-
-def affordable(probe: Probe, n: int, layer: int, memory: int) -> int:
-    """Texts per batch of a search, refused where not even one fits."""
-    if row_bytes(probe, n, layer) > memory:
-        raise MemoryBudgetError(
-            f"one text of {n} tokens takes {format_bytes(row_bytes(probe, n, layer))} in a search, "
-            f"more than the budget of {format_bytes(memory)}: "
-            "raise the budget (--memory, in GiB), or cut the text"
-        )
-    return at_once(probe, n, layer, memory)
 
 
 def at_once(probe: Probe, n: int, layer: int, memory: int) -> int:
@@ -209,7 +206,7 @@ class Attained:
     """
 
     delta: torch.Tensor
-    value: float
+    sensitivity: float
     profile: Profile
     noise: Profile
 
@@ -233,35 +230,26 @@ def attained(
         [blocks.delta(place, delta.flatten().to(blocks.mask)) for delta in (*some, *more)]
         for place, (some, more) in enumerate(zip(candidates, noise, strict=True))
     ]
-    drawn = [some[len(some) - len(more) :] for some, more in zip(inside, noise, strict=True)]
-    choice = inside
-    if not noise_counts:
-        choice = [own[: len(some)] for own, some in zip(inside, candidates, strict=True)]
+    count = len(candidates[0])  # the same for every word
+    choice = [some if noise_counts else some[:count] for some in inside]
     if target.own_layer is not None:
         every = _profiles(target, blocks, inside, memory)
-        values = [
-            [rows[target.own_layer] for rows in some[: len(own)]]
-            for some, own in zip(every, choice, strict=True)
-        ]
-        tops = [_top(some) for some in values]
-        looked = [
-            [some[top], *some[len(some) - len(more) :]]
-            for some, top, more in zip(every, tops, noise, strict=True)
-        ]
+        values = [[rows[target.own_layer] for rows in some] for some in every]
     else:
         values = _changes(target, blocks, choice, size)
-        tops = [_top(some) for some in values]
-        best = [some[top] for some, top in zip(choice, tops, strict=True)]
-        both = [[one, *more] for one, more in zip(best, drawn, strict=True)]
+    tops = [
+        max(range(len(some)), key=changes.__getitem__)
+        for some, changes in zip(choice, values, strict=True)
+    ]
+    if target.own_layer is not None:
+        looked = [[some[top], *some[count:]] for some, top in zip(every, tops, strict=True)]
+    else:
+        both = [[some[top], *some[count:]] for some, top in zip(inside, tops, strict=True)]
         looked = _profiles(target, blocks, both, memory)
     return [
         Attained(some[top], target.reported(changes[top]), rows[0], _mean(rows[1:]))
-        for some, top, changes, rows in zip(choice, tops, values, looked, strict=True)
+        for some, top, changes, rows in zip(inside, tops, values, looked, strict=True)
     ]
-
-
-def _top(values: Sequence[float]) -> int:
-    return int(torch.tensor(values, dtype=torch.float64).argmax())
 
 
 def _mean(rows: Sequence[Profile]) -> Profile:
@@ -278,15 +266,11 @@ def _profiles(target: Target, blocks: Blocks, deltas: Deltas, memory: int) -> li
 def _changes(target: Target, blocks: Blocks, deltas: Deltas, size: int) -> list[list[float]]:
     """‖g − g(text)‖ under every Δ."""
     which = torch.tensor([place for place, some in enumerate(deltas) for _ in some])
-    flat = torch.stack([_padded(blocks, delta) for some in deltas for delta in some])
+    flat = torch.zeros(len(which), blocks.size).to(blocks.mask)
+    for row, delta in zip(flat, (delta for some in deltas for delta in some), strict=True):
+        row[: delta.numel()] = delta.flatten().to(flat)
     parts = zip(which.to(blocks.rows.device).split(size), flat.split(size), strict=True)
     with torch.no_grad():
         squares = torch.cat([target.change2(blocks.moved(some, part)) for some, part in parts])
     values = iter(squares.double().sqrt().tolist())
     return [[next(values) for _ in some] for some in deltas]
-
-
-def _padded(blocks: Blocks, delta: torch.Tensor) -> torch.Tensor:
-    flat = torch.zeros(blocks.size).to(blocks.mask)
-    flat[: delta.numel()] = delta.flatten().to(flat)
-    return flat

@@ -2,11 +2,11 @@
 
 The first of these that is available decides:
 
-1. the model's own head: a masked-language head on the text with the word masked, a causal one on
-   the text up to the word;
-2. another language model on this machine (`HELPERS`): a masked one in the same way, a causal one by
-   the probability of the whole text, both sides of the word, with each candidate in its place;
-3. the part of speech that the word has in its place, by WordNet and its neighbours
+1. the model's own head: a masked one by the probability of the word on the text with the word
+   masked, a causal one by that of the whole text, both sides of the word, with each candidate;
+2. a function of the user's own, whether two words are of one part of speech;
+3. another installed language model (`HELPERS`), in the same way as the model's own head;
+4. the part of speech that the word has in its place, by WordNet and its neighbours
    (`wordsway.text.parts`). Where they leave several, the request is refused.
 
 By probability, words are kept from the likeliest on until they hold `NUCLEUS` of it.
@@ -15,7 +15,8 @@ By probability, words are kept from the likeliest on until they hold `NUCLEUS` o
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -33,21 +34,20 @@ from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
 from wordsway.probing.candidates import Candidates, near
 from wordsway.probing.differences import common
+from wordsway.probing.request import SamePart
 from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
 NUCLEUS, FEWEST = 0.95, 10
-#: Models of the catalogue that may judge words for models without a head, the best first.
+#: Models of the catalogue that score words for models without a head, the best first.
 HELPERS: dict[str, Kind] = {"bert-base": "masked", "smollm2": "causal"}
-#: Characters around the word that a causal helper reads at least; words whose whole text it reads;
+#: Characters around the word that are read at least; words whose whole text it reads;
 #: how many of them at once; and the tokens of the text from the word on.
 AROUND, SCREENED, AT_ONCE, BEHIND = 300, 128, 32, 16
-#: Tokens between two documents of a language model's training texts; else its own first token.
+#: The token between two documents of a language model's training texts; else its first or last one.
 SEPARATOR = "<|endoftext|>"
 #: Token ids of a part of a text.
 Tokens = tuple[int, ...]
-#: Whether two words can be of one part of speech.
-SamePart = Callable[[str, str], bool]
 
 
 def plausible(
@@ -59,13 +59,11 @@ def plausible(
     progress: Progress = silent,
 ) -> tuple[Candidates, dict[str, float], str]:
     """The likely candidates, their probabilities where a head gave them, and how it was decided."""
-    if saved_with(probe, "MaskedLM"):
-        try:
-            return _likely(found, _masked(probe, encoded, word, found), "masked-token probability")
-        except MissingWeightsError:  # the configuration of an encoder that was saved without it
-            pass
-    if saved_with(probe, "CausalLM", "LMHeadModel"):
-        return _likely(found, _next(probe, encoded, word, found), "next-token probability")
+    own = _own_head(probe)
+    if own is not None:
+        kind = "masked-token" if own.kind == "masked" else "next-token"
+        chances = own.chances(encoded.text, word, found.words)
+        return _likely(found, chances, f"{kind} probability")
     if same_part is not None:
         kept = [place for place, name in enumerate(found.words) if same_part(word.text, name)]
         return _only(found, kept, word), {}, "part of speech"
@@ -93,25 +91,14 @@ def _decided(text: str, word: Word) -> frozenset[str]:
     return parts
 
 
-def _masked(probe: Probe, encoded: EncodedText, word: Word, found: Candidates) -> torch.Tensor:
-    model = masked_model(probe)
-    mask = _mask(probe.reader)
-    if mask is None:
-        raise InputError("a tokenizer with a mask", probe.files.name, "leave --plausible out")
-    row = min(word.rows)
-    ids = [*encoded.ids[:row].tolist(), mask, *encoded.ids[max(word.rows) + 1 :].tolist()]
-    logs = _log_probabilities(model, torch.tensor([ids], device=encoded.ids.device))[row]
-    return logs[[ids[row] for ids in found.ids]].exp()
-
-
-def _next(probe: Probe, encoded: EncodedText, word: Word, found: Candidates) -> torch.Tensor:
-    row = min(word.rows)
-    if row == 0:
-        raise InputError(
-            "a word with others before it", f"the first, {word.text!r}", "choose another word"
-        )
-    logs = _log_probabilities(next_token_model(probe), encoded.ids[None, :row])[row - 1]
-    return logs[[ids[row] for ids in found.ids]].exp()
+def _own_head(probe: Probe) -> _Scorer | None:
+    """The model with the language head that it was saved with, if it has one."""
+    if saved_with(probe, "MaskedLM") and _mask(probe.reader) is not None:
+        with suppress(MissingWeightsError):  # named by an encoder that was saved without it
+            return _Scorer(probe.reader, masked_model(probe), "masked")
+    if saved_with(probe, "CausalLM", "LMHeadModel"):
+        return _Scorer(probe.reader, next_token_model(probe), "causal")
+    return None
 
 
 def _mask(reader: Reader) -> int | None:
@@ -119,15 +106,9 @@ def _mask(reader: Reader) -> int | None:
     return next((token for token in named if token is not None), None)
 
 
-@torch.no_grad()
-def _log_probabilities(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Of every next (or masked) token, a row for each of one text."""
-    return torch.log_softmax(logits_of(model, input_ids=ids)[0].double(), 1).cpu()
-
-
 @dataclass(frozen=True)
-class _Helper:
-    """A language model that judges words for another model, with its own tokenizer."""
+class _Scorer:
+    """A language model, with its own tokenizer, that scores words in the place of another."""
 
     reader: Reader
     model: Any
@@ -151,7 +132,8 @@ class _Helper:
         spelled = self.reader.tokenizer.id_to_token(mask)
         (ids,) = self.reader.ids([f"{before}{spelled}{after}"])
         row = ids.index(mask)
-        p = _log_probabilities(self.model, torch.tensor([ids]))[row].exp()
+        logits = logits_of(self.model, input_ids=torch.tensor([ids], device=self.model.device))
+        p = torch.softmax(logits[0, row].detach().double(), 0).cpu()
         whole = [
             len(one) == len(ids) and one[:row] == ids[:row] and one[row + 1 :] == ids[row + 1 :]
             for one in texts
@@ -164,11 +146,13 @@ class _Helper:
         """P(text with the word), normalised over the `SCREENED` words that are the likeliest by
         their first two tokens; words are screened by their first token before.
         """
-        separator = self.reader.tokenizer.token_to_id(SEPARATOR)
-        start = self.model.config.bos_token_id if separator is None else separator
+        config, separator = self.model.config, self.reader.tokenizer.token_to_id(SEPARATOR)
+        known = (separator, config.bos_token_id, config.eos_token_id)
+        start = next((token for token in known if isinstance(token, int)), 0)
         keep = min(common(before, ids) for ids in texts)
         with torch.no_grad():
-            read = self.model(input_ids=torch.tensor([[start, *before[:keep]]]), use_cache=True)
+            ids = torch.tensor([[start, *before[:keep]]], device=self.model.device)
+            read = self.model(input_ids=ids, use_cache=True)
         first = torch.log_softmax(read.logits[0, -1].double(), 0)
         behind = [tuple(ids[keep : keep + BEHIND]) for ids in texts]
         one = {ids[:1]: float(first[ids[0]]) for ids in behind}
@@ -198,7 +182,8 @@ class _Helper:
         for begin in range(0, len(starts), AT_ONCE):
             some = starts[begin : begin + AT_ONCE]
             length = max(map(len, some))
-            given = torch.tensor([[*ids, *[filler] * (length - len(ids))] for ids in some])
+            rows = [[*ids, *[filler] * (length - len(ids))] for ids in some]
+            given = torch.tensor(rows, device=self.model.device)
             own = copy.deepcopy(cache)
             own.batch_repeat_interleave(len(some))
             logits = self.model(input_ids=given, past_key_values=own, use_cache=True).logits
@@ -211,9 +196,9 @@ class _Helper:
 
 
 @lru_cache(maxsize=1)
-def _helper(name: str) -> _Helper:
+def _helper(name: str) -> _Scorer:
     files = locate(name)
-    return _Helper(Reader(files, None), load(files, Loading(HELPERS[name])), HELPERS[name])
+    return _Scorer(Reader(files, None), load(files, Loading(HELPERS[name])), HELPERS[name])
 
 
 def _likely(

@@ -52,8 +52,8 @@ class RealWords:
     draws: int
     flips: int | None = None
     flip: str | None = None
-    changes: tuple[float, ...] = field(default=(), repr=False, compare=False)
-    words: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    changes: tuple[float, ...] = field(default=(), repr=False)
+    words: tuple[str, ...] = field(default=(), repr=False)
 
 
 def real_words(
@@ -89,15 +89,15 @@ class _Order:
 
     @cached_property
     def words(self) -> list[str]:
-        return _shuffled(vocabulary(self.probe, "words"), self.seed, "real words")
+        return shuffled(vocabulary(self.probe, "words"), self.seed, "real words")
 
     @cached_property
     def known(self) -> list[str]:
-        return _shuffled(list(known_words(self.progress)), self.seed, "known words")
+        return shuffled(known_words(self.progress), self.seed, "known words")
 
     @cached_property
     def signs(self) -> list[str]:
-        return _shuffled(signs(self.probe), self.seed, "real signs")
+        return shuffled(signs(self.probe), self.seed, "real signs")
 
     def draw(self, place: WordPlace, count: int) -> Candidates:
         """The first ``count`` of the order that can stand in this place, with as many tokens."""
@@ -127,7 +127,8 @@ def known_words(progress: Progress = silent) -> tuple[str, ...]:
         return ()
 
 
-def _shuffled(items: list[str], seed: int, name: str) -> list[str]:
+def shuffled(items: Sequence[str], seed: int, name: str) -> list[str]:
+    """The items in the random order of a seed and a name."""
     return [
         items[at] for at in torch.randperm(len(items), generator=generator(seed, name)).tolist()
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from wordsway.core.checks import (
     Bytes,
@@ -20,23 +20,91 @@ from wordsway.core.errors import InputError
 from wordsway.core.format import format_bytes
 from wordsway.core.reading import Word
 from wordsway.models.probe import EMBEDDING_STAGES, EncodedText
+from wordsway.probing.candidates import VocabularyPart
 from wordsway.probing.moves import MEMORY
 from wordsway.probing.targets import check_target
 from wordsway.probing.tiers import TIERS, headline_tier, in_order
 
 #: Backward passes of mean local, and real words per place.
 PASSES, DRAWS = 32, 32
+#: Whether two words can be of one part of speech.
+SamePart = Callable[[str, str], bool]
+EmbeddingStage = Annotated[str, OneOf(EMBEDDING_STAGES, "words moves rows of the embedding matrix")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordsRequest:
+class _TargetRequest:
+    """What all requests about a target have in common."""
+
+    layer: int | str = "last"
+    target: int | str = "layer"
+    scaling: str = "auto"
+    cut: bool = False
+    seed: Seed = 0
+    memory: Bytes = MEMORY
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_target(self.wanted, self.scaling)
+        if self.memory < 2**20:
+            got = format_bytes(self.memory)
+            raise InputError("a memory budget of at least 1 MiB", got, "leave it at 2 GiB")
+
+    @property
+    def wanted(self) -> int | str:
+        """The target by the name that `wordsway.probing.targets.target_of` takes."""
+        return self.layer if self.target == "layer" else self.target
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapRequest(_TargetRequest):
+    """Which real words to try in the place of another; checked when it is made.
+
+    Parameters
+    ----------
+    layer, target, scaling, cut, memory : as in `WordsRequest`
+    top : how many words to return
+    kind : "words" (whole, alphabetic, two letters or more) or "all" whole pieces of the vocabulary
+    keep_case : capitalise as the word in the text is
+    among : candidates of your own instead of the vocabulary; they may have several tokens
+    exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
+    flip : of a classifier, only words that change its label, the smallest change first
+    plausible : only words likely in that place, by the model's own masked or next-token head, else
+        by ``same_part(word, candidate)`` where it is given, else by an installed language model
+        (`wordsway.probing.plausible.HELPERS`), else by WordNet and the word's neighbours
+    worst_case : also search the worst Δ, to tell how much of it a real word reaches
+    """
+
+    top: Count = 10
+    kind: VocabularyPart = "words"
+    keep_case: bool = True
+    among: Iterable[str] | None = None
+    exhaustive: bool = False
+    flip: bool = False
+    plausible: bool = False
+    same_part: SamePart | None = None
+    worst_case: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.flip and self.target != "logits":
+            got = f"target {self.target}"
+            raise InputError("a classifier's logits to flip", got, "add --target logits")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsRequest(_TargetRequest):
     """What to measure of every word; checked when it is made, before a model is loaded.
 
     Parameters
     ----------
     layer : the layer whose hidden states are compared: 0 … L, "input" or "last"
-    target : "layer", or "all" layers, "pooled", "cosine", "logits", "next-token"
-        (`wordsway.probing.targets`)
+    target : "layer", or "all" layers, "pooled", "cosine", "logits" of a classifier, "next-token" of
+        a causal model (`wordsway.probing.targets`); or a layer's name
+    scaling : how rows are weighted: "frobenius" by their norm, "rows" equally, "auto" equally if a
+        few rows hold most of the norm
+    cut : keep the beginning of a text that is longer than the model can read
+    memory : bytes that the work may take in addition to the model
     tiers : what to measure among "mean-local", "local", "real-words", "curve"; by default the first
         three on short texts, and on long ones the first, with real words for as many words as take
         a few seconds
@@ -49,58 +117,31 @@ class WordsRequest:
         where `local` was measured
     at : "words" moves rows of the embedding matrix (`inputs_embeds`), "input" rows of
         hidden_states[0]
-    scaling : how rows are weighted: "frobenius" by their norm, "rows" equally, "auto" equally if a
-        few rows hold most of the norm
     passes, draws : backward passes of mean local, and real words per place
     twin : also measure a twin of the model with random weights
-    cut : keep the beginning of a text that is longer than the model can read
     effort : how long to search the curve
-    memory : bytes that the work may take in addition to the model
     """
 
-    layer: int | str = "last"
-    target: str = "layer"
     tiers: str | Several[str] | None = None
     colour: str | None = None
     word: int | str | Sequence[int | str] | None = None
     reach: Reach | None = None
-    at: str = "words"
-    scaling: str = "auto"
+    at: EmbeddingStage = "words"
     passes: Count = PASSES
     draws: Count = DRAWS
     twin: bool = False
-    cut: bool = False
-    seed: Seed = 0
     effort: Positive = 1.0
-    memory: Bytes = MEMORY
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         for tier in [*self._asked, *([] if self.colour is None else [self.colour])]:
             if tier not in TIERS:
-                raise InputError(
-                    f"a tier among {', '.join(TIERS)}", repr(tier), "leave it out for the default"
-                )
-        check_target(self.wanted, self.scaling)
-        if self.at not in EMBEDDING_STAGES:
-            raise InputError(
-                f"a place {OneOf(EMBEDDING_STAGES)}",
-                repr(self.at),
-                "words moves rows of the embedding matrix",
-            )
-        if self.memory < 2**20:
-            raise InputError(
-                "a memory budget of at least 1 MiB", format_bytes(self.memory), "leave it at 2 GiB"
-            )
+                expected = f"a tier among {', '.join(TIERS)}"
+                raise InputError(expected, repr(tier), "leave it out for the default")
 
     @property
     def _asked(self) -> list[str]:
         return [self.tiers] if isinstance(self.tiers, str) else list(self.tiers or ())
-
-    @property
-    def wanted(self) -> int | str:
-        """The target by the name that `wordsway.probing.targets.target_of` takes."""
-        return self.layer if self.target == "layer" else self.target
 
     @property
     def headline(self) -> str:

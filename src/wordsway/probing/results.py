@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from wordsway.core.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, plain, record, table
 from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
 from wordsway.probing.tiers import TIERS
@@ -41,7 +41,12 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached model"):
+class Swaps(
+    SequenceResult[Swap],
+    items="swaps",
+    brief="word target reached model",
+    derived="reached exhaustive",
+):
     """The vocabulary's words in one place of a text, those that move the target most first.
 
     ``target`` is "layer 6", "pooled", "cosine", "logits", …; ``worst`` the relative change by the
@@ -81,20 +86,9 @@ class Swaps(SequenceResult[Swap], items="swaps", brief="word target reached mode
         largest = max((swap.change for swap in self.swaps), default=None)
         return largest / self.worst if largest is not None and self.worst else None
 
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self) | {
-            "swaps": [fields_of(swap) for swap in self.swaps],
-            "reached": self.reached,
-            "exhaustive": self.exhaustive,
-        }
-
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per real word, best first."""
-        import pandas
-
-        return pandas.DataFrame(
-            [fields_of(swap) for swap in self.swaps], columns=[item.name for item in fields(Swap)]
-        )
+        return table(self.swaps, Swap)
 
 
 @dataclass(frozen=True)
@@ -136,6 +130,12 @@ class WordSway:
     delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
     direction: torch.Tensor | None = field(default=None, repr=False, compare=False)
 
+    _derived: ClassVar[tuple[str, ...]] = ("text", "pieces")
+
+    @property
+    def text(self) -> str:
+        return self.word
+
     @property
     def pieces(self) -> int:
         """Tokens that the word is made of."""
@@ -146,16 +146,8 @@ class WordSway:
         return TIERS[tier].score(self)
 
     def to_dict(self) -> dict[str, Any]:
-        real = None if self.real is None else fields_of(self.real)
-        if real is not None:
-            real["changes"], real["words"] = list(real["changes"]), list(real["words"])
-        curve = None if self.curve is None else [fields_of(point) for point in self.curve]
-        plain = {
-            name: value
-            for name, value in fields_of(self).items()
-            if name not in ("delta", "direction")
-        }
-        return plain | {"text": self.word, "pieces": self.pieces, "real": real, "curve": curve}
+        """All numbers, ready for JSON, without the witnesses."""
+        return record(self)
 
 
 @dataclass(frozen=True)
@@ -202,18 +194,15 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
         return max(self.words, key=lambda word: (word.score(self.tier) or (-1.0, 0.0))[0])
 
     def to_dict(self, *, deltas: bool = False) -> dict[str, Any]:
-        words = [word.to_dict() for word in self.words]
-        if deltas:
-            for entry, word in zip(words, self.words, strict=True):
-                entry["delta"] = None if word.delta is None else word.delta.tolist()
-                entry["direction"] = None if word.direction is None else word.direction.tolist()
-        return fields_of(self) | {"words": words, "swaps": [item.to_dict() for item in self.swaps]}
+        found = super().to_dict()
+        for entry, word in zip(found["words"], self.words if deltas else (), strict=deltas):
+            entry |= {"delta": plain(word.delta), "direction": plain(word.direction)}
+        return found
 
     def to_json(self, *, deltas: bool = False, **options: Any) -> str:
         """One JSON document; ``deltas`` adds the witnesses."""
-        return json.dumps(
-            self.to_dict(deltas=deltas), ensure_ascii=False, allow_nan=False, **options
-        )
+        document = self.to_dict(deltas=deltas)
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, **options)
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per word: every tier that was measured, and the layers' changes
@@ -223,32 +212,23 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
 
         rows = []
         for word in self.words:
-            row: dict[str, Any] = {
-                "index": word.index,
-                "word": STRAY.sub("�", word.word),
-                "start": word.start,
-                "end": word.end,
-                "pieces": word.pieces,
-                "unknown": word.unknown,
-                "mean_local": word.mean_local,
-                "mean_local_error": word.mean_local_error,
-                "local": word.local,
-                "real_mean": word.real.mean if word.real else None,
-                "real_error": word.real.error if word.real else None,
-                "real_q90": word.real.q90 if word.real else None,
-                "real_worst": word.real.worst if word.real else None,
-                "real_worst_word": STRAY.sub("�", word.real.worst_word) if word.real else None,
-                "sensitivity": word.sensitivity,
-                "upper": word.upper,
-            }
-            for name, values in (
-                ("change", word.profile),
-                ("noise", word.noise),
-                ("twin", word.twin),
-            ):
+            row = {name: getattr(word, name) for name in _PLACE}
+            row |= {f"real_{name}": getattr(word.real, name, None) for name in _REAL}
+            row |= {"sensitivity": word.sensitivity, "upper": word.upper}
+            for name in ("word", "real_worst_word"):
+                row[name] = None if row[name] is None else STRAY.sub("�", row[name])
+            layers = {"change": word.profile, "noise": word.noise, "twin": word.twin}
+            for name, values in layers.items():
                 row |= {f"{name}_{layer}": value for layer, value in enumerate(values or ())}
             rows.append(row)
-        numbers = ["mean_local", "mean_local_error", "local", "real_mean", "real_error"]
-        numbers += ["real_q90", "real_worst", "sensitivity", "upper"]
+        numbers = [*_PLACE[6:], *(f"real_{name}" for name in _REAL[:4]), "sensitivity", "upper"]
         frame = pandas.DataFrame(rows, columns=None if rows else ["index", "word", *numbers])
         return frame.astype(dict.fromkeys(numbers, float))
+
+
+#: Columns of a frame: of a word itself, its first tiers, and real words in its place.
+_PLACE = (
+    *("index", "word", "start", "end", "pieces", "unknown"),
+    *("mean_local", "mean_local_error", "local"),
+)
+_REAL = ("mean", "error", "q90", "worst", "worst_word")

@@ -9,9 +9,7 @@ the ball (`wordsway.optimize`). One plan per word, whatever the text's length or
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import final
 
 import torch
@@ -25,47 +23,39 @@ from wordsway.optimize.driver import Starts
 from wordsway.probing.moves import Blocks, MemoryBudget
 from wordsway.probing.targets import Target, check_differentiable
 
+#: How a word is searched: starts, steps with all of them (``explore``), steps with the best.
+PLAN = Plan(
+    solver="lbfgs",
+    starts=4,
+    explore=8,
+    keep=1,
+    steps=22,
+    rounds=0,
+    children=1,
+    tolerance=0,
+    scatter=False,
+)
 
-@dataclass(frozen=True)
-class Effort:
-    """Starts per word, steps with all of them, steps with the best."""
 
-    starts: int = 4
-    early: int = 8
-    late: int = 22
+def passes_of(plan: Plan) -> int:
+    """Forward and backward passes per word."""
+    return plan.starts * (1 + plan.explore) + plan.steps
 
-    @property
-    def passes(self) -> int:
-        """Forward and backward passes per word."""
-        return self.starts * (1 + self.early) + self.late
 
-    @property
-    def plan(self) -> Plan:
-        """The same for the driver."""
-        return Plan(
-            solver="lbfgs",
-            starts=self.starts,
-            explore=self.early,
-            keep=1,
-            steps=self.late,
-            rounds=0,
-            children=1,
-            tolerance=0,
-            scatter=False,
-        )
+def plan_of(effort: float) -> Plan:
+    """The plan with ``effort`` times the default's passes.
 
-    @classmethod
-    def of(cls, effort: float = 1.0) -> Effort:
-        """``effort`` times the default's passes.
-
-        >>> [Effort.of(effort).passes for effort in (0.02, 0.5, 1, 2)]
-        [1, 29, 58, 116]
-        """
-        passes = max(1, round(effort * cls().passes))
-        if passes >= cls().passes:
-            starts = min(16, 4 * passes // cls().passes)
-            return cls(starts, 8, passes - 9 * starts)
-        return cls(2, 6, passes - 14) if passes >= 20 else cls(1, 0, passes - 1)
+    >>> [passes_of(plan_of(effort)) for effort in (0.02, 0.5, 1, 2)]
+    [1, 29, 58, 116]
+    """
+    usual = passes_of(PLAN)
+    passes = max(1, round(effort * usual))
+    if passes >= usual:
+        starts = min(16, PLAN.starts * passes // usual)
+        return replace(PLAN, starts=starts, steps=passes - starts * (1 + PLAN.explore))
+    if passes >= 20:
+        return replace(PLAN, starts=2, explore=6, steps=passes - 14)
+    return replace(PLAN, starts=1, explore=0, steps=passes - 1)
 
 
 @final
@@ -106,17 +96,16 @@ class BlockChange(Objective):
 
 @dataclass(frozen=True)
 class Climbed:
-    """Points Δ (B, p) in their balls and the S² there; ``rested``: no step helped more."""
+    """Points Δ (B, p) in their balls and the S² there."""
 
     delta: torch.Tensor
     value: torch.Tensor
-    rested: torch.Tensor
 
     def best_of(self, groups: int) -> Climbed:
         """Of every ``groups`` consecutive points the best one."""
         best = self.value.view(-1, groups).argmax(1)
         rows = best + torch.arange(len(best), device=best.device) * groups
-        return Climbed(self.delta[rows], self.value[rows], self.rested[rows])
+        return Climbed(self.delta[rows], self.value[rows])
 
 
 def climb(
@@ -132,7 +121,7 @@ def climb(
     points = delta / blocks.radius[owners][:, None]
     return _maximised(
         BlockChange(blocks, target, owners, budget.text),
-        Effort(1, 0, steps).plan,
+        replace(PLAN, starts=1, explore=0, steps=steps),
         0,
         budget,
         lambda objective, problems, count, noise: points[list(problems)][:, None],
@@ -141,11 +130,10 @@ def climb(
 
 
 def worst(
-    probe: Probe,
     blocks: Blocks,
     target: Target,
     *,
-    effort: Effort,
+    plan: Plan = PLAN,
     keep: int = 1,
     seed: int,
     budget: MemoryBudget,
@@ -157,10 +145,12 @@ def worst(
     owners = torch.arange(len(blocks), device=blocks.rows.device)
     return _maximised(
         BlockChange(blocks, target, owners, budget.text),
-        replace(effort.plan, keep=min(keep, effort.starts)),
+        replace(plan, keep=min(keep, plan.starts)),
         seed,
         budget,
-        partial(_starts, probe, blocks, seed),
+        lambda objective, problems, count, noise: torch.stack(
+            [_starts(target.probe, blocks, seed, problem, count) for problem in problems]
+        ),
         progress,
     )
 
@@ -178,31 +168,18 @@ def _maximised(
         torch.arange(len(objective.owners), device=objective.device),
         plan,
         seed=seed,
-        memory=budget.total,
+        memory=budget.text * budget.count,
         starts=starts,
         progress=progress,
     )
     delta = objective.blocks.inside(objective.owners, found.x)
-    return Climbed(delta, found.value.clamp_min(0), found.settled)
+    return Climbed(delta, found.value.clamp_min(0))
 
 
-def _starts(
-    probe: Probe,
-    blocks: Blocks,
-    seed: int,
-    objective: Objective,
-    problems: Sequence[int],
-    count: int,
-    noise: Sequence[torch.Generator],
-) -> torch.Tensor:
-    """Unit blocks (P, count, m·d): Gaussian ones and, every second, the way to a random other word
-    of the vocabulary. The noise depends on the word alone, not on the other words of the search.
+def _starts(probe: Probe, blocks: Blocks, seed: int, problem: int, count: int) -> torch.Tensor:
+    """Unit blocks (count, m·d) of one word: Gaussian ones and, every second, the way to a random
+    other word of the vocabulary. They depend on the word alone, not on the others of the search.
     """
-    return torch.stack([_starts_of(probe, blocks, seed, problem, count) for problem in problems])
-
-
-def _starts_of(probe: Probe, blocks: Blocks, seed: int, problem: int, count: int) -> torch.Tensor:
-    """The starts of one word, (count, m·d)."""
     d = blocks.encoded.embeds.shape[1]
     word = blocks.words[problem]
     vocabulary = probe.layers.model.get_input_embeddings().weight

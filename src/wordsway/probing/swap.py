@@ -13,29 +13,28 @@ other one: the words that leave the least margin come first, a negative margin i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from wordsway.core.checks import Bytes, Count, OneText, Seed, validated
-from wordsway.core.errors import InputError, positive
+from wordsway.core.checks import OneText, takes, validated
+from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
 from wordsway.core.result import versions
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
-from wordsway.models.encoders import opened, with_vectors
-from wordsway.models.heads import labels_of
+from wordsway.models.encoders import AnyModel, opened, with_vectors
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.black_boxes import swap_by_vectors
-from wordsway.probing.candidates import Candidates, candidates, check_among, check_kind
-from wordsway.probing.moves import MEMORY, Blocks, at_once, memory_budget
-from wordsway.probing.plausible import SamePart
-from wordsway.probing.plausible import plausible as likely
+from wordsway.probing.candidates import Candidates, candidates
+from wordsway.probing.moves import Blocks, MemoryBudget, at_once
+from wordsway.probing.plausible import plausible
+from wordsway.probing.request import SwapRequest
 from wordsway.probing.results import Swap, Swaps
-from wordsway.probing.search import Effort, worst
+from wordsway.probing.search import worst
 from wordsway.probing.targets import LogitsTarget, Outcome, Target, target_of
 from wordsway.text.clean import checked
 
@@ -48,99 +47,74 @@ TRIED = FIRST + ROUND * ROUNDS
 SCALE, NUGGET = 0.5, 0.05
 
 
+@takes(SwapRequest)
 @validated
 def swap(
     text: OneText,
     word: int | str | None = None,
     model: Any = "minilm",
     *,
-    layer: int | str = "last",
-    target: int | str = "layer",
-    top: Count = 10,
-    kind: str = "words",
-    keep_case: bool = True,
-    among: Iterable[str] | None = None,
-    exhaustive: bool = False,
-    flip: bool = False,
-    plausible: bool = False,
-    same_part: SamePart | None = None,
-    worst_case: bool = True,
-    scaling: str = "auto",
-    cut: bool = False,
-    seed: Seed = 0,
-    memory: Bytes = MEMORY,
+    progress: Progress = silent,
+    **options: Any,
+) -> Swaps:
+    """The vocabulary's words in the place of ``word`` (its number, from 0, or its spelling; the
+    last one by default), ranked by the relative change that they cause in a model or any encoder of
+    texts (`wordsway.models.encoders`). Of an encoder that only returns vectors the embedding is
+    compared, and candidates are ``among`` or WordNet's words.
+
+    ``options`` are the fields of `SwapRequest`, which explains them: layer, target, top, kind,
+    keep_case, among, exhaustive, flip, plausible, same_part, worst_case, scaling, cut, seed,
+    memory.
+    """
+    request = SwapRequest(**options)
+    checked(text)
+    return swaps_of(text, word, opened(model), request, progress)
+
+
+def swaps_of(
+    text: str,
+    word: int | str | None,
+    probe: AnyModel,
+    request: SwapRequest,
     progress: Progress = silent,
 ) -> Swaps:
-    """The vocabulary's words in the place of ``word``, ranked by the relative change that they
-    cause.
-
-    Parameters
-    ----------
-    word : by its number (from 0) or spelling; the last word by default
-    model : any encoder of texts (`wordsway.models.encoders`); of one that only returns vectors the
-        embedding is compared, and candidates are ``among`` or WordNet's words
-    layer : the layer whose hidden states are bound: 0 … L, "input" or "last"
-    target : "layer", or "all" layers, "pooled", "cosine", "logits" of a classifier or "next-token"
-        of a causal model; a layer's name is understood here, too
-    kind : "words" (whole, alphabetic, two letters or more) or "all" whole pieces of the vocabulary
-    keep_case : capitalise as the word in the text is
-    among : candidates of your own instead of the vocabulary; words of several tokens are welcome
-    exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
-    flip : of a classifier, only words that change its label, the smallest change first
-    plausible : only words likely in that place, by the model's own masked or next-token head, else
-        by ``same_part(word, candidate)`` where it is given, else by a language model that is here
-        (`wordsway.probing.plausible.HELPERS`), else by WordNet and the word's neighbours
-    worst_case : also search the worst Δ, to tell how much of it a real word reaches
-    cut : keep the beginning of a text that is too long for the model
-    """
-    started = time.perf_counter()
-    checked(text)
-    check_request(top, kind, among, flip, target)
-    probe = opened(model)
-    wanted = layer if target == "layer" else target
+    """The result of `swap` for a checked request."""
     if not isinstance(probe, Probe):
-        return swap_by_vectors(
-            text,
-            word,
-            with_vectors(probe, "swap"),
-            wanted,
-            top=top,
-            keep_case=keep_case,
-            among=among,
-            plausible=plausible,
-            tried=None if exhaustive else TRIED,
-            seed=seed,
-            progress=progress,
-        )
-    if cut:
-        text = probe.cut(text)
-    encoded = probe.read(text)
+        tried = None if request.exhaustive else TRIED
+        return swap_by_vectors(text, word, with_vectors(probe, "swap"), request, tried, progress)
+    started = time.perf_counter()
+    encoded = probe.read(probe.cut(text) if request.cut else text)
     place = _last(encoded) if word is None else encoded.word(word)
-    bound = target_of(probe, encoded, wanted, scaling)
-    if flip and isinstance(bound, LogitsTarget) and bound.label is None:
+    bound = target_of(probe, encoded, request.wanted, request.scaling)
+    label, probability = bound.prediction
+    if request.flip and label is None:
         raise InputError("a classifier of two or more labels", "one", "leave --flip out")
-    found = candidates(probe, encoded, place, kind=kind, keep_case=keep_case, among=among)
+    found = candidates(
+        probe,
+        encoded,
+        place,
+        kind=request.kind,
+        keep_case=request.keep_case,
+        among=request.among,
+    )
     chances: dict[str, float] = {}
-    how = None
-    if plausible:
-        found, chances, how = likely(probe, encoded, place, found, same_part, progress)
-    values = _screened(bound, place, found, exhaustive, seed, memory, progress)
+    judge = None
+    if request.plausible:
+        found, chances, judge = plausible(probe, encoded, place, found, request.same_part, progress)
+    values = _screened(bound, place, found, request, progress)
     limit = None
-    if worst_case:
+    if request.worst_case:
         climbed = worst(
-            probe,
             Blocks(encoded, [place], 1.0),
             bound,
-            effort=Effort(),
-            seed=seed,
-            budget=memory_budget(probe, encoded.n, bound.layer, memory),
+            seed=request.seed,
+            budget=MemoryBudget.of(probe, encoded.n, bound.layer, request.memory),
             progress=progress,
         )
         limit = bound.reported(float(climbed.value[0]) ** 0.5)
-    label, probability = bound.prediction
     row = min(place.rows)
     return Swaps(
-        text=text,
+        text=encoded.text,
         index=place.index,
         word=place.text,
         target=bound.name,
@@ -153,33 +127,22 @@ def swap(
                 plausibility=chances.get(found.words[at]),
                 pieces=len(found.ids[at]) - encoded.n + len(place.rows),
             )
-            for at in _order(found, values, flip)[:top]
+            for at in _order(found, values, request.flip)[: request.top]
         ),
         candidates=len(found),
         evaluated=len(values),
         worst=limit,
         model=probe.describe(),
-        seed=seed,
+        seed=request.seed,
         seconds=time.perf_counter() - started,
         versions=versions(),
         label=label,
         probability=probability,
         flips=None if label is None else sum(value.flips for value in values.values()),
-        only_flips=flip,
+        only_flips=request.flip,
         refused=found.refused,
-        plausible=how,
+        plausible=judge,
     )
-
-
-def check_request(
-    top: int, kind: str, among: Iterable[str] | None, flip: bool, target: int | str
-) -> None:
-    """What can be refused before a model is loaded."""
-    positive("top", top)
-    check_kind(kind)
-    check_among(among)
-    if flip and target != "logits":
-        raise InputError("a classifier's logits to flip", f"target {target}", "add --target logits")
 
 
 def _effect(outcome: Outcome) -> float:
@@ -197,7 +160,7 @@ def _order(found: Candidates, values: dict[int, Outcome], flip: bool) -> list[in
 
 def _swap(target: Target, name: str, outcome: Outcome, **about: Any) -> Swap:
     if isinstance(target, LogitsTarget) and outcome.logits is not None:
-        label = labels_of(target.model)[int(outcome.logits.argmax())]
+        label = target.names[int(outcome.logits.argmax())]
         about |= {"label": label, "probability": target.probability(outcome.logits)}
         about |= {"margin": outcome.margin}
     return Swap(name, outcome.change, **about)
@@ -212,18 +175,16 @@ def _screened(
     target: Target,
     place: Word,
     found: Candidates,
-    exhaustive: bool,
-    seed: int,
-    memory: int,
+    request: SwapRequest,
     progress: Progress,
 ) -> dict[int, Outcome]:
     """Exact values of the candidates that were tried, by their number."""
     probe, encoded, model = target.probe, target.encoded, target.prefix_model
     prefix = None if model is None else prefix_of(probe, encoded, place, model)
     rows = encoded.n - (0 if prefix is None else prefix.length)
-    size = at_once(probe, rows, probe.layers.count, memory)
+    size = at_once(probe, rows, probe.layers.count, request.memory)
     values: dict[int, Outcome] = {}
-    total = len(found) if exhaustive or len(found) <= TRIED else TRIED
+    total = len(found) if request.exhaustive else min(len(found), TRIED)
 
     def evaluate(which: Sequence[int]) -> None:
         for batch in _batches(found, which, size):
@@ -239,7 +200,7 @@ def _screened(
     with torch.no_grad():
         weight = probe.layers.model.get_input_embeddings().weight
         features = unit((weight[ids] - weight.mean(0)).float()).cpu()
-    evaluate(torch.randperm(len(found), generator=generator(seed, "swap"))[:FIRST].tolist())
+    evaluate(torch.randperm(len(found), generator=generator(request.seed, "swap"))[:FIRST].tolist())
     for _ in range(ROUNDS):
         score = _promise(features, {at: _effect(value) for at, value in values.items()})
         order = score.argsort(descending=True).tolist()

@@ -248,7 +248,54 @@ class AllLayersTarget(LayerTarget):
         self._use(scaling, tuple(range(1, probe.layers.count + 1)))
 
 
-class PooledTarget(Target):
+class VectorTarget(Target):
+    """A target that is one vector of the text: ``_vector`` of what ``_states`` reads."""
+
+    #: Whether g is a unit vector already.
+    is_unit = False
+    scale = 1.0
+
+    @abstractmethod
+    def _states(
+        self, embeds: torch.Tensor | None, ids: torch.Tensor, prefix: Prefix | None = None
+    ) -> torch.Tensor:
+        """What the model computes from embeddings, or else from token ids, those before the word
+        from a kept prefix.
+        """
+
+    def _vector(self, states: torch.Tensor) -> torch.Tensor:
+        """g (B, d), not scaled."""
+        return states
+
+    def bind(self, encoded: EncodedText) -> None:
+        self.encoded = encoded
+        with torch.no_grad():
+            states = wide(self._states(encoded.embeds[None], encoded.ids[None]))
+        self.rows, found = states[0], self._vector(states)[0]
+        self.scale = 1.0 if self.is_unit else 1.0 / float(found.double().norm())
+        self.base = found * self.scale
+
+    def features(self, embeds: torch.Tensor) -> torch.Tensor:
+        return self._vector(wide(self._states(embeds, self.encoded.ids[None]))) * self.scale
+
+    @torch.no_grad()
+    def vectors(self, ids: torch.Tensor, prefix: Prefix | None = None) -> torch.Tensor:
+        return self._vector(self._states(None, ids, prefix).double())
+
+    @cached_property
+    def own(self) -> torch.Tensor:
+        """The text's own vector, from its token ids: a model may number positions by them."""
+        return self.vectors(self.encoded.ids[None])[0]
+
+    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
+        return self._change(self.vectors(ids, prefix))
+
+    def _change(self, vectors: torch.Tensor) -> torch.Tensor:
+        change: torch.Tensor = vector_norm(vectors * self.scale - self.own * self.scale, dim=1)
+        return change
+
+
+class PooledTarget(VectorTarget):
     """The text's embedding, pooled from the last layer."""
 
     name, title = "pooled", "the text's embedding"
@@ -256,53 +303,27 @@ class PooledTarget(Target):
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:
         super().__init__(probe)
         self.prefix_model = probe.layers.model
-        self.scale = 1.0
 
-    def bind(self, encoded: EncodedText) -> None:
-        self.encoded = encoded
-        with torch.no_grad():
-            states = self.probe.layers.layer(self.layer, encoded.embeds[None], encoded.at)
-            self.rows = wide(states)[0]
-            self.scale = self._scale()
-            self.base = self._pooled(self.rows[None])[0] * self.scale
-
-    def _scale(self) -> float:
-        return 1.0 / float(self._pooled(self.rows).double().norm())
-
-    def _pooled(self, states: torch.Tensor) -> torch.Tensor:
-        return self.probe.pipeline.embedding(wide(states))
-
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        states = self.probe.layers.layer(self.layer, embeds, self.encoded.at)
-        return self._pooled(states) * self.scale
-
-    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
-        return self._pooled(self._hidden(ids))
-
-    def _hidden(self, ids: torch.Tensor) -> torch.Tensor:
-        return self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids)).double()
+    def _states(
+        self, embeds: torch.Tensor | None, ids: torch.Tensor, prefix: Prefix | None = None
+    ) -> torch.Tensor:
+        layers = self.probe.layers
+        if embeds is not None:
+            return layers.layer(self.layer, embeds, self.encoded.at)
+        if prefix is None:
+            return layers.hidden(self.layer, ids, torch.ones_like(ids))
+        (found,) = prefix.states(ids[:, prefix.length :], (self.layer,))
+        return torch.cat([self._own_rows[:, : prefix.length].expand(len(ids), -1, -1), found], 1)
 
     @cached_property
-    def _from_ids(self) -> torch.Tensor:
-        """The text's own rows, from its token ids."""
-        return self._hidden(self.encoded.ids[None])[0]
+    def _own_rows(self) -> torch.Tensor:
+        return self._states(None, self.encoded.ids[None])
 
-    @torch.no_grad()
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        rows = self._from_ids
-        if prefix is None:
-            states = self._hidden(ids)
-        else:
-            (found,) = prefix.states(ids[:, prefix.length :], (self.layer,))
-            front = rows[: prefix.length].expand(len(ids), -1, -1)
-            states = torch.cat([front, found.double()], 1)
-        own = self._pooled(rows[None]) * self.scale
-        change: torch.Tensor = vector_norm(self._pooled(states) * self.scale - own, dim=1)
-        return change
+    def _vector(self, states: torch.Tensor) -> torch.Tensor:
+        return self.probe.pipeline.embedding(states)
 
     def largest_squares(self) -> torch.Tensor | None:
-        norm = self.probe.layers.norm_after(self.layer)
-        pipeline = self.probe.pipeline
+        norm, pipeline = self.probe.layers.norm_after(self.layer), self.probe.pipeline
         if norm is None or not pipeline.plain or pipeline.pooling == "max":
             return None
         pooled = pipeline.embedding(self.rows.double())
@@ -314,12 +335,10 @@ class CosineTarget(PooledTarget):
 
     name, title = "cosine", "the text's embedding (cosine distance)"
     unit = "as 1 − cosine (0: the same direction, 1: at a right angle)"
+    is_unit = True
 
-    def _scale(self) -> float:
-        return 1.0
-
-    def _pooled(self, states: torch.Tensor) -> torch.Tensor:
-        return unit(super()._pooled(states))
+    def _vector(self, states: torch.Tensor) -> torch.Tensor:
+        return unit(super()._vector(states))
 
     def reported(self, change: float) -> float:
         return change**2 / 2
@@ -333,7 +352,7 @@ class CosineTarget(PooledTarget):
         return torch.tensor([4.0], dtype=torch.float64)  # two unit vectors
 
 
-class HeadTarget(Target):
+class HeadTarget(VectorTarget):
     """What a head on the last layer computes; it reads token embeddings alone."""
 
     model: Any
@@ -341,12 +360,17 @@ class HeadTarget(Target):
     def bind(self, encoded: EncodedText) -> None:
         if encoded.at != "words":
             raise InputError("words that move", encoded.at, f"leave at out for {self.name}")
-        self.encoded = encoded
+        super().bind(encoded)
+        self.probe.check_same(self.base, self.own * self.scale, f"in {self.title}")
 
-    def _run(self, ids: torch.Tensor) -> torch.Tensor:
-        """The head's logits of token ids."""
-        with torch.no_grad():
-            return logits_of(self.model, input_ids=ids.to(self.probe.layers.device)).double()
+    def _states(
+        self, embeds: torch.Tensor | None, ids: torch.Tensor, prefix: Prefix | None = None
+    ) -> torch.Tensor:
+        if embeds is not None:
+            return logits_of(self.model, inputs_embeds=embeds)
+        if prefix is not None:
+            return prefix.logits(ids[:, prefix.length :])
+        return logits_of(self.model, input_ids=ids.to(self.probe.layers.device))
 
 
 class LogitsTarget(HeadTarget):
@@ -360,18 +384,18 @@ class LogitsTarget(HeadTarget):
 
     def bind(self, encoded: EncodedText) -> None:
         super().bind(encoded)
-        self.logits = self.vectors(encoded.ids[None])[0]
-        self.scale = 1.0 / float(self.logits.norm())
-        with torch.no_grad():
-            self.base = self.features(encoded.embeds[None])[0]
-        self.probe.check_same(self.base, self.logits * self.scale, "in its logits")
         if self.label is not None:
-            self.prediction = labels_of(self.model)[self.label], self.probability(self.logits)
+            self.prediction = self.names[self.label], self.probability(self.own)
+
+    @property
+    def names(self) -> list[str]:
+        """The labels."""
+        return labels_of(self.model)
 
     @property
     def label(self) -> int | None:
         """The predicted class; a model with one output gives a score, and has none to flip."""
-        return int(self.logits.argmax()) if len(self.logits) > 1 else None
+        return int(self.own.argmax()) if len(self.own) > 1 else None
 
     def probability(self, logits: torch.Tensor) -> float:
         """What logits (classes,) give to the label of the text itself: a share of all labels, or,
@@ -381,24 +405,10 @@ class LogitsTarget(HeadTarget):
         shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
         return float(shares[self.label or 0])
 
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        return wide(logits_of(self.model, inputs_embeds=embeds)) * self.scale
-
-    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
-        return self._run(ids)
-
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        change: torch.Tensor = vector_norm(self.vectors(ids) - self.logits, dim=1)
-        return change * self.scale
-
     def outcomes(self, ids: torch.Tensor, word: Word, prefix: Prefix | None) -> list[Outcome]:
-        logits = self.vectors(ids).cpu()
-        changes = ((logits - self.logits.cpu()).norm(dim=1) * self.scale).tolist()
-        if self.label is None:
-            return [Outcome(change) for change in changes]
-        return [
-            Outcome(change, row, self.label) for change, row in zip(changes, logits, strict=True)
-        ]
+        logits, label = self.vectors(ids), self.label
+        both = zip(self._change(logits).tolist(), logits.cpu(), strict=True)
+        return [Outcome(one) if label is None else Outcome(one, row, label) for one, row in both]
 
 
 class NextTokenTarget(HeadTarget):
@@ -406,39 +416,14 @@ class NextTokenTarget(HeadTarget):
 
     name, title = "next-token", "the next token's distribution"
     unit = "as a distance of distributions (0: the same, 1.41: nothing in common)"
+    is_unit = True
 
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:
         super().__init__(probe)
         self.model = self.prefix_model = next_token_model(probe)
 
-    def bind(self, encoded: EncodedText) -> None:
-        super().bind(encoded)
-        with torch.no_grad():
-            self.base = self.features(encoded.embeds[None])[0]
-        self.probe.check_same(self.base, self._from_ids[0], "for the next token")
-
-    @staticmethod
-    def _roots(logits: torch.Tensor) -> torch.Tensor:
-        return (torch.log_softmax(logits, dim=-1) / 2).exp()
-
-    def features(self, embeds: torch.Tensor) -> torch.Tensor:
-        return self._roots(wide(logits_of(self.model, inputs_embeds=embeds)[:, -1]))
-
-    def vectors(self, ids: torch.Tensor) -> torch.Tensor:
-        return self._roots(self._run(ids)[:, -1])
-
-    @cached_property
-    def _from_ids(self) -> torch.Tensor:
-        return self.vectors(self.encoded.ids[None])
-
-    @torch.no_grad()
-    def change(self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None) -> torch.Tensor:
-        if prefix is None:
-            roots = self.vectors(ids)
-        else:
-            roots = self._roots(prefix.logits(ids[:, prefix.length :])[:, -1].double())
-        change: torch.Tensor = vector_norm(roots - self._from_ids, dim=1)
-        return change
+    def _vector(self, states: torch.Tensor) -> torch.Tensor:
+        return (torch.log_softmax(states[:, -1], dim=-1) / 2).exp()
 
     def largest_squares(self) -> torch.Tensor | None:
         return torch.tensor([2.0], dtype=torch.float64)  # √p and √p′ are unit vectors ≥ 0

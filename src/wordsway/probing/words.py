@@ -7,7 +7,6 @@ of the text and the words next to it.
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +17,10 @@ from typing import Any
 
 import torch
 
-from wordsway.core.checks import OneText, validated
+from wordsway.core.checks import OneText, takes, validated
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
-from wordsway.core.result import versions
+from wordsway.core.result import fields_of, versions
 from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.models.encoders import AnyModel, opened, with_vectors
 from wordsway.models.probe import EncodedText, Probe
@@ -31,17 +30,15 @@ from wordsway.probing.curve import curves, reaches_up_to
 from wordsway.probing.local import Local, local, mean_local, sketch_of
 from wordsway.probing.moves import (
     Blocks,
-    affordable,
-    at_once,
+    MemoryBudget,
     attained,
-    memory_budget,
     noise_blocks,
     weight_of,
 )
 from wordsway.probing.real_words import real_words
-from wordsway.probing.request import WordsRequest
+from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Words, WordSway
-from wordsway.probing.swap import swap
+from wordsway.probing.swap import swaps_of
 from wordsway.probing.targets import Target, target_of
 from wordsway.probing.tiers import TIERS, in_order
 from wordsway.text.clean import checked
@@ -58,6 +55,7 @@ REAL_TOKENS = 16_000
 TWICE = 3
 
 
+@takes(WordsRequest)
 @validated
 def words(
     text: OneText,
@@ -76,16 +74,6 @@ def words(
     checked(text)
     *_, found = measure(text, opened(model), request, progress)
     return found
-
-
-def _shown(verb: Callable[..., Any]) -> inspect.Signature:
-    """The verb's signature with the fields of the request in the place of its options."""
-    own = list(inspect.signature(verb).parameters.values())[:-1]
-    fields = list(inspect.signature(WordsRequest).parameters.values())
-    return inspect.Signature([*own[:2], *fields, *own[2:]], return_annotation=Words)
-
-
-words.__signature__ = _shown(words)  # type: ignore[attr-defined]
 
 
 def measure(
@@ -138,7 +126,7 @@ class _Run:
             probe, self.target, len(self.chosen), encoded.n, request.colour
         )
         self.reach = request.reach or 1.0
-        self.size = affordable(probe, encoded.n, self.target.layer, request.memory)
+        self.budget = MemoryBudget.of(probe, encoded.n, self.target.layer, request.memory)
         self.blocks = Blocks(encoded, self.chosen, 1.0)
         self.done: list[str] = []
 
@@ -209,17 +197,13 @@ class _Run:
 
     @cached_property
     def _small(self) -> list[Local]:
-        size = max(1, self.size // TWICE)
+        size = max(1, self.budget.count // TWICE)
         return local(self.target, self.blocks, self._sketch, size=size, progress=self.progress)
 
     def _local(self) -> None:
         self._add_all(
             [
-                {
-                    "local": one.value,
-                    "local_converged": one.converged,
-                    "direction": one.direction,
-                }
+                {"local": one.value, "local_converged": one.converged, "direction": one.direction}
                 for one in self._small
             ]
         )
@@ -230,16 +214,13 @@ class _Run:
 
     def _curve(self) -> None:
         lines = curves(
-            self.probe,
             self.target,
             self.blocks,
             self._small,
             reaches=reaches_up_to(self.reach),
             effort=self.request.effort,
             seed=self.request.seed,
-            budget=memory_budget(
-                self.probe, self.encoded.n, self.target.layer, self.request.memory
-            ),
+            budget=self.budget,
             progress=self.progress,
         )
         self._add_all([{"curve": line.points} for line in lines])
@@ -256,20 +237,10 @@ class _Run:
             candidates,
             noise_blocks(here, self.request.seed),
             noise_counts=noise_counts,
-            size=self.size,
+            size=self.budget.count,
             memory=self.request.memory,
         )
-        self._add_all(
-            [
-                {
-                    "sensitivity": one.value,
-                    "profile": one.profile,
-                    "noise": one.noise,
-                    "delta": one.delta,
-                }
-                for one in reached
-            ]
-        )
+        self._add_all([fields_of(one) for one in reached])
 
     def _real_words(self, places: Sequence[int]) -> None:
         found = real_words(
@@ -277,7 +248,7 @@ class _Run:
             [self.chosen[place] for place in places],
             draws=self.request.draws,
             seed=self.request.seed,
-            size=at_once(self.probe, self.encoded.n, self.target.layer, self.request.memory),
+            size=self.budget.count,
             progress=self.progress,
         )
         self._add(places, [{"real": one} for one in found])
@@ -355,20 +326,15 @@ def with_swaps(
 ) -> Words:
     """The result with the worst real words of its ``count`` words with the largest numbers."""
     order = sorted(result.words, key=lambda word: -(word.score(result.tier) or (-1.0, 0.0))[0])
+    request = SwapRequest(
+        target=result.target,
+        scaling=result.scaling,
+        worst_case=False,
+        seed=result.seed,
+        memory=memory,
+    )
     found = []
     for word in order[:count]:
         with suppress(InputError):  # nothing else can stand there: a sign that touches a word
-            found.append(
-                swap(
-                    result.text,
-                    word.index,
-                    probe,
-                    target=result.target,
-                    worst_case=False,
-                    scaling=result.scaling,
-                    seed=result.seed,
-                    memory=memory,
-                    progress=progress,
-                )
-            )
+            found.append(swaps_of(result.text, word.index, probe, request, progress))
     return replace(result, swaps=tuple(found))

@@ -61,3 +61,11 @@ def checked(text: object, name: str = "a text") -> str:
             f"{name} of whole characters", got, "decode bytes first, with errors='replace'"
         )
     return text
+
+
+def text_with_words(text: str, name: str = "a text") -> str:
+    """The text, if it is one of whole characters that is not empty."""
+    if not checked(text, name).strip():
+        remedy = 'write one, such as "I love her smile"'
+        raise InputError(f"{name} with words in it", "an empty one", remedy)
+    return text

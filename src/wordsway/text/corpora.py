@@ -13,7 +13,7 @@ from wordsway import data
 from wordsway.core.checks import Count, Seed, validated
 from wordsway.core.errors import InputError
 from wordsway.core.seeds import check_seed
-from wordsway.data.hub import Progress
+from wordsway.data.home import Progress
 from wordsway.text.clean import STRAY, Faults, clean
 from wordsway.text.files import Encoding, expanded, path_exists
 from wordsway.text.readers import Columns, Row, records, rows, signs, spelled
@@ -89,6 +89,11 @@ class Corpus:
         told = "".join(f"{sign} {sums[sign]:064x}\n" for sign in sorted(sums))
         return hashlib.sha256(told.encode()).hexdigest()
 
+    @property
+    def count(self) -> int:
+        """How many texts are not empty."""
+        return self.faults.texts - self.faults.empty
+
     def label(self, text: Text) -> int | None:
         """The text's label as ±1; None where the corpus has none."""
         if text.kind is not None and text.kind not in self.signs:  # in the middle of a first pass
@@ -150,11 +155,8 @@ def corpus(
         )
     names = getattr(source, "column_names", None)
     if isinstance(names, list):
-        columns = (
-            Columns(*columns.find(names, "the data set"))
-            if columns.label != ""
-            else Columns(columns.find(names, "the data set")[0], "")
-        )
+        text, label = columns.find(names, "the data set")
+        columns = Columns(text, label or columns.label)
     if not hasattr(source, "__iter__") or iter(source) is source:
         raise InputError(
             "texts that can be read more than once",
@@ -195,12 +197,10 @@ def _reviews_only(path: Path) -> Iterator[Row]:
             yield row
 
 
-#: Candidates held per pass, at least; each pass that does not suffice holds eight times more.
-POOL = 256
+open_corpus = corpus
 
-
-def _as_corpus(source: Any) -> Corpus:
-    return source if isinstance(source, Corpus) else corpus(source)
+#: Texts held per pass, at least; each pass that does not suffice holds eight times more.
+POOL = 512
 
 
 @validated
@@ -225,34 +225,27 @@ def draw(
     >>> draw(numbers, 3, seed=0) == draw(numbers, 10, seed=0)[:3]
     True
     """
-    corpus = _as_corpus(corpus)
+    source: Corpus = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
     shares = {-1: (count + 1) // 2, 1: count // 2} if balanced else {0: count}
     found: dict[int, list[Text]] = {side: [] for side in shares}
-    pool, after, taken = max(POOL, 4 * count), dict.fromkeys(shares, -1), set[str]()
-    short = {side for side, share in shares.items() if share}
-    while short:
-        candidates, full = _smallest(corpus, seed, pool, after, promising, balanced)
-        if (
-            count > corpus.faults.texts - corpus.faults.empty
-        ):  # said before anything expensive is tried
-            raise _too_few(corpus, 0, count, corpus.faults.texts - corpus.faults.empty, wanted)
-        for side in sorted(short):
-            for batch in _batches(candidates[side], 2 * (shares[side] - len(found[side]))):
-                fresh = [
-                    text for _, text in batch if text.sha256 not in taken
-                ]  # a text may stand under both labels
-                for text, fine in zip(fresh, accept(fresh), strict=True):
-                    if fine and len(found[side]) < shares[side]:
-                        found[side].append(text)
-                        taken.add(text.sha256)
-                if len(found[side]) == shares[side]:
-                    break
-            if candidates[side]:
-                after[side] = candidates[side][-1][0]
-        missing = {side for side in short if len(found[side]) < shares[side]}
-        for side in missing - full:
-            raise _too_few(corpus, side, shares[side], len(found[side]), wanted)
-        short = missing
+    taken: set[str] = set()
+    pool, after = max(POOL, 8 * count), -1
+    while any(len(found[side]) < share for side, share in shares.items()):
+        texts, after, more = _next_texts(source, seed, pool, after, promising, balanced)
+        if count > source.count:  # refused before anything expensive is tried
+            raise _too_few(source, 0, count, source.count, wanted)
+        for side, share in shares.items():
+            own = [text for text in texts if not balanced or source.label(text) == side]
+            while own and len(found[side]) < share:
+                size = max(8, 2 * (share - len(found[side])))
+                # A text may have both labels.
+                batch = [text for text in own[:size] if text.sha256 not in taken]
+                fine = [text for text, good in zip(batch, accept(batch), strict=True) if good]
+                found[side] += fine[: share - len(found[side])]
+                taken |= {text.sha256 for text in found[side]}
+                own = own[size:]
+            if len(found[side]) < share and not more:
+                raise _too_few(source, side, share, len(found[side]), wanted)
         pool *= 8
     if not balanced:
         return found[0]
@@ -261,64 +254,39 @@ def draw(
 
 def _too_few(corpus: Corpus, side: int, share: int, found: int, wanted: str) -> InputError:
     which = {-1: " with label −1", 1: " with label +1"}.get(side, "")
-    total = corpus.faults.texts - corpus.faults.empty
-    return InputError(
-        f"{share} different {wanted}{which} in {corpus.name}",
-        f"{found} among {total:,}",
-        "draw fewer, or take a smaller n",
-    )
+    expected = f"{share} different {wanted}{which} in {corpus.name}"
+    got = f"{found} among {corpus.count:,}"
+    return InputError(expected, got, "draw fewer, or take a smaller n")
 
 
-def _smallest(
+def _next_texts(
     corpus: Corpus,
     seed: int,
     pool: int,
-    after: dict[int, int],
+    after: int,
     promising: Callable[[str], bool],
     balanced: bool,
-) -> tuple[dict[int, list[tuple[int, Text]]], set[int]]:
-    """Per label (or 0) the ``pool`` texts with the smallest keys beyond ``after``, sorted by key;
-    and the labels with more.
+) -> tuple[list[Text], int, bool]:
+    """The ``pool`` texts that follow the key ``after`` in the seed's order, each once (per label),
+    the key of the last one, and whether there may be more.
     """
-    heaps: dict[str | None, list[tuple[int, Text]]] = {}
-    held: dict[str | None, set[int]] = {}
     prefix = f"{check_seed(seed)}:".encode()
-    for text in corpus:
-        if not promising(text.text):
-            continue
-        side = text.kind if balanced else None
-        label = (
-            corpus.signs.get(text.kind or "") if balanced else 0
-        )  # unknown in the first pass, which takes all
-        bound = -1 if label is None else after[label]
-        key = int.from_bytes(hashlib.sha256(prefix + text.sha256.encode()).digest()[:16], "big")
-        heap, keys = heaps.setdefault(side, []), held.setdefault(side, set())
-        if key <= bound or key in keys or (len(heap) == pool and key > -heap[0][0]):
-            continue
-        keys.add(key)
-        if len(heap) < pool:
-            heapq.heappush(heap, (-key, text))
-        else:
-            keys.discard(-heapq.heappushpop(heap, (-key, text))[0])
-    if balanced and (None in heaps or len(corpus.signs) < 2):
-        got = "texts without a label" if None in heaps else f"{len(corpus.signs)} kinds"
+
+    def keyed() -> Iterator[tuple[int, Text]]:
+        for text in corpus:
+            digest = hashlib.sha256(prefix + text.sha256.encode()).digest()
+            key = int.from_bytes(digest[:16], "big")
+            if key > after and promising(text.text):
+                yield key, text
+
+    found = heapq.nsmallest(pool, keyed(), key=lambda pair: pair[0])
+    unlabelled = any(text.kind is None for _, text in found)
+    if balanced and (unlabelled or len(corpus.signs) < 2):
         raise InputError(
             f"labels of two kinds in {corpus.name}, to balance them",
-            got,
+            "texts without a label" if unlabelled else f"{len(corpus.signs)} kinds",
             "name the labels with --label-column",
         )
-    named = {
-        (corpus.signs[kind] if balanced and kind is not None else 0): heap
-        for kind, heap in heaps.items()
-    }
-    full = {side for side, heap in named.items() if len(heap) == pool}
-    return {
-        side: sorted(((-key, text) for key, text in named.get(side, [])), key=lambda pair: pair[0])
-        for side in after
-    }, full
-
-
-def _batches(items: list[tuple[int, Text]], size: int) -> Iterator[list[tuple[int, Text]]]:
-    size = max(8, size)
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+    once = {(text.sha256, balanced and text.kind): text for _, text in reversed(found)}
+    last = found[-1][0] if found else after
+    return list(once.values())[::-1], last, len(found) == pool

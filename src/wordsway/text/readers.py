@@ -258,11 +258,9 @@ class Columns:
         exist.
         """
         known = list(names)
-        text = (
-            self.text
-            if self.text is not None
-            else next((name for name in TEXT_COLUMNS if name in known), None)
-        )
+        text = self.text
+        if text is None:
+            text = next((name for name in TEXT_COLUMNS if name in known), None)
         if text is None and len(known) == 1:
             if self.text is None and any(mark in known[0] for mark in ";\t|"):
                 raise InputError(
@@ -272,34 +270,22 @@ class Columns:
                 )
             text = known[0]
         if text is None or text not in known:
-            wanted = (
-                f"a column {self.text!r}"
-                if self.text
-                else f"a column of texts ({', '.join(TEXT_COLUMNS[:4])})"
-            )
-            raise InputError(
-                f"{wanted} in {where}",
-                f"columns {_listed(known)}",
-                "name one of them with --text-column",
-            )
+            named = repr(self.text) if self.text else f"of texts ({', '.join(TEXT_COLUMNS[:4])})"
+            raise _no_column(named, where, known, "--text-column")
         if self.label == "":
             return text, None
-        label = (
-            self.label
-            if self.label is not None
-            else next((name for name in LABEL_COLUMNS if name in known and name != text), None)
-        )
-        if label is not None and label not in known:
-            raise InputError(
-                f"a column {label!r} in {where}",
-                f"columns {_listed(known)}",
-                "name one of them with --label-column",
-            )
+        label = self.label
+        if label is None:
+            label = next((name for name in LABEL_COLUMNS if name in known and name != text), None)
+        elif label not in known:
+            raise _no_column(repr(label), where, known, "--label-column")
         return text, label
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(str(name)[:40] for name in names[:12]) + (" …" if len(names) > 12 else "")
+def _no_column(named: str, where: str, known: list[str], option: str) -> InputError:
+    listed = ", ".join(name[:40] for name in known[:12]) + (" …" if len(known) > 12 else "")
+    remedy = f"name one of them with {option}"
+    return InputError(f"a column {named} in {where}", f"columns {listed}", remedy)
 
 
 def records(items: Iterable[Any], columns: Columns, name: str) -> Iterator[Row]:
