@@ -204,7 +204,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
             {"text": TEXT, "model": probe, "among": ["bad", "dull"], "worst_case": False},
         ),
         "attention": (ws.attention, {"text_a": TEXT, "model": bert}),
-        "attract": (ws.attract, {"text": TEXT, "model": probe, "draws": 2}),
+        "attract": (ws.attract, {"text": TEXT, "model": bert, "draws": 2}),
         "compare": (ws.compare, {"a": TEXT, "b": OTHER, "model": bert, "tokens": 2}),
         "pairs": (ws.pairs, {"a": TEXT, "b": OTHER, "models": probe, "draws": 2}),
         "TrainedAttention": (ws.TrainedAttention, {"probe": probe, "layer": 1}),

@@ -239,19 +239,13 @@ class TextJob(Job):
         return str(self.request.target)
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """The requested tiers."""
-        tiers = self.request.tiers
-        return (tiers,) if isinstance(tiers, str) else tuple(tiers or ())
-
-    @property
     def measured(self) -> tuple[str, ...]:
         """The tiers that are measured: mean local, and the requested ones."""
         return self._whole.planned or ()
 
     @property
     def _whole(self) -> WordsRequest:
-        return replace(self.request, tiers=("mean-local", *self.asked))
+        return replace(self.request, tiers=("mean-local", *self.request.asked))
 
     @cached_property
     def sha256(self) -> str:
@@ -261,7 +255,7 @@ class TextJob(Job):
     @cached_property
     def content(self) -> dict[str, Any]:
         how = {name: getattr(self.request, name) for name in FIELDS}
-        how |= {"tiers": list(self.asked), "effort": float(self.request.effort)}
+        how |= {"tiers": list(self.request.asked), "effort": float(self.request.effort)}
         how |= {"reach": None if self.request.reach is None else float(self.request.reach)}
         # Defaults are not named, so that stores keep their names.
         how |= {"passes": None} if self.request.passes == PASSES else {}
@@ -406,7 +400,7 @@ class CorpusWords(Result, brief="probed folder"):
 
 def lead_of(jobs: Sequence[TextJob], words: pandas.DataFrame) -> str:
     """Real words where they alone are requested, else mean local, which is always measured."""
-    alone = all(job.asked == ("real-words",) for job in jobs)
+    alone = all(job.request.asked == ("real-words",) for job in jobs)
     return "mean_real" if alone and "real_mean" in words else "mean_local"
 
 
