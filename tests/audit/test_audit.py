@@ -141,7 +141,7 @@ def test_shares_of_words_equal_the_naive_ones(model: str) -> None:
 
 def test_a_forecast_counts_what_is_left(model: str) -> None:
     cost = forecast_audit(AuditRequest([model], TEXTS, draws=2), workers=1)
-    assert cost.left == cost.total == 2 and cost.seconds > 0  # the edits, and the local part
+    assert cost.left == cost.total == 3 and cost.seconds > 0  # edits, the local part, the twin
 
 
 def test_bad_requests(model: str) -> None:

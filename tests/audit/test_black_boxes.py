@@ -72,7 +72,7 @@ def test_an_audit_of_functions_and_a_model(tmp_path):
     found = ws.audit(
         [letters, deaf, "minilm"], "everyday", texts=6, local=0, kinds=["negation"], out=tmp_path
     )
-    scores = {model.name: model.kinds[0].auc for model in found.models}
+    scores = {model.name: model.levels["rewording"].score for model in found.models}
     assert scores["deaf"] == 0.5 and set(scores) == {"letters", "deaf", "minilm"}
     assert (tmp_path / "index.html").is_file() and '"letters"' in found.to_json()
 

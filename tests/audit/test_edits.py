@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from wordsway.auditing.cases import PACKAGED, packaged, readable, sentences
-from wordsway.auditing.edits import KEEPING, RULES, TURNING
+from wordsway.auditing.cases import readable, sentences
+from wordsway.auditing.edits import KEEPING, RULES, SMALL, TURNING
 from wordsway.auditing.edits.edit import Edit, EnglishSentence, Rule
 from wordsway.auditing.edits.meaning import SURE_OPPOSITES, SURE_SYNONYMS
+from wordsway.auditing.gold import gold_triples
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 
@@ -97,6 +98,32 @@ EXPECTED = [
     ("articles", "First of all the film is long.", []),
     ("politeness", "Avoid this film at any price.", ["Please avoid this film at any price."]),
     ("politeness", "Please call the office.", ["Call the office."]),
+    ("clause order", "If the rain stops, we go home.", ["We go home if the rain stops."]),
+    ("clause order", "You must call if the alarm rings.", ["If the alarm rings, you must call."]),
+    ("clause order", "Because I was late, Tom drove.", ["Tom drove because I was late."]),
+    ("clause order", "If it rains, we stay at home.", []),
+    ("clause order", "If Anna calls, she wants money.", []),
+    ("clause order", "I wonder if it works, and you know.", []),
+    ("clause order", "It looks as if I lost.", []),
+    ("voice", "The tenant signed the lease.", ["The lease was signed by the tenant."]),
+    ("voice", "The lease was signed by the tenant.", ["The tenant signed the lease."]),
+    ("voice", "The doctor treated the patients.", ["The patients were treated by the doctor."]),
+    ("voice", "The boy walked the dog.", []),
+    ("voice", "The firm rejected no offer.", []),
+    ("negated opposite", "That is possible.", ["That is not impossible."]),
+    ("negated opposite", "The plan is not legal.", ["The plan is illegal."]),
+    ("negated opposite", "It is a possible plan.", []),
+    ("negated opposite", "It isn't possible.", []),
+    ("digits", "He waited ten minutes.", ["He waited 10 minutes."]),
+    ("digits", "Bring 3 chairs.", ["Bring three chairs."]),
+    ("digits", "It was made in 1985.", []),
+    ("digits", "See chapter 3 first.", []),
+    ("digits", "Two men came.", []),
+    ("digits", "It has 10 % more.", []),
+    ("frame", "The shop is open.", ["It is true that the shop is open."]),
+    ("frame", "I was late.", ["It is true that I was late."]),
+    ("frame", "Open the door.", []),
+    ("frame", "The end.", []),
     ("negation", "It's tone is dark.", []),
     ("negation", "My Name is Modesty was on.", []),
     ("negation", "I will admit that it is good.", []),
@@ -173,12 +200,14 @@ def test_expected_edits(kind: str, text: str, expected: list[str] | None) -> Non
 
 def test_every_kind_is_tested() -> None:
     assert {kind for kind, _, expected in EXPECTED if expected != []} == set(RULES)
-    assert len(TURNING) == 8 and len(KEEPING) == 5
+    assert len(TURNING) == 8 and len(SMALL) == 5 and len(KEEPING) == 10
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
 def test_an_edit_is_where_it_says(rule: Rule) -> None:
-    made = [edit for _, text in packaged() for edit in rule.edits(text)]
+    given = [text for kind, text, _ in EXPECTED if kind == rule.name]
+    given += [one.text for one in gold_triples()]
+    made = [edit for text in given for edit in rule.edits(text)]
     assert made
     for edit in made:
         assert edit.text[edit.start : edit.end] == edit.before != edit.after
@@ -250,15 +279,3 @@ def test_sentences_are_cut_at_their_ends() -> None:
 )
 def test_unreadable_sentences(text: str) -> None:
     assert not readable(text)
-
-
-def test_the_package_has_sentences_of_its_own() -> None:
-    assert [sum(topic == name for topic, _ in packaged()) for name in PACKAGED] == [40, 40, 40]
-    texts = [text for _, text in packaged()]
-    assert len(set(texts)) == 120
-    both = [
-        any(RULES[kind].edits(text) for kind in TURNING)
-        and any(RULES[kind].edits(text) for kind in KEEPING)
-        for text in texts
-    ]
-    assert sum(both) >= 115

@@ -6,57 +6,89 @@ import json
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import league
 from examples import audit
-from wordsway.auditing.result import EXPLAINED, REWORDING, ModelAudit
+from wordsway.auditing.result import EXPLAINED, ModelAudit, verdict
 from wordsway.auditing.retrieval import Retrieval
-from wordsway.auditing.scores import KindScore
+from wordsway.auditing.scores import KindScore, LevelScore, Threshold, intervals
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.errors import InputError
-from wordsway.render.views.audit import few_texts, verdict
+from wordsway.render.views.audit import few_texts
 
 
-@pytest.mark.parametrize(("of", "names"), [(KindScore, {"kind"}), (Retrieval, {"kind", "role"})])
+@pytest.mark.parametrize(
+    ("of", "names"),
+    [
+        (KindScore, {"kind", "levels"}),
+        (LevelScore, set()),
+        (Threshold, {"accepted_low", "accepted_high", "rejected_low", "rejected_high"}),
+        (Retrieval, {"kind", "role", "queries", "stays_low", "stays_high"}),
+    ],
+)
 def test_every_number_is_explained(of: type, names: set[str]) -> None:
-    ends = {"queries", "stays_low", "stays_high"}
-    told = {field.name for field in fields(of)} - names - ends
-    assert told <= set(EXPLAINED)
+    assert {field.name for field in fields(of)} - names <= set(EXPLAINED)
     assert audit("a text").to_dict()["explained"] == EXPLAINED
 
 
-def _with(*kinds: tuple[str, float, float, float]) -> ModelAudit:
-    model = audit("a text").models[0]
-    scores = [
-        replace(model.kinds[0], kind=kind, auc=auc, low=low, high=high)
-        for kind, auc, low, high in kinds
-    ]
-    return replace(model, kinds=tuple(scores))
+def level(score: float, texts: int = 100) -> LevelScore:
+    shares = np.array([[1.0]] * round(score * texts) + [[0.0]] * round((1 - score) * texts))
+    (one,) = intervals(shares)
+    return LevelScore(texts, one.auc, one.low, one.high, 0.5, ())
 
 
-def test_the_verdict_names_the_best_and_the_worst_kind() -> None:
-    said = verdict(
-        _with(("modals", 0.6, 0.45, 0.7), ("names", 0.98, 0.9, 1), ("units", 0.9, 0.8, 1))
+def model(name: str = "m", **scores: float) -> ModelAudit:
+    """A model of one kind with scores by level."""
+    found = audit("a text").models[0]
+    levels = {one: level(score) for one, score in scores.items()}
+    return replace(found, name=name, levels=levels, kinds=(replace(found.kinds[0], levels=levels),))
+
+
+def test_the_sentence_about_the_issue_s_model() -> None:
+    """The same model, as version 0.2.0 praised it and as it is."""
+    beside = [model("word overlap", rewording=0.1)]
+    assert verdict(model(small=0.91, rewording=0.12), beside) == (
+        "reacts to the word (0.91 against harmless edits) but does not track the meaning: a "
+        "rewording is closer than the change in only 12 of 100 texts (without understanding: word "
+        "overlap 10)."
     )
-    assert said.startswith("reacts more than to a harmless edit in 83 of 100 comparisons")
-    assert "Most often: names (0.98); least often: modals (0.60, which may be chance)" in said
-    assert said.endswith(REWORDING) and REWORDING in EXPLAINED["auc"]
-    assert "Most often" not in verdict(_with(("modals", 0.9, 0.8, 1), ("names", 0.9, 0.8, 1)))
-    assert "less than by chance" in verdict(_with(("units", 0.2, 0.1, 0.3)))
-    assert "chance" not in verdict(_with(("units", 0.9, 0.8, 0.97)))
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"small": 0.9, "rewording": 0.9}, "and tracks the meaning more often than not"),
+        ({"small": 0.9, "rewording": 0.5}, "may or may not track the meaning"),
+        ({"small": 0.5, "rewording": 0.1}, "does not react more to the word than to a harmless"),
+        ({"rewording": 0.1}, "does not track the meaning"),
+        ({"small": 0.9}, "No text has a rewording, so this says little about meaning."),
+    ],
+)
+def test_a_sentence_says_what_the_intervals_allow(scores: dict[str, float], said: str) -> None:
+    found = verdict(model("m", **scores))
+    assert said in found and found.endswith(".")
+    assert ("only" in found) == (scores.get("rewording", 1) < 0.4)
+
+
+def test_the_best_and_the_worst_kind_are_named() -> None:
+    found = model(rewording=0.5)
+    kinds = [
+        replace(found.kinds[0], kind=kind, levels={"rewording": level(score, texts)})
+        for kind, score, texts in (("names", 0.9, 50), ("units", 0.1, 50), ("modals", 1.0, 10))
+    ]
+    said = verdict(replace(found, kinds=tuple(kinds)))
+    assert said.endswith("Most often: names (0.90); least often: units (0.10).")
 
 
 def test_a_few_texts_are_no_proof() -> None:
     found = audit("a text")
     assert few_texts(found) == ""
-    model = replace(
-        found.models[0], kinds=(replace(found.models[0].kinds[0], kind="units", texts=2),)
-    )
-    assert few_texts(replace(found, models=(model,))).endswith("the sentence above: units (2).")
-    assert verdict(model) == "fewer than 20 texts of every kind, too few for a statement."
-    both = replace(model, kinds=(*found.models[0].kinds, replace(model.kinds[0], auc=0.0)))
-    assert "units" not in verdict(both)
+    few = {"small": level(0.5, 2)}
+    one = replace(found.models[0], kinds=(replace(found.models[0].kinds[0], kind="u", levels=few),))
+    assert few_texts(replace(found, models=(one,))).endswith("the sentences above: u (2).")
+    assert "too few for a statement" in verdict(replace(one, levels=few))
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,15 @@ import torch
 
 import tiny
 import wordsway as ws
-from wordsway.auditing.background import USES, RandomWords, background, known_words, place_of
-from wordsway.auditing.changes import changes
+from wordsway.auditing.background import (
+    USES,
+    Place,
+    RandomWords,
+    background,
+    known_words,
+    place_of,
+)
+from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.encoder import Encoder
 from wordsway.auditing.jobs import AuditJob, LocalJob
 from wordsway.auditing.table import LONGEST, read_table
@@ -23,6 +31,15 @@ from wordsway.models.probe import Probe
 from wordsway.probing.corpus import TextJob
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.targets import cosine_distance, target_of
+
+
+def changes(
+    encoder: Encoder, text: str, places: Sequence[Place], *, draws: int, seed: int
+) -> list[EditEffect]:
+    """The change by each edit of one text."""
+    (found,) = changes_of(encoder, [(text, places, len(places))], draws=draws, seed=seed)
+    assert not isinstance(found, InputError)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +254,7 @@ def test_a_device_that_is_not_there_is_refused(bert: Probe, tmp_path: Path, caps
 def test_jobs_on_the_processor_keep_their_names(bert: Probe) -> None:
     """Stores of earlier versions stay valid; another device is another job with the same seed."""
     cell = TextJob("the film", "1", "m", bert.files.digest, WordsRequest(layer=1))
-    job = AuditJob((("the film", ()),), "m", bert.files.digest, "cosine", 0, 0)
+    job = AuditJob((("the film", (), 0),), "m", bert.files.digest, "cosine", 0, 0)
     local = LocalJob((("the film", ()),), "m", bert.files.digest, 2, 2, 0)
     for one in (cell, job, local):
         assert "device" not in one.content
@@ -304,13 +321,13 @@ def test_texts_that_a_model_cannot_read_are_told(bert: Probe) -> None:
     [
         ("", "an empty file|which is empty|none"),
         ("a,b\n", "rows below the header"),
-        ("x,y\n1,2\n", "columns a,b"),
+        ("x,y\n1,2\n", "columns text,rewording"),
         ("text\nonly texts\n", "texts only"),
         ("a,b\nsame,same\n", "the two texts are the same"),
         ("a,b,weight\nIt is.,It is not.,2\n", "also weight"),
         ("a,b,text\nIt is.,It is not.,x\n", "also text"),
         ("text,word,replacement,note\nIt is.,is,was,x\n", "also note"),
-        ("text,rewording,change\nIt is.,So it is.,It is not.\n", "also rewording, change"),
+        ("text,rewording,change\nIt is.,So it is.,It is not.\n", "triples"),
     ],
 )
 def test_tables_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:

@@ -16,14 +16,17 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import tiny
+from examples import audit
 from wordsway import data
-from wordsway.auditing.background import Place, background, place_of
-from wordsway.auditing.cases import Case, Cases, collect, packaged
-from wordsway.auditing.changes import EditEffect, changes
+from wordsway.auditing.background import background, place_of
+from wordsway.auditing.cases import Case, Cases, collect
+from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits import KEEPING, TURNING
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.result import ModelAudit, below, check_gate, keeping_scores, parse_gate
+from wordsway.auditing.gold import gold_triples
+from wordsway.auditing.jobs import places_of
+from wordsway.auditing.result import below, check_gate, keeping_scores, parse_gate
 from wordsway.auditing.retrieval import (
     TOP,
     documents_of,
@@ -32,7 +35,14 @@ from wordsway.auditing.retrieval import (
     retrieval,
     same_answers,
 )
-from wordsway.auditing.scores import Measured, blind_spots, heard_and_lost, intervals, kind_score
+from wordsway.auditing.scores import (
+    Measured,
+    blind_spots,
+    heard_and_lost,
+    intervals,
+    kind_score,
+    level_score,
+)
 from wordsway.core.errors import InputError
 from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
@@ -65,16 +75,17 @@ def test_auc_is_the_naive_one() -> None:
         for at in range(50)
     ]
     score = kind_score(texts(values), "negation")
-    assert score is not None and score.texts == 50
+    assert score is not None and score.small is not None and score.texts == 50
+    small = score.small
     naive = sum(
         sum((x > y) + 0.5 * (x == y) for y in keepings) / len(keepings) for x, keepings in values
     )
-    assert score.auc == pytest.approx(naive / 50)
-    assert score.low < score.auc < score.high
+    assert small.score == pytest.approx(naive / 50)
+    assert small.low < small.score < small.high
     every = [y for _, keepings in values for y in keepings]
     assert score.median_keeping == median(every)
     assert score.blind == pytest.approx(np.mean([x < median(every) for x, _ in values]))
-    assert score.layers[0].auc == 0.5 and score.layers[1].auc == pytest.approx(score.auc)
+    assert small.layers[0].auc == 0.5 and small.layers[1].auc == pytest.approx(small.score)
 
 
 @pytest.mark.parametrize(("count", "least"), [(2, 0.82), (5, 0.89), (20, 0.92), (200, 0.93)])
@@ -98,8 +109,8 @@ def test_equal_texts_have_an_interval_of_some_width(count: int, share: float) ->
     (score,) = intervals(np.full((count, 1), share))
     assert score.auc == share and score.low <= share <= score.high
     assert score.high - score.low > 1 / (count + 4)
-    found = kind_score(texts([(0.3, [0.2])] * count), "negation")
-    assert found is not None and found.auc == 1 and found.low < 1
+    found = level_score(texts([(0.3, [0.2])] * count), "small")
+    assert found is not None and found.score == 1 and found.low < 1
 
 
 def test_scores_are_the_same_again() -> None:
@@ -123,13 +134,14 @@ def test_blind_spots_are_the_worst_and_differ() -> None:
     found = blind_spots(apart)
     assert len(blind_spots(given)) == 1  # of one text
     assert [(spot.after, spot.keeping_change) for spot in found] == [("bad0", 0.5), ("bad2", 0.4)]
+    assert found[0].keeping_text == found[0].text[:6] + "fine0" + found[0].text[10:]
     assert found[0].ratio == pytest.approx(50) and found[0].after == "bad0"
 
 
 def test_cases_are_drawn_by_the_seed() -> None:
-    first = collect("packaged", texts=10, seed=1)
-    assert first == collect("packaged", texts=10, seed=1)
-    assert first != collect("packaged", texts=10, seed=2)
+    first = collect("gold", texts=10, seed=1)
+    assert first == collect("gold", texts=10, seed=1)
+    assert first != collect("gold", texts=10, seed=2)
     counts = Counter(one.kind for case in first.cases for one in case.edits)
     assert all(counts[kind] <= 10 for kind in TURNING)
     assert counts["negation"] == counts["antonyms"] == counts["numbers"] == 10
@@ -164,7 +176,7 @@ def test_own_texts_and_pairs(tmp_path: Path) -> None:
     assert found.kinds == ("safety",)
     assert [[one.kind for one in case.edits] for case in found.cases] == [
         ["safety", "keeping"],
-        ["safety", "contractions"],
+        ["safety", "contractions", "negated opposite"],
     ]
     assert [one.row for one in found.refused] == [4, 5]
     for text, message in (
@@ -175,39 +187,30 @@ def test_own_texts_and_pairs(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             collect(own)
     with pytest.raises(InputError, match="kinds among"):
-        collect("packaged", kinds=["humour"])
+        collect("gold", kinds=["humour"])
     with pytest.raises(InputError, match="does not exist"):
         collect("nowhere.csv")
 
 
 def audited(model: Probe, cases: Cases, draws: int = 0) -> list[Measured]:
-    encoder = Encoder(model)
+    found = changes_of(Encoder(model), places_of(cases.cases), draws=draws, seed=0)
     return [
-        Measured(
-            case.id,
-            case.text,
-            case.edits,
-            tuple(
-                changes(
-                    encoder,
-                    case.text,
-                    [Place(one.start, one.before, one.after) for one in case.edits],
-                    draws=draws,
-                    seed=0,
-                )
-            ),
-        )
-        for case in cases.cases
+        Measured(case.id, case.text, case.edits, tuple(one))
+        for case, one in zip(cases.cases, found, strict=True)
+        if not isinstance(one, InputError)
     ]
 
 
 def test_the_gate() -> None:
     score = kind_score(texts([(0.1, [0.2]), (0.3, [0.2])]), "negation")
     assert score is not None
-    model = ModelAudit("m", {}, (score,), (), (), (), ())
+    model = replace(audit("a text").models[0], name="m", kinds=(score,))
     assert list(below(parse_gate(["negation=0.5"]), [model])) == []
     (line,) = below(parse_gate({"all": 0.6}), [model])
-    assert line == "m: negation 0.500 (0.095 to 0.905) is below 0.6"
+    assert line == "m: small.negation 0.500 (0.095 to 0.905) is below 0.6"
+    assert list(below(parse_gate(["all=0.6", "negation=0.1"]), [model])) == []
+    (line,) = below(parse_gate(["rewording.negation=0.5"]), [model])
+    assert line == "m: rewording.negation has no texts, needs 0.5"
     for wrong in (["negation"], ["negation=high"], ["=0.5"], ["negation=1.5"]):
         with pytest.raises(InputError, match="KIND=X"):
             parse_gate(wrong)
@@ -246,9 +249,10 @@ def test_a_model_that_cannot_tell_two_words_apart_is_blind(tmp_path: Path) -> No
     given = ["the cast was fine but the film isn't good", "it isn't a bad plot and she was good"]
     measured = audited(model, collect(given, kinds=["antonyms"]))
     score = kind_score(measured, "antonyms")
-    assert score is not None
-    assert (score.auc, score.blind, score.median_turning) == (0.0, 1.0, 0.0)
-    assert score.heard is None
+    assert score is not None and score.small is not None
+    assert (score.small.score, score.blind, score.median_turning) == (0.0, 1.0, 0.0)
+    assert score.small.heard is None
+    assert all(level.score == 0.0 for level in score.levels.values())
     assert blind_spots(measured)[0].change == 0.0
 
 
@@ -256,12 +260,10 @@ def test_a_model_that_cannot_tell_two_words_apart_is_blind(tmp_path: Path) -> No
 def test_a_model_that_is_deaf_to_not_is_found_out(tmp_path: Path) -> None:
     folder = data.get("minilm").folder
     model = Probe(deaf(folder, ["not"], tmp_path / "deaf"))
-    cases = collect("packaged", kinds=["negation"], texts=60)
-    hears, misses = (
-        kind_score(audited(one, cases), "negation") for one in (Probe("minilm"), model)
-    )
+    cases = collect("gold", kinds=["negation"], texts=60)
+    hears, misses = (level_score(audited(one, cases), "light") for one in (Probe("minilm"), model))
     assert hears is not None and misses is not None
-    assert hears.low > 0.75 and misses.auc < 0.7 and misses.high < hears.low
+    assert hears.low > 0.6 and misses.score < 0.5 and misses.high < hears.low
 
 
 class BagOfWords(Encoder):
@@ -283,10 +285,13 @@ def test_a_mean_of_word_vectors_notices_not_as_any_other_word() -> None:
     """Inserting w into n words moves the mean v by (w − v)/(n + 1), whatever w means."""
     model = BagOfWords(Probe("minilm"))
     shares = []
-    for _, text in packaged("medical")[:12]:
+    medical = [one.text for one in gold_triples() if one.field == "medical" and len(one.text) > 35]
+    for text in medical[:12]:
         at = text.index(" ", 12) + 1
         edited = f"{text[:at]}not {text[at:]}"
-        (found,) = changes(model, text, [place_of(text, edited)], draws=40, seed=0)
+        (one,) = changes_of(model, [(text, [place_of(text, edited)], 1)], draws=40, seed=0)
+        assert not isinstance(one, InputError)
+        (found,) = one
         v, w = model.pooled(model.tokens([text, "not"]))[:, -1]
         n = len(model.tokens([text])[0]) - 2
         expected = float((w - v).norm() / ((n + 1) * v.norm()))
@@ -312,9 +317,9 @@ def test_the_random_twin_hears_no_meaning() -> None:
     cases = Cases(tuple(case for case in single if len(case.edits) == 2), ("antonyms",), "imdb")
     assert len(cases.cases) > 40
     *twins, trained = (
-        score.auc
+        score.score
         for seed in (0, 1, 2, None)
-        if (score := kind_score(audited(Probe("minilm", twin=seed), cases), "antonyms"))
+        if (score := level_score(audited(Probe("minilm", twin=seed), cases), "small"))
     )
     assert len(twins) == 3
     assert abs(sum(twins) / 3 - 0.5) < (trained - 0.5) / 2

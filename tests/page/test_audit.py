@@ -21,7 +21,8 @@ from wordsway.page.audit import (
 )
 from wordsway.page.worker import WorkerState
 
-KIND = {"kind": "negation", "texts": 4, "auc": 0.75, "low": 0.5, "high": 1.0, "blind": 0.25}
+LEVEL = {"texts": 4, "score": 0.75, "low": 0.5, "high": 1.0, "overlap": 0.5}
+KIND = {"kind": "negation", "levels": {"rewording": LEVEL}}
 SPOT: dict[str, Any] = {
     "kind": "negation",
     "text": "he was good",
@@ -30,13 +31,18 @@ SPOT: dict[str, Any] = {
     "after": "was not",
     "change": 0.1,
     "keeping": "article",
-    "keeping_before": "a",
-    "keeping_after": "the",
+    "keeping_text": "he was fine",
     "keeping_change": 0.2,
 }
-MODEL = {"name": "minilm", "mean_auc": 0.75, "kinds": [KIND], "blind_spots": [SPOT]}
+MODEL = {
+    "name": "minilm",
+    "levels": {"rewording": LEVEL},
+    "kinds": [KIND],
+    "blind_spots": [SPOT],
+}
 AUDIT: dict[str, Any] = {
     "models": [MODEL],
+    "level": "rewording",
     "data": "everyday",
     "texts": 4,
     "target": "cosine",
@@ -69,7 +75,7 @@ def file(root: Path, folder: str = "bad", ending: str = "csv") -> dict[str, Any]
 
 def started(root: Path, folder: str = "bad") -> Any:
     ask = {"folder": folder, "models": ["minilm"], "data": "everyday", "kinds": None, "texts": 4}
-    return next(start_steps(ask | {"seed": 0}, WorkerState(audits=root)))
+    return next(start_steps(ask | {"seed": 0, "table": None}, WorkerState(audits=root)))
 
 
 def test_a_good_audit_is_shown_and_saved(root):
@@ -141,6 +147,21 @@ def test_a_link_to_itself_is_refused_or_nothing(root):
         file(root)
 
 
+def test_an_own_table_is_kept_beside_the_audit(root):
+    table = "text,rewording,change\nIt is open.,It is not shut.,It is closed.\n"
+    ask = {"folder": "bad", "models": ["minilm"], "data": "gold", "kinds": None, "texts": 4}
+    found = next(start_steps(ask | {"seed": 0, "table": table}, WorkerState(audits=root)))
+    assert (root / "bad" / "own.csv").read_text("utf-8") == table
+    assert "own.csv" in found["command"] and "own.csv" in found["python"]
+    (root / "good" / "own.csv").symlink_to(root.parent / "outside" / "audit.csv")
+    with pytest.raises(InputError, match="inside the folder of audits"):
+        next(
+            start_steps(
+                ask | {"folder": "good", "seed": 0, "table": table}, WorkerState(audits=root)
+            )
+        )
+
+
 def changed(*path: str | int, value: Any = ...) -> dict[str, Any]:
     """An audit with one field removed, or replaced by ``value``."""
     plain: Any = deepcopy(AUDIT)
@@ -162,8 +183,8 @@ ODD = {
     "a model of text": changed("models", 0, value="minilm"),
     "no kinds": changed("models", 0, "kinds"),
     "kinds of numbers": changed("models", 0, "kinds", value=[1, 2]),
-    "a kind without texts": changed("models", 0, "kinds", 0, "texts"),
-    "an AUC of text": changed("models", 0, "kinds", 0, "auc", value="high"),
+    "a level without texts": changed("models", 0, "kinds", 0, "levels", "rewording", "texts"),
+    "a score of text": changed("models", 0, "levels", "rewording", "score", value="high"),
     "no name": changed("models", 0, "name"),
     "a spot without text": changed("models", 0, "blind_spots", 0, "text"),
     "no data": changed("data"),

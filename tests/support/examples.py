@@ -29,7 +29,16 @@ from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.pairs import Pair, PairInModel, Pairs
 from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
-from wordsway.auditing.scores import BlindSpot, KindScore, Measured, Score
+from wordsway.auditing.scores import (
+    BlindSpot,
+    FlipScore,
+    KindScore,
+    LevelScore,
+    Measured,
+    OverlapBin,
+    Score,
+    Threshold,
+)
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine, Tiles
 from wordsway.core.reading import Token, word_spans
@@ -263,12 +272,13 @@ def pairs(text: str) -> Pairs:
 
 def audit(text: str) -> Audit:
     layers = (Score(0.4512, 0.4012, 0.5012), Score(0.7123, 0.6512, 0.7712))
+    levels = {
+        "small": LevelScore(40, 0.7123, 0.6512, 0.7712, 0.8123, layers),
+        "rewording": LevelScore(40, 0.2123, 0.1512, 0.2712, 0.3123, layers),
+    }
     score = KindScore(
         kind=f"negation {text[:12]}",
-        texts=40,
-        auc=0.7123,
-        low=0.6512,
-        high=0.7712,
+        levels=levels,
         median_turning=0.1876,
         median_keeping=0.1234,
         blind=0.275,
@@ -276,18 +286,25 @@ def audit(text: str) -> Audit:
         percentile_low=52.25,
         percentile_high=70.5,
         percentile_keeping=40.25,
-        layers=layers,
-        heard=1,
-        lost=None,
+        cosine_change=0.9123,
+        cosine_rewording=0.7123,
+        matched=levels["rewording"],
     )
     edit = Edit(text, 0, text[:5], "", f"negation {text[:12]}", "turning")
     change = EditEffect(0.1876, 61.5, 0.2, 0.8124, (0.0, 0.1876), (0.0, 0.4))
-    moved = (0.0432, 33.0, f"synonyms {text[:12]}", text[:9], text[3:12], 0.0876)
+    moved = (0.0432, 33.0, f"synonyms {text[:12]}", text[::-1], text[:9], text[3:12], 0.0876)
     spot = BlindSpot(f"negation {text[:12]}", text, text[5:], 0, text[:5], "", *moved)
     model = ModelAudit(
         name=MODEL["name"],
         about=MODEL,
         kinds=(score,),
+        levels=levels,
+        matched=levels["rewording"],
+        overlap=(OverlapBin(0.1, 0.3, 40, 0.2123, 0.1512, 0.2712),),
+        thresholds=(Threshold(0.9, 0.4123, 0.3512, 0.4712, 0.5123, 0.4512, 0.5712),),
+        equal=Threshold(0.8765, 0.4567, 0.3512, 0.4712, 0.4567, 0.4512, 0.5712),
+        flips=(FlipScore(f"negation {text[:12]}", "flip", 40, 0.6123, 0.5512, 0.6712),),
+        paired=Score(0.3123, 0.2512, 0.3712),
         keeping=(KeepingScore("synonym", 40, 0.1234, 40.25),),
         blind_spots=(spot,),
         retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0, 0.8, 0.9),),
@@ -298,6 +315,7 @@ def audit(text: str) -> Audit:
     )
     return Audit(
         models=(model,),
+        baselines=(replace(model, name="word overlap"),),
         data=text[:20],
         texts=40,
         unused=2,

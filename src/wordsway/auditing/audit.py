@@ -1,4 +1,4 @@
-"""The verb `audit`: does a model react to the word that matters?"""
+"""The verb `audit`: does a model notice a change of meaning, and know a rewording?"""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from wordsway.auditing.baselines import MEANS, OVERLAP, overlap_effects, word_means
 from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
 from wordsway.auditing.changes import changes_of, tokens_of
-from wordsway.auditing.encoder import AnyEncoder, encoder_for
+from wordsway.auditing.encoder import AnyEncoder, Encoder, encoder_for
 from wordsway.auditing.jobs import (
     CHUNK,
     LOCAL_TEXTS,
@@ -29,11 +30,25 @@ from wordsway.auditing.result import (
     ModelAudit,
     below,
     check_gate,
+    headline_level,
     keeping_scores,
     parse_gate,
 )
-from wordsway.auditing.retrieval import documents_of, rank_moves, retrieval
-from wordsway.auditing.scores import Measured, blind_spots, kind_score
+from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
+from wordsway.auditing.scores import (
+    THRESHOLDS,
+    Measured,
+    blind_spots,
+    by_overlap,
+    cosines,
+    equal_error,
+    flip_scores,
+    kind_score,
+    level_scores,
+    matched_overlap,
+    paired_accuracy,
+    threshold_at,
+)
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, check_fields, validated
 from wordsway.core.errors import InputError, WordswayError, first_line
@@ -53,6 +68,8 @@ from wordsway.text.files import Encoding
 
 #: Random real words that each edit is compared with.
 DRAWS = 2
+#: Kinds that should change, and should not change, the label of a classifier of sentiment.
+FLIP, STAY = ("negation", "antonyms"), ("names", "numbers", "units")
 Texts = str | Path | Several[str]
 
 
@@ -61,13 +78,17 @@ class AuditRequest:
     """What an audit measures; see `audit`."""
 
     models: Any = "minilm"
-    data: Texts = "imdb"
+    data: Texts = "gold"
     kinds: Several[str] | None = None
     texts: Count | None = None
     quick: bool = False
     target: int | str = "cosine"
     draws: Natural = DRAWS
     local: Natural = LOCAL_TEXTS
+    threshold: float | None = None
+    flip: Several[str] = FLIP
+    stay: Several[str] = STAY
+    baselines: bool = True
     seed: Seed = 0
     encoding: Encoding | None = None
     device: str = "cpu"
@@ -75,6 +96,12 @@ class AuditRequest:
     def __post_init__(self) -> None:
         check_fields(self)
         checked_device(self.device)
+        if self.threshold is not None and not -1 <= self.threshold <= 1:
+            raise InputError("a threshold between -1 and 1", self.threshold, "pass a cosine")
+        if both := set(self.flip) & set(self.stay):
+            raise InputError(
+                "kinds that should either flip or stay", ", ".join(sorted(both)), "name each once"
+            )
 
     @cached_property
     def encoders(self) -> list[ModelName | AnyModel]:
@@ -101,16 +128,28 @@ class AuditRequest:
         )
 
     def jobs(self, name: ModelName, cases: Cases) -> tuple[list[AuditJob], LocalPlan]:
-        """The jobs of one model: what edits change, and the local part."""
+        """The jobs of one model: what edits change, and the local part; a twin that is a baseline
+        has no local part and no random words.
+        """
+        baseline = name in self.twins
         files, rest = (name, locate(name.model).digest), (self.seed, self.device)
-        jobs = jobs_of(cases.cases, *files, str(self.target), self.draws, *rest)
-        return jobs, LocalPlan(cases.cases, cases.kinds, *files, self.local, *rest)
+        draws, local = (0, 0) if baseline or cases.retrieval else (self.draws, self.local)
+        jobs = jobs_of(cases.cases, *files, str(self.target), draws, *rest)
+        return jobs, LocalPlan(cases.cases, cases.kinds, *files, local, *rest)
+
+    @property
+    def twins(self) -> list[ModelName]:
+        """The twins with random weights that are measured as baselines."""
+        if not self.baselines:
+            return []
+        twins = [name._replace(twin=0) for name in self.names if name.twin is None]
+        return [twin for twin in twins if twin not in self.names]
 
 
 @validated
 def audit(
     models: Any = "minilm",
-    data: Texts = "imdb",
+    data: Texts = "gold",
     *,
     kinds: Several[str] | None = None,
     texts: Count | None = None,
@@ -118,6 +157,10 @@ def audit(
     target: int | str = "cosine",
     draws: Natural = DRAWS,
     local: Natural = LOCAL_TEXTS,
+    threshold: float | None = None,
+    flip: Several[str] = FLIP,
+    stay: Several[str] = STAY,
+    baselines: bool = True,
     documents: str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] = (),
     out: FilePath | None = None,
@@ -130,81 +173,78 @@ def audit(
     retry_failed: bool = False,
     progress: Progress = silent,
 ) -> Audit:
-    """Rank models by how well they notice words that change the meaning of a text.
+    """Rank models: is a rewording of a text closer to it than a change of its meaning?
 
     Parameters
     ----------
     models : one or several encoders: names, hub ids or folders ("minilm:random" is the twin with
         random weights), functions ``list[str] → array``, `Endpoint`s, or objects that encode texts
         (`models.encoders`); the latter run in this process
-    data : "imdb", "everyday", "medical", "legal", "packaged", a file of texts or of pairs, or a
-        list of texts
+    data : "gold" (the package's triples of text, rewording and change), one of their fields
+        ("everyday", "medical", "legal", "finance", "support"), "imdb", a file of triples, pairs,
+        queries or texts (`auditing.table.LAYOUTS`), or a list of texts
     kinds : kinds of meaning-changing edits; all by default. ``texts`` per kind: 200, 40 if
         ``quick``
     target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
     draws : random real words in the place of each edit
     local : texts per kind whose edited word's local sensitivity is measured in every layer
+    threshold : a cosine from which texts are held for the same, beside 0.70, 0.75 … 0.95
+    flip, stay : kinds that should, and should not, change the label of a classifier
+    baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
+        random weights, too
     documents : a file of documents: how do their ranks move when a query is edited?
-    fail_under : {"negation": 0.7} or ["negation=0.7"]; lower scores are listed in the result's gate
+    fail_under : {"rewording.negation": 0.5} or ["rewording.negation=0.5"]; lower scores are listed
+        in the result's gate
     device : the device that the models run on
     out : a folder for the store: the same call resumes there
     """
     started = time.perf_counter()
     request = AuditRequest(
-        models, data, kinds, texts, quick, target, draws, local, seed, encoding, device
+        models,
+        data,
+        kinds,
+        texts,
+        quick,
+        target,
+        draws,
+        local,
+        threshold,
+        flip,
+        stay,
+        baselines,
+        seed,
+        encoding,
+        device,
     )
     floors = parse_gate(fail_under)
     archive = documents_of(documents, encoding) if documents is not None else None
     chosen = request.cases(progress)
     check_gate(floors, chosen.kinds)
+    beside: list[ModelAudit] = []
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
-        store = Store(writable(Path(folder)) / "store")
-        machines = Machines(workers, cluster, memory)
-        leaderboard, interrupted = [], False
-        labels = labels_of(name.model for name in request.names)
-        for name in request.encoders:  # one after the other: a worker holds one model at a time
-            local_scores: Mapping[str, tuple[LocalScore, ...]] = {}
-            if isinstance(name, ModelName):
-                jobs, plan = request.jobs(name, chosen)
-                tally = run_jobs(
-                    [*jobs, *plan.jobs],
-                    store,
-                    machines,
-                    retry_failed=retry_failed,
-                    what=f"parts through {name}",
-                    progress=progress,
-                )
-                interrupted = interrupted or tally.interrupted
-                measured, failed = _measured(name, chosen, jobs, store, tally)
-                encoder = encoder_for(name.model, target, device=device, twin=name.twin)
-                done = [job.key for job in plan.jobs if job.key in store]
-                local_scores = plan.scores(
-                    {key: record.outputs for key, record in store.records(done)}
-                )
-                label = str(name._replace(model=labels[name.model]))
-            else:
-                encoder, label = encoder_for(name, target), name.name
-                measured, failed = _measured_here(encoder, label, chosen, draws, seed, progress)
-            moves = () if archive is None else rank_moves(encoder, measured, archive, progress)
-            scores = [kind_score(measured, kind) for kind in chosen.kinds]
-            leaderboard.append(
-                ModelAudit(
-                    label,
-                    encoder.describe(),
-                    tuple(score for score in scores if score is not None),
-                    keeping_scores(measured),
-                    blind_spots(measured),
-                    retrieval(moves),
-                    tuple(measured),
-                    tuple(failed),
-                    local_scores,
-                    moves,
-                )
-            )
-    leaderboard.sort(key=lambda model: (-model.mean_auc, model.name))
+        run = _Run(
+            request,
+            chosen,
+            Store(writable(Path(folder)) / "store"),
+            Machines(workers, cluster, memory),
+            retry_failed,
+            progress,
+        )
+        # One after the other: a worker holds one model at a time.
+        leaderboard = [run.audited(one, archive) for one in request.encoders]
+        if baselines and not run.interrupted:
+            beside = run.baselines()
+    level = headline_level(leaderboard)
+
+    def order(model: ModelAudit) -> tuple[float, str]:
+        score = model.levels.get(level)
+        return (-1.0 if score is None else -score.score, model.name)
+
+    leaderboard.sort(key=order)
     result = Audit(
         tuple(leaderboard),
+        tuple(beside),
         chosen.source,
         len(chosen.cases),
         chosen.unused,
@@ -213,11 +253,118 @@ def audit(
         seed,
         chosen.refused,
         tuple(below(floors, leaderboard)),
-        interrupted,
+        run.interrupted,
         time.perf_counter() - started,
         versions(),
     )
     return result if out is None else write(result, Path(out))
+
+
+class _Run:
+    """The models of a request, one after the other, on the same texts."""
+
+    def __init__(
+        self,
+        request: AuditRequest,
+        chosen: Cases,
+        store: Store,
+        machines: Machines,
+        retry_failed: bool,
+        progress: Progress,
+    ) -> None:
+        self.request, self.chosen, self.store = request, chosen, store
+        self.machines, self.retry_failed, self.progress = machines, retry_failed, progress
+        self.labels = labels_of(name.model for name in request.names)
+        self.interrupted = False
+        #: The first encoder whose tokens have vectors of their own.
+        self.with_words: Encoder | None = None
+
+    def audited(
+        self, given: ModelName | TextEncoder, documents: Sequence[str] | None = None
+    ) -> ModelAudit:
+        """One model on all texts."""
+        request = self.request
+        if not isinstance(given, ModelName):
+            return self._here(
+                encoder_for(given, request.target), given.name, request.draws, documents
+            )
+        jobs, plan = request.jobs(given, self.chosen)
+        tally = run_jobs(
+            [*jobs, *plan.jobs],
+            self.store,
+            self.machines,
+            retry_failed=self.retry_failed,
+            what=f"parts through {given}",
+            progress=self.progress,
+        )
+        self.interrupted = self.interrupted or tally.interrupted
+        measured, failed = _measured(given, self.chosen, jobs, self.store, tally)
+        encoder = encoder_for(given.model, request.target, device=request.device, twin=given.twin)
+        if self.with_words is None and isinstance(encoder, Encoder):
+            self.with_words = encoder
+        done = [job.key for job in plan.jobs if job.key in self.store]
+        local = plan.scores({key: record.outputs for key, record in self.store.records(done)})
+        label = str(given._replace(model=self.labels[given.model]))
+        return self._scored(label, encoder, measured, failed, documents, local)
+
+    def baselines(self) -> list[ModelAudit]:
+        """Word overlap, the mean of word vectors, and the twins with random weights."""
+        cases = self.chosen.cases
+        effects = [overlap_effects(case.edits) for case in cases]
+        measured = [
+            Measured(case.id, case.text, case.edits, effect)
+            for case, effect in zip(cases, effects, strict=True)
+        ]
+        found = [self._scored(*OVERLAP, measured, [])]
+        if self.with_words is not None:
+            means = encoder_for(word_means(self.with_words.probe))
+            found.append(self._here(means, MEANS, 0))
+        return found + [self.audited(twin) for twin in self.request.twins if not self.interrupted]
+
+    def _here(
+        self, encoder: AnyEncoder, name: str, draws: int, documents: Sequence[str] | None = None
+    ) -> ModelAudit:
+        """An encoder that lives in this process."""
+        seed, progress = self.request.seed, self.progress
+        measured, failed = _measured_here(encoder, name, self.chosen, draws, seed, progress)
+        return self._scored(name, encoder, measured, failed, documents)
+
+    def _scored(
+        self,
+        label: str,
+        encoder: AnyEncoder | dict[str, Any],
+        measured: Sequence[Measured],
+        failed: Sequence[RefusedRow],
+        documents: Sequence[str] | None = None,
+        local: Mapping[str, tuple[LocalScore, ...]] | None = None,
+    ) -> ModelAudit:
+        """Every score of one model."""
+        request = self.request
+        moves: tuple[RankMove, ...] = ()
+        if documents is not None and not isinstance(encoder, dict):
+            moves = rank_moves(encoder, measured, documents, self.progress)
+        changed, kept = cosines(measured)
+        levels = sorted({*THRESHOLDS, *([] if request.threshold is None else [request.threshold])})
+        scores = [kind_score(measured, kind) for kind in self.chosen.kinds]
+        return ModelAudit(
+            label,
+            encoder if isinstance(encoder, dict) else encoder.describe(),
+            tuple(score for score in scores if score is not None),
+            level_scores(measured),
+            matched_overlap(measured),
+            by_overlap(measured),
+            tuple(threshold_at(one, changed, kept) for one in levels) if len(changed) else (),
+            equal_error(changed, kept) if len(changed) else None,
+            keeping_scores(measured),
+            blind_spots(measured),
+            tuple(measured),
+            retrieval(moves),
+            tuple(failed),
+            local or {},
+            moves,
+            flip_scores(measured, request.flip, request.stay),
+            paired_accuracy(measured) if self.chosen.retrieval else None,
+        )
 
 
 def write(found: Audit, folder: Path) -> Audit:
@@ -241,7 +388,7 @@ def forecast_audit(
 ) -> SweepForecast:
     """Time and memory of the unfinished part of an audit on this machine."""
     chosen = request.cases(progress)
-    every = [request.jobs(name, chosen) for name in request.names]
+    every = [request.jobs(name, chosen) for name in (*request.names, *request.twins)]
     jobs: list[Job] = [job for own, plan in every for job in (*own, *plan.jobs)]
     machines = Machines(workers)
     left = jobs

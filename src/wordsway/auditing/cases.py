@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
-from wordsway.auditing.background import place_of
-from wordsway.auditing.edits import KEEPING, RULES, TURNING
-from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role
+from wordsway.auditing.edits import KEEPING, RULES, SMALL, TURNING
+from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role, Strength
 from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
-from wordsway.auditing.table import PairRow, RefusedRow, read_table
+from wordsway.auditing.gold import FIELDS, gold_triples
+from wordsway.auditing.table import PairRow, RefusedRow, TripleRow, read_table
 from wordsway.core.errors import InputError, positive
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
@@ -26,8 +24,8 @@ from wordsway.text.wordnet import PARTS, wordnet
 
 #: Words of a readable sentence, punctuation not counted.
 READABLE = 8, 30
-#: Parts of the packaged sentences.
-PACKAGED = ("everyday", "medical", "legal")
+#: Names of the gold triples: all of them, or those of a field. "packaged" is the name of 0.2.0.
+GOLD = ("gold", "packaged", *FIELDS)
 _ABBREVIATION = re.compile(
     r"\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|e\.g|i\.e|No|Vol|Lt|Col|Gen|Capt|[A-Z])\.$"
 )
@@ -120,17 +118,6 @@ def known(word: str) -> bool:
 _BEFORE_NOT = AUXILIARIES | {"ca", "wo", "sha", "need", "ai"}
 
 
-def packaged(topic: str | None = None) -> list[tuple[str, str]]:
-    """The package's own sentences as (topic, sentence); of one topic, or all.
-
-    >>> len(packaged("medical")) >= 40, {topic for topic, _ in packaged()} == set(PACKAGED)
-    (True, True)
-    """
-    table = files("wordsway.auditing").joinpath("sentences.csv").read_text("utf-8")
-    rows = list(csv.reader(table.splitlines()))[1:]
-    return [(name, text) for name, text in rows if topic in (None, name)]
-
-
 #: Texts per kind, and of a quick audit.
 TEXTS, QUICK = 200, 40
 #: Reviews that are read per text of a kind, and at least: the rarest kinds need that many.
@@ -138,22 +125,40 @@ REVIEWS, FEWEST = 60, 2000
 #: Words of a sentence of a user's own texts.
 SHORTEST, LONGEST = 3, 60
 #: Kinds in a user's table that stand for meaning-preserving edits.
-KEEPING_NAMES = {*KEEPING, "keeping", "keep", "keeps", "synonym", "paraphrase", "same"}
+KEEPING_NAMES = {
+    *KEEPING, "keeping", "keep", "keeps", "synonym", "paraphrase", "rewording", "same"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Case:
-    """A text with its edits, at most one per kind; some change the meaning, some preserve it."""
+    """A text with its edits: first those that change the meaning, then small ones that preserve
+    it, then larger ones that do.
+    """
 
     id: str
     text: str
     edits: tuple[Edit, ...]
+
+    @classmethod
+    def of(cls, name: str, text: str, edits: Iterable[Edit]) -> Case:
+        """A case, with its edits in order."""
+        order = sorted(edits, key=lambda one: (one.role != "turning", one.strength != "small"))
+        return cls(name, text, tuple(order))
+
+    @property
+    def compared(self) -> int:
+        """How many of the edits, from the first, are compared with random words in their place: a
+        rewording of most words has no such place.
+        """
+        return sum(one.role == "turning" or one.strength == "small" for one in self.edits)
 
 
 @dataclass(frozen=True)
 class Cases:
     """The texts of an audit; ``source`` says where they come from, ``refused`` what was left out
     and why, ``unused`` how many texts that were read allow no edit that was still wanted.
+    ``retrieval``: the texts are queries in pairs, with documents in the place of edits.
     """
 
     cases: tuple[Case, ...]
@@ -161,10 +166,11 @@ class Cases:
     source: str
     refused: tuple[RefusedRow, ...] = ()
     unused: int = 0
+    retrieval: bool = False
 
 
 def collect(
-    data: str | Path | Sequence[str] = "imdb",
+    data: str | Path | Sequence[str] = "gold",
     *,
     kinds: Sequence[str] | None = None,
     texts: int = TEXTS,
@@ -176,28 +182,29 @@ def collect(
 
     Parameters
     ----------
-    data : "imdb" (sentences of reviews), "everyday", "medical", "legal" or "packaged" (the
-        package's own), a file of texts or of pairs, or a list of texts
+    data : "gold" (the triples of the package), one of their fields ("everyday", "medical", "legal",
+        "finance", "support"), "imdb" (sentences of reviews), a file of triples, pairs or texts, or
+        a list of texts
     kinds : kinds of meaning-changing edits; all by default
     texts : how many per kind, at most
     """
-    wanted = _kinds(kinds)
+    wanted = _kinds(kinds) if str(data) in ("imdb", *GOLD) else ()
     positive("texts", texts)
-    if isinstance(data, (str, Path)) and str(data) not in ("imdb", "packaged", *PACKAGED):
-        table = read_table(data, encoding)
-        if table.pairs:
-            return _from_pairs(table.pairs, table.refused, Path(data).name, kinds, seed)
-        own = _Own(table.texts)
-        found = _edited(own, wanted, texts, seed, Path(data).name, table.refused, progress)
-        return own.with_refused(found)
     if not isinstance(data, (str, Path)):
         own = _Own(list(enumerate(data, 1)))
-        return own.with_refused(_edited(own, wanted, texts, seed, "texts", (), progress))
+        return own.with_refused(_edited(own, _kinds(kinds), texts, seed, "texts", (), progress))
+    if str(data) in GOLD:
+        return _gold(str(data), wanted, texts, seed)
     if str(data) == "imdb":
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
-    topic = None if str(data) == "packaged" else str(data)
-    ours = [(f"{name} {number}", text) for number, (name, text) in enumerate(packaged(topic), 1)]
-    return _edited(ours, wanted, texts, seed, str(data), (), progress)
+    table, name = read_table(data, encoding), Path(data).name
+    if table.triples:
+        return _from_triples(table.triples, table.refused, name, kinds, seed)
+    if table.pairs:
+        return _from_pairs(table.pairs, table.refused, name, kinds, seed)
+    own = _Own(table.texts)
+    found = _edited(own, _kinds(kinds), texts, seed, name, table.refused, progress)
+    return own.with_refused(found)
 
 
 def _kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
@@ -267,11 +274,11 @@ def _edited(
         turning = [edit for kind in kinds if left[kind] for edit in _one(sentence, kind, seed)]
         keeping: list[Edit] = []
         if turning and (source != "imdb" or readable(text)):
-            keeping = [edit for kind in KEEPING for edit in _one(sentence, kind, seed)]
-        if not keeping:
+            keeping = keeping_edits(sentence, seed)
+        if not keeping or (source == "imdb" and all(one.strength != "small" for one in keeping)):
             unused += 1
             continue
-        cases.append(Case(name, text, (*turning, *keeping)))
+        cases.append(Case.of(name, text, (*turning, *keeping)))
         for edit in turning:
             left[edit.kind] -= 1
         progress("finding edits", len(kinds) * count - sum(left.values()), len(kinds) * count)
@@ -281,7 +288,7 @@ def _edited(
         raise InputError(
             f"English texts in {source} with a word that can be edited",
             f"none among {len(seen)}",
-            "pass pairs of your own: columns a,b,kind",
+            "pass triples of your own: columns text,rewording,change",
         )
     return Cases(tuple(cases), tuple(kinds), source, tuple(refused), unused)
 
@@ -292,6 +299,105 @@ def _one(sentence: EnglishSentence, kind: str, seed: int) -> list[Edit]:
     if not found:
         return []
     return [found[derive(seed, "edit", kind, sentence.text) % len(found)]]
+
+
+def keeping_edits(
+    sentence: EnglishSentence, seed: int, kinds: Sequence[str] = KEEPING
+) -> list[Edit]:
+    """One meaning-preserving edit of each kind, and all small ones that fit together at once."""
+    return [*(one for kind in kinds for one in _one(sentence, kind, seed)), *several(sentence)]
+
+
+def several(sentence: EnglishSentence) -> list[Edit]:
+    """The text with every harmless edit that it allows; none if it allows fewer than two.
+
+    >>> [one.edited for one in several(EnglishSentence("I think that this film is not bad."))]
+    ["I think the movie isn't bad."]
+    """
+    found = [edit for kind in SMALL for edit in RULES[kind].edits(sentence)]
+    chosen: list[Edit] = []
+    for edit in sorted(found, key=lambda one: (one.start, one.end)):
+        if not chosen or edit.start > chosen[-1].end:
+            chosen.append(edit)
+    if len(chosen) < 2:
+        return []
+    text = sentence.text
+    for edit in reversed(chosen):
+        text = text[: edit.start] + edit.after + text[edit.end :]
+    return [Edit.between(sentence.text, text, "several", "keeping", "several")]
+
+
+def _gold(data: str, kinds: Sequence[str], texts: int, seed: int) -> Cases:
+    """The package's own triples, at most ``texts`` per kind, in an order drawn by the seed."""
+    named = [(f"{one.field} {row}", one) for row, one in enumerate(gold_triples(), 1)]
+    named.sort(key=lambda pair: derive(seed, "gold", pair[1].text))
+    left = dict.fromkeys(kinds, texts)
+    cases = []
+    for name, one in named:
+        if data in ("gold", "packaged", one.field) and left.get(one.kind, 0):
+            left[one.kind] -= 1
+            rewordings: dict[str, tuple[str, Strength]] = {
+                "light rewording": (one.light, "light"),
+                "heavy rewording": (one.heavy, "heavy"),
+            }
+            cases.append(_triple(name, one.text, one.change, one.kind, rewordings, seed))
+    return Cases(tuple(cases), tuple(kinds), data)
+
+
+def _triple(
+    name: str,
+    text: str,
+    change: str,
+    kind: str,
+    rewordings: Mapping[str, tuple[str, Strength]],
+    seed: int,
+) -> Case:
+    """A text with its change and its rewordings, and the harmless edits that it allows."""
+    given = [
+        Edit.between(text, edited, name, "keeping", strength)
+        for name, (edited, strength) in rewordings.items()
+    ]
+    small = keeping_edits(EnglishSentence(text), seed, SMALL)
+    return Case.of(name, text, [Edit.between(text, change, kind, "turning"), *given, *small])
+
+
+def _from_triples(
+    triples: Sequence[TripleRow],
+    refused: Sequence[RefusedRow],
+    source: str,
+    kinds: Sequence[str] | None,
+    seed: int,
+) -> Cases:
+    """A user's own triples; rules add harmless edits to texts that allow them, not to queries."""
+    found = tuple(dict.fromkeys(row.kind for row in triples))
+    chosen = [row for row in triples if kinds is None or row.kind in kinds]
+    if not chosen:
+        raise InputError(
+            f"kinds among {', '.join(found)}", ", ".join(kinds or ()), "check the names"
+        )
+    retrieval = any(row.query for row in chosen)
+    cases = [
+        _triple(
+            row.name,
+            row.text,
+            row.change,
+            row.kind,
+            {"rewording": (row.rewording, "rewording")},
+            seed,
+        )
+        if not retrieval
+        else Case.of(
+            row.name,
+            row.text,
+            (
+                Edit.between(row.text, row.change, row.kind, "turning"),
+                Edit.between(row.text, row.rewording, "right document", "keeping", "rewording"),
+            ),
+        )
+        for row in chosen
+    ]
+    measured = tuple(kind for kind in found if any(row.kind == kind for row in chosen))
+    return Cases(tuple(cases), measured, source, tuple(refused), retrieval=retrieval)
 
 
 def _from_pairs(
@@ -312,13 +418,12 @@ def _from_pairs(
     for text, rows in by_text.items():
         edits = [_own_edit(row) for row in rows]
         if not any(edit.role == "keeping" for edit in edits):
-            sentence = EnglishSentence(text)
-            edits += [edit for kind in KEEPING for edit in _one(sentence, kind, seed)]
+            edits += keeping_edits(EnglishSentence(text), seed)
         if kinds is not None:
             edits = [edit for edit in edits if edit.role == "keeping" or edit.kind in kinds]
         roles = {edit.role for edit in edits}
         if roles == {"turning", "keeping"}:
-            cases.append(Case(f"row {rows[0].row}", text, tuple(edits)))
+            cases.append(Case.of(f"row {rows[0].row}", text, edits))
         else:
             missing = "preserves" if "turning" in roles else "changes"
             reason = f"no pair of this text {missing} its meaning: add one, with its kind"
@@ -335,5 +440,10 @@ def _from_pairs(
 
 
 def _own_edit(row: PairRow) -> Edit:
+    """The edit of a pair; one that preserves the meaning is small if it changes one word."""
     role: Role = "keeping" if row.kind.lower() in KEEPING_NAMES else "turning"
-    return Edit(row.a, *place_of(row.a, row.b), row.kind or "own", role)
+    edit = Edit.between(row.a, row.b, row.kind or "own", role)
+    if role == "keeping" and edit.words_changed > 1:
+        named = RULES.get(row.kind.lower())
+        return replace(edit, strength="rewording" if named is None else named.strength)
+    return edit

@@ -15,6 +15,10 @@ from wordsway.auditing.encoder import AnyEncoder, ScoringEncoder
 from wordsway.core.errors import InputError
 from wordsway.probing.targets import cosine_distance, relative
 
+#: A text, the places of its edits, and how many of them, from the first, are compared with random
+#: words.
+EditedText = tuple[str, Sequence[Place], int]
+
 
 @dataclass(frozen=True)
 class EditEffect:
@@ -23,7 +27,8 @@ class EditEffect:
     ``value`` is the change by the target, ``percentile`` the share of random real words in that
     place that do less (in percent, ties count half; None without any), ``typical`` their median.
     ``cosine`` compares the pooled embeddings. Per layer 0 … L: ``distances``, the cosine distance
-    of the pooled states, and ``layers``, their relative change ‖v − u‖/‖u‖.
+    of the pooled states, and ``layers``, their relative change ‖v − u‖/‖u‖. ``flips`` says whether
+    the edit changes the label that a classifier gives; None where there is none.
     """
 
     value: float
@@ -32,6 +37,7 @@ class EditEffect:
     cosine: float
     distances: tuple[float, ...]
     layers: tuple[float, ...]
+    flips: bool | None = None
 
     @property
     def parts(self) -> int:
@@ -42,19 +48,9 @@ class EditEffect:
         return 1 + growth.index(max(growth)) if growth else 0
 
 
-def changes(
-    encoder: AnyEncoder, text: str, places: Sequence[Place], *, draws: int, seed: int
-) -> list[EditEffect]:
-    """The change by each edit of one text."""
-    (found,) = changes_of(encoder, [(text, places)], draws=draws, seed=seed)
-    if isinstance(found, InputError):
-        raise found
-    return found
-
-
 def changes_of(
     encoder: AnyEncoder,
-    texts: Sequence[tuple[str, Sequence[Place]]],
+    texts: Sequence[EditedText],
     *,
     draws: int,
     seed: int,
@@ -63,7 +59,7 @@ def changes_of(
 
     All texts run in common batches, and texts with the same tokens run once.
     """
-    cases = [_case(encoder, text, places, draws, seed) for text, places in texts]
+    cases = [_case(encoder, *text, draws, seed) for text in texts]
     unique = _distinct(cases)
     if not unique:
         return [case for case in cases if isinstance(case, InputError)]
@@ -81,16 +77,17 @@ def changes_of(
             found.append(case)
             continue
         own = [rows[ids] for ids in case.ids]
-        values = encoder.distances(case.ids, [vectors[row] for row in own]).tolist()
-        found.append(_changes(case, pooled[own], values))
+        mine = [vectors[row] for row in own]
+        values = encoder.distances(case.ids, mine).tolist()
+        found.append(_changes(case, pooled[own], values, encoder.labels(mine)))
     return found
 
 
 def tokens_of(
-    encoder: AnyEncoder, texts: Sequence[tuple[str, Sequence[Place]]], *, draws: int, seed: int
+    encoder: AnyEncoder, texts: Sequence[EditedText], *, draws: int, seed: int
 ) -> list[tuple[Any, ...]]:
     """The distinct texts, in tokens, that `changes_of` would encode."""
-    return _distinct([_case(encoder, text, places, draws, seed) for text, places in texts])
+    return _distinct([_case(encoder, *text, draws, seed) for text in texts])
 
 
 def _distinct(cases: Sequence[_Case | InputError]) -> list[tuple[Any, ...]]:
@@ -100,36 +97,41 @@ def _distinct(cases: Sequence[_Case | InputError]) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class _Case:
-    """Tokens of a text, of its ``edits`` edited texts, and of the random ones of each."""
+    """Tokens of a text, of its ``edits`` edited texts, and of the ``draws`` random ones of each of
+    the first ``compared`` edits.
+    """
 
     ids: list[tuple[Any, ...]]
     edits: int
+    compared: int
     draws: int
 
 
 def _case(
-    encoder: AnyEncoder, text: str, places: Sequence[Place], draws: int, seed: int
+    encoder: AnyEncoder, text: str, places: Sequence[Place], compared: int, draws: int, seed: int
 ) -> _Case | InputError:
     edited = [text[: p.start] + p.after + text[p.start + len(p.before) :] for p in places]
     try:
         own = encoder.tokens([text, *edited])
         others = [
             one
-            for place in places
+            for place in places[:compared]
             for one in (background(text, place, draws, seed, encoder.words) if draws else ())
         ]
-        return _Case([*own, *encoder.tokens(others)], len(edited), draws)
+        return _Case([*own, *encoder.tokens(others)], len(edited), compared, draws)
     except InputError as error:
         return error
 
 
-def _changes(case: _Case, pooled: torch.Tensor, values: Sequence[float]) -> list[EditEffect]:
+def _changes(
+    case: _Case, pooled: torch.Tensor, values: Sequence[float], labels: Sequence[int] | None
+) -> list[EditEffect]:
     distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])
     layers = relative(pooled[:1], pooled[1 : 1 + case.edits])
     found = []
     for number in range(case.edits):
         first = case.edits + number * case.draws
-        beside = values[first : first + case.draws]
+        beside = values[first : first + case.draws] if number < case.compared else []
         found.append(
             EditEffect(
                 values[number],
@@ -138,6 +140,7 @@ def _changes(case: _Case, pooled: torch.Tensor, values: Sequence[float]) -> list
                 1.0 - float(distances[number, -1]),
                 tuple(distances[number].tolist()),
                 tuple(layers[number].tolist()),
+                None if labels is None else labels[1 + number] != labels[0],
             )
         )
     return found

@@ -17,6 +17,7 @@ from wordsway.core.errors import InputError
 from wordsway.models.encoders import PairScorer, TextEncoder, opened
 from wordsway.models.probe import Probe
 from wordsway.probing.targets import (
+    LogitsTarget,
     PooledTarget,
     cosine_distance,
     relative,
@@ -90,6 +91,12 @@ class Encoder:
         """How far each of the texts 1 … B is from text 0 by the target, (B,)."""
         return self.target.distances(ids, vectors)
 
+    def labels(self, vectors: Sequence[torch.Tensor]) -> list[int] | None:
+        """The label that a classifier gives each text; None for other targets and one logit."""
+        if not isinstance(self.target, LogitsTarget) or vectors[0].numel() < 2:
+            return None
+        return [int(one.argmax()) for one in vectors]
+
 
 class BlackBoxEncoder:
     """A black box with the interface of `Encoder`: its tokens are whole texts, its only layer is
@@ -139,6 +146,9 @@ class BlackBoxEncoder:
         """How far each of the texts 1 … B is from text 0 by the target, (B,)."""
         apart = relative if self.target == "pooled" else cosine_distance
         return apart(vectors[0], torch.stack(list(vectors[1:])))
+
+    def labels(self, vectors: Sequence[torch.Tensor]) -> None:
+        """No labels: a black box only encodes."""
 
 
 class ScoringEncoder(BlackBoxEncoder):

@@ -11,6 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+FIELDS = ("everyday", "medical", "legal", "finance", "support")
+
 
 class Triple(NamedTuple):
     """A text of a ``field``, a ``light`` rewording (1 to 4 words differ), a ``heavy`` one (most

@@ -98,11 +98,11 @@ class _TextsJob(Job):
 
 @dataclass(frozen=True)
 class AuditJob(_TextsJob):
-    """Texts with their edits as (start, before, after), the model with the hash of its files, the
-    target, and the number of random words that each edit is compared with.
+    """Texts with their edits as (start, before, after) and the number of those that are compared
+    with ``draws`` random words each, the model with the hash of its files, and the target.
     """
 
-    texts: tuple[tuple[str, tuple[Place, ...]], ...]
+    texts: tuple[tuple[str, tuple[Place, ...], int], ...]
     model: str
     model_sha256: str
     target: str
@@ -110,7 +110,7 @@ class AuditJob(_TextsJob):
     seed: int
     device: str = "cpu"
     kind = "audit"
-    version = 3
+    version = 4
 
     def run(self) -> dict[str, Any]:
         """Return what each edit of each text changes, or why a text cannot be read.
@@ -129,8 +129,8 @@ class AuditJob(_TextsJob):
     @property
     def tokens(self) -> float:
         return sum(
-            (1.25 * len(word_spans(text)) + 3) * (1 + len(edits) * (1 + self.draws))
-            for text, edits in self.texts
+            (1.25 * len(word_spans(text)) + 3) * (1 + len(edits) + compared * self.draws)
+            for text, edits, compared in self.texts
         )
 
 
@@ -143,10 +143,14 @@ def _output(found: list[EditEffect] | InputError) -> dict[str, Any]:
     return {"edits": [fields_of(change) for change in found]}
 
 
-def places_of(cases: Sequence[Case]) -> list[tuple[str, tuple[Place, ...]]]:
-    """Return each text with the places of its edits."""
+def places_of(cases: Sequence[Case]) -> list[tuple[str, tuple[Place, ...], int]]:
+    """Return each text with the places of its edits, and how many have random words beside them."""
     return [
-        (case.text, tuple(Place(edit.start, edit.before, edit.after) for edit in case.edits))
+        (
+            case.text,
+            tuple(Place(edit.start, edit.before, edit.after) for edit in case.edits),
+            case.compared,
+        )
         for case in cases
     ]
 

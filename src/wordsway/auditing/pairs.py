@@ -107,7 +107,7 @@ def _measured(
     encoder: AnyEncoder, name: str, rows: Sequence[PairRow], draws: int, seed: int
 ) -> list[PairInModel | InputError]:
     """Each pair in a model, or why it cannot be read; every distinct text is encoded once."""
-    texts = [(row.a, [place_of(row.a, row.b)]) for row in rows]
+    texts = [(row.a, [place_of(row.a, row.b)], 1) for row in rows]
     effects = changes_of(encoder, texts, draws=draws, seed=seed)
     found: list[PairInModel | InputError] = []
     for row, effect in zip(rows, effects, strict=True):
@@ -131,9 +131,10 @@ def _rows(
         return table_of([checked_pair(1, a, b)])
     if isinstance(a, (str, Path)):
         table = read_table(a, encoding)
-        if table.texts and not table.pairs:
+        if (table.texts or table.triples) and not table.pairs:
+            held = "triples: `wordsway audit --data` reads them" if table.triples else "texts only"
             raise InputError(
-                f"pairs in {Path(a).name}", "texts only", "name the columns a,b in the first line"
+                f"pairs in {Path(a).name}", held, "name the columns a,b in the first line"
             )
         return table
     for cells in a:

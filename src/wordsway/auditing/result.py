@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,21 @@ import numpy as np
 
 from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
-from wordsway.auditing.scores import BlindSpot, KindScore, Measured
+from wordsway.auditing.scores import (
+    FEW,
+    LEVELS,
+    BlindSpot,
+    Difference,
+    FlipScore,
+    KindScore,
+    LevelScore,
+    Measured,
+    OverlapBin,
+    Score,
+    Threshold,
+    cosines,
+    difference,
+)
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.errors import InputError
 from wordsway.core.result import SequenceResult, fields_of
@@ -32,40 +48,73 @@ class KeepingScore:
 
 @dataclass(frozen=True)
 class ModelAudit:
-    """One model: its scores, its ten worst blind spots, how rankings of documents moved, and for
-    every kind how sensitive layers are to the words that are edited (``local``); ``moves`` has the
-    ranking of every edit.
+    """One model: its scores over all texts (``levels``) and per kind, the score at ``matched``
+    overlap and against the difference of overlaps, ``thresholds`` of the cosine with the one where
+    both errors are ``equal``, labels that change (``flips``, of classifiers), its ten worst blind
+    spots, how rankings of documents moved, and for every kind how sensitive layers are to the words
+    that are edited (``local``); ``paired`` is the accuracy in a table of queries in pairs, and
+    ``moves`` has the ranking of every edit.
     """
 
     name: str
     about: dict[str, Any]
     kinds: tuple[KindScore, ...]
+    levels: Mapping[str, LevelScore]
+    matched: LevelScore | None
+    overlap: tuple[OverlapBin, ...]
+    thresholds: tuple[Threshold, ...]
+    equal: Threshold | None
     keeping: tuple[KeepingScore, ...]
     blind_spots: tuple[BlindSpot, ...]
-    retrieval: tuple[Retrieval, ...]
     measured: tuple[Measured, ...]
+    retrieval: tuple[Retrieval, ...] = ()
     failed: tuple[RefusedRow, ...] = ()
     local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict)
     moves: tuple[RankMove, ...] = ()
+    flips: tuple[FlipScore, ...] = ()
+    paired: Score | None = None
 
     @property
-    def mean_auc(self) -> float:
-        """The mean over kinds, by which the leaderboard is ordered."""
-        return float(np.mean([score.auc for score in self.kinds]))
+    def mean_auc(self) -> float | None:
+        """The mean score against harmless edits over the kinds that have them."""
+        found = [score.small.score for score in self.kinds if score.small is not None]
+        return float(np.mean(found)) if found else None
+
+    @property
+    def cosines(self) -> tuple[float, float] | None:
+        """The median cosine of changed and of reworded texts."""
+        changed, kept = cosines(self.measured)
+        return (float(np.median(changed)), float(np.median(kept))) if len(changed) else None
 
     def kind(self, name: str) -> KindScore | None:
         return next((score for score in self.kinds if score.kind == name), None)
+
+    def score(self, level: str, kind: str | None = None) -> LevelScore | None:
+        """The score of a level, of all kinds together or of one."""
+        if kind is None:
+            return self.levels.get(level)
+        found = self.kind(kind)
+        return None if found is None else found.levels.get(level)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "mean_auc": self.mean_auc,
+            "levels": {level: score.to_dict() for level, score in self.levels.items()},
             "kinds": [
-                fields_of(score)
-                | {"layers": [fields_of(one) for one in score.layers]}
+                score.to_dict()
                 | {"local": [fields_of(one) for one in self.local.get(score.kind, ())]}
                 for score in self.kinds
             ],
+            "matched": None if self.matched is None else self.matched.to_dict(),
+            "overlap": [fields_of(one) for one in self.overlap],
+            "cosines": None
+            if self.cosines is None
+            else dict(zip(("change", "rewording"), self.cosines, strict=True)),
+            "thresholds": [fields_of(one) for one in self.thresholds],
+            "equal_error": None if self.equal is None else fields_of(self.equal),
+            "flips": [fields_of(one) for one in self.flips],
+            "paired": None if self.paired is None else fields_of(self.paired),
             "keeping": [fields_of(one) for one in self.keeping],
             "blind_spots": [fields_of(one) for one in self.blind_spots],
             "retrieval": [fields_of(one) for one in self.retrieval],
@@ -79,12 +128,15 @@ class ModelAudit:
 class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target"):
     """A leaderboard: every model on the same edits, best first.
 
+    The order rests on the score over all texts at ``level``: against rewordings, or against
+    harmless edits where there is no rewording. ``baselines`` are models without understanding,
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
     number of random words per edit, ``refused`` rows that could not be used, ``gate`` the scores
     below ``fail_under``.
     """
 
     models: tuple[ModelAudit, ...]
+    baselines: tuple[ModelAudit, ...]
     data: str
     texts: int
     unused: int
@@ -104,13 +156,43 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         return [(model.name, one) for model in self.models for one in model.failed]
 
     @property
+    def level(self) -> str:
+        """The level of the headline: "rewording", or "small" where no text has a rewording."""
+        return headline_level(self.models)
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """The paired difference of every two models, in the order of the table."""
+        found = [
+            difference((one.name, one.measured), (two.name, two.measured), self.level)
+            for one, two in itertools.combinations(self.models, 2)
+        ]
+        return tuple(one for one in found if one is not None)
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """One more than the number of models that are better beyond the interval of their paired
+        difference: models that cannot be told apart share a rank.
+        """
+        worse = [one.second for one in self.differences if one.low > 0]
+        worse += [one.first for one in self.differences if one.high < 0]
+        return {model.name: 1 + worse.count(model.name) for model in self.models}
+
+    def verdict(self, model: ModelAudit) -> str:
+        """The sentences to read first about a model."""
+        return verdict(model, self.baselines)
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of meaning-changing edits, in the order of the rules."""
         return list(dict.fromkeys(score.kind for model in self.models for score in model.kinds))
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self) | {
-            "models": [model.to_dict() for model in self.models],
+            "models": [model.to_dict() | {"rank": self.ranks[model.name]} for model in self.models],
+            "baselines": [model.to_dict() for model in self.baselines],
+            "level": self.level,
+            "differences": [fields_of(one) | {"said": str(one)} for one in self.differences],
             "refused": [fields_of(one) for one in self.refused],
             "gate": list(self.gate),
             "files": [path.name for path in self.files],
@@ -121,11 +203,17 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         """A data frame with one row per model and kind."""
         import pandas
 
-        left_out = ("layers",)
+        left_out = ("layers", "levels", "matched")
         rows = [
             {"model": model.name}
-            | {name: value for name, value in fields_of(score).items() if name not in left_out}
-            for model in self.models
+            | {name: value for name, value in score.to_dict().items() if name not in left_out}
+            | {
+                f"{level}_{name}": getattr(score.levels[level], name)
+                for level in LEVELS
+                if level != "small" and level in score.levels
+                for name in ("texts", "score", "low", "high", "overlap")
+            }
+            for model in (*self.models, *self.baselines)
             for score in model.kinds
         ]
         return pandas.DataFrame(rows).astype({"heard": "Int64", "lost": "Int64"})
@@ -148,6 +236,9 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
                 "id": text.id,
                 "kind": edit.kind,
                 "role": edit.role,
+                "strength": edit.strength if edit.role == "keeping" else "",
+                "overlap": edit.overlap,
+                "share_changed": edit.share_changed,
                 "text": edit.text,
                 "edited": edit.edited,
                 "before": edit.before,
@@ -162,6 +253,61 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
             for edit, change in zip(text.edits, text.changes, strict=True)
         ]
         return pandas.DataFrame(rows)
+
+
+def verdict(model: ModelAudit, baselines: Sequence[ModelAudit] = ()) -> str:
+    """What a model's scores say, in two sentences; kinds of few texts are left out."""
+    first, level = _first_sentence(model, baselines)
+    ordered = sorted(
+        (
+            (found.score, score.kind)
+            for score in model.kinds
+            if (found := score.levels.get(level)) is not None and found.texts >= FEW
+        ),
+        key=lambda one: (-one[0], one[1]),
+    )
+    if len(ordered) > 1 and f"{ordered[0][0]:.2f}" != f"{ordered[-1][0]:.2f}":
+        (best, name), (worst, other) = ordered[0], ordered[-1]
+        first += f" Most often: {name} ({best:.2f}); least often: {other} ({worst:.2f})."
+    return first
+
+
+def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple[str, str]:
+    """The sentence that is read first, and the level that it rests on."""
+    harmless, reworded = (_enough(model.score(level)) for level in ("small", "rewording"))
+    if harmless is None and reworded is None:
+        return f"was measured on fewer than {FEW} texts, too few for a statement.", "rewording"
+    said = ""
+    if harmless is not None:
+        scored = f"{harmless.score:.2f} against harmless edits"
+        said = f"reacts to the word ({scored})"
+        if harmless.low <= 0.5:
+            said = f"does not react more to the word than to a harmless edit ({scored})"
+    if reworded is None:
+        return f"{said}. No text has a rewording, so this says little about meaning.", "small"
+    count = f"in {{}}{round(100 * reworded.score)} of 100 texts"
+    closer = f"a rewording is closer than the change {count}"
+    if reworded.high < 0.5:
+        tracks = f"does not track the meaning: {closer.format('only ')}"
+    elif reworded.low > 0.5:
+        tracks = f"tracks the meaning more often than not: {closer.format('')}"
+    else:
+        tracks = f"may or may not track the meaning: {closer.format('')}, which may be chance"
+    found = [(one.name, one.score("rewording")) for one in baselines]
+    beside = [f"{name} {round(100 * score.score)}" for name, score in found if score is not None]
+    without = f" (without understanding: {', '.join(beside)})" if beside else ""
+    both = harmless is not None and harmless.low > 0.5 and reworded.high < 0.5
+    link = " but " if both else " and " if said else ""
+    return f"{said}{link}{tracks}{without}.", "rewording"
+
+
+def _enough(score: LevelScore | None) -> LevelScore | None:
+    return score if score is not None and score.texts >= FEW else None
+
+
+def headline_level(models: Sequence[ModelAudit]) -> str:
+    """The level that models are ordered by: "rewording" if any model has one."""
+    return "rewording" if any("rewording" in model.levels for model in models) else "small"
 
 
 def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
@@ -179,18 +325,33 @@ def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
     return tuple(scores)
 
 
-#: What the score of an audit does not answer; shown wherever the score is.
-REWORDING = (
-    "Whether it also reacts more than to a rewording with the same meaning is another question."
-)
 #: By the name of the field.
 EXPLAINED = {
+    "score": "The share of texts in which the change of meaning moves the model more than the edit "
+    "that preserves it (1: always; 0.5: it does not separate them; below: the change is closer).",
+    "rewording": "Is a rewording closer than the change? The share of texts in which a rewording "
+    "with the same meaning moves the model less than the change of meaning.",
     "auc": "Reacts more than to a harmless edit: the share of comparisons in which an edit that "
     "changes the meaning of a text moves the model more than a small edit that preserves it "
-    "(1: always; 0.5: the model does not separate them). " + REWORDING,
+    "(1: always; 0.5: the model does not separate them). Whether a rewording is closer than the "
+    "change is the question of the level rewording.",
+    "overlap": "The words that both texts have, as a share of those that either has: the median "
+    "over the edits that preserve the meaning.",
+    "matched": "The score against rewordings among edits that share as many words with the text as "
+    "the change does (overlaps differ by less than 0.1).",
+    "threshold": "Texts are held for the same from this cosine on.",
+    "accepted_changes": "The share of texts with a changed meaning above the threshold: errors.",
+    "rejected_rewordings": "The share of rewordings below the threshold: errors, too.",
+    "equal_error": "The threshold at which both errors are equal.",
+    "cosine_change": "The median cosine of a text and its change.",
+    "cosine_rewording": "The median cosine of a text and its rewording.",
+    "rank": "Models that cannot be told apart on these texts share a rank.",
+    "flips": "The share of texts whose label changes.",
+    "paired": "The share of pairs of queries in which both find their own document (0.25 by "
+    "chance).",
     "low": "The lower end of the 95 % interval of auc over texts.",
     "high": "The upper end of the 95 % interval of auc over texts.",
-    "mean_auc": "The mean of auc over the kinds; the table is ordered by it.",
+    "mean_auc": "The mean of auc over the kinds that have harmless edits.",
     "texts": "The number of texts with an edit of this kind.",
     "median_turning": "The median change by meaning-changing edits (0: none).",
     "median_keeping": "The median change by meaning-preserving edits of the same texts.",
@@ -219,41 +380,55 @@ EXPLAINED = {
 
 
 def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
-    """Return the least score per kind of {"negation": 0.7}, or of "negation=0.7" as a command line
-    has it; "all" stands for every kind that is not named.
+    """Return the least score per level and kind of {"rewording.negation": 0.5}, or of
+    "rewording.negation=0.5" as a command line has it; "all" stands for every kind that is not
+    named, and a kind without a level for the level small.
 
-    >>> parse_gate(["negation=0.7", "all=0.5"])
-    {'negation': 0.7, 'all': 0.5}
+    >>> parse_gate(["rewording.negation=0.5", "rewording.all=0.3", "modals=0.7"])
+    {'rewording.negation': 0.5, 'rewording.all': 0.3, 'small.modals': 0.7}
     """
     given = fail_under.items() if isinstance(fail_under, Mapping) else ()
     texts = [f"{kind}={floor}" for kind, floor in given] or list(fail_under)
     floors: dict[str, float] = {}
     for text in texts:
-        kind, _, floor = text.partition("=")
+        name, _, floor = text.partition("=")
         try:
             value = float(floor)
         except ValueError:
             value = -1.0
-        if not kind.strip() or not 0 <= value <= 1:
-            raise InputError("KIND=X with X between 0 and 1", repr(text), "as negation=0.7")
-        floors[kind.strip()] = value
+        if not name.strip() or not 0 <= value <= 1:
+            raise InputError(
+                "LEVEL.KIND=X with X between 0 and 1", repr(text), "as rewording.negation=0.5"
+            )
+        level, _, kind = name.strip().partition(".")
+        known = kind and level in LEVELS
+        floors[f"{level}.{kind}" if known else f"small.{name.strip()}"] = value
     return floors
 
 
 def check_gate(floors: Mapping[str, float], kinds: Sequence[str]) -> None:
     """Refuse a gate for kinds that are not measured."""
-    for kind in floors:
-        if kind not in (*kinds, "all"):
+    for name in floors:
+        if name.partition(".")[2] not in (*kinds, "all"):
             raise InputError(
-                f"a kind that is measured ({', '.join(kinds)}) or all", repr(kind), "check its name"
+                f"a kind that is measured ({', '.join(kinds)}) or all, of a level "
+                f"({', '.join(LEVELS)})",
+                repr(name),
+                "check its name",
             )
 
 
 def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
-    """Yield one line for every score below its floor."""
+    """Yield one line for every score below its floor, and for every floor without texts."""
     for model in models:
-        for score in model.kinds:
-            floor = floors.get(score.kind, floors.get("all"))
-            if floor is not None and score.auc < floor:
-                interval = f"{score.low:.3f} to {score.high:.3f}"
-                yield f"{model.name}: {score.kind} {score.auc:.3f} ({interval}) is below {floor:g}"
+        for name, floor in floors.items():
+            level, _, kind = name.partition(".")
+            own = {other.partition(".")[2] for other in floors if other.startswith(f"{level}.")}
+            chosen = [kind] if kind != "all" else [k.kind for k in model.kinds if k.kind not in own]
+            for one in chosen:
+                score = model.score(level, one)
+                if score is None and kind != "all":
+                    yield f"{model.name}: {level}.{one} has no texts, needs {floor:g}"
+                elif score is not None and score.score < floor:
+                    found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
+                    yield f"{model.name}: {level}.{one} {found} is below {floor:g}"

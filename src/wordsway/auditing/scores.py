@@ -1,14 +1,21 @@
-"""Scores: does a meaning-changing edit move the model more than a meaning-preserving one?
+"""Scores: is a rewording closer to a text than a change of its meaning?
 
 For text t let x_t be the change by its meaning-changing edit of a kind and y_t1, y_t2, … the
-changes by its meaning-preserving edits. The text's share is
+changes by its meaning-preserving edits of a level. The text's share is
 
     a_t = mean over j of [x_t > y_tj] + ½ [x_t = y_tj],
 
-the probability that the first moves the model more than one of the others; AUC is the mean of a_t
-over texts, 0.5 for a model that does not separate them. Its 95 % interval is
-Agresti and Coull's, for shares in [0, 1]: with z = 1.96, add z² ≈ 4 texts to the T measured ones,
-half of them with share 0 and half with share 1, and take
+the probability that the first moves the model more than one of the others. The score of the level
+is the mean of a_t over texts, 0.5 for a model that does not separate them. Levels:
+
+    small      one harmless edit: of a rule, or a written rewording of one word
+    several    all harmless edits that a text allows, at once
+    light      a written rewording of 1 to 4 words
+    heavy      a written rewording of most words
+    rewording  every rewording: light, heavy, of a rule, or of a user's own table
+
+A 95 % interval is Agresti and Coull's, for shares in [0, 1]: with z = 1.96, add z² ≈ 4 texts to the
+T measured ones, half of them with share 0 and half with share 1, and take
 
     mean ± z · standard deviation / √(T + z²)
 
@@ -17,7 +24,8 @@ of all T + z² shares. It never has width zero, whatever the shares of a few tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,12 +33,32 @@ import numpy as np
 
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
+from wordsway.core.result import fields_of
 
 T = TypeVar("T")
 #: The 97.5 % quantile of a normal variable.
 Z = 1.959964
 #: With fewer texts a score is shown with its interval, and no sentence is based on it.
 FEW = 20
+
+
+#: Meaning-preserving edits by level.
+LEVELS: dict[str, Callable[[Edit], bool]] = {
+    "small": lambda edit: (
+        edit.strength == "small" or (edit.strength == "light" and edit.words_changed == 1)
+    ),
+    "several": lambda edit: edit.strength == "several",
+    "light": lambda edit: edit.strength == "light",
+    "heavy": lambda edit: edit.strength == "heavy",
+    "rewording": lambda edit: edit.strength in ("light", "heavy", "rewording"),
+}
+#: Edits have matched overlaps if these differ by less than this.
+MATCHED = 0.1
+#: Bins of the overlap of the change minus that of the rewording.
+BINS = (-1.0, -MATCHED, MATCHED, 0.3, 0.5, 1.0)
+#: Cosines at which texts may be held for the same.
+THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.95)
+Compared = Callable[[Edit, Edit], bool]
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,10 @@ class Measured:
             if edit.role == role and kind in (None, edit.kind)
         ]
 
+    def keeping(self, level: str) -> list[tuple[Edit, EditEffect]]:
+        """Meaning-preserving edits of a level with what they change."""
+        return [pair for pair in self.with_role("keeping") if LEVELS[level](pair[0])]
+
 
 @dataclass(frozen=True)
 class Score:
@@ -61,75 +93,256 @@ class Score:
 
 
 @dataclass(frozen=True)
+class LevelScore:
+    """The score of one level with its 95 % interval over ``texts``.
+
+    ``overlap`` is the median overlap of the meaning-preserving edits with their texts. ``layers``
+    are the scores of layers 0 … L by the cosine distance of pooled states. ``heard`` is the first
+    layer that separates the edits (its interval lies above ½), ``lost`` the layer behind the last
+    one that does; None if there is no such layer.
+    """
+
+    texts: int
+    score: float
+    low: float
+    high: float
+    overlap: float
+    layers: tuple[Score, ...]
+
+    @property
+    def heard(self) -> int | None:
+        return heard_and_lost(self.layers)[0]
+
+    @property
+    def lost(self) -> int | None:
+        return heard_and_lost(self.layers)[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        return fields_of(self) | {"layers": [fields_of(one) for one in self.layers]}
+
+
+def text_shares(
+    measured: Sequence[Measured],
+    level: str,
+    kind: str | None = None,
+    compared: Compared = lambda changed, kept: True,
+) -> dict[tuple[str, str], list[float]]:
+    """Return a_t by the target, then by every layer, of each text that has edits to compare.
+
+    Only meaning-changing and -preserving edits that may be ``compared`` are.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for text in measured:
+        kept = text.keeping(level)
+        rows = []
+        for edit, change in text.with_role("turning", kind):
+            beside = [other for one, other in kept if compared(edit, one)]
+            if beside:
+                rows.append(_shares(change, beside))
+        if rows:
+            found[text.id, text.text] = np.mean(rows, axis=0).tolist()
+    return found
+
+
+def level_score(
+    measured: Sequence[Measured],
+    level: str,
+    kind: str | None = None,
+    compared: Compared = lambda changed, kept: True,
+) -> LevelScore | None:
+    """Return the score of a level; None if no text has edits to compare."""
+    shares = text_shares(measured, level, kind, compared)
+    if not shares:
+        return None
+    first, *layers = intervals(np.array(list(shares.values())))
+    overlaps = [
+        edit.overlap
+        for text in measured
+        if (text.id, text.text) in shares
+        for edit, _ in text.keeping(level)
+    ]
+    ends = (first.auc, first.low, first.high)
+    return LevelScore(len(shares), *ends, float(np.median(overlaps)), tuple(layers))
+
+
+def level_scores(measured: Sequence[Measured], kind: str | None = None) -> dict[str, LevelScore]:
+    """Return the scores of all levels that have texts."""
+    found = {level: level_score(measured, level, kind) for level in LEVELS}
+    return {level: score for level, score in found.items() if score is not None}
+
+
+def matched_overlap(measured: Sequence[Measured], kind: str | None = None) -> LevelScore | None:
+    """Return the score of rewordings among edits whose overlaps differ by less than `MATCHED`."""
+    return level_score(
+        measured, "rewording", kind, lambda one, two: abs(one.overlap - two.overlap) < MATCHED
+    )
+
+
+@dataclass(frozen=True)
+class OverlapBin:
+    """The score of rewordings where the overlap of the change minus that of the rewording lies
+    between ``least`` and ``most``.
+    """
+
+    least: float
+    most: float
+    texts: int
+    score: float
+    low: float
+    high: float
+
+
+def by_overlap(measured: Sequence[Measured]) -> tuple[OverlapBin, ...]:
+    """Return the score of rewordings as a curve over the difference of overlaps."""
+    found = []
+    for at, (least, most) in enumerate(itertools.pairwise(BINS)):
+
+        def inside(change: Edit, kept: Edit, at: int = at) -> bool:
+            return int(np.digitize(change.overlap - kept.overlap, BINS[1:-1])) == at
+
+        score = level_score(measured, "rewording", compared=inside)
+        if score is not None:
+            found.append(OverlapBin(least, most, score.texts, score.score, score.low, score.high))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Texts are held for the same from this cosine on: the share of changed texts that are accepted
+    and of reworded texts that are rejected, with their 95 % intervals.
+    """
+
+    threshold: float
+    accepted_changes: float
+    accepted_low: float
+    accepted_high: float
+    rejected_rewordings: float
+    rejected_low: float
+    rejected_high: float
+
+
+def cosines(measured: Sequence[Measured], kind: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines of changed and of reworded texts with their originals, of texts that have
+    both.
+    """
+    changed: list[float] = []
+    kept: list[float] = []
+    for text in measured:
+        some = text.with_role("turning", kind)
+        others = text.keeping("rewording")
+        if some and others:
+            changed += [effect.cosine for _, effect in some]
+            kept += [effect.cosine for _, effect in others]
+    return np.array(changed), np.array(kept)
+
+
+def threshold_at(tau: float, changed: np.ndarray, kept: np.ndarray) -> Threshold:
+    """Return both errors at one threshold.
+
+    >>> found = threshold_at(0.9, np.array([0.95, 0.8]), np.array([0.97, 0.92, 0.5, 0.99]))
+    >>> found.accepted_changes, found.rejected_rewordings
+    (0.5, 0.25)
+    """
+    (accepted,) = intervals((changed >= tau)[:, None].astype(float))
+    (rejected,) = intervals((kept < tau)[:, None].astype(float))
+    ends = (rejected.auc, rejected.low, rejected.high)
+    return Threshold(tau, accepted.auc, accepted.low, accepted.high, *ends)
+
+
+def equal_error(changed: np.ndarray, kept: np.ndarray) -> Threshold:
+    """Return the threshold at which both errors are as equal as they can be.
+
+    Accepted changes fall with the threshold and rejected rewordings rise, so that they meet at one
+    of the cosines that were measured.
+    """
+    candidates = np.unique(np.concatenate([changed, kept]))
+    accepted = 1 - np.searchsorted(np.sort(changed), candidates, "left") / len(changed)
+    rejected = np.searchsorted(np.sort(kept), candidates, "left") / len(kept)
+    best = int(np.argmin(np.abs(accepted - rejected)))
+    return threshold_at(float(candidates[best]), changed, kept)
+
+
+@dataclass(frozen=True)
 class KindScore:
-    """One kind of meaning-changing edits in one model.
+    """One kind in one model, at every level that has texts.
 
-    ``blind`` is the share of meaning-changing edits that move the model less than the median
-    meaning-preserving edit of these texts. ``percentile`` is the mean of the percentiles among
-    random words, the probability that a meaning-changing edit moves the model more than a random
-    word in its place (in percent, with its 95 % interval), ``percentile_keeping`` that of the
-    meaning-preserving edits of these texts.
-
-    ``layers`` are the AUCs of layers 0 … L by the cosine distance of pooled states. ``heard`` is
-    the first layer that separates the edits (its interval lies above ½), ``lost`` the layer behind
-    the last one that does; None if there is no such layer.
+    ``median_turning`` and ``median_keeping`` are the median changes by meaning-changing edits and
+    by small meaning-preserving ones of the same texts, ``blind`` the share of the former below the
+    latter. ``percentile`` is the mean of the percentiles among random words, the probability that a
+    meaning-changing edit moves the model more than a random word in its place (in percent, with its
+    95 % interval), ``percentile_keeping`` that of the small edits. ``cosine_change`` and
+    ``cosine_rewording`` are the median cosines of changed and of reworded texts. Numbers that no
+    text gives are None.
     """
 
     kind: str
-    texts: int
-    auc: float
-    low: float
-    high: float
-    median_turning: float
-    median_keeping: float
-    blind: float
+    levels: Mapping[str, LevelScore]
+    median_turning: float | None
+    median_keeping: float | None
+    blind: float | None
     percentile: float | None
     percentile_low: float | None
     percentile_high: float | None
     percentile_keeping: float | None
-    layers: tuple[Score, ...]
-    heard: int | None
-    lost: int | None
+    cosine_change: float | None
+    cosine_rewording: float | None
+    matched: LevelScore | None
+
+    @property
+    def small(self) -> LevelScore | None:
+        """The score against one harmless edit."""
+        return self.levels.get("small")
+
+    @property
+    def texts(self) -> int:
+        """The most texts that a level has."""
+        return max(score.texts for score in self.levels.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields; those of the small level stand beside them by the names of 0.2.0."""
+        small = self.small
+        about = {
+            "texts": 0 if small is None else small.texts,
+            "auc": None if small is None else small.score,
+            "low": None if small is None else small.low,
+            "high": None if small is None else small.high,
+            "layers": [] if small is None else small.to_dict()["layers"],
+            "heard": None if small is None else small.heard,
+            "lost": None if small is None else small.lost,
+            "levels": {level: score.to_dict() for level, score in self.levels.items()},
+            "matched": None if self.matched is None else self.matched.to_dict(),
+        }
+        return fields_of(self) | about
 
 
 def kind_score(measured: Sequence[Measured], kind: str) -> KindScore | None:
-    """Return the score of a kind; None if no text has such an edit."""
-    shares: list[list[float]] = []
+    """Return the scores of a kind; None if no text has such an edit and one to compare it with."""
+    levels = level_scores(measured, kind)
+    if not levels:
+        return None
     beside: list[list[float]] = []
     turning: list[EditEffect] = []
     keeping: list[EditEffect] = []
-    texts = 0
     for text in measured:
-        kept = [change for _, change in text.with_role("keeping")]
+        kept = [change for _, change in text.keeping("small")]
         turned = [change for _, change in text.with_role("turning", kind)]
-        if not kept or not turned:
-            continue
-        texts += 1
-        per_edit = [_shares(one, kept) for one in turned]
-        shares.append(np.mean(per_edit, axis=0).tolist())
-        beside.append([one.percentile for one in turned if one.percentile is not None])
-        turning += turned
-        keeping += kept
-    if not texts:
-        return None
-    scores = intervals(np.array(shares))
-    middle = float(np.median([one.value for one in keeping]))
-    layers = tuple(scores[1:])
-    heard, lost = heard_and_lost(layers)
+        if kept and turned:
+            beside.append([one.percentile for one in turned if one.percentile is not None])
+            turning += turned
+            keeping += kept
+    middle = float(np.median([one.value for one in keeping])) if keeping else None
+    changed, reworded = cosines(measured, kind)
     return KindScore(
         kind,
-        texts,
-        scores[0].auc,
-        scores[0].low,
-        scores[0].high,
-        float(np.median([one.value for one in turning])),
+        levels,
+        float(np.median([one.value for one in turning])) if turning else None,
         middle,
-        float(np.mean([one.value < middle for one in turning])),
+        None if middle is None else float(np.mean([one.value < middle for one in turning])),
         *_percentile(beside),
         _mean([one.percentile for one in keeping]),
-        layers,
-        heard,
-        lost,
+        float(np.median(changed)) if len(changed) else None,
+        float(np.median(reworded)) if len(reworded) else None,
+        matched_overlap(measured, kind),
     )
 
 
@@ -199,6 +412,7 @@ class BlindSpot:
     change: float
     percentile: float | None
     keeping: str
+    keeping_text: str
     keeping_before: str
     keeping_after: str
     keeping_change: float
@@ -211,18 +425,16 @@ class BlindSpot:
 
 def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpot, ...]:
     """Return the meaning-changing edits that move the model least, compared with a
-    meaning-preserving edit of the same text.
+    meaning-preserving edit of the same text: the one with the largest overlap that moves it more.
     """
     found = []
     for text in measured:
-        kept = text.with_role("keeping")
-        if not kept:
-            continue
-        other, most = max(kept, key=lambda pair: (pair[1].value, pair[0].kind))
         for edit, change in text.with_role("turning"):
-            if change.value < most.value:
+            further = [pair for pair in text.with_role("keeping") if pair[1].value > change.value]
+            if further:
+                other, most = max(further, key=lambda pair: (pair[0].overlap, pair[1].value))
                 about = (edit.kind, edit.text, edit.edited, edit.start, edit.before, edit.after)
-                beside = (other.kind, other.before, other.after, most.value)
+                beside = (other.kind, other.edited, other.before, other.after, most.value)
                 found.append(BlindSpot(*about, change.value, change.percentile, *beside))
     found.sort(key=lambda spot: (-spot.ratio, spot.text))
     return tuple(distinct(found, lambda spot: spot, count))
@@ -241,3 +453,83 @@ def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int) -> lis
             chosen.append(item)
         seen |= {edit.text, words}
     return chosen[:count]
+
+
+@dataclass(frozen=True)
+class FlipScore:
+    """How often edits of one kind change the label of a classifier, with the 95 % interval over
+    texts; ``should`` is "flip" or "stay" for kinds that should or should not, "" for others.
+    """
+
+    kind: str
+    should: str
+    texts: int
+    flips: float
+    low: float
+    high: float
+
+
+def flip_scores(
+    measured: Sequence[Measured], flip: Sequence[str], stay: Sequence[str]
+) -> tuple[FlipScore, ...]:
+    """Return the share of changed labels of every kind; meaning-preserving edits should stay."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for text in measured:
+        for edit, effect in zip(text.edits, text.changes, strict=True):
+            if effect.flips is not None:
+                stays = edit.role == "keeping" or edit.kind in stay
+                should = "flip" if edit.kind in flip else "stay" if stays else ""
+                found.setdefault((edit.kind, should), []).append(float(effect.flips))
+    scores = []
+    order = {"flip": 0, "": 1, "stay": 2}
+    for (kind, should), values in sorted(found.items(), key=lambda one: order[one[0][1]]):
+        (one,) = intervals(np.array(values)[:, None])
+        scores.append(FlipScore(kind, should, len(values), one.auc, one.low, one.high))
+    return tuple(scores)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The score of one model minus that of another on the same texts, with its 95 % interval."""
+
+    first: str
+    second: str
+    texts: int
+    difference: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+        said = "differ by" if self.low > 0 or self.high < 0 else "cannot be told apart:"
+        return f"{self.first} and {self.second} {said} {ends} on {self.texts:,} texts."
+
+
+def difference(
+    first: tuple[str, Sequence[Measured]], second: tuple[str, Sequence[Measured]], level: str
+) -> Difference | None:
+    """Return the paired difference of two models at a level; None if they have no common text.
+
+    The shares a_t − b_t in [−1, 1], moved to [0, 1], have the interval of `intervals`.
+    """
+    one, two = (text_shares(measured, level) for _, measured in (first, second))
+    both = [key for key in one if key in two]
+    if not both:
+        return None
+    moved = np.array([[(one[key][0] - two[key][0] + 1) / 2] for key in both])
+    (found,) = intervals(moved)
+    middle, low, high = (2 * value - 1 for value in (found.auc, found.low, found.high))
+    return Difference(first[0], second[0], len(both), middle, low, high)
+
+
+def paired_accuracy(measured: Sequence[Measured]) -> Score | None:
+    """The share of pairs of queries in which both find their own document closer than the other's,
+    as NevIR counts it (a quarter by chance), with the 95 % interval over pairs.
+    """
+    rows: dict[str, list[bool]] = {}
+    for (name, _), share in text_shares(measured, "rewording").items():
+        row, _, query = name.partition(" query ")
+        if query:
+            rows.setdefault(row, []).append(share[0] == 1.0)
+    pairs = [[float(all(both))] for both in rows.values() if len(both) == 2]
+    return intervals(np.array(pairs))[0] if pairs else None

@@ -1,4 +1,4 @@
-"""Pairs and texts of a user's own file; rows that cannot be used are reported."""
+"""Triples, pairs and texts of a user's own file; rows that cannot be used are reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ SECOND = ("b", "text_b", "second", "edited", "sentence2")
 TEXT = ("text", "sentence", "review", "content")
 WORD = ("word", "old")
 REPLACEMENT = ("replacement", "new")
+QUERIES = ("query", "document", "query2", "document2")
+REWORDING = ("rewording", "paraphrase")
+CHANGE = ("change", "changed")
 KIND = ("kind", "type")
+#: What the columns of a table may be, for messages.
+LAYOUTS = (
+    "text,rewording,change[,kind] or a,b[,kind] or text,word,replacement[,kind] or "
+    "query,document,query2,document2 or text"
+)
 #: Columns that may stand in any table and are not used.
 UNUSED = ("", "id", "row", "label", "source")
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -39,6 +47,29 @@ class PairRow:
 
 
 @dataclass(frozen=True)
+class TripleRow:
+    """A text, a rewording that preserves its meaning and a change that does not. In a table for
+    retrieval the text is a query (``query`` 1 or 2 of its row), the rewording its document and the
+    change the document of the row's other query.
+    """
+
+    row: int
+    text: str
+    rewording: str
+    change: str
+    kind: str = "own"
+    query: int = 0
+
+    @property
+    def name(self) -> str:
+        """
+        >>> TripleRow(3, "", "", "").name, TripleRow(3, "", "", "", query=2).name
+        ('row 3', 'row 3 query 2')
+        """
+        return f"row {self.row} query {self.query}" if self.query else f"row {self.row}"
+
+
+@dataclass(frozen=True)
 class RefusedRow:
     """A row that cannot be used, and why."""
 
@@ -51,22 +82,25 @@ class RefusedRow:
 
 @dataclass(frozen=True)
 class PairTable:
-    """What a file holds: pairs of texts, or texts, and the rows that were refused."""
+    """What a file holds: triples, pairs or texts, and the rows that were refused."""
 
+    triples: tuple[TripleRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()
     texts: tuple[tuple[int, str], ...] = ()
     refused: tuple[RefusedRow, ...] = ()
 
 
+Row = TripleRow | PairRow | RefusedRow | tuple[int, str]
+
+
 def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
-    """Read the pairs of a table with columns a, b or text, word, replacement (kind is optional); or
-    its texts.
+    """Read the triples, the pairs or the texts of a table, by the names of its columns (`LAYOUTS`).
 
     A .txt file has one text per line; files of other kinds are read as a corpus.
     """
     if not path_exists(path) or not expanded(path).is_file():
         raise InputError(
-            "a file of pairs or texts", f"{path}, which does not exist", "check its path"
+            "a file of triples, pairs or texts", f"{path}, which does not exist", "check its path"
         )
     file = expanded(path)
     separator = SEPARATORS.get(file.suffix.lower())
@@ -80,12 +114,14 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
         raise InputError(
             f"rows below the header of {file.name}",
             "none" if rows else "an empty file",
-            "write columns a,b or text,word,replacement",
+            f"write columns {LAYOUTS}",
         )
     header = [name.strip().lower() for name in rows[0]]
     body = list(enumerate(rows[1:], 1))
     kind = _find(header, KIND)
-    layouts: tuple[tuple[Callable[..., PairRow | RefusedRow], tuple[Sequence[str], ...]], ...] = (
+    layouts: tuple[tuple[Callable[..., Row | list[Row]], tuple[Sequence[str], ...]], ...] = (
+        (_queries, tuple((name,) for name in QUERIES)),
+        (_checked_triple, (TEXT, REWORDING, CHANGE)),
         (checked_pair, (FIRST, SECOND)),
         (_replacement, (TEXT, WORD, REPLACEMENT)),
     )
@@ -93,20 +129,20 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
         columns = [column for names in named if (column := _find(header, names)) is not None]
         if len(columns) == len(named):
             _refuse_others(file.name, header, *columns, kind)
-            return table_of(
-                read(
-                    row,
-                    *(cells[at].strip() for at in columns),
-                    "" if kind is None else cells[kind].strip(),
-                )
-                if len(cells) >= len(header)
-                else RefusedRow(row, f"{len(cells)} cells, the header has {len(header)}")
-                for row, cells in body
-            )
+            found: list[Row] = []
+            for row, cells in body:
+                if len(cells) != len(header):
+                    reason = f"{len(cells)} cells, the header has {len(header)}"
+                    found.append(RefusedRow(row, reason))
+                    continue
+                label = "" if kind is None else cells[kind].strip()
+                one = read(row, *(cells[at].strip() for at in columns), label)
+                found += one if isinstance(one, list) else [one]
+            return table_of(found)
     text = 0 if len(header) == 1 else _find(header, TEXT)
     if text is None:
         raise InputError(
-            f"columns a,b or text,word,replacement or text in {file.name}",
+            f"columns {LAYOUTS} in {file.name}",
             ", ".join(header)[:80],
             "name them in the first line",
         )
@@ -116,9 +152,10 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     )
 
 
-def table_of(found: Iterable[PairRow | RefusedRow | tuple[int, str]]) -> PairTable:
+def table_of(found: Iterable[Row]) -> PairTable:
     rows = list(found)
     return PairTable(
+        tuple(row for row in rows if isinstance(row, TripleRow)),
         tuple(row for row in rows if isinstance(row, PairRow)),
         tuple(row for row in rows if isinstance(row, tuple)),
         tuple(row for row in rows if isinstance(row, RefusedRow)),
@@ -134,7 +171,7 @@ def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
     others = [column for at, column in enumerate(header) if at not in used and column not in UNUSED]
     if others:
         raise InputError(
-            f"columns a,b,kind or text,word,replacement,kind or text in {name}",
+            f"columns {LAYOUTS} in {name}",
             f"also {', '.join(others)[:80]}",
             "rename or remove them: they would not be used",
         )
@@ -174,6 +211,27 @@ def checked_pair(row: int, a: str, b: str, kind: str = "") -> PairRow | RefusedR
     """Return the pair, or why it cannot be measured."""
     reason = unusable(a) or unusable(b) or ("the two texts are the same" if a == b else None)
     return RefusedRow(row, reason) if reason else PairRow(row, a, b, kind)
+
+
+def _checked_triple(
+    row: int, text: str, rewording: str, change: str, kind: str = "", query: int = 0
+) -> Row:
+    """Return the triple, or why it cannot be measured."""
+    texts = (text, rewording, change)
+    reason = next(filter(None, map(unusable, texts)), None)
+    if reason is None and len(set(texts)) < 3:
+        reason = "two of the three texts are the same"
+    return RefusedRow(row, reason) if reason else TripleRow(row, *texts, kind or "own", query)
+
+
+def _queries(row: int, one: str, its: str, two: str, other: str, kind: str = "") -> list[Row]:
+    """Return a triple for each of the two queries of a row, or why there is none."""
+    found = [
+        _checked_triple(row, one, its, other, kind or "retrieval", 1),
+        _checked_triple(row, two, other, its, kind or "retrieval", 2),
+    ]
+    refused: list[Row] = [each for each in found if isinstance(each, RefusedRow)]
+    return refused[:1] or found
 
 
 def checked_text(row: int, text: str) -> tuple[int, str] | RefusedRow:

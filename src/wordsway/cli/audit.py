@@ -1,4 +1,4 @@
-"""`wordsway audit`: does a model react to the word that matters?"""
+"""`wordsway audit`: is a rewording closer than a change of meaning?"""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def audit_command(
         str,
         typer.Option(
             "--data",
-            help="imdb, everyday, medical, legal, packaged, a file of texts, or of pairs "
-            "(columns a,b,kind or text,word,replacement,kind).",
+            help="gold (or its fields everyday, medical, legal, finance, support), imdb, a file of "
+            "triples (columns text,rewording,change,kind), of pairs (a,b,kind), of queries "
+            "(query,document,query2,document2) or of texts.",
         ),
-    ] = "imdb",
+    ] = "gold",
     kind: Annotated[
         list[str] | None,
         typer.Option("--kind", help="A kind of meaning-changing edit; may be repeated."),
@@ -50,9 +51,30 @@ def audit_command(
         str | None,
         typer.Option("--documents", help="Documents: also report how their ranks change."),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", help="A cosine: what it accepts and rejects."),
+    ] = None,
+    flip: Annotated[
+        list[str] | None,
+        typer.Option("--should-flip", help="A kind that should change a classifier's label."),
+    ] = None,
+    stay: Annotated[
+        list[str] | None,
+        typer.Option("--should-stay", help="A kind that should not change it."),
+    ] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines/--no-baselines", help="Also measure models without understanding."
+        ),
+    ] = True,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option("--fail-under", help="KIND=X or all=X: exit with 1 if a score is below X."),
+        typer.Option(
+            "--fail-under",
+            help="LEVEL.KIND=X, as rewording.negation=0.5: exit with 1 if a score is below X.",
+        ),
     ] = None,
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,
@@ -61,13 +83,13 @@ def audit_command(
     forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Does a model react more to a change of meaning than to a harmless edit?
+    """Is a rewording of a text closer to it than a small change of its meaning?
 
-    The scores compare with small edits, not with rewordings of the whole text.
+    Beside it: harmless edits, word overlap, thresholds of the cosine, blind spots.
 
     An interrupted audit resumes with the same command.
 
-    Example: wordsway audit --quick --model minilm --model mpnet
+    Example: wordsway audit --model minilm --model mpnet
     """
     from wordsway.auditing.audit import AuditRequest, audit, forecast_audit, forecast_endpoint
     from wordsway.core.result import fields_of
@@ -80,6 +102,10 @@ def audit_command(
         "target": target,
         "draws": draws,
         **({} if local is None else {"local": local}),
+        "threshold": threshold,
+        **({} if flip is None else {"flip": flip}),
+        **({} if stay is None else {"stay": stay}),
+        "baselines": baselines,
         "seed": seed,
         "encoding": encoding,
         "device": device,

@@ -18,13 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wordsway.auditing.audit import audit
 from wordsway.auditing.edits import RULES, TURNING
-from wordsway.auditing.result import REWORDING
-from wordsway.auditing.scores import FEW
+from wordsway.auditing.result import EXPLAINED
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelName, labels_of
 from wordsway.page.commands import call, line
 from wordsway.page.worker import WorkerState
-from wordsway.render.views.audit import AUC, BLIND
+from wordsway.render.views.audit import BLIND, LEVEL_MEANINGS, LEVEL_NAMES, WHAT
 
 #: Limits: the depth of folders below the root, bytes of a file, the depth of its JSON.
 DEPTH, MOST, NESTED = 3, 64 * 2**20, 16
@@ -40,13 +39,17 @@ class _Stored(BaseModel):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-class StoredKind(_Stored):
-    kind: str
+class StoredLevel(_Stored):
     texts: Count
-    auc: Share
+    score: Share
     low: Share
     high: Share
-    blind: Share
+    overlap: Share
+
+
+class StoredKind(_Stored):
+    kind: str
+    levels: dict[str, StoredLevel]
 
 
 class StoredSpot(_Stored):
@@ -57,20 +60,37 @@ class StoredSpot(_Stored):
     after: str
     change: float
     keeping: str
-    keeping_before: str
-    keeping_after: str
+    keeping_text: str
     keeping_change: float
+
+
+class StoredThreshold(_Stored):
+    threshold: float
+    accepted_changes: Share
+    rejected_rewordings: Share
 
 
 class StoredModel(_Stored):
     name: str
-    mean_auc: Share | None
+    levels: dict[str, StoredLevel]
     kinds: list[StoredKind]
+    matched: StoredLevel | None = None
+    thresholds: list[StoredThreshold] = []
+    equal_error: StoredThreshold | None = None
     blind_spots: list[StoredSpot] = []
+    verdict: str = ""
+    rank: Count = 0
+
+
+class StoredDifference(_Stored):
+    said: str
 
 
 class StoredAudit(_Stored):
     models: list[StoredModel]
+    baselines: list[StoredModel] = []
+    differences: list[StoredDifference] = []
+    level: str
     data: str
     texts: Count
     target: str = "cosine"
@@ -83,9 +103,12 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
     yield {
         "kind": "audits",
         "audits": folders(root_of(state)),
-        "kinds": [{"name": name, "about": rule.about} for name, rule in RULES.items()],
-        "wording": {"auc": AUC, "blind": BLIND, "rewording": REWORDING},
-        "few": FEW,
+        "kinds": [{"name": name, "about": RULES[name].about} for name in TURNING],
+        "levels": [
+            {"name": name, "title": title, "about": LEVEL_MEANINGS[name]}
+            for name, title in LEVEL_NAMES.items()
+        ],
+        "wording": {"what": WHAT, "blind": BLIND, "matched": EXPLAINED["matched"]},
     }
 
 
@@ -111,6 +134,11 @@ def start_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[st
     check_links(root, folder)
     for name in request["models"]:
         state.checked(name)
+    if request["table"] is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        own = confined(root, request["folder"], "own.csv")
+        own.write_text(request["table"], "utf-8")
+        request = request | {"data": str(own)}
     yield {"kind": "started", **_commands(request | {"out": str(folder)})}
     found = audit(
         request["models"],
@@ -140,7 +168,9 @@ def asked_for(result: dict[str, Any], state: WorkerState) -> dict[str, Any]:
         "models": [str(one._replace(model=offered.get(one.model, one.model))) for one in models],
         "data": result["data"],
         "kinds": None if set(kinds) >= set(TURNING) else kinds,
-        "texts": max((score["texts"] for score in scores), default=0),
+        "texts": max(
+            (one["texts"] for score in scores for one in score["levels"].values()), default=0
+        ),
     } | {name: result[name] for name in ("target", "draws", "seed") if name in result}
 
 

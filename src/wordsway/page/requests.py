@@ -109,7 +109,9 @@ class PageAuditRequest(FolderRequest):
     """A new audit."""
 
     models: Annotated[list[Name], Field(min_length=1, max_length=4)]
-    data: Literal["imdb", "everyday", "medical", "legal", "packaged"] = "everyday"
+    data: Literal["gold", "everyday", "medical", "legal", "finance", "support", "imdb"] = "gold"
+    #: A table of the user's own, as the text of a CSV file; it takes the place of ``data``.
+    table: Annotated[str, Field(max_length=2_000_000)] | None = None
     kinds: Annotated[list[Short], Field(min_length=1, max_length=16)] | None = None
     texts: Annotated[int, Field(ge=4, le=200)] = 20
     seed: Seed = 0

@@ -11,6 +11,7 @@ from wordsway.auditing.edits.modality import COMPARATIVES, MODALS
 from wordsway.auditing.edits.names import NAMES
 from wordsway.auditing.edits.negation import NEGATION
 from wordsway.auditing.edits.quantities import NUMBERS, QUANTIFIERS, UNITS
+from wordsway.auditing.edits.rewording import CLAUSES, DIGITS, FRAME, OPPOSITES, VOICE
 from wordsway.auditing.edits.small_words import ARTICLES, POLITENESS
 from wordsway.auditing.edits.spelling import CONTRACTIONS, SPELLING
 
@@ -30,7 +31,13 @@ RULES: dict[str, Rule] = {
         CONTRACTIONS,
         ARTICLES,
         POLITENESS,
+        CLAUSES,
+        VOICE,
+        OPPOSITES,
+        DIGITS,
+        FRAME,
     )
 }
 TURNING = tuple(name for name, rule in RULES.items() if rule.role == "turning")
 KEEPING = tuple(name for name, rule in RULES.items() if rule.role == "keeping")
+SMALL = tuple(name for name in KEEPING if RULES[name].strength == "small")

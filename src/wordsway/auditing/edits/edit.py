@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from wordsway.auditing.background import place_of
 from wordsway.auditing.edits.lexicon import AUXILIARIES, PREPOSITIONS
 from wordsway.core.reading import word_spans
 from wordsway.text.forms import takes_an
 
 #: An edit that changes the meaning ("turning"), preserves it ("keeping"), or a random word.
 Role = Literal["turning", "keeping", "random"]
+#: How much of a text a meaning-preserving edit rewrites: one harmless edit, several at once, 1 to 4
+#: words, most words; "rewording" where nobody has said which of the last two it is.
+Strength = Literal["small", "several", "light", "heavy", "rewording"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,18 @@ class Edit:
     after: str
     kind: str
     role: Role
+    strength: Strength = "small"
+
+    @classmethod
+    def between(
+        cls, text: str, edited: str, kind: str, role: Role, strength: Strength = "small"
+    ) -> Edit:
+        """The edit that makes one text of another, in the one stretch in which they differ.
+
+        >>> Edit.between("It is good.", "It is not good.", "negation", "turning").after
+        'not '
+        """
+        return cls(text, *place_of(text, edited), kind, role, strength)
 
     @property
     def end(self) -> int:
@@ -38,6 +55,39 @@ class Edit:
     @property
     def edited(self) -> str:
         return self.text[: self.start] + self.after + self.text[self.end :]
+
+    @cached_property
+    def overlap(self) -> float:
+        """The words that both texts have, as a share of those that either has (Jaccard's index).
+
+        >>> Edit("It is good.", 6, "good", "bad", "antonyms", "turning").overlap
+        0.5
+        """
+        one, two = (set(_spelled(each)) for each in (self.text, self.edited))
+        return len(one & two) / len(one | two) if one | two else 1.0
+
+    @cached_property
+    def words_changed(self) -> int:
+        """Words that are replaced, put in or taken out, outside of the longest stretches that both
+        texts have in common.
+
+        >>> Edit.between("It is good.", "It was bad.", "own", "turning").words_changed
+        2
+        """
+        one, two = _spelled(self.text), _spelled(self.edited)
+        found = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
+        return sum(max(b - a, d - c) for tag, a, b, c, d in found if tag != "equal")
+
+    @property
+    def share_changed(self) -> float:
+        """`words_changed` as a share of the words of the longer text."""
+        longest = max(len(_spelled(self.text)), len(_spelled(self.edited)), 1)
+        return min(1.0, self.words_changed / longest)
+
+
+def _spelled(text: str) -> list[str]:
+    """The words of a text in small letters, without punctuation."""
+    return [text[a:b].lower() for a, b in word_spans(text) if text[a].isalnum()]
 
 
 class Replacement(NamedTuple):
@@ -149,6 +199,7 @@ class Rule:
     role: Role
     about: str
     apply: Callable[[EnglishSentence], Iterable[Replacement]]
+    strength: Strength = "small"
 
     def edits(self, text: str | EnglishSentence) -> list[Edit]:
         """All edits of this kind, in the order of the text."""
@@ -156,6 +207,7 @@ class Rule:
         if not sentence.tokens:
             return []
         found = [
-            Edit(sentence.text, *change, self.name, self.role) for change in self.apply(sentence)
+            Edit(sentence.text, *change, self.name, self.role, self.strength)
+            for change in self.apply(sentence)
         ]
         return [edit for edit in found if edit.edited != edit.text]

@@ -1,10 +1,11 @@
-// Audit: does a model react to the word that matters? Leaderboard, blind spots, new audits.
+// Audit: is a rewording closer than a change of meaning? Scores, thresholds, blind spots, new audits.
 import { asked, field, h, number, option, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { Status } from "./status.js";
 import { Export } from "./export.js";
 
-const DATA = { everyday: "everyday sentences", medical: "medical", legal: "legal", packaged: "all packaged sentences", imdb: "IMDb reviews" };
+const DATA = { gold: "gold triples", everyday: "everyday", medical: "medical", legal: "legal", finance: "finance", support: "customer support", imdb: "IMDb reviews", own: "my own table" };
+const COLUMNS = "text,rewording,change,kind";
 
 export async function open(main) {
   const place = new Place(main, asked());
@@ -24,8 +25,8 @@ class Place {
   constructor(main, given) {
     this.state = given;
     this.status = new Status(() => { if (this.asked) this.listen(...this.asked); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "Does the model react to the word that matters?"),
-      h("p", { class: "lead" }, "Sentences are edited in ways that are known to change or to preserve their meaning. Does a “not” move the model more than a synonym?"), this.status.element);
+    main.replaceChildren(h("h1", {}, "Is a rewording closer than a change of meaning?"),
+      h("p", { class: "lead" }, "Each text has a rewording with the same meaning and a small change that alters it. A model that tracks meaning finds the rewording closer."), this.status.element);
   }
 
   build(known, models) {
@@ -34,23 +35,32 @@ class Place {
     this.folder = h("input", { "aria-label": "Folder", value: this.state.folder ?? "audit-new", size: 14, pattern: "[A-Za-z0-9][A-Za-z0-9._\\/\\-]*", required: true });
     this.models = h("div", { class: "checks", role: "group", "aria-label": "Models" }, models.filter((one) => one.here).map((one, at) => h("label", {}, h("input", { type: "checkbox", value: one.name, checked: at === 0, "data-model": one.name }), h("bdi", {}, one.name.split("/").at(-1)))));
     this.kinds = h("div", { class: "checks", role: "group", "aria-label": "Kinds of edits" }, known.kinds.map((one) => h("label", { title: one.about }, h("input", { type: "checkbox", value: one.name, "data-kind": one.name }), one.name)));
-    this.data = h("select", { "aria-label": "Sentences" }, Object.entries(DATA).map(([value, name]) => option(value, name, "everyday")));
-    this.texts = h("input", { "aria-label": "Texts per kind", value: "20", size: 4, inputmode: "numeric", pattern: "[0-9]{1,3}" });
+    this.data = h("select", { "aria-label": "Texts", onchange: () => this.choose() }, Object.entries(DATA).map(([value, name]) => option(value, name, "gold")));
+    this.table = h("textarea", { "aria-label": "Table", rows: 6, placeholder: `${COLUMNS}\nThe shop is open.,The store is open.,The shop is closed.,antonyms`, spellcheck: false });
+    this.upload = h("input", { type: "file", accept: ".csv,text/csv", "aria-label": "CSV file", onchange: async () => { if (this.upload.files[0]) this.table.value = await this.upload.files[0].text(); } });
+    this.own = h("div", { class: "field", hidden: true }, h("span", {}, `Your table: ${COLUMNS} (or a,b,kind; query,document,query2,document2; text), pasted or from a file`), this.table, this.upload);
+    this.texts = h("input", { "aria-label": "Texts per kind", value: "60", size: 4, inputmode: "numeric", pattern: "[0-9]{1,3}" });
     this.start = h("details", { class: "card ask start", open: !this.state.folder && !known.audits.length }, h("summary", {}, "Start an audit"),
       h("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); this.begin(); } },
-        h("div", { class: "field" }, h("span", {}, "Models"), this.models), h("div", { class: "field" }, h("span", {}, "Kinds of edits (all by default)"), this.kinds),
-        h("div", { class: "controls" }, field("Sentences", this.data), field("Texts per kind", this.texts), field("Folder", this.folder), h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Start")))));
+        h("div", { class: "field" }, h("span", {}, "Models"), this.models), h("div", { class: "field" }, h("span", {}, "Kinds of changes (all by default)"), this.kinds), this.own,
+        h("div", { class: "controls" }, field("Texts", this.data), field("Texts per kind", this.texts), field("Folder", this.folder), h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Start")))));
     this.exports = new Export(this.status, () => ({ audit: { folder: this.state.folder } }));
     this.leaderboard = h("div", { class: "scroll leaderboard" });
+    this.byKind = h("div", { class: "scroll leaderboard" });
+    this.thresholds = h("div", { class: "scroll leaderboard" });
     this.spots = h("div", { class: "spots" });
     this.about = h("div", { class: "headline" });
-    this.result = h("div", { class: "result", hidden: true }, this.about, h("h2", {}, "Leaderboard"), this.leaderboard, h("p", { class: "soft" }, known.wording.auc, " Orange is above 0.5, blue below."), h("h2", { class: "gap" }, "Blind spots"),
-      h("p", { class: "soft" }, "Meaning-changing edits that move the model less than a meaning-preserving one.", " ", known.wording.blind), this.spots, this.exports.element);
+    this.result = h("div", { class: "result", hidden: true }, this.about, h("p", { class: "soft" }, known.wording.what),
+      h("h2", {}, "By level"), this.leaderboard, h("p", { class: "soft" }, known.levels.map((one) => `${one.title}: ${one.about} `), `matched overlap: ${known.wording.matched} Orange is above 0.5, blue below; models without understanding are grey.`),
+      h("h2", { class: "gap" }, "By kind of change"), this.byKind, h("h2", { class: "gap" }, "Which cosine means “the same”?"), this.thresholds,
+      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "A change of meaning that moves the model less than an edit that preserves the meaning."), this.spots, this.exports.element);
     this.status.element.before(this.folders, this.start);
     this.status.element.after(this.result);
     this.list();
     addEventListener("popstate", () => location.reload());
   }
+
+  choose() { this.own.hidden = this.data.value !== "own"; }
 
   list() {
     const found = this.known.audits;
@@ -81,9 +91,11 @@ class Place {
     const models = ticked(this.models, "model");
     if (!models.length) { this.status.failed(new Error("Select at least one model.")); return; }
     const kinds = ticked(this.kinds, "kind");
+    const own = this.data.value === "own";
+    if (own && !this.table.value.trim()) { this.status.failed(new Error(`Paste a table with the columns ${COLUMNS}, or choose a file.`)); return; }
     this.state.folder = this.folder.value;
     remember({ folder: this.state.folder }, true);
-    await this.listen("/api/audit/start", { folder: this.state.folder, models, data: this.data.value, texts: Number(this.texts.value), ...(kinds.length ? { kinds } : {}) });
+    await this.listen("/api/audit/start", { folder: this.state.folder, models, ...(own ? { table: this.table.value } : { data: this.data.value }), texts: Number(this.texts.value), ...(kinds.length ? { kinds } : {}) });
     try { await ask("/api/audits", {}, (event) => { if (event.kind === "audits") { this.known = event; this.list(); } }); } catch (error) { this.status.failed(error); }
   }
 
@@ -95,36 +107,39 @@ class Place {
   }
 
   draw(result) {
+    const short = (model) => model.name.split("/").at(-1);
+    const baselines = result.baselines ?? [];
+    const every = [...result.models, ...baselines];
+    const levels = this.known.levels.filter((one) => every.some((model) => model.levels[one.name]));
     const kinds = [...new Set(result.models.flatMap((model) => model.kinds.map((one) => one.kind)))];
-    this.about.replaceChildren(...result.models.map((model) => this.best(model)).filter(Boolean), h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
+    this.about.replaceChildren(...result.models.map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), ` ${model.verdict}`)), ...(result.differences ?? []).map((one) => h("p", {}, one.said)),
+      h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
-      const part = Math.min(1, Math.abs(score.auc - 0.5) * 2);
-      const tint = h("span", { class: `auc ${score.auc >= 0.5 ? "good" : "poor"}` }, `${score.auc.toFixed(3)} `, h("span", { class: "within" }, `(${score.low.toFixed(2)}–${score.high.toFixed(2)})`));
-      tint.style.setProperty("--share", part.toFixed(3));
-      return h("td", { class: "num", title: `${score.texts} texts; ${(100 * score.blind).toFixed(0)} % blind spots` }, tint);
+      const tint = h("span", { class: `auc ${score.score >= 0.5 ? "good" : "poor"}` }, `${score.score.toFixed(2)} `, h("span", { class: "within" }, `(${score.low.toFixed(2)}–${score.high.toFixed(2)})`));
+      tint.style.setProperty("--share", Math.min(1, Math.abs(score.score - 0.5) * 2).toFixed(3));
+      return h("td", { class: "num", title: `${score.texts} texts, median overlap ${score.overlap.toFixed(2)}` }, tint);
     };
-    this.leaderboard.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "kind of edit"), result.models.map((model) => h("th", { class: "num" }, h("bdi", {}, model.name.split("/").at(-1)))))),
-      h("tbody", {}, kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind, h("span", { class: "soft why" }, this.known.kinds.find((one) => one.name === kind)?.about ?? "")), result.models.map((model) => cell(model.kinds.find((one) => one.kind === kind))))),
-        h("tr", {}, h("th", { scope: "row" }, "mean"), result.models.map((model) => h("td", { class: "num" }, h("b", {}, number(model.mean_auc))))))));
-    this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, model.name.split("/").at(-1)), `: worst ${(model.blind_spots ?? []).length}`),
+    const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { class: at ? "num" : "", title: head.about ?? null }, head.title)))), h("tbody", {}, rows));
+    const name = (model) => h("th", { scope: "row", class: baselines.includes(model) ? "soft" : "" }, model.rank && result.models.length > 1 ? `${model.rank}. ` : "", h("bdi", {}, short(model)));
+    this.leaderboard.replaceChildren(table([{ title: "model" }, ...levels, { title: "matched overlap", about: this.known.wording.matched }],
+      every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
+    this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],
+      kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind, h("span", { class: "soft why" }, this.known.kinds.find((one) => one.name === kind)?.about ?? "")), every.map((model) => cell(model.kinds.find((one) => one.kind === kind)?.levels[result.level]))))));
+    const percent = (share) => h("td", { class: "num" }, `${(100 * share).toFixed(0)} %`);
+    const errors = (one) => one ? [percent(one.accepted_changes), percent(one.rejected_rewordings)] : [h("td"), h("td")];
+    this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "cosine at least" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],
+      result.models[0].thresholds.map((one, at) => h("tr", {}, h("th", { scope: "row" }, one.threshold.toFixed(2)), result.models.flatMap((model) => errors(model.thresholds[at]))))),
+      h("p", { class: "soft" }, result.models.filter((model) => model.equal_error).map((model) => `${short(model)}: both errors are equal at ${model.equal_error.threshold.toFixed(3)}, ${(100 * model.equal_error.accepted_changes).toFixed(0)} % each. `))] : [h("p", { class: "soft" }, "No text has a rewording.")]));
+    this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, short(model)), `: worst ${(model.blind_spots ?? []).length}`),
       h("ol", { class: "blind" }, (model.blind_spots ?? []).map((one) => this.spot(one))))));
     this.result.hidden = false;
   }
 
-  // The best and the worst kind of edit in one sentence, without kinds that have few texts.
-  best(model) {
-    const order = model.kinds.filter((one) => one.texts >= this.known.few).sort((a, b) => b.auc - a.auc);
-    if (!order.length) return null;
-    const said = (one) => `${one.kind} (${Math.round(100 * one.auc)} of 100 comparisons)`;
-    const rest = order.length > 1 ? `, and least often for ${said(order.at(-1))}` : "";
-    return h("p", {}, h("b", {}, h("bdi", {}, model.name.split("/").at(-1))), ` most often reacts more strongly than to a harmless edit for ${said(order[0])}${rest}. ${this.known.wording.rewording}`);
-  }
-
+  // A triple: the text with its change, and the edit with the same meaning that lies further off.
   spot(one) {
-    const end = one.start + one.before.length;
-    const tail = one.text.slice(end);
-    return h("li", {}, h("p", { dir: "auto" }, one.text.slice(0, one.start), one.before.trim() ? h("del", {}, one.before) : null, one.after.trim() ? h("ins", {}, one.after) : null, /^\w/.test(tail) && !/\s$/.test(one.after) ? " " : "", tail),
-      h("p", { class: "soft" }, `${one.kind}: change ${number(one.change)}, while `, h("del", {}, one.keeping_before.trim() || "nothing"), " → ", h("ins", {}, one.keeping_after.trim() || "nothing"), ` (${one.keeping}) changes it by ${number(one.keeping_change)}`));
+    const tail = one.text.slice(one.start + one.before.length);
+    return h("li", {}, h("p", { dir: "auto" }, one.text.slice(0, one.start), one.before.trim() ? h("del", {}, one.before) : null, one.after.trim() ? h("ins", {}, one.after) : null, /^\w/.test(tail) && !/\s$/.test(one.after) ? " " : "", tail, h("span", { class: "soft" }, ` ${one.kind}: change ${number(one.change)}`)),
+      h("p", { dir: "auto" }, one.keeping_text, h("span", { class: "soft" }, ` ${one.keeping}: change ${number(one.keeping_change)}`)));
   }
 }

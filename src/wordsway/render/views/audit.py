@@ -1,4 +1,4 @@
-"""An audit: the scores of every model, from layer to layer, and the worst blind spots."""
+"""An audit: is a rewording closer than the change? Scores of every model, and its blind spots."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.result import EXPLAINED, REWORDING, Audit, ModelAudit
+from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
-from wordsway.auditing.scores import FEW, BlindSpot, KindScore
+from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore, Threshold
 from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
@@ -34,14 +34,30 @@ from wordsway.render.views.pairs import marked_change
 
 #: Blind spots per model, edits per kind, rows that were refused, and characters of a document.
 SPOTS, EXAMPLES, REFUSED, DOCUMENT = 3, 5, 5, 160
-#: The score's name at the head of a column.
-REACTS = "reacts more"
-AUC = f"{EXPLAINED['auc']} In brackets: the 95 % interval over texts."
+#: What a score of each level is called in tables and on axes, and what it means.
+LEVEL_NAMES = {
+    "small": "harmless edit",
+    "several": "several",
+    "light": "light",
+    "heavy": "heavy",
+    "rewording": "rewording",
+}
+LEVEL_MEANINGS = {
+    "small": EXPLAINED["auc"],
+    "several": "The same against all harmless edits that a text allows, at once.",
+    "light": "The same against rewordings of 1 to 4 words.",
+    "heavy": "The same against rewordings of most words.",
+    "rewording": EXPLAINED["rewording"],
+}
+AXIS = {
+    "rewording": "a rewording is closer than the change",
+    "small": "reacts more than to a harmless edit",
+}
 BLIND = f"Blind: {EXPLAINED['blind']}"
 WHAT = (
-    "One word of a sentence is changed. Some edits turn its meaning (is → is not, 5 mg → 50 mg), "
-    "others are harmless (film → movie, do not → don't). The score is how often the model reacts "
-    "more to the first than to the second."
+    "Each text has a small change that alters its meaning (is → is not, 5 mg → 50 mg) and edits "
+    "that preserve it, from one harmless word (film → movie) to a rewording of the whole text. The "
+    "score is the share of texts in which the change moves the model more: 1 always, 0 never."
 )
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 DOTTED = f"{LINE} Dotted: how sensitive the layer is to the word at all (local, below)."
@@ -54,7 +70,7 @@ TARGETS = {
 
 
 def audit_view(audit: Audit) -> View:
-    """The scores, a curve per kind, and the worst blind spots."""
+    """The sentence about every model, scores by level and kind, thresholds, and blind spots."""
     about = f"{audit.draws} random words beside each edit · seed {audit.seed}"
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
@@ -67,12 +83,18 @@ def audit_view(audit: Audit) -> View:
         headline(_heading(audit)),
         soft(WHAT),
         *(failure(line) for line in audit.gate),
-        *(plain(Span(model.name, "bold"), f": {verdict(model)}") for model in audit.models),
-        *([_leaderboard(audit)] if len(audit.models) > 1 else []),
+        *(plain(Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
+        *(plain(str(one)) for one in audit.differences),
+        _levels(audit),
+        *([_by_kind(audit)] if audit.kinds else []),
         *([warning(few)] if few else []),
-        _numbers(audit),
-        Fold("Every kind, from layer to layer", layers, terminal=False),
+        *_paired(audit),
+        *_thresholds(audit),
+        *_flips(audit),
         *(_spots(model) for model in audit.models if model.blind_spots),
+        *([Fold("Against harmless edits, in numbers", [_numbers(audit)])] if _small(audit) else []),
+        Fold("Every kind, from layer to layer", layers, terminal=False),
+        *([Fold("The score and common words", [Chart([_overlap(audit)])], terminal=False)]),
         *_ranks(audit),
         Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
         *refused,
@@ -81,7 +103,7 @@ def audit_view(audit: Audit) -> View:
     facts = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
     facts |= models_facts([model.about for model in audit.models])
     return View(
-        "Does the model react to the word that matters?",
+        "Is a rewording closer than a change of meaning?",
         blocks,
         provenance(audit, facts),
         lambda: _picture(audit),
@@ -94,36 +116,8 @@ def _heading(audit: Audit) -> str:
     target = TARGETS.get(audit.target, f"the relative change of layer {audit.target}")
     return (
         f"{audit.texts:,} texts ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
-        f"turning edits, by {target}"
+        f"changes, by {target}"
     )
-
-
-def verdict(model: ModelAudit) -> str:
-    """A model's scores in one sentence; kinds of few texts are left out."""
-    ordered = sorted(
-        (score for score in model.kinds if score.texts >= FEW),
-        key=lambda score: (-score.auc, score.kind),
-    )
-    if not ordered:
-        return f"fewer than {FEW} texts of every kind, too few for a statement."
-    best, worst = ordered[0], ordered[-1]
-    mean = round(100 * sum(score.auc for score in ordered) / len(ordered))
-    said = f"reacts more than to a harmless edit in {mean} of 100 comparisons"
-    if len(ordered) == 1:
-        return f"{said} ({best.kind}{_doubt(best)}). {REWORDING}"
-    said = f"{said} (mean of {len(ordered)} kinds)."
-    if f"{best.auc:.2f}" != f"{worst.auc:.2f}":
-        said += (
-            f" Most often: {best.kind} ({best.auc:.2f}); least often: "
-            f"{worst.kind} ({worst.auc:.2f}{_doubt(worst)})."
-        )
-    return f"{said} {REWORDING}"
-
-
-def _doubt(score: KindScore) -> str:
-    if score.high < 0.5:
-        return ", less than by chance"
-    return ", which may be chance" if score.low <= 0.5 else ""
 
 
 def few_texts(audit: Audit) -> str:
@@ -132,46 +126,160 @@ def few_texts(audit: Audit) -> str:
     few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
     if not few:
         return ""
-    return f"Fewer than {FEW} texts, left out of the sentence above: {', '.join(few)}."
+    return f"Fewer than {FEW} texts, left out of the sentences above: {', '.join(few)}."
 
 
 # Tables
 
 
-def _score(score: KindScore | None) -> Cell:
+def _score(score: LevelScore | None) -> Cell:
     """The score with its interval: orange above one half, blue below."""
     if score is None:
         return "–"
-    shown = f"{score.auc:.3f} ({score.low:.2f}–{score.high:.2f})"
-    return Span(shown, shade=max(-1.0, min(1.0, 2 * score.auc - 1)))
+    shown = f"{score.score:.2f} ({score.low:.2f}–{score.high:.2f})"
+    return Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
 
 
-def _leaderboard(audit: Audit) -> Table:
+def _levels(audit: Audit) -> Table:
+    """Every model and baseline at every level that has texts."""
+    every = (*audit.models, *audit.baselines)
+    present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
+    # The level that the sentence rests on comes first; columns without space go from the right.
+    present.sort(key=lambda level: level != audit.level)
+    several = len(audit.models) > 1
+    columns = [
+        *([Column("rank", meaning=EXPLAINED["rank"])] if several else []),
+        Column("model", "text"),
+        *(Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True) for one in present),
+        Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
+        Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
+        Column("rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
+    ]
+    rows: list[Sequence[Cell]] = []
+    for model in every:
+        ours = model in audit.models
+        middle = [f"{one:.2f}" for one in model.cosines] if model.cosines else ["–", "–"]
+        rows.append(
+            [
+                *([str(audit.ranks[model.name]) if ours else ""] if several else []),
+                model.name if ours else Span(model.name, "soft"),
+                *(_score(model.levels.get(level)) for level in present),
+                _score(model.matched),
+                *middle,
+            ]
+        )
+    counts = {
+        LEVEL_NAMES[level]: f"{score.texts:,} texts, median overlap {score.overlap:.2f}."
+        for level in present
+        if (score := audit.models[0].levels.get(level)) is not None
+    }
+    title = "Is the edit that preserves the meaning closer than the change?"
+    notes = {f"texts ({name})": text for name, text in counts.items()}
+    return Table(columns, rows, title, shown=100, notes=notes)
+
+
+def _by_kind(audit: Audit) -> Table:
+    """The headline's score of every kind."""
+    every = (*audit.models, *audit.baselines)
     rows: list[Sequence[Cell]] = [
-        [_kind(audit, kind), *(_score(model.kind(kind)) for model in audit.models)]
+        [_kind(audit, kind), *(_score(model.score(audit.level, kind)) for model in every)]
         for kind in audit.kinds
     ]
-    rows.append(
-        [Span("mean", "bold"), *(Span(f"{one.mean_auc:.3f}", "bold") for one in audit.models)]
-    )
-    models = [Column(shortened(model.name, 28), optional=True) for model in audit.models]
-    return Table([Column("kind", "text"), *models], rows, "Leaderboard", shown=100)
+    columns = [Column(shortened(model.name, 28), optional=True) for model in every]
+    title = "By kind: is a rewording closer?" if audit.level == "rewording" else "By kind"
+    return Table([Column("kind", "text"), *columns], rows, title, shown=100)
 
 
 def _kind(audit: Audit, kind: str) -> Cell:
     """A kind with an edit of it that was used."""
     edits = (e for model in audit.models for text in model.measured for e in text.edits)
     example = next((edit for edit in edits if edit.kind == kind), None)
-    if example is None:
+    if example is None or len(example.before + example.after) > 40:
         return kind
     return (kind, "  ", *marked_change(example.before.strip(), example.after.strip()))
+
+
+def _paired(audit: Audit) -> list[Block]:
+    """The accuracy of pairs of queries, where the table had them."""
+    return [
+        plain(
+            Span(model.name, "bold"),
+            f": both queries of a pair find their own document in {percent(one.auc)} of the pairs "
+            f"({100 * one.low:.0f}–{100 * one.high:.0f}; 25 % by chance).",
+        )
+        for model in audit.models
+        if (one := model.paired) is not None
+    ]
+
+
+def _thresholds(audit: Audit) -> list[Block]:
+    """What a threshold of the cosine lets through, and what it stops."""
+    models = [model for model in audit.models if model.thresholds]
+    if not models:
+        return []
+    columns = [
+        Column("threshold", meaning=EXPLAINED["threshold"]),
+        Column("model", "text"),
+        Column("changes accepted", meaning=EXPLAINED["accepted_changes"]),
+        Column("rewordings rejected", meaning=EXPLAINED["rejected_rewordings"]),
+    ]
+    rows: list[Sequence[Cell]] = [
+        [f"{one.threshold:g}" if at == 0 else "", model.name, *_errors(one)]
+        for each in zip(*(model.thresholds for model in models), strict=True)
+        for at, (model, one) in enumerate(zip(models, each, strict=True))
+    ]
+    lines = [
+        plain(
+            Span(model.name, "bold"),
+            f": both errors are equal at a threshold of {one.threshold:.3f}, where "
+            f"{percent((one.accepted_changes + one.rejected_rewordings) / 2)} of either kind are "
+            "wrong (50 %: a coin).",
+        )
+        for model in models
+        if (one := model.equal) is not None
+    ]
+    return [Fold("Which cosine means “the same”?", [*lines, Table(columns, rows, shown=100)])]
+
+
+def _errors(one: Threshold) -> tuple[str, str]:
+    return (
+        f"{percent(one.accepted_changes)} ({100 * one.accepted_low:.0f}–"
+        f"{100 * one.accepted_high:.0f})",
+        f"{percent(one.rejected_rewordings)} ({100 * one.rejected_low:.0f}–"
+        f"{100 * one.rejected_high:.0f})",
+    )
+
+
+def _flips(audit: Audit) -> list[Block]:
+    """How often the labels of classifiers change, where they should and where they should not."""
+    rows = [
+        (model.name, one.kind, one.should or "–", f"{one.texts:,}", percent(one.flips),
+         f"{100 * one.low:.0f}–{100 * one.high:.0f} %")
+        for model in audit.models
+        for one in model.flips
+    ]  # fmt: skip
+    if not rows:
+        return []
+    columns = [
+        Column("model", "text"),
+        Column("kind", "text"),
+        Column("the label should", "text"),
+        Column("edits"),
+        Column("flips", meaning=EXPLAINED["flips"]),
+        Column("95 %"),
+    ]
+    return [Fold("Labels that change", [Table(columns, rows, shown=100)])]
+
+
+def _small(audit: Audit) -> bool:
+    return any(score.small is not None for model in audit.models for score in model.kinds)
 
 
 def _numbers(audit: Audit) -> Table:
     columns = [
         Column("kind", "text"),
         Column("model", "text"),
-        Column(REACTS, meaning=AUC),
+        Column("reacts more", meaning=f"{EXPLAINED['auc']} In brackets: the 95 % interval."),
         Column("turning", meaning=EXPLAINED["median_turning"]),
         Column("keeping", meaning=EXPLAINED["median_keeping"]),
         Column("blind", meaning=EXPLAINED["blind"]),
@@ -190,21 +298,21 @@ def _numbers(audit: Audit) -> Table:
         [
             kind if at == 0 else "",
             model.name,
-            _score(score),
-            small(score.median_turning),
-            small(score.median_keeping),
+            _score(score.small),
+            "–" if score.median_turning is None else small(score.median_turning),
+            "–" if score.median_keeping is None else small(score.median_keeping),
             percent(score.blind),
             _above(score),
-            _layers(score),
+            _layers(score.small),
             _share(score.percentile_keeping),
-            f"{score.texts:,}",
+            f"{score.small.texts:,}",
             *([_sensitive(model, kind)] if _local(audit) else []),
         ]
         for kind in audit.kinds
         for at, model in enumerate(audit.models)
-        if (score := model.kind(kind)) is not None
+        if (score := model.kind(kind)) is not None and score.small is not None
     ]
-    return Table(columns, rows, "In numbers", shown=500, on_page=500)
+    return Table(columns, rows, shown=500, on_page=500)
 
 
 def percent(share: float | None) -> str:
@@ -224,7 +332,7 @@ def _above(score: KindScore) -> str:
     return f"{score.percentile:.0f} % ({ends})"
 
 
-def _layers(score: KindScore) -> str:
+def _layers(score: LevelScore) -> str:
     """The first and the last layer that separates turning from keeping edits."""
     if score.heard is None:
         return "none"
@@ -242,11 +350,11 @@ def _sensitive(model: ModelAudit, kind: str) -> str:
 
 
 def _spots(model: ModelAudit) -> Fold:
-    """The edits that turn the meaning and move the model less than one that keeps it."""
+    """Triples: a text, its change, and an edit that preserves the meaning and lies further off."""
     columns = [
-        Column("turning edit", "prose"),
+        Column("the change", "prose"),
         Column("moves it"),
-        Column("keeping edit of the same text", "prose"),
+        Column("the same meaning, further off", "prose"),
         Column("moves it"),
         Column("times further"),
     ]
@@ -254,10 +362,7 @@ def _spots(model: ModelAudit) -> Fold:
         (
             (*_in_place(_edit(found)), Span(f"  {found.kind}", "soft")),
             small(found.change),
-            (
-                *marked_change(found.keeping_before.strip(), found.keeping_after.strip()),
-                Span(f"  {found.keeping}", "soft"),
-            ),
+            (found.keeping_text, Span(f"  {found.keeping}", "soft")),
             small(found.keeping_change),
             f"{found.ratio:.1f}" if found.ratio < 1000 else "≥ 1000",
         )
@@ -356,12 +461,12 @@ def _examples(audit: Audit) -> Table:
 
 
 def _profiles(audit: Audit) -> list[Panel]:
-    """The score against depth, one panel per kind: a line per model with its band."""
+    """The headline's score against depth, one panel per kind: a line per model with its band."""
     panels = []
     for kind in audit.kinds:
         curves, references = [], [ReferenceLine("", [0, 1], [0.5, 0.5], style="--")]
         for colour, model in enumerate(audit.models):
-            score = model.kind(kind)
+            score = model.score(audit.level, kind)
             if score is None:
                 continue
             last = max(1, len(score.layers) - 1)
@@ -379,7 +484,7 @@ def _profiles(audit: Audit) -> list[Panel]:
             local = model.local.get(kind, ())
             x = [one.layer / last for one in local]
             references.append(ReferenceLine("", x, [one.share for one in local], colour))
-        about = RULES[kind].about if kind in RULES else "your own pairs"
+        about = RULES[kind].about if kind in RULES else "your own"
         panels.append(
             Panel(
                 f"{kind}: {about}",
@@ -387,29 +492,56 @@ def _profiles(audit: Audit) -> list[Panel]:
                 references,
                 ticks={0.0: "input", 1.0: "last layer"},
                 x_label="",
-                y_label=REACTS,
+                y_label=AXIS[audit.level],
                 top=1.02,
             )
         )
     return panels
 
 
+def _overlap(audit: Audit) -> Panel:
+    """The score against how many more words the change has in common with the text."""
+    curves = []
+    for colour, model in enumerate((*audit.models, *audit.baselines)):
+        bins = model.overlap
+        curves.append(
+            Curve(
+                shortened(model.name, 40),
+                [(one.least + one.most) / 2 for one in bins],
+                [one.score for one in bins],
+                lower=[one.low for one in bins],
+                upper=[one.high for one in bins],
+                colour=colour,
+                dashed=model not in audit.models,
+            )
+        )
+    return Panel(
+        "",
+        curves,
+        [ReferenceLine("", [-0.6, 0.8], [0.5, 0.5], style="--")],
+        x_label="overlap of the change minus overlap of the rewording",
+        y_label=AXIS["rewording"],
+        top=1.02,
+    )
+
+
 def _picture(audit: Audit) -> Chart:
     """The scores with their intervals in one panel, and over the layers for every kind."""
     points = []
-    count = len(audit.models)
-    for at, model in enumerate(audit.models):
+    every = (*audit.models, *audit.baselines)
+    for at, model in enumerate(every):
         known = [
-            (place + 0.6 * ((at + 0.5) / count - 0.5), score)
+            (place + 0.6 * ((at + 0.5) / len(every) - 0.5), score)
             for place, kind in enumerate(audit.kinds)
-            if (score := model.kind(kind)) is not None
+            if (score := model.score(audit.level, kind)) is not None
         ]
         points.append(
             PointSeries(
                 shortened(model.name, 40),
-                [score.auc for _, score in known],
+                [score.score for _, score in known],
                 [place for place, _ in known],
                 at,
+                marker="o" if model in audit.models else "x",
                 low=[score.low for _, score in known],
                 high=[score.high for _, score in known],
             )
@@ -419,8 +551,7 @@ def _picture(audit: Audit) -> Chart:
         references=[ReferenceLine("", [0.5, 0.5], [-0.5, len(audit.kinds) - 0.5], style="--")],
         points=points,
         names=audit.kinds,
-        x_label="reacts more than to a harmless edit of the same text (a rewording is another "
-        "question)",
+        x_label=f"share of texts: {AXIS[audit.level]}",
         right=1.02,
     )
     return Chart([scores, *_profiles(audit)], columns=4)

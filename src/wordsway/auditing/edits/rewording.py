@@ -1,0 +1,254 @@
+"""Rewordings that preserve the meaning: clause order, voice, negated opposites, digits, a frame.
+
+Each is made only where the words around it decide that it is safe; most sentences allow none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.edits.lexicon import DETERMINERS, NEGATIONS, pairs, words
+from wordsway.text.forms import verb_forms
+from wordsway.text.wordnet import wordnet
+
+#: Words that may begin a subordinate clause on either side of the main one.
+_LINKS = words("if because when after before although unless until while")
+#: Behind the comma these begin no main clause: "If you can, and if you must, …".
+_NO_MAIN = words("and or but so which who whom whose nor yet then not if when because although")
+_THIRD = words("he she it they him her them his its their this that these those")
+_PERSONS = words("i you he she it we they")
+
+
+def _clauses(sentence: EnglishSentence) -> Iterator[Replacement]:
+    """ "If it rains, we stay." ↔ "We stay if it rains." """
+    text, lower = sentence.text, sentence.lower
+    links = [at for at, word in enumerate(lower) if word in _LINKS]
+    end = text.rstrip()[-1:]
+    if len(links) != 1 or end not in (".", "!") or lower.count(end) != 1:
+        return
+    if {";", ":", "-", "–", "—", "(", '"', "?"} & sentence.words:
+        return
+    (at,) = links
+    body = text.rstrip()[:-1]
+    commas = [place for place, word in enumerate(lower) if word == ","]
+    if at == 0 and len(commas) == 1:
+        comma = sentence.tokens[commas[0]]
+        clause, main = body[: comma.start], body[comma.end :].strip()
+        if sentence.word(commas[0] + 1) in _NO_MAIN or _refers(main, clause):
+            return
+        made = f"{_capital(main)} {_small(sentence, 0)}{clause[len(lower[0]) :]}{end}"
+    elif at > 2 and not commas and _starts_clause(sentence, at + 1):
+        link = sentence.tokens[at]
+        main, clause = body[: link.start].strip(), body[link.start :]
+        if sentence.word(at - 1) in _BEFORE_LINKS or _refers(main, clause):
+            return
+        made = (
+            f"{_capital(clause)}, {_small(sentence, 0)}{main[len(sentence.tokens[0].text) :]}{end}"
+        )
+    else:
+        return
+    yield Replacement(0, text.rstrip(), made)
+
+
+#: "even if", "as if", "long after", "just before": the link is not a clause of its own.
+_BEFORE_LINKS = words("even as only just long soon right shortly and or but what not see know ask")
+
+
+def _starts_clause(sentence: EnglishSentence, at: int) -> bool:
+    """Do a subject and a verb follow? A pronoun, or a determiner and a noun."""
+    return sentence.word(at) in _PERSONS or sentence.word(at) in ("the", "my", "your", "our")
+
+
+def _refers(one: str, other: str) -> bool:
+    """Return whether a clause has a pronoun that may stand for a word of the other clause."""
+    return bool(_THIRD & set(re.findall(r"[a-z]+", f"{one} {other}".lower())))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _small(sentence: EnglishSentence, at: int) -> str:
+    """A word that was first, as it is spelled inside of a sentence: names keep their capital."""
+    token = sentence.tokens[at]
+    common = token.lower in DETERMINERS | _PERSONS - {"i"} | _LINKS
+    return token.lower if common else token.text
+
+
+_NOUN = r"(?:(?:the|a|an|my|your|our|his|her|their) (?:\w+ )?\w+)"
+_PASSIVE = re.compile(rf"({_NOUN}) (?:was|were) (\w+ed) by ({_NOUN})([.!])", re.IGNORECASE)
+_ACTIVE = re.compile(rf"({_NOUN}) (\w+ed) ({_NOUN})([.!])", re.IGNORECASE)
+
+
+def _voice(sentence: EnglishSentence) -> Iterator[Replacement]:
+    """ "The tenant signed the lease." ↔ "The lease was signed by the tenant." """
+    text = sentence.text.rstrip()
+    if found := _PASSIVE.fullmatch(text):
+        patient, verb, agent, end = found.groups()
+        made = f"{_capital(agent)} {verb} {patient[:1].lower()}{patient[1:]}{end}"
+    elif found := _ACTIVE.fullmatch(text):
+        agent, verb, patient, end = found.groups()
+        was = "were" if patient.split()[-1].endswith("s") else "was"
+        made = f"{_capital(patient)} {was} {verb} by {agent[:1].lower()}{agent[1:]}{end}"
+    else:
+        return
+    if any(word in NEGATIONS | _COUNTED for word in sentence.lower) or not _transitive(verb):
+        return
+    if any(
+        word.endswith("ly") or word.endswith("ed") for word in (*agent.split(), *patient.split())
+    ):
+        return
+    yield Replacement(0, text, made)
+
+
+_COUNTED = words("all every each some many most several few no any both only")
+#: Verbs whose subject acts on their object, so that either voice says the same.
+_ACTING = words(
+    "sign approve reject review cancel repair inspect deliver open close paint clean examine treat "
+    "accept invite attack visit describe discover finish damage destroy direct produce create "
+    "design develop record publish select adopt notice report order answer solve replace remove "
+    "install test check confirm deny grant issue collect return punish reward rescue help ignore"
+)
+
+
+def _transitive(verb: str) -> bool:
+    return any(base in _ACTING and form == "ed" for base, form in verb_forms(verb.lower()))
+
+
+#: Opposites with nothing in between: what is not the one is the other.
+_OPPOSITES = pairs("""
+possible impossible|impossible possible|legal illegal|illegal legal|true false|false true
+complete incomplete|incomplete complete|visible invisible|invisible visible|correct incorrect
+incorrect correct|dead alive|alive dead|open closed|closed open|present absent
+absent present|married unmarried|available unavailable|unavailable available|finished unfinished
+unfinished finished|able unable|unable able|safe unsafe|unsafe safe|valid invalid|invalid valid
+necessary unnecessary|unnecessary necessary|known unknown|unknown known|paid unpaid|unpaid paid
+predictable unpredictable|unpredictable predictable|believable unbelievable|realistic unrealistic
+unrealistic realistic|likely unlikely|unlikely likely|original unoriginal|fair unfair|unfair fair
+clear unclear|unclear clear|common uncommon|uncommon common|accurate inaccurate|inaccurate accurate
+appropriate inappropriate|inappropriate appropriate|aware unaware|unaware aware|sober drunk
+""")
+_COPULAS = words("is are was were it's he's she's they're we're i'm that's")
+
+
+def _opposites(sentence: EnglishSentence) -> Iterator[Replacement]:
+    """ "It is possible." → "It is not impossible."; "It is not legal." → "It is illegal." """
+    lower = sentence.lower
+    negations = sum(word in NEGATIONS or word.endswith("n't") for word in lower)
+    for at, word in enumerate(lower):
+        other = _OPPOSITES.get(word)
+        if other is None or sentence.in_name(at) or sentence.word(at + 1) == "-":
+            continue
+        if sentence.word(at - 1) in _COPULAS and not negations and _predicate(sentence, at):
+            yield sentence.replaced(at, at, f"not {other}")
+        elif (
+            (sentence.word(at - 1) == "not" and negations == 1)
+            and sentence.word(at - 2) in _COPULAS
+            and _predicate(sentence, at)
+        ):
+            yield sentence.replaced(at - 1, at, other)
+
+
+def _predicate(sentence: EnglishSentence, at: int) -> bool:
+    """Return whether the adjective ends the clause, so that it describes no noun behind it."""
+    return sentence.word(at + 1) in (
+        ".",
+        "!",
+        ",",
+        ";",
+        "to",
+        "for",
+        "in",
+        "on",
+        "at",
+        "and",
+        "that",
+    )
+
+
+_UNITS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+_DIGITS = {word: str(value) for value, word in enumerate(_UNITS) if value > 1} | {
+    "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60",
+    "seventy": "70", "eighty": "80", "ninety": "90",
+}  # fmt: skip
+_SPELLED = {digits: word for word, digits in _DIGITS.items()}
+#: "Ocean's 11", "number 3", "9/11", "Part 2", "5 stars" are names or marks, not counts.
+_MARKS = words("number part no page chapter season act version channel area room route level $ £ €")
+
+
+def _digits(sentence: EnglishSentence) -> Iterator[Replacement]:
+    """ "ten minutes" ↔ "10 minutes" """
+    for at, word in enumerate(sentence.lower):
+        other = _DIGITS.get(word) or _SPELLED.get(word)
+        before, after = sentence.word(at - 1), sentence.word(at + 1)
+        if other is None or sentence.in_name(at) or before in _MARKS or not after.isalpha():
+            continue
+        token = sentence.tokens[at]
+        beside = sentence.text[max(0, token.start - 1) : token.end + 1].replace(token.text, "", 1)
+        if beside.strip() or any(c in _DIGITS or c in _SPELLED for c in (before, after)):
+            continue
+        if after in words("and or of to point hundred thousand million th st nd rd x"):
+            continue
+        if at == 0 and word in _DIGITS:
+            continue  # a sentence begins with no digit
+        yield sentence.replaced(at, at, other)
+
+
+_FRAMED = words("the this these my your his her our their i you he she we they it there")
+
+
+def _frame(sentence: EnglishSentence) -> Iterator[Replacement]:
+    """ "The shop is open." → "It is true that the shop is open." """
+    first = sentence.tokens[0]
+    if first.lower not in _FRAMED or sentence.text.rstrip()[-1:] != "." or "?" in sentence.words:
+        return
+    if sentence.words & words("let please honestly frankly seriously why what how oh well") or (
+        sentence.lower.count(".") != 1 or sentence.word(1) in (",", ":")
+    ):
+        return
+    if not any(_finite(word) for word in sentence.lower[1:8]):
+        return
+    spelled = first.text if first.lower == "i" else first.lower
+    yield Replacement(first.start, first.text, f"It is true that {spelled}")
+
+
+def _finite(word: str) -> bool:
+    """Return whether a word is surely a finite verb: without one, a sentence is a fragment."""
+    if word in words(
+        "is are was were has have had do does did can could will would should may must"
+    ):
+        return True
+    return word.endswith("ed") and any(
+        form == "ed" and wordnet().senses(base, "verb") for base, form in verb_forms(word)
+    )
+
+
+CLAUSES = Rule(
+    "clause order", "keeping", "the clause with if, because, when … moves", _clauses, "rewording"
+)
+VOICE = Rule("voice", "keeping", "active becomes passive, and back", _voice, "rewording")
+OPPOSITES = Rule(
+    "negated opposite",
+    "keeping",
+    "possible becomes not impossible, and back",
+    _opposites,
+    "rewording",
+)
+DIGITS = Rule("digits", "keeping", "ten becomes 10, and back", _digits, "rewording")
+FRAME = Rule("frame", "keeping", "“It is true that” comes before the sentence", _frame, "rewording")

@@ -1,0 +1,335 @@
+"""Levels, thresholds, overlap, classifiers, queries: against naive versions and known models."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordsway as ws
+from wordsway.auditing.baselines import overlap_effects
+from wordsway.auditing.cases import Case, collect, several
+from wordsway.auditing.changes import EditEffect
+from wordsway.auditing.edits.edit import Edit, EnglishSentence
+from wordsway.auditing.scores import (
+    MATCHED,
+    Measured,
+    by_overlap,
+    cosines,
+    difference,
+    equal_error,
+    flip_scores,
+    level_scores,
+    matched_overlap,
+    paired_accuracy,
+    text_shares,
+    threshold_at,
+)
+from wordsway.auditing.table import read_table
+from wordsway.core.errors import InputError
+
+
+def effect(value: float, flips: bool | None = None) -> EditEffect:
+    return EditEffect(value, None, None, 1 - value, (value,), (value,), flips)
+
+
+def drawn(count: int, seed: int = 0) -> list[Measured]:
+    """Gold texts in a model that gives every edit a random change, some of them equal."""
+    draws = np.random.default_rng(seed)
+    cases = collect("gold", texts=-(-count // 8), seed=seed).cases[:count]
+    return [
+        Measured(
+            case.id,
+            case.text,
+            case.edits,
+            tuple(effect(round(float(draws.random()), 1)) for _ in case.edits),
+        )
+        for case in cases
+    ]
+
+
+def naive(text: Measured, strengths: Sequence[str], near: float | None = None) -> float | None:
+    pairs = list(zip(text.edits, text.changes, strict=True))
+    shares = []
+    for edit, change in pairs:
+        if edit.role == "turning":
+            kept = [
+                other.value
+                for one, other in pairs
+                if one.role == "keeping"
+                and one.strength in strengths
+                and (near is None or abs(one.overlap - edit.overlap) < near)
+            ]
+            won = [1.0 if change.value > y else 0.5 if change.value == y else 0 for y in kept]
+            if won:
+                shares.append(np.mean(won))
+    return float(np.mean(shares)) if shares else None
+
+
+def test_levels_are_the_naive_ones() -> None:
+    measured = drawn(120)
+    found = level_scores(measured)
+    for level, strengths in {
+        "light": ["light"],
+        "heavy": ["heavy"],
+        "rewording": ["light", "heavy", "rewording"],
+    }.items():
+        expected = [one for text in measured if (one := naive(text, strengths)) is not None]
+        assert found[level].texts == len(expected) == 120
+        assert found[level].score == pytest.approx(np.mean(expected))
+    every = ["light", "heavy", "rewording"]
+    near = [one for text in measured if (one := naive(text, every, MATCHED)) is not None]
+    matched = matched_overlap(measured)
+    assert matched is not None and matched.texts == len(near) < 120
+    assert matched.score == pytest.approx(np.mean(near))
+    bins = by_overlap(measured)
+    assert [one.least for one in bins] == sorted(one.least for one in bins)
+    assert sum(one.texts for one in bins) >= 120  # a text has a light and a heavy rewording
+
+
+def test_small_edits_are_of_a_rule_or_of_one_word() -> None:
+    measured = drawn(120)
+    small = {key[1] for key in text_shares(measured, "small")}
+    for text in measured:
+        kept = [edit for edit in text.edits if edit.role == "keeping"]
+        one_word = any(
+            edit.strength == "small" or (edit.strength == "light" and edit.words_changed == 1)
+            for edit in kept
+        )
+        assert (text.text in small) == one_word
+
+
+def test_several_harmless_edits_at_once() -> None:
+    text = "I think that this film is not bad, and it is my favourite film."
+    (made,) = several(EnglishSentence(text))
+    assert made.edited == "I think that the movie isn't bad, and it's my favorite movie."
+    assert made.strength == "several" and 0 < made.overlap < 1
+    assert several(EnglishSentence("The film is over.")) == []
+
+
+def test_overlap_of_edits() -> None:
+    edit = Edit.between("The shop is open.", "The store is open.", "light", "keeping", "light")
+    assert (edit.before, edit.after, edit.overlap, edit.words_changed) == ("shop", "store", 0.6, 1)
+    assert edit.share_changed == 0.25
+    moved = Edit.between("If it rains, stay.", "Stay if it rains.", "own", "keeping", "rewording")
+    assert moved.overlap == 1.0 and moved.words_changed > 0
+
+
+def test_thresholds_are_counted() -> None:
+    measured = drawn(60)
+    changed, kept = cosines(measured)
+    assert len(changed) == 60 and len(kept) == 120
+    for tau in (0.3, 0.7, 1.0):
+        one = threshold_at(tau, changed, kept)
+        assert one.accepted_changes == pytest.approx(sum(c >= tau for c in changed) / 60)
+        assert one.rejected_rewordings == pytest.approx(sum(c < tau for c in kept) / 120)
+    best = equal_error(changed, kept)
+    gap = abs(best.accepted_changes - best.rejected_rewordings)
+    for tau in (*changed, *kept):
+        one = threshold_at(float(tau), changed, kept)
+        assert gap <= abs(one.accepted_changes - one.rejected_rewordings) + 1e-12
+
+
+@pytest.mark.parametrize("count", [20, 200])
+def test_paired_differences_cover(count: int) -> None:
+    """Over 400 draws at true differences 0, 0.1 and 0.4 the 95 % interval holds the truth in at
+    least 92 % of them.
+    """
+    edits = (
+        Edit("It is good.", 6, "good", "bad", "antonyms", "turning"),
+        Edit("It is good.", 6, "good", "fine", "own", "keeping", "rewording"),
+    )
+    draws = np.random.default_rng(1)
+    for one, two in ((0.5, 0.5), (0.9, 0.8), (0.7, 0.3)):
+        inside = []
+        for _ in range(400):
+            both = [
+                [
+                    Measured(str(at), "It is good.", edits, (effect(float(hit)), effect(0.5)))
+                    for at, hit in enumerate(draws.random(count) < share)
+                ]
+                for share in (one, two)
+            ]
+            found = difference(("a", both[0]), ("b", both[1]), "rewording")
+            assert found is not None and found.texts == count
+            inside.append(found.low <= one - two <= found.high)
+        assert np.mean(inside) >= 0.92
+
+
+def test_models_that_cannot_be_told_apart_share_a_rank() -> None:
+    found = ws.audit(
+        [_words, _first_letters, _words_again], "everyday", draws=0, local=0, baselines=False
+    )
+    ranks = found.ranks
+    assert ranks["_words"] == ranks["_words_again"]
+    assert [one.name for one in found.models] == sorted(
+        ranks,
+        key=lambda name: (
+            -found[[m.name for m in found].index(name)].levels["rewording"].score,
+            name,
+        ),
+    )
+    same = next(
+        one for one in found.differences if {one.first, one.second} == {"_words", "_words_again"}
+    )
+    assert same.difference == 0 and same.low < 0 < same.high
+    assert "cannot be told apart" in str(same)
+
+
+def _words(texts: Sequence[str]) -> list[list[float]]:
+    """A bag of words, hashed."""
+    rows = np.zeros((len(texts), 512))
+    for row, text in zip(rows, texts, strict=True):
+        for word in text.lower().rstrip(".").split():
+            row[sum(ord(c) * 31**at for at, c in enumerate(word)) % 512] += 1
+    return rows.tolist()
+
+
+def _words_again(texts: Sequence[str]) -> list[list[float]]:
+    return _words(texts)
+
+
+def _first_letters(texts: Sequence[str]) -> list[list[float]]:
+    return [[float(ord(text[at % len(text)])) for at in range(8)] for text in texts]
+
+
+def _deaf(texts: Sequence[str]) -> list[list[float]]:
+    return [[1.0, 2.0]] * len(texts)
+
+
+def test_models_without_understanding_behave_as_theory_says() -> None:
+    """At every level: a deaf model does not separate anything; a counter of common words holds the
+    text with more of them for closer, and so does a bag of words on average.
+    """
+    found = ws.audit([_deaf, _words], "gold", draws=0, local=0)
+    deaf = next(one for one in found if one.name == "_deaf")
+    assert all(score.score == 0.5 for score in deaf.levels.values())
+    overlap = next(one for one in found.baselines if one.name == "word overlap")
+    for text in overlap.measured:
+        for (edit, change), (other, kept) in itertools.product(
+            text.with_role("turning"), text.with_role("keeping")
+        ):
+            assert (change.value > kept.value) == (edit.overlap < other.overlap)
+    bag = next(one for one in found if one.name == "_words")
+    assert bag.levels["heavy"].high < 0.1 and overlap.levels["heavy"].high < 0.1
+    assert abs(bag.levels["light"].score - overlap.levels["light"].score) < 0.1
+    for model in (bag, overlap):  # the more common words the change has, the closer it is
+        scores = [one.score for one in model.overlap]
+        assert scores == sorted(scores, reverse=True)
+    assert "does not track the meaning" in found.verdict(bag)
+
+
+def test_overlap_as_a_model() -> None:
+    edit = Edit.between("The shop is open.", "The store is open.", "light", "keeping", "light")
+    (one,) = overlap_effects([edit])
+    assert one.value == pytest.approx(0.4) and one.cosine == pytest.approx(0.6)
+
+
+def test_labels_that_should_flip_and_stay() -> None:
+    text = "It is good."
+    edits = (
+        Edit(text, 6, "good", "bad", "antonyms", "turning"),
+        Edit(text, 6, "good", "great", "names", "turning"),
+        Edit(text, 6, "good", "so", "modals", "turning"),
+        Edit(text, 6, "good", "fine", "synonyms", "keeping"),
+    )
+    flips = (True, False, True, False)
+    measured = [
+        Measured(str(at), text, edits, tuple(effect(0.1, one) for one in flips)) for at in range(30)
+    ]
+    found = {one.kind: one for one in flip_scores(measured, ("antonyms",), ("names",))}
+    assert [(one.should, one.flips) for one in found.values()] == [
+        ("flip", 1.0), ("", 1.0), ("stay", 0.0), ("stay", 0.0)
+    ]  # fmt: skip
+    assert 0.8 < found["antonyms"].low < 1 and found["antonyms"].texts == 30
+    without = [replace(one, changes=tuple(map(effect, (0.1,) * 4))) for one in measured]
+    assert flip_scores(without, (), ()) == ()
+    with pytest.raises(InputError, match="either flip or stay"):
+        ws.audit(_deaf, flip=["names"], stay=["names"])
+
+
+def test_queries_in_pairs_are_counted_as_nevir_does(tmp_path: Path) -> None:
+    path = tmp_path / "nevir.csv"
+    rows = [
+        ("drugs that are safe", "aaaa aaaa", "drugs that are unsafe", "bbbb bbbb"),
+        ("open shops", "cccc cccc", "closed shops", "dddd dddd"),
+    ]
+    head = "query,document,query2,document2"
+    path.write_text("\n".join([head, *(",".join(row) for row in rows)]), "utf-8")
+    sides = {text: at for row in rows[:1] for at, text in enumerate(row)}
+
+    def encode(texts: Sequence[str]) -> list[list[float]]:
+        """The first pair is right for both queries; the second puts all queries at one document."""
+        known = {"open shops": 0, "closed shops": 0, "cccc cccc": 0, "dddd dddd": 2}
+        return [[1.0, float((sides | known)[one] // 2)] for one in texts]
+
+    found = ws.audit(encode, path, draws=0)
+    assert found.texts == 4 and found.kinds == ["retrieval"]
+    model = found[0]
+    assert model.paired is not None and model.paired.auc == 0.5
+    assert model.levels["rewording"].score == 0.75
+    found.save(tmp_path / "a.html")
+    assert "both queries of a pair" in (tmp_path / "a.html").read_text("utf-8")
+    assert paired_accuracy(model.measured) == model.paired
+
+
+TRIPLE = "The shop is open.,The store is open.,The shop is closed."
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("text,rewording\nx,y\n", "text,rewording,change"),
+        (f"text,rewording,change,mood\n{TRIPLE},good\n", "also mood"),
+        ("text,rewording,change\n", "rows below the header"),
+        ("", "an empty file"),
+        ("text,rewording,change\n,,\n", "in .* that"),
+        ("text,rewording,change\nsame.,same.,other.\n", "in .* that"),
+    ],
+    ids=["missing", "extra", "no row", "empty", "empty cells", "equal texts"],
+)
+def test_tables_that_cannot_be_used(table: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(table, "utf-8")
+    with pytest.raises(InputError, match=message):
+        collect(path)
+
+
+def test_own_triples(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    german = "Das Geschäft ist offen.,Der Laden hat auf.,Das Geschäft ist zu."
+    path.write_text(
+        f"kind,text,change,rewording\nclosed,{_swapped(TRIPLE)}\n,{_swapped(german)}\n"
+        f"closed,{_swapped(TRIPLE)},extra\n",
+        "utf-8",
+    )
+    found = collect(path)
+    assert found.kinds == ("closed", "own") and [one.row for one in found.refused] == [3]
+    first, second = found.cases
+    assert isinstance(first, Case) and first.edits[0].edited == "The shop is closed."
+    assert first.compared == 1 and first.edits[1].edited == "The store is open."
+    assert [edit.edited for edit in second.edits] == ["Das Geschäft ist zu.", "Der Laden hat auf."]
+    assert collect(path, kinds=["own"]).kinds == ("own",)
+    with pytest.raises(InputError, match="kinds among closed, own"):
+        collect(path, kinds=["humour"])
+    with pytest.raises(InputError, match="triples"):
+        ws.pairs(path)
+    one = ws.audit(_words, path, draws=0, kinds=["own"])
+    assert one.texts == 1 and "too few for a statement" in one.verdict(one[0])
+
+
+def _swapped(triple: str) -> str:
+    text, rewording, change = triple.split(",")
+    return f"{text},{change},{rewording}"
+
+
+def test_a_hundred_thousand_rows_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    rows = (f"Text {n} is here.,Here is text {n}.,Text {n} is not here." for n in range(100_000))
+    path.write_text("text,rewording,change\n" + "\n".join(rows), "utf-8")
+    table = read_table(path)
+    assert len(table.triples) == 100_000 and not table.refused
