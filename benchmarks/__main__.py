@@ -11,6 +11,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks architectures [NAME …]  models of many architectures against transformers,
                                          for docs/pretrained.md; with names printed only
     python -m benchmarks effort [10]     the table of docs/maps.md: what more effort finds
+    python -m benchmarks external FILE…  published tables through `wordsway pairs` (docs/audit.md)
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
     python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
@@ -38,6 +39,7 @@ from benchmarks import (
     effect,
     effort,
     embedding,
+    external,
     forecasts,
     layer_alone,
     learning,
@@ -135,6 +137,9 @@ def main() -> None:
             renew(DOCS / "explanation" / "ingredients.md", heading, body)
         for name in studies.PICTURES:
             shutil.copy(Path(sys.argv[2]) / f"{name}.svg", DOCS / "explanation")
+        return
+    if sys.argv[1:2] == ["external"]:
+        external.main(sys.argv[2:])
         return
     if sys.argv[1:2] == ["attack"]:
         chosen = [word for word in sys.argv[2:] if not word.isdecimal()]

@@ -1,9 +1,8 @@
 """The tables of docs/audit.md, read off a finished audit.
 
-    wordsway audit --model minilm --model minilm:random --model mpnet --model smollm2 --draws 0 \\
-        --local 4 --out out/league
-    python -m benchmarks.league out/league          # prints them
-    python -m benchmarks.league out/league --write  # and puts them into docs/audit.md
+wordsway audit --model minilm --model mpnet --model smollm2 --out out/league
+python -m benchmarks.league out/league          # prints them
+python -m benchmarks.league out/league --write  # and puts them into docs/audit.md
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "audit.md"
 BEGIN, END = "<!-- league: python -m benchmarks.league -->", "<!-- end of league -->"
+LEVELS = ("small", "several", "light", "heavy", "rewording")
 #: Layers of a profile that are written at most.
 LAYERS = 7
 
@@ -24,57 +24,93 @@ def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def league(audit: Mapping[str, Any]) -> list[str]:
-    """The score with its interval and the share of blind edits, a column per model."""
-    models = audit["models"]
-    kinds = list(dict.fromkeys(one["kind"] for model in models for one in model["kinds"]))
-    lines = [row(["kind", *(model["name"] for model in models)]), "|---" * (len(models) + 1) + "|"]
-    for kind in kinds:
-        found = [_of(model, kind) for model in models]
-        lines.append(row([kind, *(_cell(one) for one in found)]))
-    return [*lines, row(["mean", *(f"{model['mean_auc']:.2f}" for model in models)])]
-
-
-def profiles(audit: Mapping[str, Any]) -> list[str]:
-    """The score from the input to the last layer, and local sensitivity in the last, per model."""
-    told = f"score in {LAYERS} layers, evenly from the input to the last"
-    lines = [row(["kind", "model", told, "local, last layer"])]
-    lines.append("|---|---|---|---|")
-    for model in audit["models"]:
-        for one in model["kinds"]:
-            depth = len(one["layers"]) - 1
-            steps = min(depth, LAYERS - 1)
-            layers = [round(depth * step / steps) for step in range(steps + 1)]
-            profile = " ".join(f"{one['layers'][layer]['auc']:.2f}" for layer in layers)
-            last = one["local"][-1] if one["local"] else None
-            heard = f"{last['share']:.2f} ({last['low']:.2f}–{last['high']:.2f})" if last else "–"
-            lines.append(row([one["kind"], model["name"], profile, heard]))
+def levels(audit: Mapping[str, Any]) -> list[str]:
+    """Every model and baseline: the score with its interval at every level, and median cosines."""
+    every = [*audit["models"], *audit["baselines"]]
+    names = [name for name in LEVELS if any(name in model["levels"] for model in every)]
+    heads = ["model", *names, "matched overlap", "cosine: change", "rewording", "equal error"]
+    lines = [row(heads), "|---" * len(heads) + "|"]
+    for model in every:
+        middle = model["cosines"] or {}
+        equal = model["equal_error"]
+        lines.append(
+            row(
+                [
+                    model["name"],
+                    *(_cell(model["levels"].get(name)) for name in names),
+                    _cell(model["matched"]),
+                    *(f"{middle[side]:.2f}" if middle else "–" for side in ("change", "rewording")),
+                    f"{100 * equal['accepted_changes']:.0f} % at {equal['threshold']:.2f}"
+                    if equal
+                    else "–",
+                ]
+            )
+        )
     return lines
 
 
-def _of(model: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    return next((one for one in model["kinds"] if one["kind"] == kind), None)
+def kinds(audit: Mapping[str, Any], level: str) -> list[str]:
+    """The score of every kind at one level, a column per model."""
+    every = [*audit["models"], *audit["baselines"]]
+    found = list(dict.fromkeys(one["kind"] for model in every for one in model["kinds"]))
+    lines = [row(["kind", *(model["name"] for model in every)]), "|---" * (len(every) + 1) + "|"]
+    for kind in found:
+        scores = [next((k for k in model["kinds"] if k["kind"] == kind), None) for model in every]
+        cells = [_cell(one["levels"].get(level) if one else None) for one in scores]
+        lines.append(row([kind, *cells]))
+    return lines
+
+
+def profiles(audit: Mapping[str, Any]) -> list[str]:
+    """The headline's score over all kinds, from the input to the last layer, per model."""
+    told = f"score in {LAYERS} layers, evenly from the input to the last"
+    lines = [row(["model", told]), "|---|---|"]
+    for model in audit["models"]:
+        layers = model["levels"][audit["level"]]["layers"]
+        steps = min(len(layers) - 1, LAYERS - 1)
+        chosen = [layers[round((len(layers) - 1) * step / steps)] for step in range(steps + 1)]
+        lines.append(row([model["name"], " ".join(f"{one['auc']:.2f}" for one in chosen)]))
+    return lines
+
+
+def thresholds(audit: Mapping[str, Any]) -> list[str]:
+    """Changes accepted and rewordings rejected at every threshold, a column per model."""
+    models = audit["models"]
+    heads = ["cosine at least", *(model["name"] for model in models)]
+    lines = [row(heads), "|---" * len(heads) + "|"]
+    for each in zip(*(model["thresholds"] for model in models), strict=True):
+        cells = [
+            f"{100 * one['accepted_changes']:.0f} % / {100 * one['rejected_rewordings']:.0f} %"
+            for one in each
+        ]
+        lines.append(row([f"{each[0]['threshold']:g}", *cells]))
+    return lines
 
 
 def _cell(one: Mapping[str, Any] | None) -> str:
-    if one is None:
-        return "–"
-    return f"{one['auc']:.2f} ({one['low']:.2f}–{one['high']:.2f}), {100 * one['blind']:.0f} %"
+    return f"{one['score']:.2f} ({one['low']:.2f}–{one['high']:.2f})" if one else "–"
 
 
 def text(audit: Mapping[str, Any]) -> str:
-    """Both tables with what they are of."""
+    """All tables with what they are of."""
     names = " ".join(f"--model {model['name']}" for model in audit["models"])
-    counts = [one["texts"] for model in audit["models"] for one in model["kinds"]]
-    least, most = min(counts), max(counts)
-    number = str(most) if least == most else f"{least} to {most}"
     about = (
-        f"`wordsway audit {names}`: {audit['texts']:,} sentences ({audit['data']}), "
-        f"{number} of a kind, seed {audit['seed']}. Reacts more than to a "
-        "harmless edit, with its 95 % interval, and the share of "
-        "blind edits."
+        f"`wordsway audit {names}`: {audit['texts']:,} texts ({audit['data']}), seed "
+        f"{audit['seed']}. The share of texts in which the change moves the model more than the "
+        "edit that preserves the meaning, with its 95 % interval."
     )
-    return "\n".join([about, "", *league(audit), "", *profiles(audit)])
+    apart = " ".join(one["said"] for one in audit["differences"])
+    by_kind = (
+        f"By kind, against {audit['level']}s:" if audit["level"] == "rewording" else "By kind:"
+    )
+    accepts = "Changes accepted / rewordings rejected:"
+    return "\n".join(
+        [
+            *(about, "", *levels(audit), "", apart, "", by_kind, ""),
+            *(*kinds(audit, audit["level"]), "", accepts, "", *thresholds(audit), ""),
+            *profiles(audit),
+        ]
+    )
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from wordsway.auditing.cases import packaged
+from wordsway.auditing.gold import gold_triples
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
 from wordsway.paper.pretrained import LONG_TEXT
@@ -71,8 +71,8 @@ def texts_of(probe: Probe, count: int, tokens: int, seed: int = 0) -> list[str]:
 
 
 def sentences_of(count: int) -> list[str]:
-    """Sentences of the package, spread over everyday life, medicine and law."""
-    every = [text for _, text in packaged()]
+    """Texts of the gold triples, spread over their fields."""
+    every = [one.text for one in gold_triples()]
     return [every[at * len(every) // count] for at in range(count)]
 
 

@@ -106,5 +106,6 @@ def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:
 
 def test_the_tables_of_the_docs_are_read_off_an_audit() -> None:
     found = league.text(json.loads(audit("a text").to_json()))
-    assert "| negation a text | 0.71 (0.65–0.77), 28 % |" in found and "40 of a kind" in found
-    assert "| 0.45 0.71 | 0.44 (0.35–0.53) |" in found
+    assert "| negation a text | 0.21 (0.15–0.27) | 0.21 (0.15–0.27) |" in found
+    assert "| 0.9 | 41 % / 51 % |" in found and "| 0.45 0.71 |" in found
+    assert "| word overlap | 0.71 (0.65–0.77) | 0.21 (0.15–0.27) |" in found
