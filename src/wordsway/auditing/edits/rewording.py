@@ -9,51 +9,65 @@ import re
 from collections.abc import Iterator
 
 from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
-from wordsway.auditing.edits.lexicon import DETERMINERS, NEGATIONS, pairs, words
-from wordsway.text.forms import verb_forms
+from wordsway.auditing.edits.lexicon import (
+    AUXILIARIES,
+    CONJUNCTIONS,
+    DETERMINERS,
+    NEGATIONS,
+    PREPOSITIONS,
+    pairs,
+    words,
+)
+from wordsway.text.forms import inflected, verb_forms
 from wordsway.text.wordnet import wordnet
 
-#: Words that may begin a subordinate clause on either side of the main one.
+#: Words that begin a subordinate clause, and those whose clause may also move to the front: what
+#: follows "after", "before" and "until" may be no clause ("before the end").
 _LINKS = words("if because when after before although unless until while")
+_TO_FRONT = words("if because when although unless")
 #: Behind the comma these begin no main clause: "If you can, and if you must, …".
-_NO_MAIN = words("and or but so which who whom whose nor yet then not if when because although")
-_THIRD = words("he she it they him her them his its their this that these those")
+_NO_MAIN = words(
+    "and or but so which who whom whose nor yet then not if when because although well"
+)
+_THIRD = words("he she it they him her them his its their this that these those one")
 _PERSONS = words("i you he she it we they")
+#: "even if", "as if", "the best part is when", "I wonder if": no clause of its own.
+_BEFORE_LINKS = words(
+    "even as only just long soon right shortly and or but what not is are was were be see know ask "
+    "wonder wondering remember like except about of time times day year moment point been"
+)
 
 
 def _clauses(sentence: EnglishSentence) -> Iterator[Replacement]:
-    """ "If it rains, we stay." ↔ "We stay if it rains." """
+    """ "If I win, we eat." ↔ "We eat if I win." """
     text, lower = sentence.text, sentence.lower
     links = [at for at, word in enumerate(lower) if word in _LINKS]
     end = text.rstrip()[-1:]
     if len(links) != 1 or end not in (".", "!") or lower.count(end) != 1:
         return
-    if {";", ":", "-", "–", "—", "(", '"', "?"} & sentence.words:
+    if {";", ":", "-", "–", "—", "(", '"', "?", "then", "wish"} & sentence.words:
         return
     (at,) = links
     body = text.rstrip()[:-1]
     commas = [place for place, word in enumerate(lower) if word == ","]
-    if at == 0 and len(commas) == 1:
+    if at == 0 and len(commas) == 1 and lower[0] != "while":
         comma = sentence.tokens[commas[0]]
         clause, main = body[: comma.start], body[comma.end :].strip()
         if sentence.word(commas[0] + 1) in _NO_MAIN or _refers(main, clause):
             return
-        made = f"{_capital(main)} {_small(sentence, 0)}{clause[len(lower[0]) :]}{end}"
-    elif at > 2 and not commas and _starts_clause(sentence, at + 1):
-        link = sentence.tokens[at]
+        made = f"{_capital(main)} {lower[0]}{clause[len(lower[0]) :]}{end}"
+    elif at > 2 and lower[at] in _TO_FRONT and not commas and _starts_clause(sentence, at + 1):
+        link, first = sentence.tokens[at], sentence.tokens[0]
         main, clause = body[: link.start].strip(), body[link.start :]
         if sentence.word(at - 1) in _BEFORE_LINKS or _refers(main, clause):
             return
-        made = (
-            f"{_capital(clause)}, {_small(sentence, 0)}{main[len(sentence.tokens[0].text) :]}{end}"
-        )
+        if first.lower not in _PERSONS | {"the", "my", "your", "our"}:
+            return
+        spelled = first.text if first.lower == "i" else first.lower
+        made = f"{_capital(clause)}, {spelled}{main[len(first.text) :]}{end}"
     else:
         return
     yield Replacement(0, text.rstrip(), made)
-
-
-#: "even if", "as if", "long after", "just before": the link is not a clause of its own.
-_BEFORE_LINKS = words("even as only just long soon right shortly and or but what not see know ask")
 
 
 def _starts_clause(sentence: EnglishSentence, at: int) -> bool:
@@ -70,67 +84,81 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _small(sentence: EnglishSentence, at: int) -> str:
-    """A word that was first, as it is spelled inside of a sentence: names keep their capital."""
-    token = sentence.tokens[at]
-    common = token.lower in DETERMINERS | _PERSONS - {"i"} | _LINKS
-    return token.lower if common else token.text
-
-
-_NOUN = r"(?:(?:the|a|an|my|your|our|his|her|their) (?:\w+ )?\w+)"
-_PASSIVE = re.compile(rf"({_NOUN}) (?:was|were) (\w+ed) by ({_NOUN})([.!])", re.IGNORECASE)
-_ACTIVE = re.compile(rf"({_NOUN}) (\w+ed) ({_NOUN})([.!])", re.IGNORECASE)
+_NOUN = r"(?:the|a|an|my|your|our|his|her|their|this) (?:[\w-]+ ){0,2}[\w-]+"
+_NAME = r"[A-Z][a-z]+(?: [A-Z][a-z]+){1,2}"
+_REST = r"((?: in \d{4}| last year)?[.!])"
+_PASSIVE = re.compile(rf"((?i:{_NOUN})|{_NAME}) (?:was|were) (\w+) by ({_NOUN}|{_NAME}){_REST}")
+_ACTIVE = re.compile(rf"((?i:{_NOUN})|{_NAME}) (\w+ed) ({_NOUN}){_REST}")
 
 
 def _voice(sentence: EnglishSentence) -> Iterator[Replacement]:
     """ "The tenant signed the lease." ↔ "The lease was signed by the tenant." """
     text = sentence.text.rstrip()
     if found := _PASSIVE.fullmatch(text):
-        patient, verb, agent, end = found.groups()
-        made = f"{_capital(agent)} {verb} {patient[:1].lower()}{patient[1:]}{end}"
+        patient, verb, agent, rest = found.groups()
+        past = _past(verb.lower())
+        made = f"{_capital(agent)} {past} {_inside(patient)}{rest}"
     elif found := _ACTIVE.fullmatch(text):
-        agent, verb, patient, end = found.groups()
+        agent, verb, patient, rest = found.groups()
+        past = _past(verb.lower())
         was = "were" if patient.split()[-1].endswith("s") else "was"
-        made = f"{_capital(patient)} {was} {verb} by {agent[:1].lower()}{agent[1:]}{end}"
+        made = f"{_capital(patient)} {was} {verb} by {_inside(agent)}{rest}"
     else:
         return
-    if any(word in NEGATIONS | _COUNTED for word in sentence.lower) or not _transitive(verb):
-        return
-    if any(
-        word.endswith("ly") or word.endswith("ed") for word in (*agent.split(), *patient.split())
-    ):
+    nouns = [*agent.split(), *patient.split()]
+    if past is None or any(word.lower() in _NO_NOUN or word.endswith("ly") for word in nouns):
         return
     yield Replacement(0, text, made)
 
 
-_COUNTED = words("all every each some many most several few no any both only")
+def _inside(phrase: str) -> str:
+    """A phrase that was first, as it is spelled inside of a sentence: names keep their capital."""
+    first = phrase.split()[0].lower()
+    return phrase[:1].lower() + phrase[1:] if first in DETERMINERS else phrase
+
+
+#: Words that end a noun phrase, or count: "no judge signed it" has another passive.
+_NO_NOUN = (
+    NEGATIONS
+    | PREPOSITIONS
+    | AUXILIARIES
+    | CONJUNCTIONS
+    | words("all every each some many most several any both only way time first")
+)
 #: Verbs whose subject acts on their object, so that either voice says the same.
 _ACTING = words(
     "sign approve reject review cancel repair inspect deliver open close paint clean examine treat "
     "accept invite attack visit describe discover finish damage destroy direct produce create "
     "design develop record publish select adopt notice report order answer solve replace remove "
-    "install test check confirm deny grant issue collect return punish reward rescue help ignore"
+    "install test check confirm deny grant issue collect return punish reward rescue help ignore "
+    "write make shoot kill compose edit film play perform release murder kidnap choose build steal"
 )
 
 
-def _transitive(verb: str) -> bool:
-    return any(base in _ACTING and form == "ed" for base, form in verb_forms(verb.lower()))
+def _past(verb: str) -> str | None:
+    """The past of a verb that acts on its object, given as its past or its participle."""
+    for base, form in verb_forms(verb):
+        if base in _ACTING and form in ("ed", "en"):
+            return inflected(base, "ed")
+    return None
 
 
 #: Opposites with nothing in between: what is not the one is the other.
 _OPPOSITES = pairs("""
 possible impossible|impossible possible|legal illegal|illegal legal|true false|false true
 complete incomplete|incomplete complete|visible invisible|invisible visible|correct incorrect
-incorrect correct|dead alive|alive dead|open closed|closed open|present absent
-absent present|married unmarried|available unavailable|unavailable available|finished unfinished
-unfinished finished|able unable|unable able|safe unsafe|unsafe safe|valid invalid|invalid valid
-necessary unnecessary|unnecessary necessary|known unknown|unknown known|paid unpaid|unpaid paid
-predictable unpredictable|unpredictable predictable|believable unbelievable|realistic unrealistic
-unrealistic realistic|likely unlikely|unlikely likely|original unoriginal|fair unfair|unfair fair
-clear unclear|unclear clear|common uncommon|uncommon common|accurate inaccurate|inaccurate accurate
-appropriate inappropriate|inappropriate appropriate|aware unaware|unaware aware|sober drunk
+incorrect correct|present absent|absent present|available unavailable|unavailable available
+unable able|safe unsafe|unsafe safe|valid invalid|invalid valid|necessary unnecessary
+unnecessary necessary|predictable unpredictable|unpredictable predictable|realistic unrealistic
+unrealistic realistic|unlikely likely|unfair fair|unclear clear|uncommon common
+accurate inaccurate|inaccurate accurate|appropriate inappropriate|inappropriate appropriate
+aware unaware|unaware aware
 """)
 _COPULAS = words("is are was were it's he's she's they're we're i'm that's")
+
+
+#: "how it is possible" and "as long as was necessary" state nothing.
+_ASKED = words("how why whether if when as until unless")
 
 
 def _opposites(sentence: EnglishSentence) -> Iterator[Replacement]:
@@ -139,8 +167,10 @@ def _opposites(sentence: EnglishSentence) -> Iterator[Replacement]:
     negations = sum(word in NEGATIONS or word.endswith("n't") for word in lower)
     for at, word in enumerate(lower):
         other = _OPPOSITES.get(word)
-        if other is None or sentence.in_name(at) or sentence.word(at + 1) == "-":
+        if other is None or sentence.in_name(at) or _ASKED & set(lower[:at]):
             continue
+        if word in ("true", "false") and sentence.word(at + 1) == "to":
+            continue  # true to life
         if sentence.word(at - 1) in _COPULAS and not negations and _predicate(sentence, at):
             yield sentence.replaced(at, at, f"not {other}")
         elif (
@@ -153,19 +183,7 @@ def _opposites(sentence: EnglishSentence) -> Iterator[Replacement]:
 
 def _predicate(sentence: EnglishSentence, at: int) -> bool:
     """Return whether the adjective ends the clause, so that it describes no noun behind it."""
-    return sentence.word(at + 1) in (
-        ".",
-        "!",
-        ",",
-        ";",
-        "to",
-        "for",
-        "in",
-        "on",
-        "at",
-        "and",
-        "that",
-    )
+    return sentence.word(at + 1) in (".", "!", ";", "to", "that")
 
 
 _UNITS = [
@@ -218,7 +236,7 @@ def _frame(sentence: EnglishSentence) -> Iterator[Replacement]:
     first = sentence.tokens[0]
     if first.lower not in _FRAMED or sentence.text.rstrip()[-1:] != "." or "?" in sentence.words:
         return
-    if sentence.words & words("let please honestly frankly seriously why what how oh well") or (
+    if sentence.words & words("let please honestly frankly seriously why save avoid oh well") or (
         sentence.lower.count(".") != 1 or sentence.word(1) in (",", ":")
     ):
         return
