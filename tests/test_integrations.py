@@ -85,8 +85,9 @@ def test_results_have_the_shape_of_mteb(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     assert path.name == "WordswayNegation.json" and document["task_name"] == "WordswayNegation"
     (scores,) = document["scores"]["test"]
-    (kind,) = found.models[0].kinds
-    assert scores["main_score"] == kind.auc and scores["low"] <= kind.auc <= scores["high"]
+    score = found.models[0].kinds[0].levels["rewording"]
+    assert scores["main_score"] == score.score and scores["level"] == "rewording"
+    assert scores["low"] <= score.score <= scores["high"]
     assert {"hf_subset", "languages"} <= set(scores)
     assert {"dataset_revision", "mteb_version", "evaluation_time"} <= set(document)
 

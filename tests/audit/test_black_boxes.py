@@ -106,4 +106,4 @@ def test_a_scorer_of_pairs_is_compared_by_its_scores():
         assert one.change == pytest.approx(1 - one.cosine)
         assert one.percentile is not None and one.layers == (one.change,)
     audited = ws.audit(scorer, texts=3, kinds=["negation"], draws=1, local=0)
-    assert 0 <= audited.models[0].kinds[0].auc <= 1
+    assert 0 <= audited.models[0].levels["rewording"].score <= 1

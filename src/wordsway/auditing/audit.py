@@ -280,7 +280,7 @@ class _Run:
         self.with_words: Encoder | None = None
 
     def audited(
-        self, given: ModelName | TextEncoder, documents: Sequence[str] | None = None
+        self, given: ModelName | AnyModel, documents: Sequence[str] | None = None
     ) -> ModelAudit:
         """One model on all texts."""
         request = self.request

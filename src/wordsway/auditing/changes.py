@@ -153,7 +153,10 @@ def _scored(case: _Case, scores: torch.Tensor) -> list[EditEffect]:
     return [
         replace(one, cosine=float(score), distances=(fall,), layers=(abs(fall) / whole,))
         for one, score, fall in zip(
-            _changes(case, torch.ones(len(scores), 1, 1), falls), scores[1:], falls, strict=False
+            _changes(case, torch.ones(len(scores), 1, 1), falls, None),
+            scores[1:],
+            falls,
+            strict=False,
         )
     ]
 

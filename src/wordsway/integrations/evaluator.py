@@ -14,7 +14,8 @@ from wordsway.auditing.audit import audit
 
 
 class WordChangeEvaluator(BaseEvaluator):
-    """Scores of `wordsway.audit` per kind of edit, and their mean as the primary metric.
+    """Scores of `wordsway.audit` against rewordings per kind of change, and their mean as the
+    primary metric; against harmless edits where the data has no rewordings.
 
     Parameters
     ----------
@@ -43,10 +44,12 @@ class WordChangeEvaluator(BaseEvaluator):
     ) -> dict[str, float]:
         """The scores of a model, by metric."""
         how: dict[str, Any] = {"texts": self.texts, "draws": 0, "local": 0, "seed": self.seed}
+        how["baselines"] = False
         if self.data is not None:
             how["data"] = self.data
         found = audit(model, kinds=self.kinds, **how)
-        scores = {kind.kind: kind.auc for kind in found.models[0].kinds}
+        levels = {kind.kind: kind.levels.get(found.level) for kind in found.models[0].kinds}
+        scores = {kind: level.score for kind, level in levels.items() if level is not None}
         scores["mean"] = mean(scores.values())
         if output_path is not None:
             _add_line(Path(output_path) / f"{self.name}.csv", scores, epoch, steps)

@@ -7,27 +7,32 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.auditing.result import Audit
+from wordsway.auditing.scores import LevelScore
 from wordsway.core.atomic import atomic
-from wordsway.core.result import fields_of
 from wordsway.version import __version__
 
 
 def task_results(found: Audit) -> dict[str, list[dict[str, Any]]]:
     """The results of each model by its name, one document per kind of edit.
 
-    ``main_score`` is the score of the audit, with its 95 % interval in ``low`` and ``high``.
+    ``main_score`` is the score at the audit's ``level``, with its 95 % interval in ``low`` and
+    ``high``.
     """
     return {
-        str(model.name): [_document(found, fields_of(kind)) for kind in model.kinds]
+        str(model.name): [
+            _document(found, kind.kind, kind.levels[found.level])
+            for kind in model.kinds
+            if found.level in kind.levels
+        ]
         for model in found.models
     }
 
 
-def _document(found: Audit, kind: dict[str, Any]) -> dict[str, Any]:
-    about = {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": kind["auc"]}
-    own = {key: kind[key] for key in ("auc", "low", "high", "texts")}
+def _document(found: Audit, kind: str, score: LevelScore) -> dict[str, Any]:
+    about = {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": score.score}
+    own = {"level": found.level, "low": score.low, "high": score.high, "texts": score.texts}
     return {
-        "task_name": f"Wordsway{kind['kind'].title().replace('-', '')}",
+        "task_name": f"Wordsway{kind.title().replace('-', '')}",
         "dataset_revision": __version__,
         "mteb_version": f"wordsway {__version__}",
         "scores": {"test": [about | own]},
