@@ -376,7 +376,7 @@ class Alone:
 
 def apart(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     """‖ours − theirs‖/‖theirs‖."""
-    ours, theirs = ours.double(), theirs.double()
+    ours, theirs = ours.detach().double(), theirs.detach().double()
     if ours.shape != theirs.shape:
         return float("inf")
     return float((ours - theirs).norm() / theirs.norm().clamp_min(1e-12))

@@ -40,7 +40,7 @@ def test_a_type_whose_products_end_the_process_is_refused(
 ) -> None:
     """Some virtual machines promise instructions for half precision that they do not have."""
     die = lambda *size, dtype: os.kill(os.getpid(), signal.SIGILL)  # noqa: E731
-    with torch.backends.mkldnn.flags(enabled=False):
+    with torch.backends.mkldnn.flags(enabled=False, allow_tf32=None):
         assert survives_products(torch.bfloat16)
     monkeypatch.setattr(torch, "ones", die)
     assert not survives_products(torch.bfloat16)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 import random
-import xml.etree.ElementTree
 
 import numpy as np
 import pandas
@@ -182,21 +181,12 @@ def shown(found, width=80):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts(bert, text, tmp_path):
-    """The numbers are there, the terminal is not driven, and the SVG is well-formed and runs
-    nothing.
-    """
+    """The numbers are there, and the terminal is not driven; tests/render has the pictures."""
     found = attention(text, "the film", model=bert, special=True)
     assert json.loads(found.to_json())["texts"][0]["text"] == text
     view = shown(found)
     assert not pages.HARMFUL.search(view)
     assert all(cell_len(line) <= 80 for line in view.splitlines())
-    picture = found.save(tmp_path / "a.svg").read_text()
-    xml.etree.ElementTree.fromstring(picture)
-    assert "<script" not in picture
-    assert (
-        found.save(tmp_path / "a.png").stat().st_size
-        and found.save(tmp_path / "a.pdf").stat().st_size
-    )
     back = pandas.read_csv(found.save(tmp_path / "a.csv"), keep_default_na=False)
     assert len(back) == sum(len(one.tokens) ** 2 for one in found.texts)
 

@@ -245,12 +245,12 @@ def test_a_corpus_gets_mean_local_by_default(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tier", ["mean-local", "local", "real-words", "curve"])
+@pytest.mark.parametrize("tier", ["mean-local", "real-words"])
 def test_a_forecast_is_within_a_factor_of_two(tier, tmp_path):
-    """Processor seconds of 12 texts of 40 words, forecast from three of them, against all."""
+    """Processor seconds of 8 texts of 30 words, forecast from three of them, against all."""
     model = str(tiny.save(tmp_path / "model"))
     dice = random.Random(0)
-    texts = [" ".join(dice.choices(tiny.WORDS, k=40)) for _ in range(12)]
+    texts = [" ".join(dice.choices(tiny.WORDS, k=30)) for _ in range(8)]
     cells = corpus_jobs(corpus(texts), model, tiers=(tier,))
     forecast = forecast_jobs(cells, workers=1, memory=2**34).seconds - cells[0].startup()
     started = time.process_time()
