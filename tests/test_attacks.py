@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.attack.files import hostile, open_hostile
-from benchmarks.attack.kills import GRID, strike_main, strike_workers
+from benchmarks.attack.kills import GRID, strike_main
 from benchmarks.attack.report import TABLES, with_row
 from benchmarks.attack.requests import brute_force, fuzz
 
@@ -53,11 +53,8 @@ def test_signals_lose_nothing(tmp_path: Path) -> None:
     smaller = GRID.replace("trials = 150", "trials = 40")
     assert smaller != GRID
     study.write_text(smaller)
-    for struck in (
-        strike_workers(study, tmp_path, "KILL", 1),
-        strike_main(study, tmp_path, "TERM", 1),
-    ):
-        assert struck.hits == 1 and struck.held, struck
+    struck = strike_main(study, tmp_path, "TERM", 1)
+    assert struck.hits == 1 and struck.held, struck
 
 
 def test_a_row_takes_the_place_of_its_own_kind() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs import small_cells, table, wait_for_cells
+from jobs import small_cells, sweep_here, table, wait_for_cells
 from wordsway.cli.app import run
 from wordsway.core.errors import WordswayError
 from wordsway.core.progress import silent
@@ -44,19 +44,19 @@ def finish(process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
-    """A study, and its table as one worker without Dask makes it."""
+    """A study, and its table as this process makes it."""
     folder = tmp_path_factory.mktemp("study")
     study = folder / "study.toml"
     study.write_text(SMALL + SLOW)
-    assert run(["sweep", str(study), "--out", str(folder / "plain"), "--workers", "1"]) == 0
+    assert sweep_here(study, folder / "plain") == 0
     return study, table(folder / "plain")
 
 
 @pytest.mark.slow
 def test_a_dask_cluster_survives_a_killed_worker(plain: tuple[Path, bytes], tmp_path: Path) -> None:
-    """Three real worker processes, one of them killed in the middle; the table is the same."""
+    """Two real worker processes, one of them killed in the middle; the table is the same."""
     study, truth = plain
-    process = start(study, tmp_path / "dask", "--cluster", "local:3")
+    process = start(study, tmp_path / "dask", "--cluster", "local:2")
     wait_for_cells(process, tmp_path / "dask", 2)
     workers = [
         child

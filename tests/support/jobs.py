@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from wordsway.cli.app import run
 from wordsway.core.progress import Progress, silent
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance
@@ -110,6 +113,13 @@ def wait_for_cells(process: subprocess.Popen[Any], out: Path, count: int) -> Non
     while len(stored(out)) < count:
         assert process.poll() is None and time.monotonic() < deadline, "no more cells"
         time.sleep(0.01)
+
+
+def sweep_here(study: Path, out: Path) -> int:
+    """`wordsway sweep` in this process; its exit status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+        return run(["sweep", str(study), "--out", str(out), "--workers", "1"])
 
 
 def table(folder: Path) -> bytes:
