@@ -41,12 +41,12 @@ ATTENTION: dict[str, Any] = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": S
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_tiny_cases_grid_search_stays_in_the_interval(name):
-    """n = 3, d = 2, every row of 40 draws per map: a grid over Δ never beats lower by more than 1 %
+    """n = 3, d = 2, every row of 15 draws per map: a grid over Δ never beats lower by more than 1 %
     and never exceeds upper.
     """
     points = disc(math.sqrt(2))
     draws = seed = 0
-    while draws < 40:
+    while draws < 15:
         seed += 1
         X, phi = ws.Sample.gaussian(3, 2, seed), TINY[name](seed)
         if float(phi(X).norm()) == 0:
@@ -65,12 +65,12 @@ def test_tiny_cases_grid_search_stays_in_the_interval(name):
     [pytest.param(0.2, marks=pytest.mark.slow), 3.0, pytest.param(12.0, marks=pytest.mark.slow)],
 )
 def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(name, scale):
-    """Small and large weights, correlated rows, other radii: 20 draws each at n = 4, d = 2 against
-    a grid.
+    """Small and large weights, correlated rows, other radii: draws at n = 4, d = 2 against a
+    grid.
     """
     make = ATTENTION[name]
     checked = 0
-    for seed in range(20):
+    for seed in range(9):
         noise = torch.Generator().manual_seed(seed)
         phi = make(weight=scale * torch.randn(2, 2, generator=noise, dtype=torch.float64))
         X = ws.Sample(
@@ -88,7 +88,7 @@ def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(na
                 1 + 1e-9
             )
         checked += 1
-    assert checked >= 10
+    assert checked >= 6
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,11 @@ def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(na
 )
 @pytest.mark.parametrize("draw", ["dense", "on-demand"])
 def test_fully_connected_certificates_hold_for_every_activation(activation_name, draw):
-    for depth in (1, 3):
-        for seed in range(3):
-            options = {"seed": seed, "activation": activation_name, "draw": draw}
-            phi = ws.RF(4, 5, 30, **options) if depth == 1 else ws.DRF(4, 5, 3, 30, **options)
-            s = ws.sensitivity(phi, ws.Sample.gaussian(4, 5, seed), seed=seed)
-            assert s.lower <= s.upper
-            assert s.certificate == "1 − 1e-9" or draw == "dense"
+    options = {"seed": 0, "activation": activation_name, "draw": draw}
+    for phi in (ws.RF(4, 5, 30, **options), ws.DRF(4, 5, 3, 30, **options)):
+        s = ws.sensitivity(phi, ws.Sample.gaussian(4, 5, 0), seed=0)
+        assert s.lower <= s.upper
+        assert s.certificate == "1 − 1e-9" or draw == "dense"
 
 
 def test_given_weights_never_get_a_probabilistic_certificate():
@@ -124,10 +122,10 @@ def test_given_weights_never_get_a_probabilistic_certificate():
 
 @pytest.mark.slow
 def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail():
-    """Every row of 160 draws of RF and DRF, certified at 1 − 1e-9 each: a single failure would have
+    """Every row of 60 draws of RF and DRF, certified at 1 − 1e-9 each: a single failure would have
     probability below 1e-6.
     """
-    for seed in range(80):
+    for seed in range(30):
         for phi in (
             ws.RF(5, 20, seed=seed, draw="on-demand"),
             ws.DRF(5, 20, 2, seed=seed, draw="on-demand"),

@@ -19,7 +19,7 @@ from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_boun
 from wordsway.maps.attention.ingredients.projections import Projections
 from wordsway.maps.attention.scores.registry import SCORES
 
-DRAWS = int(os.environ.get("WORDSWAY_DRAWS", "24"))
+DRAWS = int(os.environ.get("WORDSWAY_DRAWS", "12"))
 #: Kinds with one matrix, and masks and positions on top of them.
 KINDS: dict[str, dict[str, Any]] = {
     **{name: {"scores": name} for name, choice in SCORES.items() if choice.bounds},
