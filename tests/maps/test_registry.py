@@ -145,7 +145,6 @@ print(peak_bytes() - before)
         ("sigmoid", 700, 64, 1, {}),
         ("raf", 900, 64, 1, {"residual": True, "norm": "layer"}),
         ("gpt-block", 300, 64, 1, {}),
-        ("rf", 30, 64, 1, {}),
         ("rf", 100, 384, 1, {}),
         ("drf", 40, 192, 1, {"depth": 3}),
     ],

@@ -76,12 +76,12 @@ def test_the_inequality_holds_on_every_trial():
         for update in ("fine-tune", "retrain"):
             for loss in ("align", "direct"):
                 result = learning_trials(
-                    name, n=12, d=8, train=10, trials=8, seed=1, update=update, loss=loss
+                    name, n=12, d=8, train=10, trials=4, seed=1, update=update, loss=loss
                 )
                 for trial in result.trials:
                     assert trial["error"] >= trial["bound"] - 1e-6
                     checked += trial["bound"] > 0
-    assert checked > 20, "the floor says something"
+    assert checked > 10, "the floor says something"
 
 
 def test_gaussian_texts_that_are_kept_are_those_that_are_drawn_again():
