@@ -76,7 +76,7 @@ def test_any_row_is_never_below_the_first(name: str) -> None:
     """To the last bit, since the search of all rows begins with that of the first."""
     figure = FIGURES[name]
     assert isinstance(figure, SensitivityCurves)
-    jobs = replace(figure, n=(12,), widths=(24,)).jobs(Sources({24: ["gaussian"]}))
+    jobs = replace(figure, n=(6,), widths=(8,)).jobs(Sources({8: ["gaussian"]}))
     lower: dict[Any, list[float]] = {(0,): [], "all": []}
     for job in jobs:
         lower[job.request.positions].append(job.run()["lower"])
