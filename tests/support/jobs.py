@@ -23,7 +23,6 @@ from wordsway.version import __version__
 
 GRID = """
 seed = 3
-trials = 2
 [[grid]]
 map = ["rf", "raf", "relu-raf"]
 n = [3, 4]
@@ -36,7 +35,7 @@ n = 5
 d = 6
 """
 #: How many cells that has.
-CELLS = 28
+CELLS = 14
 
 
 def cell(name: str, n: int, d: int, trial: int = 0, **request: Any) -> Cell:
