@@ -14,7 +14,7 @@ from wordsway.studies.spec import parse_study
 
 def test_a_toml_study() -> None:
     study = parse_study(GRID, "mine")
-    assert len(study.cells) == 3 * 2 * 2 * 2 + 2 * 2 == CELLS and study.name == "mine"
+    assert len(study.cells) == 3 * 2 * 2 + 2 == CELLS and study.name == "mine"
     assert {cell.request.seed for cell in study.cells} == {3}
     assert {cell.request.positions for cell in study.cells} == {(0,), "all"}
     turned = parse_study(GRID.replace("[3, 4]", "[4, 3]"))
