@@ -274,17 +274,14 @@ def test_ctrl_c_keeps_finished_trials():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["raf", "rf"])
 def test_forecast_says_time_and_memory(name):
-    """Fresh processes at a paper's size: peak memory within a factor 2 of what was forecast, and a
-    time that grows with the trials. How true the time is, docs/performance.md tells.
+    """Fresh processes at a paper's size: peak memory within a factor 2 of what was forecast. How
+    true the time is, docs/performance.md tells.
     """
     line = ["measure", "--map", name, "--n", "100", "--d", "384", "--json"]
-    forecasts = [
-        json.loads(wordsway(*line, "--trials", trials, "--forecast").stdout)
-        for trials in ("1", "4")
-    ]
-    real = json.loads(wordsway(*line, "--trials", "1").stdout)
-    assert 0 < forecasts[0]["forecast_seconds"] < forecasts[1]["forecast_seconds"]
-    assert 0.5 < forecasts[0]["forecast_peak_mb"] / real["peak_mb"] < 2
+    forecast = json.loads(wordsway(*line, "--forecast").stdout)
+    real = json.loads(wordsway(*line).stdout)
+    assert forecast["forecast_seconds"] > 0
+    assert 0.5 < forecast["forecast_peak_mb"] / real["peak_mb"] < 2
 
 
 @pytest.mark.slow

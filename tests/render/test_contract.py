@@ -30,11 +30,15 @@ from pages import HARMFUL, HOSTILE, Page, printed
 from wordsway.core.errors import InputError
 from wordsway.core.escape import csv_cell
 from wordsway.core.result import Result, SequenceResult
+from wordsway.data.fetch import Catalogue
+from wordsway.probing.attract import Attracted
+from wordsway.probing.compare import Comparison
 from wordsway.probing.results import Words
 from wordsway.render import files, tables
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import page
 from wordsway.render.plot import figure
+from wordsway.studies.sweep import Sweep
 
 TEXTS = {
     "plain": PLAIN,
@@ -45,10 +49,17 @@ TEXTS = {
 FORBIDDEN_TAGS = {"img", "link", "iframe", "object", "embed", "base", "form", "video", "image"}
 KINDS = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 EACH_TEXT = pytest.mark.parametrize("name", TEXTS)
-#: Pictures take long to draw; the fast suite draws one kind.
-ENDINGS = pytest.mark.parametrize(
-    "ending",
-    [pytest.param(one, marks=[pytest.mark.slow] * (one in (".png", ".pdf"))) for one in WRITERS],
+#: Pictures take long to draw: every result is drawn as SVG, and one with bars, matrices, texts,
+#: curves and a table each as PNG and PDF.
+DRAWN = (Words, Attracted, Comparison, Sweep, Catalogue)
+FILES = pytest.mark.parametrize(
+    ("kind", "ending"),
+    [
+        pytest.param(kind, ending, id=f"{kind.__name__}-{ending}")
+        for kind in EXAMPLES
+        for ending in WRITERS
+        if ending not in (".png", ".pdf") or kind in DRAWN
+    ],
 )
 
 
@@ -197,8 +208,7 @@ def _is_number(cell: str) -> bool:
 
 
 @pytest.mark.slow
-@KINDS
-@ENDINGS
+@FILES
 def test_files_are_whole_and_equal_results_give_equal_bytes(
     kind: type[Result], ending: str, tmp_path: Path
 ) -> None:
