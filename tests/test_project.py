@@ -86,6 +86,24 @@ def test_the_table_of_rooms_is_the_house():
     assert rooms == list(ROOMS)
 
 
+def test_additions_touch_few_files():
+    """As CONTRIBUTING counts them: at most two, and three for a place on the page."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text.partition("## How many files")[2].partition("\n## ")[0]
+    counts = dict(re.findall(r"^\| ([^|]+) \| (\d+): ", table, flags=re.MULTILINE))
+    assert len(counts) >= 10
+    for addition, count in counts.items():
+        assert int(count) <= (3 if addition == "place on the page" else 2), addition
+
+
+def test_class_names_are_unique():
+    found: dict[str, Path] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for name in re.findall(r"^class ([A-Z]\w*)", path.read_text("utf-8"), flags=re.MULTILINE):
+            assert name not in found, f"{name} in {found[name].name} and {path.name}"
+            found[name] = path
+
+
 @pytest.mark.slow
 def test_commands_shown_run():
     from wordsway.cli.app import run

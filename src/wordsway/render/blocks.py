@@ -258,7 +258,7 @@ Picture = Chart | Bars | Matrices | Texts
 
 
 @dataclass(frozen=True)
-class View:
+class ResultView:
     """How a result looks: blocks for terminal, notebook and page; ``lead`` above and facts below
     them on the page; a picture, or the first table if there is none.
 

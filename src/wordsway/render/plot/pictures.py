@@ -32,7 +32,7 @@ HEAT = LinearSegmentedColormap.from_list(
 )
 
 
-def view_figure(view: b.View, kind: str) -> Figure:
+def view_figure(view: b.ResultView, kind: str) -> Figure:
     """The view's picture, or its first table."""
     picture = view.picture() if view.picture is not None else None
     if picture is not None:
@@ -46,7 +46,7 @@ def view_figure(view: b.View, kind: str) -> Figure:
     return _table(view.title, tables[0] if tables else _sentences(view), kind)
 
 
-def _sentences(view: b.View) -> b.Table:
+def _sentences(view: b.ResultView) -> b.Table:
     lines = [
         "".join(part if isinstance(part, str) else part.text for part in block.parts)
         for block in view.blocks

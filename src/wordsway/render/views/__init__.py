@@ -1,4 +1,4 @@
-"""Each result described once, as a `View` of blocks, by a function of this package.
+"""Each result described once, as a `ResultView` of blocks, by a function of this package.
 
 ``FlipTrials`` is shown by ``flip_trials_view`` of the module ``flip_trials``, or of the module that
 `SHARED` names. A module is imported when a result of it is first shown. A result without a view is
@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from wordsway.core.result import Result
-from wordsway.render.blocks import View
+from wordsway.render.blocks import ResultView
 from wordsway.render.views.common import plain_view
 
 #: Modules with the views of several results.
@@ -30,16 +30,16 @@ SHARED = {
 
 
 @cache
-def _view_of(kind: type) -> Callable[[Result], View]:
+def _view_of(kind: type) -> Callable[[Result], ResultView]:
     for base in kind.__mro__:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", base.__name__).lower()
         module = f"{__name__}.{SHARED.get(name, name)}"
         if base.__module__.startswith("wordsway.") and find_spec(module):
-            view: Callable[[Result], View] = getattr(import_module(module), f"{name}_view")
+            view: Callable[[Result], ResultView] = getattr(import_module(module), f"{name}_view")
             return view
     return plain_view
 
 
-def view_of(result: Result) -> View:
+def view_of(result: Result) -> ResultView:
     """Return how a result looks."""
     return _view_of(type(result))(result)

@@ -14,7 +14,7 @@ from wordsway.render.numbers import largest, number
 from wordsway.render.views.common import model_name, provenance
 
 
-def attention_maps_view(result: AttentionMaps) -> b.View:
+def attention_maps_view(result: AttentionMaps) -> b.ResultView:
     """One matrix per text on one scale, and second − first."""
     top = max(float(text.matrix.max()) for text in result.texts) or 1.0
     change = result.difference
@@ -38,7 +38,7 @@ def attention_maps_view(result: AttentionMaps) -> b.View:
         note = f"rows attend to columns; rows sum to {shares} on average, the rest is attention "
         note += "to special tokens, which are cut"
     special = "kept" if result.special else "cut, rows not rescaled"
-    return b.View(
+    return b.ResultView(
         "Attention",
         [
             b.headline(f"{head} (full colour: {top:.2g})"),
@@ -50,7 +50,7 @@ def attention_maps_view(result: AttentionMaps) -> b.View:
     )
 
 
-def attracted_view(result: Attracted) -> b.View:
+def attracted_view(result: Attracted) -> b.ResultView:
     top = largest(result.profile)
     columns = [
         b.Column(
@@ -82,7 +82,7 @@ def attracted_view(result: Attracted) -> b.View:
     moved, drawn = _moved(result), _drawn(result)
     how = f"Δ at the input, ρ = {result.reach:g} · seed {result.seed}"
     facts = {"reach": f"ρ = {result.reach:g} of the token's own norm", "Δ is added to": "input"}
-    return b.View(
+    return b.ResultView(
         "Attention drawn to a word",
         [
             b.headline(moved),

@@ -18,9 +18,9 @@ from wordsway.render.blocks import (
     Column,
     Fold,
     Inline,
+    ResultView,
     Span,
     Table,
-    View,
     failure,
     headline,
     plain,
@@ -69,7 +69,7 @@ TARGETS = {
 }
 
 
-def audit_view(audit: Audit) -> View:
+def audit_view(audit: Audit) -> ResultView:
     """The sentence about every model, scores by level and kind, thresholds, and blind spots."""
     about = f"{audit.draws} random words beside each edit · seed {audit.seed}"
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
@@ -102,7 +102,7 @@ def audit_view(audit: Audit) -> View:
     ]
     facts = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
     facts |= models_facts([model.about for model in audit.models])
-    return View(
+    return ResultView(
         "Is a rewording closer than a change of meaning?",
         blocks,
         provenance(audit, facts),

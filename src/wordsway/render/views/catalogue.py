@@ -7,7 +7,7 @@ from wordsway.data.fetch import Catalogue
 from wordsway.render import blocks as b
 
 
-def catalogue_view(catalogue: Catalogue) -> b.View:
+def catalogue_view(catalogue: Catalogue) -> b.ResultView:
     blocks: list[b.Block] = []
     for entry in catalogue:
         state = b.Span("installed", "good") if entry["here"] else b.Span("not installed", "soft")
@@ -20,4 +20,4 @@ def catalogue_view(catalogue: Catalogue) -> b.View:
             b.soft(f"{'':<10} {origin} · licence: {entry['licence']}"),
         ]
     where = f"stored in {catalogue.home} (set WORDSWAY_HOME to use another folder)"
-    return b.View("Catalogue", [*blocks, b.source(where)])
+    return b.ResultView("Catalogue", [*blocks, b.source(where)])

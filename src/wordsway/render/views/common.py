@@ -75,16 +75,16 @@ def models_facts(models: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return facts
 
 
-def chart_view(chart: Chart) -> b.View:
+def chart_view(chart: Chart) -> b.ResultView:
     """The picture, and its numbers."""
     numbers = b.Fold("Numbers", [plain_table(chart)], open=False)
-    return b.View(chart.title or "Chart", [chart, numbers], picture=lambda: chart)
+    return b.ResultView(chart.title or "Chart", [chart, numbers], picture=lambda: chart)
 
 
-def plain_view(result: Result) -> b.View:
+def plain_view(result: Result) -> b.ResultView:
     """The class's name and the rows of ``frame()``."""
     title = title_of(result)
-    return b.View(title, [b.headline(title), plain_table(result)], provenance(result))
+    return b.ResultView(title, [b.headline(title), plain_table(result)], provenance(result))
 
 
 def title_of(result: Result) -> str:

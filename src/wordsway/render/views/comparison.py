@@ -18,7 +18,7 @@ from wordsway.render.views.common import model_name, provenance
 EDITS, LONG = 6, 600
 
 
-def comparison_view(result: Comparison) -> b.View:
+def comparison_view(result: Comparison) -> b.ResultView:
     blocks: list[b.Block] = [b.headline(f"{model_name(result.model)} on two prompts")]
     for name, side in (("a", result.a), ("b", result.b)):
         blocks += _side(result, name, side)
@@ -29,7 +29,7 @@ def comparison_view(result: Comparison) -> b.View:
         blocks.append(b.Fold(f"Next token: {divergences(result)}", [_next_tokens(result)]))
     blocks += [b.source(note) for note in _notes(result)]
     facts = provenance(result, {"chat template": "yes" if result.chat else "no"})
-    return b.View("Two prompts", blocks, facts, lambda: _picture(result))
+    return b.ResultView("Two prompts", blocks, facts, lambda: _picture(result))
 
 
 def _side(result: Comparison, name: str, side: Side) -> list[b.Block]:

@@ -20,7 +20,7 @@ SHOWN, ON_PAGE, DRAWN = 15, 30, 25
 MANY = 20
 
 
-def corpus_words_view(result: CorpusWords) -> b.View:
+def corpus_words_view(result: CorpusWords) -> b.ResultView:
     """What the words have in common, what was done, and where the tables are."""
     blocks: list[b.Block] = [b.plain("no text was probed yet")]
     if result.probed:
@@ -35,7 +35,7 @@ def corpus_words_view(result: CorpusWords) -> b.View:
         b.soft(tally_line(result.tally, result.folder / "store")),
         b.source(f"tables: {tables}"),
     ]
-    return b.View("Words of a corpus", blocks, provenance(result), lambda: _picture(result))
+    return b.ResultView("Words of a corpus", blocks, provenance(result), lambda: _picture(result))
 
 
 def moved(result: CorpusWords) -> str:

@@ -79,7 +79,7 @@ def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[
     return Chart([panel], shared_key=True)
 
 
-def flip_result_view(result: FlipResult) -> b.View:
+def flip_result_view(result: FlipResult) -> b.ResultView:
     """The easiest row, then a line per row, the easiest to flip first."""
     rows = [row.to_dict() for row in sorted(result.rows, key=lambda row: row.difficulty)]
     table = b.table_of(
@@ -103,7 +103,7 @@ def flip_result_view(result: FlipResult) -> b.View:
     best = result.best
     floor = "no certificate" if best.bound is None else f"floor {number(best.bound)}"
     title = f"error {number(best.error)} at row {best.position} ({floor}), γ = {number(best.gamma)}"
-    return b.View(
+    return b.ResultView(
         "The error after a one-word change",
         [b.headline(title), table, b.soft(KEY), b.source(about)],
         provenance(result, facts),
@@ -111,7 +111,7 @@ def flip_result_view(result: FlipResult) -> b.View:
     )
 
 
-def flip_trials_view(result: FlipTrials) -> b.View:
+def flip_trials_view(result: FlipTrials) -> b.ResultView:
     """One row per trial, then the errors together."""
     real = any(trial.get("word") for trial in result.trials)
     words = [b.Column("row and word", "text", cell=place)] if real else []
@@ -121,7 +121,7 @@ def flip_trials_view(result: FlipTrials) -> b.View:
     how = update_line(*learning.setting, learning.train)
     title = f"{request.map.upper()} n={request.n} d={request.d} · {how} ({request.data})"
     labels = [str(index) for index in range(min(12, len(result.trials)))]
-    return b.View(
+    return b.ResultView(
         "The error after a one-word change",
         [
             b.headline(title),

@@ -55,7 +55,7 @@ def request_facts(request: Request) -> dict[str, str]:
     return facts | {"texts": request.data, "seed": str(request.seed)}
 
 
-def forecast_view(cost: Forecast) -> b.View:
+def forecast_view(cost: Forecast) -> b.ResultView:
     needs = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
     blocks: list[b.Block] = [
         b.headline(request_line(cost.request)),
@@ -63,10 +63,10 @@ def forecast_view(cost: Forecast) -> b.View:
     ]
     if cost.refused is not None:
         blocks.append(b.warning(f"It would be refused: {cost.refused}."))
-    return b.View("Forecast", blocks)
+    return b.ResultView("Forecast", blocks)
 
 
-def measurement_view(result: Measurement) -> b.View:
+def measurement_view(result: Measurement) -> b.ResultView:
     request = result.request
     blocks: list[b.Block] = [b.headline(request_line(request)), _table(result)]
     blocks.append(b.plain(b.Span("S ", "bold"), _mean(result)))
@@ -79,7 +79,7 @@ def measurement_view(result: Measurement) -> b.View:
     cost = f"{format_seconds(result.seconds)} · peak memory {format_bytes(result.peak_mb * 1e6)}"
     if result.interrupted:
         cost += f" · interrupted after {len(result.trials)} of {request.trials} trials"
-    return b.View(
+    return b.ResultView(
         "Sensitivity of a random map",
         [*blocks, b.source(cost)],
         provenance(result, request_facts(request)),

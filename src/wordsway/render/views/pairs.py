@@ -41,7 +41,7 @@ NUMBERS = (
 )
 
 
-def pairs_view(pairs: Pairs) -> b.View:
+def pairs_view(pairs: Pairs) -> b.ResultView:
     """Each pair with its numbers in every model, medians per kind, and the refused rows."""
     count = len(pairs.pairs)
     words = f", compared with {pairs.draws} random words in each place" if pairs.draws else ""
@@ -61,7 +61,7 @@ def pairs_view(pairs: Pairs) -> b.View:
         blocks.append(b.warning(f"… and {len(pairs.refused) - REFUSED:,} more rows refused"))
     about = f"{', '.join(pairs.names)} · seed {pairs.seed} · {format_seconds(pairs.seconds)}"
     facts = {"random words": str(pairs.draws)} | models_facts(pairs.models)
-    return b.View(
+    return b.ResultView(
         "Pairs of texts",
         [*blocks, b.source(about)],
         provenance(pairs, facts),

@@ -37,7 +37,7 @@ COLUMNS = (
 VERDICTS: dict[str, b.Style] = {HOLDS: "good", FAILS: "bad"}
 
 
-def reproduction_view(result: Reproduction) -> b.View:
+def reproduction_view(result: Reproduction) -> b.ResultView:
     blocks: list[b.Block] = [
         b.Illustration(drawn.title, result.folder / f"{drawn.name}.svg", drawn.caption, drawn.files)
         for drawn in result.figures
@@ -52,7 +52,7 @@ def reproduction_view(result: Reproduction) -> b.View:
         b.soft(tally_line(result.tally, result.folder / "store")),
         b.source(f"the page: {result.page}"),
     ]
-    return b.View(
+    return b.ResultView(
         "How far can one word sway a layer?",
         blocks,
         {"command": result.command} | result.facts,

@@ -19,7 +19,7 @@ KEY = ("attained by Δ", "certified: S is not above")
 OVER = {"average": "random Δ", "real": "real words"}
 
 
-def sensitivity_view(result: Sensitivity) -> b.View:
+def sensitivity_view(result: Sensitivity) -> b.ResultView:
     """The interval, the witness, and the most sensitive rows."""
     rows = sorted(result.words, key=lambda row: -row.lower)
     found = interval(result.lower, result.upper, result.certificate)
@@ -46,7 +46,7 @@ def sensitivity_view(result: Sensitivity) -> b.View:
     drawn = sorted(rows[:DRAWN], key=lambda row: row.position)
     some = "" if len(drawn) == len(rows) else f" · the {len(drawn)} largest"
     label = f"relative change S of the map by one row, {ball}"
-    return b.View(
+    return b.ResultView(
         "Sensitivity of a map",
         [*blocks, b.source(f"{attained} · {about}")],
         provenance(result, facts),

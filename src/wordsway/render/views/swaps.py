@@ -14,7 +14,7 @@ from wordsway.render.numbers import largest, number, percent
 from wordsway.render.views.common import model_name, provenance
 
 
-def swaps_view(swaps: Swaps) -> b.View:
+def swaps_view(swaps: Swaps) -> b.ResultView:
     """The word in its place, the real words, and how near they come to the worst Δ."""
     before, word, after = in_place(swaps)
     blocks: list[b.Block] = [
@@ -41,7 +41,7 @@ def swaps_view(swaps: Swaps) -> b.View:
         blocks.append(b.headline(f"Left out, no single word in that place: {names}{more}"))
     how = f"{_counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     facts = {"candidates": f"{swaps.candidates:,}", "evaluated exactly": f"{swaps.evaluated:,}"}
-    return b.View(
+    return b.ResultView(
         "Real words",
         [*blocks, b.source(f"{model_name(swaps.model)} · {how}")],
         provenance(swaps, facts),

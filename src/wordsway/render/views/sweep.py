@@ -24,9 +24,9 @@ LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper")
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
-def sweep_view(result: Sweep) -> b.View:
+def sweep_view(result: Sweep) -> b.ResultView:
     tables = ", ".join(str(path) for path in result.tables)
-    return b.View(
+    return b.ResultView(
         "Sweep",
         [
             b.headline(f"{result.study.name}, means over trials"),
@@ -39,11 +39,11 @@ def sweep_view(result: Sweep) -> b.View:
     )
 
 
-def sweep_forecast_view(cost: SweepForecast) -> b.View:
+def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
     left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
     line = f": about {format_seconds(cost.seconds)} with {cost.workers} workers, "
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
-    return b.View("Forecast of a sweep", [b.plain(left, line, memory)])
+    return b.ResultView("Forecast of a sweep", [b.plain(left, line, memory)])
 
 
 def tally_line(tally: Tally, store: object) -> str:

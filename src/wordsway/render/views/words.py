@@ -48,7 +48,7 @@ class Headline:
         return (*parts, gap + self.text)
 
 
-def words_view(words: Words) -> b.View:
+def words_view(words: Words) -> b.ResultView:
     """The coloured text, the words with the largest numbers, and what they mean."""
     blocks: list[b.Block] = [b.Sentence(headline(words).parts), _coloured(words)]
     if words.words:
@@ -69,7 +69,7 @@ def words_view(words: Words) -> b.View:
         format_bytes(words.peak_mb * 1e6),
         *(["converged"] if words.status == "converged" else []),
     ]
-    return b.View(
+    return b.ResultView(
         "Word sensitivity",
         [*blocks, b.source(" · ".join(how))],
         facts(words),
