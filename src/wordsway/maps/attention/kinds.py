@@ -41,13 +41,13 @@ SUPPORT = 16
 HEAD_SQUARES, HEAD_SQUARES_SINGLE = 7, 5
 
 OPTIONS = (
-    Option("scores", str, "softmax", "How scores become weights.", choices=tuple(SCORES)),
-    Option("heads", int, None, "Heads of Q, K, V, O; one matrix W by default.", least=1),
-    Option("mask", str, "none", "Which keys a row sees.", choices=MASKS),
-    Option("pe", str, "none", "Positional encoding.", choices=POSITIONS),
-    Option("temperature", float, None, "Scores are divided by it; 1 by default."),
-    Option("window", int, None, "Keys nearer than this are seen; with mask window.", least=1),
-    Option("visible", int, None, "Keys before this one are seen; with mask padding.", least=1),
+    Option("scores", str, "softmax", "Score function, such as softmax.", choices=tuple(SCORES)),
+    Option("heads", int, None, "Number of heads; by default one matrix W, no heads.", least=1),
+    Option("mask", str, "none", "none, causal, window or padding.", choices=MASKS),
+    Option("pe", str, "none", "Positional encoding, such as rope.", choices=POSITIONS),
+    Option("temperature", float, None, "Divisor of the scores; 1 by default."),
+    Option("window", int, None, "Attend only to keys nearer than this (mask window).", least=1),
+    Option("visible", int, None, "Number of leading keys to attend to (mask padding).", least=1),
 )
 
 

@@ -13,9 +13,9 @@ from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
 from wordsway.maps.wrappers.read_out import read_out as read
 from wordsway.maps.wrappers.residual import Residual
 
-RESIDUAL = Option("residual", bool, None, "add the text itself, X + φ(X).")
-NORM = Option("norm", str, None, "normalise each row, after the residual.", choices=NORMS)
-READ_OUT = Option("read_out", str, None, "what is read: all rows, mean, last, or a row's number.")
+RESIDUAL = Option("residual", bool, None, "Add the input: X + φ(X).")
+NORM = Option("norm", str, None, "Normalise each row, after the residual.", choices=NORMS)
+READ_OUT = Option("read_out", str, None, "Rows to return: all, mean, last, or a row's number.")
 
 
 def wrapped(
@@ -70,7 +70,7 @@ def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
     )
 
 
-HIDDEN = Option("hidden", int, None, "width of the MLP, 4d by default.", least=1)
+HIDDEN = Option("hidden", int, None, "Width of the MLP; 4d by default.", least=1)
 
 
 def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: str) -> MapKind:
