@@ -188,7 +188,7 @@ def test_a_store_of_version_0_2_0_is_read_on_request(
     old_store(tmp_path / "store", packed)
     assert len(Store(tmp_path / "store")) == 0 and "wordsway data migrate" in caplog.text
     assert run(["data", "migrate", str(tmp_path)]) == 0
-    assert "6 finished cells were read" in capsys.readouterr().out
+    assert "6 results converted" in capsys.readouterr().out
     caplog.clear()
     store = Store(tmp_path / "store")
     assert caplog.text == "" and {job.key for job in small_cells()} == store.keys

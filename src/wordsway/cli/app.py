@@ -1,7 +1,7 @@
 """The command line: `wordsway …`.
 
-Exit status 0: done; 1: it could not be done; 2: the request is wrong. Errors are one line on
-standard error, never a traceback unless --debug.
+Exit status: 0 for success, 1 for a failure, 2 for an invalid request. Errors are one line on
+standard error; --debug adds the traceback.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 class _OneLine(logging.Formatter):
-    """A warning in one line that cannot drive the terminal."""
+    """Format a warning as one line without control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"wordsway: {one_line(record.getMessage())}"
 
 
 def _show_warnings() -> None:
-    """The library's warnings as lines of this program."""
+    """Print the library's warnings on standard error."""
     log = logging.getLogger("wordsway")
     if not log.handlers:
         handler = logging.StreamHandler()
@@ -57,18 +57,18 @@ def run(arguments: list[str]) -> int:
         alone = f"{arguments[0]} takes no value: run it in the shell that it is for"
         return _fail(alone, 2, debug)
     _show_warnings()
-    # --debug is understood anywhere on the line.
+    # --debug may stand anywhere on the command line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
     arguments = moved_arguments(arguments)
     try:
         status = app(args=arguments or ["--help"], prog_name="wordsway", standalone_mode=False)
         if status == 130:  # how Typer passes Ctrl-C on
-            return _fail("interrupted: nothing was left half-written", 1, debug)
+            return _fail("interrupted: no partial files remain", 1, debug)
         return status if isinstance(status, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted: nothing was left half-written", 1, debug)
+        return _fail("interrupted: no partial files remain", 1, debug)
     except InputError as error:
         return _fail(str(error), 2, debug)
     except WordswayError as error:
@@ -76,9 +76,7 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         return _fail("not enough memory: see --forecast, or name fewer --positions", 1, debug)
     except Exception as error:
-        if hasattr(
-            error, "format_message"
-        ):  # the command line itself was wrong, in the words of Typer
+        if hasattr(error, "format_message"):  # an error of the command line that Typer reports
             command = getattr(getattr(error, "ctx", None), "command_path", None) or "wordsway"
             return _fail(f"{error.format_message()} (see {command} --help)", 2, debug)
         return _fail(

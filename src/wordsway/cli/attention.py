@@ -20,8 +20,8 @@ def attention_command(
         str | None, typer.Argument(metavar="TEXT_B", help="A text that differs in a word.")
     ] = None,
     model: opt.Model = "minilm",
-    layer: Annotated[str, typer.Option("--layer", help="1 to L, or last; 0 is the input.")] = "1",
-    head: Annotated[str, typer.Option("--head", help="A head, from 0, or mean.")] = "mean",
+    layer: Annotated[str, typer.Option("--layer", help="Layer: 1 to L, or last.")] = "1",
+    head: Annotated[str, typer.Option("--head", help="Head, from 0, or mean.")] = "mean",
     special: Annotated[
         bool, opt.flag("--special/--no-special", help="Include special tokens such as [CLS].")
     ] = False,
@@ -37,7 +37,7 @@ def attention_command(
 ) -> None:
     """Show how much every token attends to every other.
 
-    Prints a matrix for each text and, if the texts line up, their difference.
+    Prints a matrix for each text and, if both have the same number of tokens, their difference.
 
     Example: wordsway attention "I love her much" "I love her smile" --out attention.png
     """
@@ -72,38 +72,41 @@ def attract_command(
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
     word: Annotated[
-        str | None, typer.Option("--word", help="The word to move, by spelling or number.")
+        str | None,
+        typer.Option("--word", help="Word whose embedding to change, by spelling or number."),
     ] = None,
     index: opt.Index = None,
     model: opt.Model = "minilm",
     head: Annotated[
-        str, typer.Option("--head", help="A head of the first layer, from 0, or all.")
+        str,
+        typer.Option("--head", help="Head of the first layer to attract, from 0, or all."),
     ] = "all",
     show_layer: Annotated[
-        str, typer.Option("--show-layer", help="The layer that is shown: 1 to L, or last.")
+        str, typer.Option("--show-layer", help="Layer to show: 1 to L, or last.")
     ] = "1",
     show_head: Annotated[
         str | None,
-        typer.Option("--show-head", help="The head that is shown, or all; as --head by default."),
+        typer.Option("--show-head", help="Head to show, or all; by default that of --head."),
     ] = None,
     reach: Annotated[
         float, typer.Option("--reach", help="Length of Δ relative to the word's embedding.")
     ] = 1.0,
     draws: Annotated[
-        int, typer.Option("--draws", help="Draws of noise of the same length to compare with.")
+        int,
+        typer.Option("--draws", help="Number of random Δ of the same length to compare with."),
     ] = 8,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the noise.")] = 0,
 ) -> None:
-    """Move a word so that the first layer attends to it.
+    """Change a word's embedding so that the first layer attends to it.
 
-    Prints attention before and after, and the change of every layer compared with noise.
+    Prints attention before and after, and the change of every layer compared with random changes.
 
     Example: wordsway attract "I love her much" --word her
     """
     sentence = opt.text_of(text)
     chosen = opt.word_of(word, index)
     if chosen is None:
-        raise InputError("the word that moves", "none", "name it with --word")
+        raise InputError("a word to move", "none", "name it with --word")
     from wordsway.probing.attract import attract
 
     with progress_line("loading the model") as say:

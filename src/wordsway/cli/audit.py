@@ -21,9 +21,10 @@ def audit_command(
         str,
         typer.Option(
             "--data",
-            help="gold (or its fields everyday, medical, legal, finance, support), imdb, a file of "
-            "triples (columns text,rewording,change,kind), of pairs (a,b,kind), of queries "
-            "(query,document,query2,document2) or of texts.",
+            help="gold (triples that come with wordsway), one domain of gold (everyday, medical, "
+            "legal, finance, support), imdb, or a file of triples (columns "
+            "text,rewording,change,kind), pairs (a,b,kind), queries "
+            "(query,document,query2,document2) or texts.",
         ),
     ] = "gold",
     kind: Annotated[
@@ -31,49 +32,61 @@ def audit_command(
         typer.Option("--kind", help="A kind of meaning-changing edit; may be repeated."),
     ] = None,
     texts: Annotated[
-        int | None, typer.Option("--texts", help="Texts per kind; 200, or 40 with --quick.")
+        int | None,
+        typer.Option("--texts", help="Texts per kind; default 200, or 40 with --quick."),
     ] = None,
     quick: Annotated[
-        bool, opt.flag("--quick", help="A fifth of the texts: under two minutes with minilm.")
+        bool,
+        opt.flag("--quick", help="Use a fifth of the texts: under two minutes with minilm."),
     ] = False,
     target: Annotated[
         str,
         typer.Option(
             "--target",
-            help="cosine, pooled, a layer's number, logits (of a classifier), next-token.",
+            help="Output to measure: cosine, pooled, a layer's number, logits (of a classifier) or "
+            "next-token.",
         ),
     ] = "cosine",
     draws: Annotated[
-        int, typer.Option("--draws", help="Random real words to compare each edit with.")
+        int,
+        typer.Option("--draws", help="Number of random real words to compare each edit with."),
     ] = 2,
     local: Annotated[int | None, opt.deprecated("--local", "use local= in Python")] = None,
     documents: Annotated[
         str | None,
-        typer.Option("--documents", help="Documents: also report how their ranks change."),
+        typer.Option(
+            "--documents",
+            help="File of documents; also report how edits of a text change their ranks.",
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", help="A cosine: what it accepts and rejects."),
+        typer.Option("--threshold", help="Also report the errors at this cosine threshold."),
     ] = None,
     flip: Annotated[
         list[str] | None,
-        typer.Option("--should-flip", help="A kind that should change a classifier's label."),
+        typer.Option(
+            "--should-flip", help="A kind of edit that should change a classifier's label."
+        ),
     ] = None,
     stay: Annotated[
         list[str] | None,
-        typer.Option("--should-stay", help="A kind that should not change it."),
+        typer.Option(
+            "--should-stay", help="A kind of edit that should not change a classifier's label."
+        ),
     ] = None,
     baselines: Annotated[
         bool,
         typer.Option(
-            "--baselines/--no-baselines", help="Also measure models without understanding."
+            "--baselines/--no-baselines",
+            help="Also measure word overlap, mean word vectors and random weights.",
         ),
     ] = True,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
             "--fail-under",
-            help="LEVEL.KIND=X, as rewording.negation=0.5: exit with 1 if a score is below X.",
+            help="LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if a score is below X.",
         ),
     ] = None,
     seed: opt.Seed = 0,
@@ -85,7 +98,7 @@ def audit_command(
 ) -> None:
     """Is a rewording of a text closer to it than a small change of its meaning?
 
-    Beside it: harmless edits, word overlap, thresholds of the cosine, blind spots.
+    Also reports the effect of harmless edits and word overlap, cosine thresholds and blind spots.
 
     An interrupted audit resumes with the same command.
 

@@ -20,7 +20,7 @@ def compare_command(
         str,
         typer.Option("--model", help="A causal language model: smollm2, a folder, or a hub id."),
     ] = "smollm2",
-    tokens: Annotated[int, typer.Option("--tokens", help="Maximum length of an answer.")] = 48,
+    tokens: Annotated[int, typer.Option("--tokens", help="Maximum tokens per answer.")] = 48,
     chat: Annotated[
         bool,
         opt.flag("--chat/--no-chat", help="Use the model's chat template, if it has one."),
@@ -30,7 +30,7 @@ def compare_command(
 
     Prints both answers, the change of every layer and the divergence of the next token.
 
-    Decoding is greedy, so that answers are the same on every run.
+    Decoding is greedy: every run gives the same answers.
 
     Example: wordsway compare "The capital of France is" "The capital of Italy is"
     """

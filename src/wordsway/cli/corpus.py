@@ -1,4 +1,4 @@
-"""`wordsway corpus`: the words of many texts, and what they have in common; resumes per text."""
+"""`wordsway corpus`: the words of many texts; an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ def corpus_command(
         typer.Option("--limit", help="Number of texts to sample; all by default."),
     ] = None,
     tokens: Annotated[
-        int, typer.Option("--tokens", help="Number of tokens to read of each text.")
+        int, typer.Option("--tokens", help="Maximum number of tokens per text.")
     ] = 64,
     device: opt.Device = "cpu",
     out: opt.Folder = Path("out/words"),
     forecast: opt.Forecast = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Which words of many texts move a pretrained model most? Mean local by default.
+    """Which words of many texts move a pretrained model most?
+
+    An interrupted run resumes with the same command.
 
     Example: wordsway corpus reviews.csv --limit 100 --out out/words
     """

@@ -30,7 +30,7 @@ def list_command(
 def get_command(
     names: Annotated[
         list[str],
-        typer.Argument(help="Names of the catalogue, for example: imdb minilm.", metavar="NAME..."),
+        typer.Argument(help="Names that data list shows, such as imdb minilm.", metavar="NAME..."),
     ],
     folder: Annotated[
         Path | None,
@@ -38,7 +38,7 @@ def get_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Download and verify corpora and models; complete ones are skipped."""
+    """Download and verify corpora and models; skip those already present."""
     found = []
     for name in names:
         entry(name)
@@ -65,16 +65,16 @@ def get_command(
 
 def migrate_command(
     folder: Annotated[
-        Path, typer.Argument(help="A folder of results (--out), or the store in it.")
+        Path, typer.Argument(help="A folder of results (--out), or its store subfolder.")
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Read the finished cells of a store of version 0.2.0 into the present format."""
+    """Convert the results stored by version 0.2.0 to the current format."""
     count = migrate(folder)
     if as_json:
         echo_json({"folder": str(folder), "migrated": count})
     else:
-        typer.echo(f"{count:,} finished cells were read; cells/ and packed/ can be deleted")
+        typer.echo(f"{count:,} results converted; cells/ and packed/ can be deleted")
 
 
 data_app.command("list")(list_command)

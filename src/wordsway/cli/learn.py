@@ -32,7 +32,8 @@ def learn_command(
 ) -> None:
     """Measure the error after one word of a text changes and its label flips.
 
-    An interpolating model is fine-tuned or retrained on the text, then tested on the change.
+    A model that interpolates its training texts is fine-tuned or retrained on one more text, then
+    tested on that text with one word changed.
 
     Gaussian texts are labelled by a linear teacher; a corpus is padded as in the paper.
 

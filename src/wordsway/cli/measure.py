@@ -16,13 +16,14 @@ def measure_command(
     drawn: opt.TrialOptions,
     columns: opt.ColumnOptions,
     radius: Annotated[
-        float | None, typer.Option("--radius", help="Radius of the ball of Δ; √d by default.")
+        float | None, typer.Option("--radius", help="Maximum norm of Δ; √d by default.")
     ] = None,
     layer: Annotated[
         str,
         typer.Option(
             "--layer",
-            help="Embeddings: input (as in the paper), words (bare vectors), a number, or last.",
+            help="Embeddings to use: input (as in the paper), words (word vectors only), a layer's "
+            "number, or last.",
             rich_help_panel=opt.TEXTS,
         ),
     ] = "input",
@@ -31,7 +32,9 @@ def measure_command(
     ] = True,
     average: Annotated[
         int | None,
-        typer.Option("--average", help="Number of random Δ (and real words) per row, averaged."),
+        typer.Option(
+            "--average", help="Also average over this number of random Δ (and real words) per row."
+        ),
     ] = None,
     memory: opt.Memory = 2.0,
     forecast: opt.Forecast = False,
@@ -39,7 +42,8 @@ def measure_command(
 ) -> None:
     """Measure how far one word can move a random map.
 
-    S is bounded from below by the Δ that a search attains, and from above by a certificate.
+    Prints an interval for S: a lower bound attained by the best Δ found, and a certified upper
+    bound.
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """

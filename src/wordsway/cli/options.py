@@ -40,7 +40,7 @@ def flag(*names: str, help: str, group: str | None = None) -> Any:
 
 
 def deprecated(name: str, instead: str) -> Any:
-    """An option that leaves the command line: hidden, and with a warning if it is used."""
+    """A deprecated option: hidden from ``--help``; using it prints a warning."""
 
     def warn(value: Any) -> Any:
         if value is not None and value != []:
@@ -51,14 +51,14 @@ def deprecated(name: str, instead: str) -> Any:
 
 
 def with_options(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Any:
-    """The command with these parameters, as Typer reads them."""
+    """Give the command the signature that Typer reads."""
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameters that are dataclasses are replaced by the fields of these."""
+    """Replace every dataclass parameter of a command by the fields of the dataclass."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: one for name, one in hints.items() if is_dataclass(one)}
     parameters: list[inspect.Parameter] = []
@@ -88,7 +88,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 # Texts and maps
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -124,13 +124,13 @@ class TrialOptions:
         str | None,
         typer.Option(
             "--positions",
-            help="Rows that may change: all, words (no special tokens, no padding), numbers (0,3) "
-            "or words of the text (word:3). Default: row 0; for measure on real text, the first "
-            "word.",
+            help="Rows that may change: all; words (all but special tokens and padding); row "
+            "numbers (0,3); or words of the text (word:3). Default: row 0, or the first word if "
+            "measure reads real text.",
         ),
     ] = None
     trials: Annotated[
-        int, typer.Option("--trials", help="Independent draws of text and weights.")
+        int, typer.Option("--trials", help="Number of independent draws of text and weights.")
     ] = 1
     seed: Seed = 0
     data: Annotated[
@@ -146,7 +146,7 @@ class TrialOptions:
         str | None,
         typer.Option(
             "--model",
-            help="The model that embeds texts: minilm (default), mpnet, or a folder.",
+            help="Model whose embeddings are used: minilm (default), mpnet, or a folder.",
             rich_help_panel=TEXTS,
         ),
     ] = None
@@ -154,8 +154,8 @@ class TrialOptions:
         str | None,
         typer.Option(
             "--padding",
-            help="none: only texts of at least n tokens; pad: pad shorter ones; paper: texts of "
-            "under 240 tokens, padded, with balanced labels.",
+            help="none: use only texts of at least n tokens; pad: pad shorter texts; paper: use "
+            "texts of under 240 tokens, padded, with balanced labels.",
             rich_help_panel=TEXTS,
         ),
     ] = None
@@ -163,8 +163,8 @@ class TrialOptions:
     def request(
         self, ctx: typer.Context, columns: ColumnOptions, *, layer: str = "input", **more: Any
     ) -> Request:
-        """The request with these options; those of a request that learns have defaults of their
-        own: row 0, and the paper's padding.
+        """The request with these options. With ``learning``, positions and padding default to
+        row 0 and the paper's padding.
         """
         from wordsway.studies.request import Request, first_row
         from wordsway.studies.texts import TextOptions
@@ -187,23 +187,31 @@ class TrialOptions:
 
 
 # Pretrained models
-Text = Annotated[str | None, typer.Argument(help="A text; - reads standard input.", metavar="TEXT")]
-_MODEL = "minilm, mpnet, smollm2, bert-base, a hub id or a folder"
+Text = Annotated[
+    str | None, typer.Argument(help="A text, or - for standard input.", metavar="TEXT")
+]
+_MODEL = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id, a folder"
 Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}, or python:module:function.")]
-Cut = Annotated[bool, flag("--cut", help="Keep the beginning of a text that is too long.")]
+Cut = Annotated[bool, flag("--cut", help="Truncate a text that is too long for the model.")]
 
 # Running
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda, mps.", rich_help_panel=RUNNING)]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda or mps.", rich_help_panel=RUNNING)]
 Memory = Annotated[
     float, typer.Option("--memory", help="Memory budget in GiB.", rich_help_panel=RUNNING)
 ]
 
 # Output
 Folder = Annotated[
-    Path, typer.Option("--out", help="Folder for results and store.", rich_help_panel=OUTPUT)
+    Path,
+    typer.Option(
+        "--out",
+        help="Folder for results; the same command resumes there.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Deltas = Annotated[
-    bool, flag("--deltas", help="Include the attaining Δ in the JSON.", group=OUTPUT)
+    bool,
+    flag("--deltas", help="Include the change Δ of every word in the JSON.", group=OUTPUT),
 ]
 Forecast = Annotated[
     bool, flag("--forecast", help="Estimate time and memory, then exit.", group=OUTPUT)
@@ -222,30 +230,35 @@ class ProbeOptions:
 
     model: Model = "minilm"
     layer: Annotated[
-        str, typer.Option("--layer", help="The layer that is measured: 0 (input) to L, or last.")
+        str, typer.Option("--layer", help="Layer to measure: 0 (the input) to L, or last.")
     ] = "last"
     target: Annotated[
         str,
         typer.Option(
             "--target",
-            help="What is measured: layer (see --layer), all, pooled, cosine, logits or "
-            "next-token.",
+            help="Output to measure: layer (see --layer), all (mean over layers), pooled (the "
+            "text's embedding), cosine, logits or next-token.",
         ),
     ] = "layer"
     tiers: Annotated[
         list[str] | None,
         typer.Option(
             "--tier",
-            help="mean-local, local, real-words or curve; may be repeated. Default: the first "
-            "three for short texts, the first for long ones and for a corpus.",
+            help="Measure to compute: mean-local (mean over small changes), local (worst small "
+            "change), real-words (replacement by real words) or curve (worst change by length); "
+            "may be repeated. Default: the first three for short texts, the first for long texts "
+            "and for a corpus.",
         ),
     ] = None
     reach: Annotated[
         float | None,
-        typer.Option("--reach", help="ρ: length of Δ relative to the word's embedding, at most."),
+        typer.Option(
+            "--reach", help="Maximum length ρ of the change Δ, relative to the word's embedding."
+        ),
     ] = None
     draws: Annotated[
-        int | None, typer.Option("--draws", help="Real words per place; 32 by default.")
+        int | None,
+        typer.Option("--draws", help="Number of replacements by real words; 32 by default."),
     ] = None
     seed: Seed = 0
     scaling: Annotated[str | None, deprecated("--scaling", "use scaling= in Python")] = None
@@ -290,19 +303,19 @@ class LoadingOptions:
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """Where models are if they are not on this machine."""
+    """A server whose models are used instead of local ones."""
 
     endpoint: Annotated[
         str | None,
         typer.Option(
             "--endpoint",
-            help="Address of an OpenAI-compatible endpoint, such as https://host/v1; --model is "
-            "then the model's name there.",
+            help="URL of an OpenAI-compatible server, such as https://host/v1; --model then names "
+            "one of its models.",
         ),
     ] = None
     key_env: Annotated[
         str | None,
-        typer.Option("--key-env", help="Environment variable that holds the endpoint's key."),
+        typer.Option("--key-env", help="Environment variable with the endpoint's API key."),
     ] = None
     max_texts: Annotated[
         int | None,
@@ -325,7 +338,7 @@ class EndpointOptions:
         return [Endpoint(self.endpoint, one, self.key_env, max_texts=limit) for one in names]
 
     def opened(self, model: str, loading: LoadingOptions, say: Progress) -> AnyModel:
-        """One model: by name, at the endpoint, or a function of the user's own."""
+        """Open one model: by name, at the endpoint, or a user's function."""
         from wordsway.models.encoders import names_a_model, opened
 
         (found,) = self.models_of([model])
@@ -359,7 +372,9 @@ class RunningOptions:
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", help="Processes; one per core by default.", rich_help_panel=RUNNING
+            "--workers",
+            help="Number of processes; one per core by default.",
+            rich_help_panel=RUNNING,
         ),
     ] = None
     cluster: Annotated[
@@ -372,7 +387,11 @@ class RunningOptions:
     ] = None
     memory: Annotated[
         float | None,
-        typer.Option("--memory", help="Limit for all workers, in GiB.", rich_help_panel=RUNNING),
+        typer.Option(
+            "--memory",
+            help="Memory limit for all workers together, in GiB.",
+            rich_help_panel=RUNNING,
+        ),
     ] = None
     retry_failed: Annotated[
         bool, flag("--retry-failed", help="Also run jobs that failed before.", group=RUNNING)
@@ -386,7 +405,7 @@ class RunningOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How a result is delivered. Endings of files are checked before any work is done."""
+    """How a result is written and printed. File extensions are checked before any work is done."""
 
     html: Annotated[Path | None, deprecated("--html", "use --out FILE.html")] = None
     out: Annotated[
@@ -452,7 +471,7 @@ def _registry_options() -> tuple[Any, ...]:
     from wordsway.maps.registry import all_options
 
     def command(**options: Any) -> None:
-        """Has the parameters that Typer reads."""
+        """A stub: Typer reads its signature."""
 
     parameters = []
     for option in all_options().values():
@@ -480,7 +499,7 @@ def map_options(ctx: typer.Context) -> dict[str, Any]:
 
 
 def parse_positions(text: str) -> str | tuple[int | str, ...]:
-    """Rows as a request stores them.
+    """Parse ``--positions`` into the form that a request stores.
 
     >>> parse_positions("all"), parse_positions("0, word:3")
     ('all', (0, 'word:3'))
@@ -497,7 +516,7 @@ def parse_positions(text: str) -> str | tuple[int | str, ...]:
 
 
 def bytes_of(gib: float) -> int:
-    """A memory budget."""
+    """Convert GiB to bytes, and check the range."""
     if not 0 < gib < 2**20:
         raise InputError(
             "a memory budget between 0 and 1,048,576 GiB",
@@ -509,7 +528,7 @@ def bytes_of(gib: float) -> int:
 
 def text_of(text: str | None) -> str:
     """The text of an argument, or standard input if it is "-" or missing."""
-    remedy = 'write it behind the command: wordsway words "I love her much"'
+    remedy = 'pass it as an argument: wordsway words "I love her much"'
     if text is None and sys.stdin.isatty():
         raise InputError("a text", "none", remedy)
     if text is None or text == "-":

@@ -23,7 +23,8 @@ def pairs_command(
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", help="Random real words to compare a pair with.")
+        int,
+        typer.Option("--draws", help="Number of random real words to compare each pair with."),
     ] = 100,
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,

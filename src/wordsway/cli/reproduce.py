@@ -17,7 +17,8 @@ def reproduce_command(
     figures: Annotated[
         list[str] | None,
         typer.Argument(
-            help="1-left, 2-right, 3.3, 4-minilm, …; 1 to 5; all; or a study beyond the paper.",
+            help="Figures to reproduce: a number (1 to 5), a panel (1-left, 2-right, 3.3, "
+            "4-minilm, …), all, or a study beyond the paper.",
             metavar="[FIGURE...|all]",
         ),
     ] = None,

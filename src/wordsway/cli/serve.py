@@ -14,21 +14,25 @@ from wordsway.core.errors import needs
 def serve_command(
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="8421, or the next free port, by default."),
+        typer.Option("--port", min=0, max=65535, help="Default: 8421, or the next free port."),
     ] = None,
     host: Annotated[
         str,
         typer.Option(
-            "--host", help="127.0.0.1: this machine only; 0.0.0.0: others too, with a token."
+            "--host",
+            help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for other "
+            "machines too, which need the printed token.",
         ),
     ] = "127.0.0.1",
     no_open: Annotated[bool, flag("--no-open", help="Do not open a browser.")] = False,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", help="A hub id or folder to offer in addition; may be repeated."),
+        typer.Option(
+            "--model", help="Additional model, a Hugging Face id or folder; may be repeated."
+        ),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder for measured cells.")
+        Path | None, typer.Option("--store", help="Folder for results of the Theory page.")
     ] = None,
     audits: Annotated[
         Path, typer.Option("--audits", help="Folder to read audits from and write them to.")

@@ -21,7 +21,7 @@ def swap_command(
     word: Annotated[
         str | None,
         typer.Option(
-            "--word", help="The word to replace, by spelling or number; the last one by default."
+            "--word", help="Word to replace, by spelling or number; the last word by default."
         ),
     ] = None,
     index: opt.Index = None,
@@ -31,24 +31,27 @@ def swap_command(
         typer.Option(
             "--target",
             "--layer",
-            help="A layer's number, last, all, pooled, cosine, logits or next-token.",
+            help="Output to measure: a layer's number, last, all (mean over layers), pooled, "
+            "cosine, logits or next-token.",
         ),
     ] = "last",
     top: Annotated[int, typer.Option("--top", help="Number of words to show.")] = 10,
     kind: Annotated[
         str,
         typer.Option(
-            "--kind", help="words (whole and alphabetic) or all whole tokens of the vocabulary."
+            "--kind", help="Candidates: words (alphabetic) or all (every whole-word token)."
         ),
     ] = "words",
     any_case: Annotated[
         bool | None, opt.deprecated("--any-case", "use keep_case=False in Python")
     ] = None,
     among: Annotated[
-        Path | None, typer.Option("--among", help="A file of candidates, one per line.")
+        Path | None,
+        typer.Option("--among", help="File of candidates to use instead, one per line."),
     ] = None,
     exhaustive: Annotated[
-        bool, opt.flag("--exhaustive", help="Evaluate every candidate exactly: minutes.")
+        bool,
+        opt.flag("--exhaustive", help="Evaluate every candidate exactly, which takes minutes."),
     ] = False,
     flip: Annotated[
         bool,
@@ -58,8 +61,8 @@ def swap_command(
         bool,
         opt.flag(
             "--plausible",
-            help="Only words that a language model (the model's own head, or smollm2) finds likely "
-            "there, or words of the same part of speech.",
+            help="Only words that fit the context: likely under a language model (the model's own "
+            "head, or smollm2) or, without one, of the same part of speech.",
         ),
     ] = False,
     cut: opt.Cut = False,

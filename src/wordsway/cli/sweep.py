@@ -1,4 +1,4 @@
-"""`wordsway sweep`: a grid of your own; resumes per cell."""
+"""`wordsway sweep`: a user-defined grid; an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wordsway.cli.output import finish, print_result, progress_line
 
 @opt.grouped
 def sweep_command(
-    file: Annotated[Path, typer.Argument(help="A study in TOML.", metavar="FILE.toml")],
+    file: Annotated[Path, typer.Argument(help="Description of the grid.", metavar="FILE.toml")],
     out: opt.Folder,
     running: opt.RunningOptions,
     forecast: opt.Forecast = False,

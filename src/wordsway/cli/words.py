@@ -23,24 +23,29 @@ def words_command(
         typer.Option(
             "--colour",
             "--color",
-            help="The tier that names, colours and orders the words; mean-local by default.",
+            help="Tier by which words are ordered and coloured; mean-local by default.",
         ),
     ] = None,
     word: Annotated[
         list[str] | None,
-        typer.Option("--word", help="Only this word, by its spelling or number; may be repeated."),
+        typer.Option(
+            "--word", help="Measure only this word, by spelling or number; may be repeated."
+        ),
     ] = None,
     index: Annotated[list[int] | None, opt.deprecated("--index", "use --word NUMBER")] = None,
     cut: opt.Cut = False,
     twin: Annotated[
-        bool, opt.flag("--twin", help="Also measure a twin of the model with random weights.")
+        bool,
+        opt.flag("--twin", help="Also measure the same architecture with random weights."),
     ] = False,
     swaps: Annotated[
         int,
-        typer.Option("--swaps", help="Number of words for which to find the worst real words."),
+        typer.Option(
+            "--swaps", help="Number of words for which to search the worst real replacements."
+        ),
     ] = 0,
     memory: Annotated[
-        float, typer.Option("--memory", help="Memory in addition to the model, in GiB.")
+        float, typer.Option("--memory", help="Memory budget in addition to the model, in GiB.")
     ] = 2.0,
     deltas: opt.Deltas = False,
     forecast: opt.Forecast = False,
