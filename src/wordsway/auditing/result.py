@@ -293,9 +293,10 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
         tracks = f"tracks the meaning more often than not: {closer.format('')}"
     else:
         tracks = f"may or may not track the meaning: {closer.format('')}, which may be chance"
-    found = [(one.name, one.score("rewording")) for one in baselines]
-    beside = [f"{name} {round(100 * score.score)}" for name, score in found if score is not None]
-    without = f" (without understanding: {', '.join(beside)})" if beside else ""
+    found = [one.score("rewording") for one in baselines]
+    beside = sorted({round(100 * score.score) for score in found if score is not None})
+    ends = f"{beside[0]} to {beside[-1]}" if len(beside) > 1 else str(*beside)
+    without = f" (models without understanding: {ends})" if beside else ""
     both = harmless is not None and harmless.low > 0.5 and reworded.high < 0.5
     link = " but " if both else " and " if said else ""
     return f"{said}{link}{tracks}{without}.", "rewording"

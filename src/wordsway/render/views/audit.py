@@ -36,11 +36,11 @@ from wordsway.render.views.pairs import marked_change
 SPOTS, EXAMPLES, REFUSED, DOCUMENT = 3, 5, 5, 160
 #: What a score of each level is called in tables and on axes, and what it means.
 LEVEL_NAMES = {
-    "small": "harmless edit",
-    "several": "several",
+    "rewording": "rewording",
     "light": "light",
     "heavy": "heavy",
-    "rewording": "rewording",
+    "small": "harmless edit",
+    "several": "several",
 }
 LEVEL_MEANINGS = {
     "small": EXPLAINED["auc"],
@@ -144,8 +144,6 @@ def _levels(audit: Audit) -> Table:
     """Every model and baseline at every level that has texts."""
     every = (*audit.models, *audit.baselines)
     present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
-    # The level that the sentence rests on comes first; columns without space go from the right.
-    present.sort(key=lambda level: level != audit.level)
     several = len(audit.models) > 1
     columns = [
         *([Column("rank", meaning=EXPLAINED["rank"])] if several else []),
@@ -169,12 +167,12 @@ def _levels(audit: Audit) -> Table:
             ]
         )
     counts = {
-        LEVEL_NAMES[level]: f"{score.texts:,} texts, median overlap {score.overlap:.2f}."
+        LEVEL_NAMES[level]: f"{score.texts:,} (median overlap {score.overlap:.2f})"
         for level in present
         if (score := audit.models[0].levels.get(level)) is not None
     }
     title = "Is the edit that preserves the meaning closer than the change?"
-    notes = {f"texts ({name})": text for name, text in counts.items()}
+    notes = {"texts": "; ".join(f"{name} {text}" for name, text in counts.items())}
     return Table(columns, rows, title, shown=100, notes=notes)
 
 
