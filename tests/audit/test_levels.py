@@ -221,6 +221,9 @@ def test_models_without_understanding_behave_as_theory_says() -> None:
         scores = [one.score for one in model.overlap]
         assert scores == sorted(scores, reverse=True)
     assert "does not track the meaning" in found.verdict(bag)
+    document = found.to_dict()
+    assert [one["verdict"] for one in document["models"]] == [found.verdict(m) for m in found]
+    assert {"small", "light", "heavy", "rewording"} <= set(document["baselines"][0]["levels"])
 
 
 def test_overlap_as_a_model() -> None:

@@ -189,7 +189,10 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self) | {
-            "models": [model.to_dict() | {"rank": self.ranks[model.name]} for model in self.models],
+            "models": [
+                model.to_dict() | {"rank": self.ranks[model.name], "verdict": self.verdict(model)}
+                for model in self.models
+            ],
             "baselines": [model.to_dict() for model in self.baselines],
             "level": self.level,
             "differences": [fields_of(one) | {"said": str(one)} for one in self.differences],

@@ -112,7 +112,7 @@ class Place {
     const every = [...result.models, ...baselines];
     const levels = this.known.levels.filter((one) => every.some((model) => model.levels[one.name]));
     const kinds = [...new Set(result.models.flatMap((model) => model.kinds.map((one) => one.kind)))];
-    this.about.replaceChildren(...result.models.map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), ` ${model.verdict}`)), ...(result.differences ?? []).map((one) => h("p", {}, one.said)),
+    this.about.replaceChildren(...result.models.map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), ` ${model.verdict ?? ""}`)), ...(result.differences ?? []).map((one) => h("p", {}, one.said)),
       h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
@@ -121,7 +121,7 @@ class Place {
       return h("td", { class: "num", title: `${score.texts} texts, median overlap ${score.overlap.toFixed(2)}` }, tint);
     };
     const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { class: at ? "num" : "", title: head.about ?? null }, head.title)))), h("tbody", {}, rows));
-    const name = (model) => h("th", { scope: "row", class: baselines.includes(model) ? "soft" : "" }, model.rank && result.models.length > 1 ? `${model.rank}. ` : "", h("bdi", {}, short(model)));
+    const name = (model) => h("th", { scope: "row" }, model.rank && result.models.length > 1 ? `${model.rank}. ` : "", h("bdi", { class: baselines.includes(model) ? "soft" : "" }, short(model)));
     this.leaderboard.replaceChildren(table([{ title: "model" }, ...levels, { title: "matched overlap", about: this.known.wording.matched }],
       every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
     this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],
