@@ -8,7 +8,7 @@ licences). What is computed follows from the labels:
     a number        human relatedness: Spearman's correlation with the cosine (SICK-R of MTEB)
     turns, keeps    items of three rows with one text: the share in which the row that keeps the
                     meaning has the largest cosine (SemAntoNeg)
-    keeps, changes, scope   the share of comparisons, over texts, in which the change moves the
+    keeps, turns, scope   the share of comparisons, over texts, in which the change moves the
                     model more than the paraphrase (CondaQA), with its 95 % interval
 """
 
@@ -55,7 +55,7 @@ def against_paraphrases(rows: Rows, cosines: Sequence[float]) -> str:
     for row, cosine in zip(rows, cosines, strict=True):
         by_text[row["text_a"]][row["label"]].append(cosine)
     lines = []
-    for label in ("changes", "scope"):
+    for label in ("turns", "scope"):
         shares = [
             [np.mean([(c < k) + 0.5 * (c == k) for c in found[label] for k in found["keeps"]])]
             for found in by_text.values()
@@ -79,7 +79,7 @@ def measure(path: Path, model: str, progress: Progress = silent) -> str:
         sys.exit(f"{path.name}: {found.refused[0]}")
     values = [cosines[row] for row in range(1, len(rows) + 1)]
     labels = {row["label"] for row in rows}
-    if labels <= {"turns", "keeps"}:
+    if labels == {"turns", "keeps"}:
         return best_of_three(rows, values)
     if "keeps" in labels:
         return against_paraphrases(rows, values)

@@ -62,8 +62,12 @@ def test_a_league(model: str, tmp_path: Path) -> None:
     assert len(first["layers"]) == 4 and [one["layer"] for one in first["local"]] == [0, 1, 2, 3]
     assert all(0 <= one["low"] <= one["share"] <= one["high"] <= 1 for one in first["local"])
     assert 0 <= first["percentile_low"] <= first["percentile"] <= first["percentile_high"] <= 100
-    aucs = [one["mean_auc"] for one in document["models"]]
-    assert aucs == sorted(aucs, reverse=True)
+    scores = [one["levels"][document["level"]]["score"] for one in document["models"]]
+    assert scores == sorted(scores, reverse=True)
+    assert [one["name"] for one in document["baselines"]][:2] == [
+        "word overlap",
+        "mean of word vectors",
+    ]
     edits = pandas.read_parquet(tmp_path / "edits.parquet")
     assert set(edits["role"]) == {"turning", "keeping"} and len(edits) == 2 * len(edits) // 2
     assert all(path.is_file() for path in found.files) and len(found.files) == 6
@@ -178,7 +182,7 @@ def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
     assert (tmp_path / "out" / "index.html").is_file()
     assert run([*base, "--fail-under", "all=1", "--fail-under", "antonyms=0"]) == 1
     said = capsys.readouterr()
-    assert "is below 1" in said.err and "reacts more" in said.out
+    assert "is below 1" in said.err and "Is the edit that preserves" in said.out
     assert run([*base, "--forecast"]) == 0
     assert run([*base, "--fail-under", "negation"]) == 2
 

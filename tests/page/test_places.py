@@ -126,18 +126,54 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     tab.fill("[aria-label=Folder]", "tried/first")
     tab.click("button[type=submit]")
     tab.wait_for_selector(".result[data-state=done]")
-    assert "negation" in tab.locator("table").inner_text()
+    assert "negation" in tab.locator("table").nth(1).inner_text()
     tab.goto("/audit?folder=tried/first")
     tab.wait_for_selector(".result[data-state=done]")
     with tab.expect_download() as got:
         tab.click("[data-file=json]")
     got.value.save_as(tmp_path / "audit.json")
     found = json.loads((tmp_path / "audit.json").read_text())
-    score = found["models"][0]["kinds"][0]
-    assert f"{score['auc']:.3f}" in tab.locator("table").inner_text()
+    model, baseline = found["models"][0], found["baselines"][0]
+    assert model["verdict"] in tab.locator(".headline").inner_text()
+    by_level, by_kind, thresholds = (tab.locator("table").nth(at).inner_text() for at in range(3))
+    for one in (model, baseline):
+        assert f"{one['levels']['heavy']['score']:.2f}" in by_level and one["name"] in by_level
+    assert f"{model['kinds'][0]['levels']['rewording']['score']:.2f}" in by_kind
+    assert f"{100 * model['thresholds'][0]['accepted_changes']:.0f} %" in thresholds
+    spot = model["blind_spots"][0]
+    assert spot["keeping_text"] in tab.locator(".blind").inner_text()
     assert tab.locator(".folders .chip[aria-current]").inner_text() == "tried/first"
     command = tab.locator(".code code").first.text_content()
     assert f"--model {small_model}" in command and "--kind negation --out" in command
+
+
+@pytest.mark.slow
+def test_an_audit_of_a_pasted_table(tab, small_model):
+    tab.goto("/audit")
+    tab.wait_for_selector("html[data-ready=audit]")
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    while tab.locator("[data-model]:checked").count():
+        tab.locator("[data-model]:checked").first.uncheck()
+    tab.check(f"[data-model='{small_model}']")
+    tab.fill("[aria-label=Folder]", "tried/own")
+    assert tab.locator("[aria-label=Table]").is_hidden()
+    tab.select_option("[aria-label=Texts]", "own")
+    tab.click("button[type=submit]")
+    tab.wait_for_selector("text=Paste a table with the columns text,rewording,change,kind")
+    file = {"name": "own.csv", "mimeType": "text/csv", "buffer": b"text,mood\nA film.,good\n"}
+    tab.set_input_files("[aria-label='CSV file']", file)
+    tab.wait_for_function("document.querySelector('[aria-label=Table]').value.length > 0")
+    tab.click("button[type=submit]")
+    tab.wait_for_selector("text=also mood")
+    table = (
+        "text,rewording,change,kind\nThe film was good.,It was a fine film.,The film was bad.,mine"
+    )
+    tab.fill("[aria-label=Table]", table)
+    tab.click("button[type=submit]")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert "mine" in tab.locator("table").nth(1).inner_text()
+    assert "too few for a statement" in tab.locator(".headline").inner_text()
+    assert "own.csv" in tab.locator(".code code").first.text_content()
 
 
 @pytest.mark.slow
