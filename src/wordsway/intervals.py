@@ -157,10 +157,12 @@ def sensitivity(
         "word:3" is word 3 of the original text, wherever a position may stand
     radius : of the ball for Δ, √d by default
     seed : of the search, a whole number; the same seed gives the same numbers
-    plan : how hard to search (`Plan`); the map proposes one, and beyond eight rows a lighter one
-        for ranking them
+    plan : how hard to search (`Plan`); the map proposes one. Beyond eight rows, all are searched by
+        a part of it, and the four with the largest S by all of it
     effort : times the groups of starts of the map's own plan. A larger effort never has a smaller
-        ``lower``: it repeats the search of the smaller one (with the same seed) and adds to it
+        ``lower``: it repeats the search of the smaller one (with the same seed) and adds to it. Of
+        many rows of attention with smooth scores each gets as many groups as the effort says, of
+        which a row alone has three
     certificate : also compute an upper end
     average : number of random Δ of length radius to try at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or

@@ -12,6 +12,7 @@ import torch
 
 import wordsway as ws
 from learning_cases import MAPS, texts
+from readings import gradients_of
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import into_ball
@@ -217,12 +218,10 @@ def test_readouts_equal_the_definition(name):
     thetas = torch.randn(3, phi(X).numel(), dtype=F64, generator=noise)
     look = phi.view(X, F64).readout(thetas)
     words, delta = torch.tensor([0, 3, 4, 3]), 1.5 * torch.randn(4, 6, dtype=F64, generator=noise)
-    value, gradient = look(words, delta)
-    again, pull = look.at(words, delta)
-    torch.testing.assert_close(again, value)
+    value, gradient = gradients_of(look, words, delta)
     torch.testing.assert_close(look.values(words, delta), value)
     c = torch.randn(4, 3, dtype=F64, generator=noise)
-    torch.testing.assert_close(pull(c), (c[:, :, None] * gradient).sum(1))
+    torch.testing.assert_close(look.at(words, delta)[1](c), (c[:, :, None] * gradient).sum(1))
     truth = torch.stack(
         [
             thetas @ phi.exact(X.replaced(int(i), row)).flatten()
@@ -233,7 +232,7 @@ def test_readouts_equal_the_definition(name):
     for axis in range(6):
         step = torch.zeros(6, dtype=F64)
         step[axis] = 1e-6
-        slope = (look(words, delta + step)[0] - look(words, delta - step)[0]) / 2e-6
+        slope = (look.values(words, delta + step) - look.values(words, delta - step)) / 2e-6
         torch.testing.assert_close(gradient[:, :, axis], slope, rtol=1e-5, atol=1e-6)
 
 

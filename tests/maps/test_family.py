@@ -10,6 +10,7 @@ import torch
 
 import naive_attention
 import wordsway as ws
+from readings import gradients_of
 from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS, learned
 from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.registry import kind_of
@@ -123,7 +124,7 @@ def test_readouts_and_their_gradients_equal_the_definition(scores: str) -> None:
         phi, X = made(scale, 4, 2, scores=scores, heads=heads), text(5, 4, 3)
         thetas, rows = random(2, 20, seed=4), torch.arange(10) % 5
         delta = random(10, 4, seed=5)
-        values, gradients = phi.view(X).readout(thetas)(rows, delta)
+        values, gradients = gradients_of(phi.view(X).readout(thetas), rows, delta)
         for point, row in enumerate(rows.tolist()):
             step = delta[point].clone().requires_grad_(True)
             features = naive_attention.attention(phi, moved(X.X, row, step)).flatten()

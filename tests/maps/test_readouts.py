@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import wordsway as ws
+from readings import gradients_of
 from wordsway.maps.attention.family import SigmoidRAF
 
 N, D = 8, 6
@@ -49,7 +50,7 @@ def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: flo
         thetas = random(2, N * D, seed=seed + 10)
         rows = torch.arange(3 * N) % N
         delta = random(3 * N, D, seed=seed + 20) * torch.tensor([0.1, 1.0, 2.0]).repeat(N)[:, None]
-        values, gradients = phi.view(X).readout(thetas)(rows, delta)
+        values, gradients = gradients_of(phi.view(X).readout(thetas), rows, delta)
         for point, row in enumerate(rows.tolist()):
             step = delta[point].clone().requires_grad_(True)
             features = definition(phi, moved(X, row, step)).flatten()

@@ -11,6 +11,7 @@ import torch
 
 import naive
 import wordsway as ws
+from readings import gradients_of
 from wordsway.maps.attention.family import SigmoidRAF
 from wordsway.maps.wrappers import norm as norm_module
 from wordsway.maps.wrappers.block import NormedText
@@ -143,7 +144,7 @@ def test_views_gradients_and_readouts_equal_the_definition(
         assert torch.allclose(view.value(rows, delta), values, rtol=1e-12, atol=1e-24)
         before = phi.exact(X)
         thetas = random(2, before.numel(), seed=9)
-        read, read_slopes = view.readout(thetas)(rows, delta)
+        read, read_slopes = gradients_of(view.readout(thetas), rows, delta)
         for at, row in enumerate(rows.tolist()):
             step = delta[at].clone().requires_grad_(True)
             moved = torch.cat([X.X[:row], (X.X[row] + step)[None], X.X[row + 1 :]])

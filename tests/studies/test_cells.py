@@ -51,32 +51,32 @@ PAPER = TextOptions(padding="paper")
 #: cells of the trial the same ones; cells that learn have the seeds of 0.2.0.)
 WRITTEN = [
     (
-        "9d864c2694b8095aceef50e55dbc90b27fc8596965003d3fd342a865f0dce58f",
+        "3b61a59b6a111c68a6abc85339fc71be9fad54c99fd438edce7076cfd5e97a2d",
         8192010324019629787,
         cell("raf", 10, 8, 2, seed=5),
     ),
     (
-        "8f105e59fa5d5de69c974067637faa83684b7da9f7020b0ab6fe1c1fe0d14c19",
+        "904504b5dc32a06e40f165b4c7c9445bf8d36b1f769597ff12028eabfa5a1a6a",
         3013212704293416185,
         cell("rf", 90, 192, positions="all", certificate=False, effort=0.6),
     ),
     (
-        "427ced65185b37d5d6979c4145b7ffd2a9d56f336fbd6799e8550a14684c510e",
+        "e3063bb754439ca37d43421a4d43fedad53f950736f4ce512888c11c24bac5ba",
         2823998973220682982,
         cell("drf", 50, 768, 1, options={"depth": 4}),
     ),
     (
-        "f86271de78b41d033d17d3ad7bdd902bda6fc4cfb6761b2415f1401d7e05c12d",
+        "e5e9fe243e9b85511dd36ba3b193eae3752bfe9fc9331b4a614ed295fe1ff527",
         7193364568991254595,
         cell("rf", 10, 64, options={"k": 500}),
     ),
     (
-        "4186ea117ca5aba24c8d804af9ce087014bdd22098d4c5deb746566fb0c497e4",
+        "a5ddbb125487a2916cfdce5fd6c9717cbe1fa3ca58fe0abc7841e3b0b6613a71",
         6448141832021304622,
         cell("raf", 9, 8, positions=(1, "word:3"), data="imdb"),
     ),
     (
-        "19f7691b6371519cb44d923e662612cb67c02096321d2512c5ffd576125a073d",
+        "8ee5e4e86dcb53c212a1a82c5d6ceec493454a093b029d6662b26b54aec379d9",
         1195288910159027633,
         cell("raf", 40, 384, 2, data="imdb:minilm", texts=PAPER),
     ),
@@ -129,7 +129,7 @@ def test_the_content_of_a_cell() -> None:
         "seed": 5,
         "certificate": True,
         "effort": 1.0,
-        "version": 3,
+        "version": 4,
     }
 
 

@@ -27,17 +27,10 @@ class Readout(ABC):
     """T linear readouts φ(X^i(Δ))·θ seen from one sample."""
 
     @abstractmethod
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Values (B, T) and gradients with respect to Δ (B, T, d) for B pairs of a row and a Δ."""
-
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
-        """Values (B, T), and how a function of them is differentiated: one gradient instead of T,
-        where that is cheaper.
+        """Values (B, T) for B pairs of a row and a Δ, and how a function of them is differentiated
+        with respect to Δ.
         """
-        values, gradients = self(rows, delta)
-        return values, lambda c: (c[:, :, None] * gradients).sum(1)
 
     def values(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """Values (B, T) alone."""
@@ -55,9 +48,7 @@ class TracedReadout(Readout):
     ) -> None:
         self._values, self._like = values, like
 
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         with torch.enable_grad():
             delta = delta.detach().to(self._like).requires_grad_(True)
             value = self._values(rows, delta)
@@ -67,7 +58,8 @@ class TracedReadout(Readout):
                 else torch.zeros_like(delta)
                 for one in value.unbind(1)
             ]
-        return value.detach(), torch.stack(slopes, 1)
+        gradients = torch.stack(slopes, 1)  # (B, T, d)
+        return value.detach(), lambda c: (c[:, :, None] * gradients).sum(1)
 
 
 class View(Objective):

@@ -36,7 +36,7 @@ class Ascent(Solver[AscentState]):
     """
 
     def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> AscentState:
-        value, gradient = objective.value_and_gradient(which, x)
+        value, gradient = objective.evaluate(which, x)
         first = torch.full_like(value, FIRST)
         return AscentState(which, x, value, gradient, first, torch.zeros_like(x))
 
@@ -44,7 +44,7 @@ class Ascent(Solver[AscentState]):
         radius = objective.radius(state.which).to(state.x.dtype)
         move = (state.step * radius)[:, None] * unit(state.gradient) + MOMENTUM * state.move
         x = into_ball(state.x + move, radius[:, None])
-        value, gradient = objective.value_and_gradient(state.which, x)
+        value, gradient = objective.evaluate(state.which, x)
         better = value > state.value
         moved = better[:, None]
         step = torch.where(better, state.step * GROWTH, state.step * SHRINK)

@@ -49,7 +49,7 @@ class Conjugate(Solver[ConjugateState]):
     """
 
     def init(self, objective: Objective, which: torch.Tensor, x: torch.Tensor) -> ConjugateState:
-        value, gradient = objective.value_and_gradient(which, x)
+        value, gradient = objective.evaluate(which, x)
         first = torch.full_like(value, FIRST)
         nothing = torch.zeros_like(x)
         return ConjugateState(which, x, value, gradient, first, nothing, nothing)
@@ -62,7 +62,7 @@ class Conjugate(Solver[ConjugateState]):
         return self._step(objective, state, last=True)
 
     def resume(self, objective: Objective, state: ConjugateState) -> ConjugateState:
-        value, gradient = objective.value_and_gradient(state.which, state.x)
+        value, gradient = objective.evaluate(state.which, state.x)
         return replace(state, value=value, gradient=gradient)
 
     def _step(self, objective: Objective, state: ConjugateState, *, last: bool) -> ConjugateState:

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from wordsway.optimize import sampling
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS
-from wordsway.optimize.objective import Bounded, Objective
+from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import HALFWAY, Plan
 from wordsway.optimize.solver import AnySolver, PointStates
 from wordsway.optimize.starts import children, default_starts
@@ -64,20 +65,30 @@ class Found:
         """Whether every problem has settled at a value that independent groups of starts found."""
         return bool((self.settled & self.agreed).all())
 
+    def at(self, index: torch.Tensor) -> Found:
+        """The problems at ``index``."""
+        return Found(
+            self.problems[index],
+            self.x[index],
+            self.value[index],
+            self.settled[index],
+            self.agreed[index],
+            select_problems(self.points, index, len(self.problems)),
+        )
+
     def split(self, parts: int) -> list[Found]:
         """Equally many problems each, in order."""
         each = len(self.problems) // parts
-        return [
-            Found(
-                self.problems[index],
-                self.x[index],
-                self.value[index],
-                self.settled[index],
-                self.agreed[index],
-                select_problems(self.points, index, len(self.problems)),
-            )
-            for index in torch.arange(len(self.problems)).split(each)
-        ]
+        return [self.at(index) for index in torch.arange(len(self.problems)).split(each)]
+
+    def improved(self, index: torch.Tensor, other: Found) -> Found:
+        """The same with x and value of another search of the problems at ``index``, where that is
+        better by more than rounding.
+        """
+        better = exceeds(other.value, self.value[index])
+        x, value = self.x.clone(), self.value.clone()
+        x[index[better]], value[index[better]] = other.x[better], other.value[better]
+        return replace(self, x=x, value=value)
 
     @staticmethod
     def best_of(groups: Sequence[Found]) -> Found:
@@ -118,7 +129,8 @@ def maximise(
     memory: int,
     starts: Starts = default_starts,
     stream: str = "search",
-    points: Any = None,
+    first: Found | None = None,
+    resume: bool = False,
     progress: Progress = silent,
 ) -> Found:
     """Maximise f_i over ‖x‖ ≤ r_i for each of the problems i, within a memory budget in bytes.
@@ -126,18 +138,22 @@ def maximise(
     Problems go through in batches that fit the memory; the result for one of them depends on the
     seed (its noise is named by ``stream``, its number and its group) and not on the others. Groups
     follow each other, each in the same batches however many there are: those of a smaller plan
-    evaluate the same numbers, to the last bit. With ``points`` that another search of these
-    problems ended with, the first group is that search, continued for the plan's steps.
+    evaluate the same numbers, to the last bit. Where another search of these problems is given, the
+    ``first`` group is that search, continued for the plan's steps if it is to ``resume``.
     """
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
     batch_size = max(1, memory // (size * plan.abreast * max(plan.starts, plan.children)))
     if objective.max_batch is not None:
         batch_size = min(batch_size, max(1, objective.max_batch // plan.starts))
-    bounded = Bounded(objective, memory // size)
-    meter = _Meter(progress, objective, plan, len(problems))
-    groups = []
-    for abreast in torch.arange(plan.groups).split(plan.abreast):
+    bounded = objective.bounded(memory // size)
+    groups = [first] if first is not None and not resume else []
+    left = replace(plan, groups=max(1, plan.groups - len(groups)))
+    meter = _Meter(progress, objective, left, len(problems))
+    for batched in torch.arange(plan.groups).split(plan.abreast):
+        abreast = batched[batched >= len(groups)]
+        if not len(abreast):
+            continue
         found: list[list[Found]] = [[] for _ in abreast]
         for index in torch.arange(len(problems)).split(min(batch_size, len(problems))):
             batch = problems[index]
@@ -145,10 +161,10 @@ def maximise(
             noise = [generator(seed, stream, *name, device=objective.device) for name in names]
             which = batch.repeat(len(abreast))
             one = _Batch(bounded, SOLVERS[plan.solver](), plan, which, noise, meter)
-            if points is None or abreast[0]:
+            if first is None or abreast[0]:
                 both = one.run(starts)
             else:
-                both = one.resume(select_problems(points, index, len(problems)))
+                both = one.resume(select_problems(first.points, index, len(problems)))
             for group, part in zip(found, both.split(len(abreast)), strict=True):
                 group.append(part)
         groups += [_joined(problems, group) for group in found]
@@ -227,7 +243,8 @@ class _Batch:
         plan = self.plan
         problems = self.problems
         self.meter.begin_batch(len(problems))
-        rough, *finer = [self.objective.smoothed(w) for w in plan.widths] + [self.objective]
+        rounded = [self.objective.smoothed(w).bounded(self.objective.at_once) for w in plan.widths]
+        rough, *finer = [*rounded, self.objective]
         points = starts(rough, problems.tolist(), plan.starts, self.noise)
         if self.sampled:
             more = [
@@ -255,7 +272,7 @@ class _Batch:
     def valued(self, points: torch.Tensor) -> _Pool:
         """Points (P, m, p) with the objective's values there."""
         which = self.problems.repeat_interleave(points.shape[1])
-        value = self.objective.value(which, points.flatten(0, 1))
+        value = self.objective.values(which, points.flatten(0, 1))
         return _Pool(points, value.reshape(points.shape[:2]))
 
     def resume(self, points: Any) -> Found:
@@ -411,15 +428,23 @@ FINALISTS = 4
 
 
 def stages(plan: Plan, problems: int, *, kept: bool) -> list[tuple[Plan, int]]:
-    """The searches of `maximise_ranked`, each with its plan and its number of problems; ``kept``
-    is true if evaluations retain memory.
+    """The searches of `maximise_ranked`, each with what it evaluates and its number of problems;
+    ``kept`` is true if evaluations retain memory.
 
     >>> [(stage.steps, problems) for stage, problems in stages(Plan(), 20, kept=False)]
     [(30, 20), (60, 4)]
+    >>> plan = Plan(groups=6, abreast=3)
+    >>> [(stage.groups, problems) for stage, problems in stages(plan, 20, kept=False)]
+    [(1, 20), (1, 16), (5, 4)]
     """
     if problems <= MANY:
         return [(plan, problems)]
-    return [(plan.lighter(), problems), (plan, 2 * FINALISTS if kept else FINALISTS)]
+    light, full = plan.lighter(), 2 * FINALISTS if kept else FINALISTS
+    if not light.is_first_group_of(plan):
+        return [(light, problems), (plan, full)]
+    more = plan.groups // plan.abreast - 1
+    others = [(replace(light, groups=more), problems - full)] if more else []
+    return [(light, problems), *others, (replace(plan, groups=plan.groups - 1), full)]
 
 
 def maximise_ranked(
@@ -434,47 +459,44 @@ def maximise_ranked(
 ) -> Found:
     """The best x of every problem, found by a lighter plan where it is not among the largest.
 
-    Where the light search is the beginning of the full one, the first few resume from its points.
+    Where the light search is the beginning of the full one, the first few continue it. Where it is
+    the whole first group, the others get as many groups as the plan has batches of them, so that
+    ``scaled`` plans search them as much harder as the first few, which the first group chooses.
     ``ranking`` is the same function in cheaper arithmetic: it finds the points, and the objective
     itself evaluates them.
     """
     searches = stages(plan, len(problems), kept=bool(objective.bytes_retained_per_eval))
     if len(searches) == 1:
         return maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
-    (light, _), (_, full) = searches
+    light, full = searches[0][0], searches[-1][1]
     cheap = ranking or objective
-    resuming = light.begins(plan) and cheap.dtype == objective.dtype
-    before = len(problems) * light.evaluations
-    total = before + full * plan.evaluations
-    first = maximise(
-        cheap,
-        problems,
-        light,
-        seed=seed,
-        memory=memory,
-        progress=stretch_of(progress, 0, before, total),
-    )
+    begun = light.begins(plan) and cheap.dtype == objective.dtype
+    work = list(accumulate(count * stage.evaluations for stage, count in searches))
+    parts = [stretch_of(progress, *ends, work[-1]) for ends in pairwise([0, *work])]
+    how: dict[str, Any] = {"seed": seed, "memory": memory}
+    found = maximise(cheap, problems, light, **how, progress=parts[0])
     if cheap.dtype != objective.dtype:
-        first = _valued(first, objective)
-    top = first.value.topk(full).indices
+        found = _valued(found, objective)
+    order = found.value.argsort(descending=True, stable=True)
+    top, others = order[:full], order[full:]
+    if len(searches) > 2:
+        longer = replace(light, groups=plan.groups // plan.abreast)
+        first = found.at(others)
+        more = maximise(cheap, first.problems, longer, first=first, **how, progress=parts[1])
+        found = found.improved(others, more)
     second = maximise(
         objective,
         problems[top],
         plan,
-        seed=seed,
-        memory=memory,
-        points=select_problems(first.points, top, len(problems)) if resuming else None,
-        progress=stretch_of(progress, before, total, total),
+        first=found.at(top) if begun else None,
+        resume=light.steps < plan.steps,
+        **how,
+        progress=parts[-1],
     )
-    better = exceeds(second.value, first.value[top])
-    x = first.x.clone()
-    value = first.value.clone()
-    x[top[better]] = second.x[better]
-    value[top[better]] = second.value[better]
     # The others had no chance of being the largest: whether they converged does not matter.
-    settled, agreed = torch.ones_like(first.settled), torch.ones_like(first.agreed)
+    settled, agreed = torch.ones_like(found.settled), torch.ones_like(found.agreed)
     settled[top], agreed[top] = second.settled, second.agreed
-    return Found(problems, x, value, settled, agreed, first.points)
+    return replace(found.improved(top, second), settled=settled, agreed=agreed)
 
 
 def _valued(found: Found, objective: Objective) -> Found:

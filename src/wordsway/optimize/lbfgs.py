@@ -136,7 +136,7 @@ def _evaluate(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """x = r·δ(w), the value there and its gradient in w."""
     x = radius * lower(w)
-    value, gradient = objective.value_and_gradient(which, x)
+    value, gradient = objective.evaluate(which, x)
     return x, value, radius * pull_back(w, gradient)
 
 

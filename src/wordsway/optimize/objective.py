@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 
@@ -25,7 +26,8 @@ class Objective(ABC):
     """f_i(x) for x ∈ ℝ^p with ‖x‖ ≤ r_i, where i numbers the problems (rows of a text, say).
 
     All evaluations are batched: ``which`` (B,) is the problem that each point of x (B, p) belongs
-    to; values are (B,), gradients (B, p). Points of a batch are independent.
+    to; values are (B,), gradients (B, p). Points of a batch are independent. An objective defines
+    `value_and_gradient`, and searches call `evaluate` and `values`, which respect ``at_once``.
     """
 
     #: p, and the arithmetic of points and values.
@@ -38,6 +40,8 @@ class Objective(ABC):
     bytes_retained_per_eval: int = 0
     #: More points than this at a time gain nothing, where that is known.
     max_batch: int | None = None
+    #: Points evaluated at a time, at most; the driver sets it as its memory allows.
+    at_once: int | None = None
     #: A problem whose value exceeds this is solved: nothing is better.
     enough: float = math.inf
     #: An upper bound on all values, if one is known.
@@ -56,6 +60,31 @@ class Objective(ABC):
     def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """f_i(x) alone, where that is cheaper."""
         return self.value_and_gradient(which, x)[0]
+
+    def bounded(self, points: int | None) -> Self:
+        """The same function, evaluated at no more than ``points`` points at a time."""
+        objective = copy.copy(self)
+        objective.at_once = points if points is None else max(1, points)
+        return objective
+
+    def evaluate(self, which: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`value_and_gradient`, ``at_once`` points at a time."""
+        if not self.exceeded_by(which):
+            return self.value_and_gradient(which, x)
+        parts = zip(which.split(self.at_once or 1), x.split(self.at_once or 1), strict=True)
+        found = [self.value_and_gradient(*part) for part in parts]
+        return torch.cat([value for value, _ in found]), torch.cat([slope for _, slope in found])
+
+    def values(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """`value`, ``at_once`` points at a time."""
+        if not self.exceeded_by(which):
+            return self.value(which, x)
+        parts = zip(which.split(self.at_once or 1), x.split(self.at_once or 1), strict=True)
+        return torch.cat([self.value(*part) for part in parts])
+
+    def exceeded_by(self, which: torch.Tensor) -> bool:
+        """Whether these are more points than are evaluated at a time."""
+        return self.at_once is not None and len(which) > self.at_once
 
     def smoothed(self, width: float) -> Objective:
         """The function with its kinks rounded over ``width``; itself where it has none."""
@@ -92,65 +121,10 @@ class PlainPlane:
     b: torch.Tensor
 
     def value(self, c: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-        return self.objective.value(self.which, c[:, None] * self.a + s[:, None] * self.b)
+        return self.objective.values(self.which, c[:, None] * self.a + s[:, None] * self.b)
 
     def value_and_gradient(
         self, c: torch.Tensor, s: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         x = c[:, None] * self.a + s[:, None] * self.b
-        return self.objective.value_and_gradient(self.which, x)
-
-
-class Bounded(Objective):
-    """An objective that evaluates at most ``points`` at a time, whatever the batch size."""
-
-    def __init__(self, inner: Objective, points: int) -> None:
-        self.inner = inner
-        self.points = max(1, points)
-        self.dimension = inner.dimension
-        self.dtype = inner.dtype
-        self.device = inner.device
-        self.bytes_per_point = inner.bytes_per_point
-        self.bytes_retained_per_eval = inner.bytes_retained_per_eval
-        self.max_batch = inner.max_batch
-        self.enough = inner.enough
-        self.ceiling = inner.ceiling
-
-    def radius(self, which: torch.Tensor) -> torch.Tensor:
-        return self.inner.radius(which)
-
-    def value_and_gradient(
-        self, which: torch.Tensor, x: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        if len(which) <= self.points:
-            return self.inner.value_and_gradient(which, x)
-        parts = zip(which.split(self.points), x.split(self.points), strict=True)
-        found = [self.inner.value_and_gradient(*part) for part in parts]
-        return torch.cat([value for value, _ in found]), torch.cat([slope for _, slope in found])
-
-    def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        if len(which) <= self.points:
-            return self.inner.value(which, x)
-        parts = zip(which.split(self.points), x.split(self.points), strict=True)
-        return torch.cat([self.inner.value(*part) for part in parts])
-
-    def smoothed(self, width: float) -> Objective:
-        return Bounded(self.inner.smoothed(width), self.points)
-
-    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
-        return (
-            self.inner.plane(which, a, b)
-            if len(which) <= self.points
-            else PlainPlane(self, which, a, b)
-        )
-
-    def suggest(
-        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
-    ) -> torch.Tensor:
-        return self.inner.suggest(problems, count, noise)
-
-    def landmark(self, problem: int) -> torch.Tensor | None:
-        return self.inner.landmark(problem)
-
-    def describe(self, value: float) -> str:
-        return self.inner.describe(value)
+        return self.objective.evaluate(self.which, x)

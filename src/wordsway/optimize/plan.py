@@ -65,12 +65,16 @@ class Plan:
         return replace(self, groups=groups, steps=max(1, round(self.steps * min(1.0, batches))))
 
     def lighter(self) -> Plan:
-        """Enough to rank problems: one group with a third of the starts, one generation. Conjugate
-        steps, whose first one is nearly a power step, rank as well with a sixteenth of them (random
-        features of 90×192 and 150×384, six draws each: the largest S is the same to 0.2 %).
+        """Enough to rank problems. Where groups share a batch because an evaluation is cheap, it is
+        the first of them; functions with kinks, and costly ones, are ranked by a group with a third
+        of the starts and one generation. Conjugate steps, whose first one is nearly a power step,
+        rank as well with a sixteenth of them (random features of 90×192 and 150×384, six draws
+        each: the largest S is the same to 0.2 %).
         """
         if self.solver == "conjugate":
             return replace(self, groups=1, steps=max(1, self.steps // 16))
+        if self.abreast > 1 and not self.widths:
+            return replace(self, groups=1, abreast=1)
         return replace(
             self,
             groups=1,
@@ -84,9 +88,13 @@ class Plan:
         )
 
     def begins(self, other: Plan) -> bool:
-        """Whether the other plan's first group does the same, and then takes more steps."""
-        longer = replace(self, steps=other.steps, groups=other.groups)
-        return self.steps < other.steps and longer == other
+        """Whether the other plan's first group does the same, and may then take more steps."""
+        longer = replace(self, steps=other.steps, groups=other.groups, abreast=other.abreast)
+        return self.steps <= other.steps and longer == other
+
+    def is_first_group_of(self, other: Plan) -> bool:
+        """Whether this is all that the other plan's first group does."""
+        return self.begins(other) and self.steps == other.steps
 
     @property
     def refined(self) -> int:

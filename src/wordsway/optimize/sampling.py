@@ -49,7 +49,7 @@ def random_search(
     if landmark is not None:
         points[1::3] = landmark + radius * 10 ** (-4 * uniform[1::3]) * directions[1::3]
     points = into_ball(points, radius)
-    value = objective.value(which.expand(many), points)
+    value = objective.values(which.expand(many), points)
     return points[value.topk(count).indices]
 
 
@@ -75,7 +75,7 @@ def local_random_search(
             scale = 10 ** (-6 * torch.rand(tries, 1, **kind))
             moves.append(reach * scale * torch.randn(tries, p, **kind))
         tried = into_ball(x[:, None] + torch.stack(moves), radius.to(x.dtype)[:, None, None])
-        values = objective.value(problems.repeat_interleave(tries), tried.flatten(0, 1))
+        values = objective.values(problems.repeat_interleave(tries), tried.flatten(0, 1))
         best, place = values.reshape(len(problems), tries).max(1)
         better = best > value
         value = torch.where(better, best, value)

@@ -46,7 +46,7 @@ def top_direction(
     """A few power steps of the Hessian of f at x = 0, from ``direction`` (P, p)."""
     length = NEAR_ZERO * objective.radius(which).to(direction.dtype)[:, None]
     for _ in range(steps):
-        _, gradient = objective.value_and_gradient(which, length * unit(direction))
+        _, gradient = objective.evaluate(which, length * unit(direction))
         flat = (gradient == 0).all(1, keepdim=True)
         direction = torch.where(flat, direction, gradient)
     return direction

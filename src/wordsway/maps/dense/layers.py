@@ -136,18 +136,17 @@ class Trace:
     def backward(
         self, rows: torch.Tensor, moved: list[torch.Tensor], g: torch.Tensor
     ) -> torch.Tensor:
-        """The gradient with respect to Δ, (B, d) or (B, T, d), of a function of the features whose
-        gradient with respect to them is g, (B, k) or (B, T, k).
+        """The gradient with respect to Δ, (B, d), of a function of the features whose gradient with
+        respect to them is g, (B, k).
         """
         act = self.layers.activation
-        zs = [z[:, None] for z in moved] if g.ndim == 3 else moved
-        g = act.pull(zs[-1], g)
-        for V, z in zip(reversed(self.layers.later), reversed(zs[:-1]), strict=True):
+        g = act.pull(moved[-1], g)
+        for V, z in zip(reversed(self.layers.later), reversed(moved[:-1]), strict=True):
             g = act.pull(z, V.apply_transposed(g).to(self.X.dtype))
         groups = by_row(rows)
         if len(groups) == 1:
             return self.layers.first.block(groups[0][0]).apply_transposed(g).to(g.dtype)
-        gradient = torch.empty(*g.shape[:-1], self.X.shape[1], dtype=g.dtype, device=g.device)
+        gradient = g.new_empty(len(g), self.X.shape[1])
         for i, some in groups:
             gradient[some] = self.layers.first.block(i).apply_transposed(g[some]).to(g.dtype)
         return gradient

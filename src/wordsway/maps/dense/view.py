@@ -12,6 +12,7 @@ from wordsway.maps.base import Pull, Readout, View
 from wordsway.maps.dense.certificate import certify
 from wordsway.maps.dense.layers import DenseLayers, Trace
 from wordsway.maps.rigorous import Certificate
+from wordsway.optimize.objective import Plane
 from wordsway.optimize.plan import Plan
 
 
@@ -23,21 +24,10 @@ class FullyConnectedReadout(Readout):
         self.trace = trace
         self.theta = thetas.to(trace.X.dtype)
 
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        value, moved = self._forward(rows, delta)
-        return value, self.trace.backward(rows, moved, self.theta.expand(len(rows), -1, -1))
-
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
-        value, moved = self._forward(rows, delta)
-        return value, lambda c: self.trace.backward(rows, moved, c @ self.theta)
-
-    def _forward(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         change, moved = self.trace.forward(rows, delta)
-        return (self.trace.h[-1] + change) @ self.theta.T, moved
+        value = (self.trace.h[-1] + change) @ self.theta.T
+        return value, lambda c: self.trace.backward(rows, moved, c @ self.theta)
 
 
 #: Above this many weights of one row the landscape is nearly that of a quadratic: few starts,
@@ -92,7 +82,9 @@ class FullyConnectedView(View):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         return self._gradient(which, *self.trace.forward(which, x))
 
-    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> DensePlane:
+    def plane(self, which: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Plane:
+        if self.exceeded_by(which):
+            return super().plane(which, a, b)
         return DensePlane(self, which, self.trace.steps(which, a), self.trace.steps(which, b))
 
     def _value(self, change: torch.Tensor) -> torch.Tensor:

@@ -44,13 +44,6 @@ class AttentionReadout(Readout):
         self._stack = torch.cat([layer.keys, layer.queries, self.theta.flatten(0, 1), layer.H])
         self._rows: dict[int, ReadoutRow] = {}
 
-    def __call__(
-        self, rows: torch.Tensor, delta: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        values, pull = self.at(rows, delta)
-        each = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
-        return values, torch.stack([pull(one.expand_as(values)) for one in each], 1)
-
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         groups = by_row(rows)
         if len(groups) == 1:
