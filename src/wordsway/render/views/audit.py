@@ -32,6 +32,8 @@ from wordsway.render.numbers import small
 from wordsway.render.views.common import models_facts, provenance
 from wordsway.render.views.pairs import marked_change
 
+#: The colour of models without understanding.
+GREY = "grey"
 #: Blind spots per model, edits per kind, rows that were refused, and characters of a document.
 SPOTS, EXAMPLES, REFUSED, DOCUMENT = 3, 5, 5, 160
 #: What a score of each level is called in tables and on axes, and what it means.
@@ -50,7 +52,7 @@ LEVEL_MEANINGS = {
     "rewording": EXPLAINED["rewording"],
 }
 AXIS = {
-    "rewording": "a rewording is closer than the change",
+    "rewording": "rewording closer than change",
     "small": "reacts more than to a harmless edit",
 }
 BLIND = f"Blind: {EXPLAINED['blind']}"
@@ -500,7 +502,7 @@ def _profiles(audit: Audit) -> list[Panel]:
 def _overlap(audit: Audit) -> Panel:
     """The score against how many more words the change has in common with the text."""
     curves = []
-    for colour, model in enumerate((*audit.models, *audit.baselines)):
+    for at, model in enumerate((*audit.models, *audit.baselines[:1])):
         bins = model.overlap
         curves.append(
             Curve(
@@ -509,7 +511,7 @@ def _overlap(audit: Audit) -> Panel:
                 [one.score for one in bins],
                 lower=[one.low for one in bins],
                 upper=[one.high for one in bins],
-                colour=colour,
+                colour=at if model in audit.models else GREY,
                 dashed=model not in audit.models,
             )
         )
@@ -526,10 +528,10 @@ def _overlap(audit: Audit) -> Panel:
 def _picture(audit: Audit) -> Chart:
     """The scores with their intervals in one panel, and over the layers for every kind."""
     points = []
-    every = (*audit.models, *audit.baselines)
-    for at, model in enumerate(every):
+    count = len(audit.models) + bool(audit.baselines)
+    for at, model in enumerate(audit.models):
         known = [
-            (place + 0.6 * ((at + 0.5) / len(every) - 0.5), score)
+            (place + 0.6 * ((at + 0.5) / count - 0.5), score)
             for place, kind in enumerate(audit.kinds)
             if (score := model.score(audit.level, kind)) is not None
         ]
@@ -539,9 +541,25 @@ def _picture(audit: Audit) -> Chart:
                 [score.score for _, score in known],
                 [place for place, _ in known],
                 at,
-                marker="o" if model in audit.models else "x",
                 low=[score.low for _, score in known],
                 high=[score.high for _, score in known],
+            )
+        )
+    ranges = [
+        (place + 0.3 * (1 - 1 / count), [one.score for one in found if one is not None])
+        for place, kind in enumerate(audit.kinds)
+        if any(found := [model.score(audit.level, kind) for model in audit.baselines])
+    ]
+    if ranges:
+        points.append(
+            PointSeries(
+                "models without understanding (least, mean, most)",
+                [sum(scores) / len(scores) for _, scores in ranges],
+                [place for place, _ in ranges],
+                GREY,
+                marker="|",
+                low=[min(scores) for _, scores in ranges],
+                high=[max(scores) for _, scores in ranges],
             )
         )
     scores = Panel(
