@@ -24,7 +24,7 @@ from wordsway.models.files import locate
 
 pytestmark = pytest.mark.slow
 #: What the environment holds; its own torch, without a graphics card.
-PACKAGES = ("infinity-emb[server,torch]==0.0.77", "torch==2.13.0")
+PACKAGES = ("infinity-emb[server,torch]==0.0.78", "torch==2.13.0")
 WAIT = 180.0
 
 
@@ -93,8 +93,7 @@ def test_an_audit_over_a_server_is_the_audit_in_process(
 
     folder = locate("minilm").folder
     before = requests(server)
-    monkeypatch.setenv("WORDSWAY_HOME", str(tmp_path))
-    monkeypatch.setattr("wordsway.data.home.home", lambda: Path(os.environ["WORDSWAY_HOME"]))
+    monkeypatch.setattr("wordsway.models.endpoint.home", lambda: tmp_path)
     endpoint = ws.Endpoint(server, "minilm")
     model = SentenceTransformer(str(folder), device="cpu")
     options = {"texts": 10, "kinds": ["negation", "numbers"], "draws": 2, "local": 0}
