@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+from importlib import resources
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import wordsway as ws
+from wordsway.auditing.pairs import forecast_pairs
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.encoders import PairScorer
 from wordsway.models.probe import Probe
@@ -107,3 +112,48 @@ def test_a_scorer_of_pairs_is_compared_by_its_scores():
         assert one.percentile is not None and one.layers == (one.change,)
     audited = ws.audit(scorer, texts=3, kinds=["negation"], draws=1, local=0)
     assert 0 <= audited.models[0].levels["rewording"].score <= 1
+
+
+def test_a_forecast_counts_the_texts_that_are_then_encoded():
+    rows = [(A, B), (B, A), (A, "The drug is unsafe.")]
+    asked: list[str] = []
+
+    def counted(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return letters(texts)
+
+    ours, theirs = forecast_pairs(rows, models=["minilm", counted], draws=3)
+    assert not asked, "a forecast does not call the encoder"
+    ws.pairs(rows, models=counted, draws=3)
+    assert theirs.texts == len(asked) == len(set(asked)) and theirs.seconds is None
+    assert ours.seconds is not None and ours.seconds > 0
+    assert forecast_pairs(A, B, draws=0)[0].texts == 2
+
+
+@pytest.mark.parametrize("make", ["word_llama", "tf_idf"])
+def test_static_embeddings_and_pipelines_go_through_every_verb(make: str):
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    if make == "word_llama":
+        import wordllama
+
+        folder = Path(wordllama.__file__).parent
+        model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+        alone = model.embed
+    else:
+        with resources.files("wordsway.auditing").joinpath("gold.csv").open() as file:
+            texts = [row["text"] for row in csv.DictReader(file)]
+        parts = TfidfVectorizer(), TruncatedSVD(50, random_state=0)
+        model = make_pipeline(*parts).fit(texts)
+        alone = model.transform
+    (pair,) = ws.pairs(A, B, models=model, draws=0).pairs
+    assert pair.models[0].cosine == pytest.approx(cosine(*alone([A, B])), abs=1e-6)
+    found = ws.swap(A, "safe", model, target="cosine", among=["dangerous", "open", "paid"])
+    for swap in found.swaps:
+        u, v = alone([A, A.replace("safe", swap.word)])
+        assert swap.change == pytest.approx(1 - cosine(u, v), abs=1e-5)
+    audited = ws.audit(model, texts=4, kinds=["negation"], draws=1, local=0).models[0]
+    level = audited.levels["rewording"]
+    assert level.texts == 4 and 0 <= level.score <= 1

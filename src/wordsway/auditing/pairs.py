@@ -10,8 +10,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from wordsway.auditing.background import Place, place_of
-from wordsway.auditing.changes import changes_of
-from wordsway.auditing.encoder import AnyEncoder, encoder_for
+from wordsway.auditing.changes import EditedText, changes_of, tokens_of
+from wordsway.auditing.encoder import AnyEncoder, Encoder, encoder_for
 from wordsway.auditing.table import (
     PairRow,
     PairTable,
@@ -22,10 +22,12 @@ from wordsway.auditing.table import (
 )
 from wordsway.core.checks import Natural, Seed, validated
 from wordsway.core.errors import InputError, first_line
+from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import checked_device
 from wordsway.models.encoders import listed, names_a_model
+from wordsway.models.endpoint import CHARACTERS_PER_TOKEN, Endpoint
 from wordsway.models.files import labels_of
 from wordsway.text.files import Encoding
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     import pandas
 
 
+#: Texts that a forecast times.
+TIMED = 64
 #: Random real words that a pair is compared with.
 DRAWS = 100
 #: Memory for the vectors of pairs that are measured together.
@@ -103,12 +107,70 @@ def pairs(
     return Pairs(measured, tuple(described), tuple(refused), draws, seed, seconds, versions())
 
 
+@dataclass(frozen=True)
+class PairsForecast:
+    """What `pairs` would encode in one model: distinct ``texts`` with their ``tokens``, roughly for
+    an encoder that does not show them; ``stored`` texts of an endpoint are not sent again.
+    ``seconds`` come from timing some texts; None for encoders that a forecast does not call.
+    """
+
+    name: str
+    texts: int
+    tokens: int
+    stored: int = 0
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        took = "" if self.seconds is None else f", about {format_seconds(self.seconds)}"
+        kept = f"; {self.stored:,} texts are stored" if self.stored else ""
+        return f"{self.name}: {self.texts:,} texts, about {self.tokens:,} tokens{took}{kept}"
+
+
+@validated
+def forecast_pairs(
+    a: str | Path | Sequence[Sequence[str]],
+    b: str | None = None,
+    models: Any = "minilm",
+    *,
+    draws: Natural = DRAWS,
+    seed: Seed = 0,
+    encoding: Encoding | None = None,
+    device: str = "cpu",
+) -> list[PairsForecast]:
+    """The cost of `pairs` with the same arguments, per model; nothing is sent to an endpoint."""
+    rows = _rows(a, b, encoding).pairs
+    return [
+        _forecast(encoder_for(model, device=checked_device(device)), rows, draws, seed)
+        for model in listed(models)
+    ]
+
+
+def _forecast(encoder: AnyEncoder, rows: Sequence[PairRow], draws: int, seed: int) -> PairsForecast:
+    tokens = tokens_of(encoder, _edited(rows), draws=draws, seed=seed)
+    name = str(encoder.describe()["name"])
+    if isinstance(encoder, Encoder):
+        some = tokens[:: max(1, len(tokens) // TIMED)]
+        started = time.perf_counter()
+        encoder.pooled(some)
+        pace = (time.perf_counter() - started) / max(1, sum(map(len, some)))
+        count = sum(map(len, tokens))
+        return PairsForecast(name, len(tokens), count, seconds=pace * count)
+    texts = [text for (text,) in tokens]
+    if isinstance(encoder.box, Endpoint):
+        sent = encoder.box.forecast(texts)
+        return PairsForecast(name, sent.texts, sent.tokens, sent.stored)
+    return PairsForecast(name, len(texts), sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
+
+
+def _edited(rows: Sequence[PairRow]) -> list[EditedText]:
+    return [(row.a, [place_of(row.a, row.b)], 1) for row in rows]
+
+
 def _measured(
     encoder: AnyEncoder, name: str, rows: Sequence[PairRow], draws: int, seed: int
 ) -> list[PairInModel | InputError]:
     """Each pair in a model, or why it cannot be read; every distinct text is encoded once."""
-    texts = [(row.a, [place_of(row.a, row.b)], 1) for row in rows]
-    effects = changes_of(encoder, texts, draws=draws, seed=seed)
+    effects = changes_of(encoder, _edited(rows), draws=draws, seed=seed)
     found: list[PairInModel | InputError] = []
     for row, effect in zip(rows, effects, strict=True):
         if isinstance(effect, InputError):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import progress_line
+from wordsway.cli.output import echo_json, progress_line
 from wordsway.core.errors import InputError
 
 
@@ -29,6 +29,7 @@ def pairs_command(
     seed: opt.Seed = 0,
     encoding: opt.Encoding = None,
     device: opt.Device = "cpu",
+    forecast: opt.Forecast = False,
 ) -> None:
     """How different are two similar texts to a model?
 
@@ -41,16 +42,23 @@ def pairs_command(
             "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
         )
     with progress_line("loading the model") as line:
-        from wordsway.auditing.pairs import pairs
+        from wordsway.auditing.pairs import forecast_pairs, pairs
+        from wordsway.core.result import fields_of
 
-        result = pairs(
-            first,
-            second,
-            encoders.models,
-            draws=draws,
-            seed=seed,
-            encoding=encoding,
-            device=device,
-            progress=lambda stage, done, total, note="": line(stage, int(done), int(total)),
-        )
-    output.deliver(result)
+        how: dict[str, Any] = {"draws": draws, "seed": seed, "encoding": encoding, "device": device}
+        if forecast:
+            costs = forecast_pairs(first, second, encoders.models, **how)
+        else:
+            result = pairs(
+                first,
+                second,
+                encoders.models,
+                **how,
+                progress=lambda stage, done, total, note="": line(stage, int(done), int(total)),
+            )
+    if not forecast:
+        output.deliver(result)
+    elif output.as_json:
+        echo_json({"models": [fields_of(one) for one in costs]})
+    else:
+        typer.echo("\n".join(map(str, costs)))
