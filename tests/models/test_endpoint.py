@@ -26,7 +26,8 @@ DIMENSIONS = 6
 
 
 def vector(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    return np.random.default_rng(sum(text.encode()) + len(text)).normal(size=dimensions).tolist()
+    drawn = np.random.default_rng(sum(text.encode()) + len(text)).normal(size=dimensions)
+    return drawn.astype(np.float32).tolist()
 
 
 class Server(ThreadingHTTPServer):

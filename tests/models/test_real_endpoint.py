@@ -93,7 +93,7 @@ def test_an_audit_over_a_server_is_the_audit_in_process(
 
     folder = locate("minilm").folder
     before = requests(server)
-    monkeypatch.setattr("wordsway.models.endpoint.home", lambda: tmp_path)
+    monkeypatch.setattr("wordsway.models.cache.home", lambda: tmp_path)
     endpoint = ws.Endpoint(server, "minilm")
     model = SentenceTransformer(str(folder), device="cpu")
     options = {"texts": 10, "kinds": ["negation", "numbers"], "draws": 2, "local": 0}

@@ -3,8 +3,9 @@
     POST URL/embeddings   {"model": NAME, "input": [TEXT, …], "encoding_format": "float"}
     200                   {"data": [{"index": 0, "embedding": [0.1, …]}, …]}
 
-Vectors are kept in an SQLite file per URL, model and dimensions, so that a repeated or resumed run
-sends nothing twice. The key is read from the environment for each request and stored nowhere.
+Vectors are kept on disk per URL, model and dimensions (`wordsway.models.cache`), so that a repeated
+or resumed run sends nothing twice. The key is read from the environment for each request and stored
+nowhere.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ import ipaddress
 import json
 import math
 import os
-import sqlite3
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import IO, Annotated, Any
 
 import numpy as np
@@ -32,7 +32,7 @@ import numpy as np
 from wordsway.core.checks import Count, Natural, Positive, Within, validated
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress, silent
-from wordsway.data.home import home, writing
+from wordsway.models.cache import Cache
 
 #: Texts of one request, requests under way at once, and attempts at one request.
 BATCH, CONCURRENCY, ATTEMPTS = 64, 4, 6
@@ -139,8 +139,8 @@ class Endpoint:
     def forecast(self, texts: Sequence[str]) -> EndpointForecast:
         """What `encode` would send; nothing is sent."""
         distinct = list(dict.fromkeys(texts))
-        with self._store() as store:
-            missing = [text for text in distinct if store.get(text) is None]
+        stored = self._cache.read([_key(text) for text in distinct])
+        missing = [text for text in distinct if _key(text) not in stored]
         characters = sum(map(len, missing))
         tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
         return EndpointForecast(len(missing), characters, tokens, len(distinct) - len(missing))
@@ -150,34 +150,34 @@ class Endpoint:
         distinct = list(dict.fromkeys(texts))
         if not distinct:
             raise InputError("at least one text", "none", "pass a list of texts")
-        with self._store() as store:
-            missing = [text for text in distinct if store.get(text) is None]
-            if self.max_texts is not None and len(missing) > self.max_texts:
-                raise InputError(
-                    f"at most {self.max_texts:,} texts to send (max_texts)",
-                    f"{len(missing):,}",
-                    "measure fewer texts, or raise the limit",
-                )
-            batches = [missing[at : at + self.batch] for at in range(0, len(missing), self.batch)]
-            done = 0
-            with ThreadPoolExecutor(self.concurrency) as pool:
-                try:
-                    for sent, vectors in pool.map(lambda some: (some, self._ask(some)), batches):
-                        store.put(sent, vectors)
-                        done += len(sent)
-                        progress(f"texts sent to {self.name}", done, len(missing))
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
-            found = [store.get(text) for text in distinct]
-        lengths = {len(one) for one in found if one is not None}
+        found = self._cache.read([_key(text) for text in distinct])
+        missing = [text for text in distinct if _key(text) not in found]
+        if self.max_texts is not None and len(missing) > self.max_texts:
+            raise InputError(
+                f"at most {self.max_texts:,} texts to send (max_texts)",
+                f"{len(missing):,}",
+                "measure fewer texts, or raise the limit",
+            )
+        batches = [missing[at : at + self.batch] for at in range(0, len(missing), self.batch)]
+        done = 0
+        with ThreadPoolExecutor(self.concurrency) as pool:
+            try:
+                for sent, vectors in pool.map(lambda some: (some, self._ask(some)), batches):
+                    fresh = dict(zip(map(_key, sent), vectors[:, None], strict=True))
+                    self._cache.write(fresh)
+                    found |= fresh
+                    done += len(sent)
+                    progress(f"texts sent to {self.name}", done, len(missing))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        lengths = {one.shape[1] for one in found.values()}
         if len(lengths) != 1:
             raise EndpointError(
                 f"{self.name} gave vectors of different lengths ({sorted(lengths)}): has its model "
-                f"changed? Remove {self._path.name} from {self._path.parent} to ask again"
+                f"changed? Remove {self._cache.folder} to ask again"
             )
-        vector = dict(zip(distinct, found, strict=True))
-        return np.stack([vector[text] for text in texts])  # type: ignore[misc]
+        return np.concatenate([found[_key(text)] for text in texts]).astype(np.float64)
 
     # ---------------------------------------------------------------------------------- requests
 
@@ -250,47 +250,10 @@ class Endpoint:
         where = " (a redirect, which is not followed)" if 300 <= error.code < 400 else ""
         return f"{self.name} refused the request: status {error.code}{where}"
 
-    # ------------------------------------------------------------------------------------- store
-
-    @property
-    def _path(self) -> Path:
+    @cached_property
+    def _cache(self) -> Cache:
         about = json.dumps([self.url, self.model, self.dimensions])
-        return home() / "endpoints" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.sqlite"
-
-    @contextlib.contextmanager
-    def _store(self) -> Iterator[_Vectors]:
-        path = self._path
-        with writing("embeddings"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with contextlib.closing(sqlite3.connect(path, timeout=60.0)) as connection:
-                yield _Vectors(connection)
-        except sqlite3.Error as error:
-            raise WordswayError(
-                f"cannot keep embeddings in {path} ({first_line(error)}): remove that file, or set "
-                "WORDSWAY_HOME to another folder"
-            ) from None
-
-
-class _Vectors:
-    """Vectors by the hash of their text, in one SQLite file."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)"
-        )
-
-    def get(self, text: str) -> np.ndarray | None:
-        found = self.connection.execute(
-            "SELECT vector FROM vectors WHERE text = ?", (_hash(text),)
-        ).fetchone()
-        return None if found is None else np.frombuffer(found[0], dtype="<f8")
-
-    def put(self, texts: Sequence[str], vectors: np.ndarray) -> None:
-        rows = [(_hash(text), one.tobytes()) for text, one in zip(texts, vectors, strict=True)]
-        with self.connection:
-            self.connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        return Cache("endpoints", hashlib.sha256(about.encode()).hexdigest()[:32])
 
 
 class _WrongAnswer(Exception):
@@ -318,7 +281,8 @@ def _vectors(answer: Any, count: int, dimensions: int | None) -> np.ndarray:
     if len({len(row) for row in rows}) != 1:
         raise _WrongAnswer("embeddings of different lengths")
     try:
-        vectors = np.array(rows, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            vectors = np.array(rows, dtype=np.float64).astype(np.float32)
     except (TypeError, ValueError):
         raise _WrongAnswer("an embedding that is not a list of numbers") from None
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
@@ -328,8 +292,9 @@ def _vectors(answer: Any, count: int, dimensions: int | None) -> np.ndarray:
     return vectors
 
 
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+def _key(text: str) -> str:
+    """The name of a text in the cache."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _retry_after(header: str | None) -> float:
