@@ -17,6 +17,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
                                          where a run was stopped (out/bench/certified.jsonl)
     python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on pairs of the user's own
+    python -m benchmarks training        fine-tunes MiniLM: the picture docs/training.svg
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
 
@@ -122,6 +123,11 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["pairs"]:
         print(pairs.table(Path(sys.argv[2]), *sys.argv[3:4]))
+        return
+    if sys.argv[1:2] == ["training"]:
+        from benchmarks import training  # imports sentence-transformers
+
+        print(json.dumps(training.picture(DOCS / "training.svg"), indent=1))
         return
     if sys.argv[1:2] == ["cost"]:
         cells = cost.cells(Path(sys.argv[2]))

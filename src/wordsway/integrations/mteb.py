@@ -34,7 +34,7 @@ def _document(found: Audit, kind: str, score: LevelScore) -> dict[str, Any]:
     return {
         "task_name": f"Wordsway{kind.title().replace('-', '')}",
         "dataset_revision": __version__,
-        "mteb_version": f"wordsway {__version__}",
+        "mteb_version": None,
         "scores": {"test": [about | own]},
         "evaluation_time": found.seconds,
         "kg_co2_emissions": None,

@@ -1,0 +1,79 @@
+"""A fine-tuning run of MiniLM with `WordChangeEvaluator`, for docs/how-to/fine-tuning.md.
+
+    python -m benchmarks training
+
+Triples (text, rewording, change) of the fields `TRAINED` of the package's gold texts are the
+training data; the evaluator measures other texts, before the first epoch and after each.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.integrations.evaluator import WordChangeEvaluator
+from wordsway.models.files import locate
+
+EPOCHS, BATCH, RATE = 4, 16, 2e-5
+TRAINED = ("everyday", "support", "finance")
+
+
+def triples() -> dict[str, list[str]]:
+    """The columns of the training data."""
+    with resources.files("wordsway.auditing").joinpath("gold.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["field"] in TRAINED]
+    names = {"anchor": "text", "positive": "heavy", "negative": "change"}
+    return {name: [row[column] for row in rows] for name, column in names.items()}
+
+
+def trained(evaluator: Any, folder: str) -> list[dict[str, float]]:
+    """What the trainer logged at every evaluation."""
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    model = SentenceTransformer(str(locate("minilm").folder), device="cpu")
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=folder,
+        num_train_epochs=EPOCHS,
+        per_device_train_batch_size=BATCH,
+        learning_rate=RATE,
+        eval_strategy="epoch",
+        eval_on_start=True,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        seed=0,
+    )
+    trainer = SentenceTransformerTrainer(
+        model,
+        arguments,
+        train_dataset=Dataset.from_dict(triples()),
+        loss=MultipleNegativesRankingLoss(model),
+        evaluator=evaluator,
+    )
+    trainer.train()
+    return [row for row in trainer.state.log_history if f"eval_{evaluator.primary_metric}" in row]
+
+
+def picture(path: Path) -> list[dict[str, float]]:
+    """Draw the curve of every kind, and return what was logged."""
+    with tempfile.TemporaryDirectory() as folder:
+        logged = trained(WordChangeEvaluator(texts=20), folder)
+    prefix = "eval_wordsway_"
+    kinds = [name.removeprefix(prefix) for name in logged[0] if name.startswith(prefix)]
+    curves = [
+        Curve(kind, range(len(logged)), [row[prefix + kind] for row in logged], colour=number)
+        for number, kind in enumerate(sorted(kinds, key=lambda kind: kind != "mean"))
+    ]
+    title = "MiniLM, fine-tuned with changed texts as hard negatives"
+    Chart([Panel(title, curves, x_label="epoch", y_label="score of the audit")]).save(path)
+    return logged
