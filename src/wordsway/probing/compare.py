@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,6 +16,7 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, table, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.models.causal import Causal, predicts_next
+from wordsway.models.encoders import names_a_model, with_layers
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
@@ -160,7 +160,7 @@ class Comparison(
 def compare(
     a: OneText,
     b: OneText,
-    model: str | Path | Probe = "smollm2",
+    model: Any = "smollm2",
     *,
     tokens: Count = 48,
     top: Count = 10,
@@ -175,8 +175,9 @@ def compare(
 
     Parameters
     ----------
-    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, or a probe;
-        one without a head for the next token is compared layer by layer, and by its embeddings
+    model : a name of the catalogue, a hub id, a folder that `save_pretrained` wrote, a probe, or
+        (model, tokenizer) of transformers; one without a head for the next token is compared layer
+        by layer, and by its embeddings
     tokens : the most that an answer may have; decoding is greedy, so that it is the same on every
         run
     top : likeliest next tokens to list of each prompt
@@ -190,6 +191,8 @@ def compare(
         raise InputError(
             "two prompts that differ in a word", "the same prompt twice", "change a word of one"
         )
+    if not names_a_model(model):
+        model = with_layers(model, "compare")
     if isinstance(model, Probe):
         how = replace(model.options, kind="causal")
         files = model.files
