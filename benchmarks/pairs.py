@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import wordsway as ws
+from wordsway.models.files import locate
 from wordsway.models.probe import Probe
 
 ROUNDS = 2
@@ -38,7 +39,7 @@ def table(path: Path, model: str = "minilm") -> str:
     rows = rows_of(path)
     texts = list(dict.fromkeys(text for row in rows for text in row))
     probe = Probe(model)
-    theirs = SentenceTransformer(str(probe.files.folder), device="cpu")
+    theirs = SentenceTransformer(str(locate(model).folder), device="cpu")
     plain, ours = [], []
     for _ in range(ROUNDS):
         plain.append(seconds(lambda: theirs.encode(texts, show_progress_bar=False)))

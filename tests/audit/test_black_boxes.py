@@ -13,6 +13,7 @@ import wordsway as ws
 from wordsway.auditing.pairs import forecast_pairs
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.encoders import PairScorer
+from wordsway.models.files import locate
 from wordsway.models.probe import Probe
 
 A, B = "The drug is safe.", "The drug is not safe."
@@ -42,7 +43,7 @@ def test_a_model_and_a_function_that_calls_it_agree():
     probe = Probe("minilm")
     from sentence_transformers import SentenceTransformer
 
-    other = SentenceTransformer(str(probe.files.folder), device="cpu")
+    other = SentenceTransformer(str(locate("minilm").folder), device="cpu")
     found = ws.pairs([(A, B), (A, "I love her much")], models=[probe, other], draws=0)
     for pair in found.pairs:
         ours, theirs = pair.models

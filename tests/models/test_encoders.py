@@ -68,7 +68,7 @@ def with_prompt_and_dense() -> Any:
 
     torch.manual_seed(0)
     modules = [*sentence_transformer("mpnet"), Dense(768, 128), Normalize()]
-    prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    prompts: dict[str, Any] = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
     return SentenceTransformer(modules=modules, **prompts, truncate_dim=64, device="cpu")
 
 
@@ -133,7 +133,7 @@ def test_vectors_are_those_of_the_users_own_library(adapter, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[lengths.__module__])
     make, alone = ADAPTERS[adapter]
     given = make()
-    encoder = opened(given)
+    encoder: Any = opened(given)
     found = encoder.encode(TEXTS)
     assert found.dtype == np.float64
     assert np.abs(found - np.asarray(alone(given))).max() <= 1e-5

@@ -73,8 +73,8 @@ def test_attention_and_prompts_of_a_model_in_memory(tmp_path: Path) -> None:
     assert mine.a.answer == theirs.a.answer
     assert given[0].generation_config is before
     found = ws.attention(TEXT, model=given).texts[0]
-    assert found.weights == pytest.approx(
-        ws.attention(TEXT, model=str(tmp_path / "saved")).texts[0].weights, abs=1e-6
+    assert found.matrix == pytest.approx(
+        ws.attention(TEXT, model=str(tmp_path / "saved")).texts[0].matrix, abs=1e-6
     )
 
 
@@ -90,9 +90,11 @@ def test_adapters_inside_layers_count_and_prompt_learning_is_refused(tmp_path: P
     model, tokenizer = held(tmp_path / "saved", "BertModel")
     plain = Probe((model, tokenizer)).encode([TEXT])
     torch.manual_seed(1)
-    lora = peft.LoraConfig(target_modules=["query"], init_lora_weights=False)
+    lora = peft.LoraConfig(
+        target_modules=["query", "value"], init_lora_weights=False, lora_alpha=400
+    )
     adapted = peft.get_peft_model(model, lora).eval()
-    found = opened((adapted, tokenizer)).encode([TEXT])
+    found = Probe((adapted, tokenizer)).encode([TEXT])
     with torch.no_grad():
         states = adapted(**tokenizer([TEXT], return_tensors="pt")).last_hidden_state
     assert abs(found - states.mean(1).numpy()).max() <= 1e-5

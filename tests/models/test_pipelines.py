@@ -79,7 +79,8 @@ def test_a_transformer_in_a_folder_of_its_own(tmp_path: Path, inside: str) -> No
     """By the pipeline's folder, and by the transformer's: the pooling is the pipeline's."""
     folder = pipeline(tmp_path / "m", "Pooling", paths={"Transformer": "0_Transformer"})
     probe = Probe(folder / inside)
-    assert probe.pooling == "cls" and probe.files.folder == folder / "0_Transformer"
+    assert probe.pooling == "cls"
+    assert locate(folder / inside).folder == folder / "0_Transformer"
     assert measured(folder / inside) == pytest.approx(
         cosine(folder / "0_Transformer", "cls"), abs=1e-6
     )

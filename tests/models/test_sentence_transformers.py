@@ -209,3 +209,18 @@ def test_pipelines_without_one_vector_per_text_are_refused(tmp_path: Path) -> No
     made.save(str(tmp_path / "many"))
     with pytest.raises(InputError, match="no Pooling: one vector per token"):
         ws.pairs(TEXTS[0], TEXTS[1], models=str(tmp_path / "many"))
+
+
+def test_a_pipeline_that_reads_texts_otherwise_is_a_black_box(tmp_path: Path) -> None:
+    """Its own `encode` decides; layers can still be reached."""
+    made = tiny.sentence_transformer(tmp_path, pooling)
+
+    class Doubled(type(made)):  # type: ignore[misc]
+        def preprocess(self, inputs: Any, **options: Any) -> Any:
+            return super().preprocess([f"{text} not {text}" for text in inputs], **options)
+
+    made.__class__ = Doubled
+    found = opened(made)
+    assert not isinstance(found, Probe)
+    assert np.abs(found.encode(TEXTS) - made.encode(TEXTS)).max() <= 1e-6  # type: ignore[union-attr]
+    assert ws.attention(TEXTS[0], model=made).layers == 3

@@ -37,12 +37,14 @@ from wordsway.models.memory import (
     is_model_with_tokenizer,
     is_sentence_transformer,
 )
-from wordsway.models.probe import Probe
+from wordsway.models.probe import Probe, relative_difference
 
 #: How a function of the user's own is named on the command line.
 PYTHON = "python:"
 #: Texts per call.
 BATCH = 256
+#: The text by which a pipeline computed here is compared with sentence-transformers' own.
+TRIED = "The drug is not safe."
 
 
 @runtime_checkable
@@ -200,8 +202,11 @@ def opened(given: Any, *, device: str = "cpu", twin: int | None = None) -> AnyMo
         return given
     if names_a_model(given):
         return Probe(given, device=device, twin=twin)
-    if is_model_with_tokenizer(given) or is_sentence_transformer(given):
+    if is_model_with_tokenizer(given):
         return Probe(given, twin=twin)
+    if is_sentence_transformer(given):
+        probe = Probe(given, twin=twin)
+        return probe if twin is not None or _agrees(probe, given) else black_box(given)
     if is_class_of_sentence_transformers(given, "CrossEncoder"):
         return PairScorer(_name_of(given), lambda pairs: _quiet(given.predict)(pairs))
     if is_class_of_sentence_transformers(given, "MultiVectorEncoder"):
@@ -211,6 +216,15 @@ def opened(given: Any, *, device: str = "cpu", twin: int | None = None) -> AnyMo
             "pass a function that pools its vectors, or a cross-encoder for scores of pairs",
         )
     return black_box(given)
+
+
+def _agrees(probe: Probe, given: Any) -> bool:
+    """Whether the embedding of a text is the one that its `SentenceTransformer` returns; one that
+    prepares texts in another way (chat templates) is a black box.
+    """
+    own = torch.from_numpy(_dense(_quiet(given.encode)([TRIED])))
+    apart = relative_difference(torch.from_numpy(probe.encode([TRIED])), own)
+    return apart <= probe.rounding
 
 
 def with_layers(given: Any, verb: str, **options: Any) -> Probe:

@@ -317,11 +317,15 @@ class Probe:
             self.check_same(from_embeds[layer], states, f"in layer {layer}")
         return embeds
 
+    @property
+    def rounding(self) -> float:
+        """The largest relative difference that is rounding in the model's precision."""
+        return ROUNDING_16_BITS if self.options.dtype.endswith("float16") else ROUNDING
+
     def check_same(self, found: torch.Tensor, expected: torch.Tensor, where: str) -> None:
         """Refuse the model if its numbers from embeddings (``found``) are not those from ids."""
         apart = relative_difference(found, expected)
-        most = ROUNDING_16_BITS if self.options.dtype.endswith("float16") else ROUNDING
-        if bool(expected.isfinite().all()) and not apart <= most:
+        if bool(expected.isfinite().all()) and not apart <= self.rounding:
             raise WordswayError(
                 f"{self.files.name} computes other numbers from embeddings (inputs_embeds) than "
                 f"from token ids, {100 * apart:,.2f} % apart {where} on this text: it uses the ids "
