@@ -65,13 +65,8 @@ def _stretch(spans: Sequence[tuple[int, int]], head: int, tail: int, end: int) -
 
 @cache
 def known_words(uses: int) -> tuple[str, ...]:
-    """English words that WordNet's own counts have met at least so often, sorted."""
-    counts: dict[str, int] = {}
-    for line in (wordnet().folder / "index.sense").read_text("latin-1").splitlines():
-        word = line.partition("%")[0]
-        if word.isalpha() and 3 <= len(word) <= 12:
-            counts[word] = counts.get(word, 0) + int(line.rpartition(" ")[2])
-    return tuple(sorted(word for word, count in counts.items() if count >= uses))
+    """English words of usual length that occur at least that often in WordNet's tagged texts."""
+    return tuple(word for word in wordnet().used(uses) if 3 <= len(word) <= 12)
 
 
 class RandomWords:

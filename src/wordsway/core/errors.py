@@ -7,12 +7,8 @@ import os
 import signal
 import warnings
 from collections.abc import Callable
-from functools import wraps
 from importlib.util import find_spec
-from typing import Any, ParamSpec, TypeVar
-
-Options = ParamSpec("Options")
-Answer = TypeVar("Answer")
+from typing import Any
 
 
 class WordswayError(Exception):
@@ -121,35 +117,6 @@ def exit_reason(code: int | None) -> str:
         return f"signal {-code}, {signal.Signals(-code).name}"
     except ValueError:
         return f"signal {-code}"
-
-
-def renamed(**names: str) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:
-    """A verb whose keywords have new names: the old ones work, with a DeprecationWarning.
-
-    >>> @renamed(colour="color")
-    ... def paint(color): return color
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     paint(colour="red")
-    'red'
-    """
-
-    def around(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
-        @wraps(verb)
-        def wrapper(*arguments: Any, **options: Any) -> Answer:
-            for old, new in names.items():
-                if old in options:
-                    warnings.warn(
-                        f"{verb.__name__}({old}=…) is now {new}=…",
-                        DeprecationWarning,
-                        stacklevel=2,
-                    )
-                    options[new] = options.pop(old)
-            return verb(*arguments, **options)
-
-        return wrapper
-
-    return around
 
 
 def renamed_names(find: Callable[[str], Any], module: str, **names: str) -> Callable[[str], Any]:

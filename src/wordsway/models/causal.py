@@ -13,6 +13,7 @@ import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
+from wordsway.models.heads import predicts_next
 from wordsway.models.layers import check_rows, positions_of
 from wordsway.models.load import Loading, import_transformers, load, quiet
 from wordsway.models.memory import ModelInMemory
@@ -216,19 +217,6 @@ class _Counter:
 
     def end(self) -> None:
         """Nothing is left to do."""
-
-
-def predicts_next(files: ModelFiles | ModelInMemory, options: Loading) -> bool:
-    """Whether a model was saved with a head for the next token: another one would get a head of
-    random numbers.
-    """
-    import_transformers()
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as HEADS
-
-    config = files.config()
-    own = options.remote_code and "AutoModelForCausalLM" in (config.get("auto_map") or {})
-    saved = HEADS.get(str(config.get("model_type"))) in (config.get("architectures") or ())
-    return not config.get("is_encoder_decoder") and bool(own or saved)
 
 
 def _refuse_others(files: ModelFiles | ModelInMemory, options: Loading) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
-from wordsway.models.load import Kind, Loading, load, quiet
+from wordsway.models.load import Kind, Loading, import_transformers, load, quiet
 from wordsway.models.memory import ModelInMemory
 from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Probe
@@ -32,7 +32,7 @@ def classifier_of(probe: Probe) -> Any:
 
 def next_token_model(probe: Probe) -> Any:
     """The model with its head for the next token."""
-    if not saved_with(probe, "CausalLM", "LMHeadModel"):
+    if not predicts_next(probe.files, probe.options):
         raise InputError(
             "a causal language model saved with its head",
             probe.files.name,
@@ -81,10 +81,22 @@ def _without_cache(model: Any) -> dict[str, bool]:
     return {"use_cache": False} if getattr(model.config, "use_cache", None) is not None else {}
 
 
-def saved_with(probe: Probe, *heads: str) -> bool:
-    """Whether the model was saved with one of these heads."""
-    named = probe.files.config().get("architectures") or ()
-    return any(head in str(name) for name in named for head in heads)
+def saved_with(probe: Probe, head: str) -> bool:
+    """Whether the model was saved with this head."""
+    return any(head in str(name) for name in probe.files.config().get("architectures") or ())
+
+
+def predicts_next(files: ModelFiles | ModelInMemory, options: Loading) -> bool:
+    """Whether a model was saved with a head for the next token: another one would get a head of
+    random numbers.
+    """
+    import_transformers()
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as HEADS
+
+    config = files.config()
+    own = options.remote_code and "AutoModelForCausalLM" in (config.get("auto_map") or {})
+    saved = HEADS.get(str(config.get("model_type"))) in (config.get("architectures") or ())
+    return not config.get("is_encoder_decoder") and bool(own or saved)
 
 
 def _loaded(probe: Probe, kind: Kind) -> Any:

@@ -11,17 +11,18 @@ from __future__ import annotations
 import string
 import time
 from collections.abc import Sequence
+from itertools import islice
 
 import torch
 
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.core.reading import Reading, Word, word_spans
+from wordsway.core.reading import Reading, word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.models.encoders import TextEncoder
 from wordsway.models.probe import EncodedText
-from wordsway.probing.candidates import cased
+from wordsway.probing.candidates import TextPlace, cased
 from wordsway.probing.real_words import RealWords, known_words, shuffled, summarised
 from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
@@ -41,8 +42,9 @@ def words_by_vectors(
     encoded = read_plainly(text)
     chosen = request.words_of(encoded)
     order = shuffled(known_words(progress), request.seed, "known words")
-    draws = [_draw(text, word, order, request.draws) for word in chosen]
-    changes = _changes(text, box, target, chosen, draws, progress)
+    places = [TextPlace(text, word) for word in chosen]
+    draws = [_draw(place, order, request.draws) for place in places]
+    changes = _changes(box, target, places, draws, progress)
     found = tuple(
         WordSway(
             word.index,
@@ -99,28 +101,29 @@ def swap_by_vectors(
     if request.plausible:
         raise _lacks(box, "a tokenizer", "plausible words", "among=[…]")
     encoded = read_plainly(text)
-    place = encoded.words[-1] if word is None else encoded.word(word)
+    own = encoded.words[-1] if word is None else encoded.word(word)
+    place = TextPlace(text, own)
     mine = None
     if request.among is not None:
         mine = [one.strip() for one in request.among if one.strip()]
     spelled = shuffled(known_words(progress), request.seed, "known words") if mine is None else mine
     if request.keep_case:
-        spelled = [cased(one, place.text) for one in spelled]
-    fit = [one for one in dict.fromkeys(spelled) if _stands(text, place, one)]
+        spelled = [cased(one, own.text) for one in spelled]
+    fit = [one for one in dict.fromkeys(spelled) if place.takes(one)]
     if not fit:
         raise InputError(
             "words that can stand in that place",
-            f"none for {place.text!r}",
+            f"none for {own.text!r}",
             "name some (among=[…]), or fetch WordNet: wordsway data get wordnet",
         )
     names = fit if mine is not None else fit[:tried]
-    (changes,) = _changes(text, box, name, [place], [names], progress)
+    (changes,) = _changes(box, name, [place], [names], progress)
     order = sorted(range(len(names)), key=lambda at: (-changes[at], names[at]))
-    own = {place.text, place.text.lower()}
+    known = {*fit, own.text, own.text.lower()}
     return Swaps(
         text=text,
-        index=place.index,
-        word=place.text,
+        index=own.index,
+        word=own.text,
         target=name,
         swaps=tuple(Swap(names[at], changes[at], token=-1) for at in order[: request.top]),
         candidates=len(fit),
@@ -130,7 +133,7 @@ def swap_by_vectors(
         seed=request.seed,
         seconds=time.perf_counter() - started,
         versions=versions(),
-        refused=tuple(one for one in spelled if one not in {*fit, *own}) if mine else (),
+        refused=tuple(one for one in spelled if one not in known) if mine else (),
     )
 
 
@@ -170,56 +173,31 @@ def _lacks(box: TextEncoder, capability: str, request: str, instead: str) -> Inp
     )
 
 
-def _changed(text: str, word: Word, spelling: str) -> str:
-    return text[: word.start] + spelling + text[word.end :]
-
-
-def _stands(text: str, word: Word, spelling: str) -> bool:
-    """Whether this would be one word of the changed text, and another one than now."""
-    span = (word.start, word.start + len(spelling))
-    return (
-        spelling not in (word.text, word.text.lower())
-        and len(word_spans(spelling)) == 1
-        and span in word_spans(_changed(text, word, spelling))
-    )
-
-
-def _draw(text: str, word: Word, order: Sequence[str], count: int) -> list[str]:
+def _draw(place: TextPlace, order: Sequence[str], count: int) -> list[str]:
     """The first ``count`` words of the order, those nearest in length first; signs for signs."""
-    if not any(char.isalnum() for char in word.text):
-        return [sign for sign in string.punctuation if _stands(text, word, sign)][:count]
-    length = len(word.text)
-    near = sorted(order, key=lambda one: abs(len(one) - length))
-    found: list[str] = []
-    for one in near:
-        spelled = cased(one, word.text)
-        if len(found) == count:
-            break
-        if spelled not in found and _stands(text, word, spelled):
-            found.append(spelled)
-    return found
+    like = place.word.text
+    if not any(char.isalnum() for char in like):
+        return [sign for sign in string.punctuation if place.takes(sign)][:count]
+    nearest = sorted(order, key=lambda one: abs(len(one) - len(like)))
+    names = dict.fromkeys(cased(one, like) for one in nearest)
+    return list(islice(filter(place.takes, names), count))
 
 
 def _changes(
-    text: str,
     box: TextEncoder,
     target: str,
-    words: Sequence[Word],
+    places: Sequence[TextPlace],
     names: Sequence[Sequence[str]],
     progress: Progress,
 ) -> list[list[float]]:
-    """The change by each name in the place of each word; each distinct text is encoded once."""
+    """The change by each name in each place; each distinct text is encoded once."""
     texts = [
-        _changed(text, word, name) for word, some in zip(words, names, strict=True) for name in some
+        place.changed(name) for place, some in zip(places, names, strict=True) for name in some
     ]
-    vectors = torch.from_numpy(box.encode([text, *texts], progress))
+    vectors = torch.from_numpy(box.encode([places[0].text, *texts], progress))
     apart = relative if target == "pooled" else cosine_distance
-    values = apart(vectors[:1], vectors[1:]).tolist()
-    found, start = [], 0
-    for some in names:
-        found.append(values[start : start + len(some)])
-        start += len(some)
-    return found
+    values = iter(apart(vectors[:1], vectors[1:]).tolist())
+    return [[next(values) for _ in some] for some in names]
 
 
 def _summary(names: Sequence[str], values: Sequence[float]) -> RealWords | None:

@@ -36,29 +36,42 @@ class Candidates:
         return len(self.words)
 
 
-class WordPlace:
-    """One word's place in a text: what stands before and behind it, in letters and in tokens.
+class TextPlace:
+    """One word's place in a text, in letters."""
+
+    def __init__(self, text: str, word: Word) -> None:
+        self.text, self.word = text, word
+        #: Whether a letter, and a sign, stand alone here or would join their neighbours.
+        self.alone = {
+            sign: (word.start, word.start + 1) in word_spans(self.changed(sign)) for sign in "a?"
+        }
+
+    def changed(self, spelling: str, start: int = 0, end: int | None = None) -> str:
+        """The text, or a part of it around the word, with another word in this place."""
+        return self.text[start : self.word.start] + spelling + self.text[self.word.end : end]
+
+    def takes(self, spelling: str) -> bool:
+        """Whether this would be one word of the changed text, and another one than now."""
+        return (
+            spelling not in (self.word.text, self.word.text.lower())
+            and len(word_spans(spelling)) == 1
+            and self.alone["a" if spelling[0].isalnum() else "?"]
+        )
+
+
+class WordPlace(TextPlace):
+    """One word's place in a text, in letters and in tokens.
 
     A changed text is tokenised near the word only; that the rest keeps its tokens is checked with
     the tokenizer itself, on some of the words found, and if it does not, whole texts are read.
     """
 
     def __init__(self, probe: Probe, encoded: EncodedText, word: Word) -> None:
-        self.probe, self.word = probe, word
-        self.text = encoded.text
+        super().__init__(encoded.text, word)
+        self.probe = probe
         ids = encoded.ids.tolist()
         self.whole = _Window(0, len(self.text), ids[: min(word.rows)], ids[max(word.rows) + 1 :])
         self.near = self._nearby(ids[min(word.rows) : max(word.rows) + 1])
-        #: Whether a letter, and a sign, stand alone here or would join their neighbours.
-        self.alone = {
-            sign: (word.start, word.start + 1) in word_spans(self._changed(sign, self.whole))
-            for sign in "a?"
-        }
-
-    def _changed(self, spelling: str, window: _Window) -> str:
-        """The window of the text with another word in this place."""
-        before = self.text[window.start : self.word.start]
-        return before + spelling + self.text[self.word.end : window.end]
 
     def _nearby(self, own: list[int]) -> _Window:
         """The word with some others around it, where the tokenizer reads it as in the text."""
@@ -73,14 +86,6 @@ class WordPlace:
             return self.whole
         ids = list(tokens.ids)
         return _Window(start, end, ids[: min(rows)], ids[max(rows) + 1 :])
-
-    def takes(self, spelling: str) -> bool:
-        """Whether this would be one word of the changed text, and another one than now."""
-        return (
-            spelling not in (self.word.text, self.word.text.lower())
-            and len(word_spans(spelling)) == 1
-            and self.alone["a" if spelling[0].isalnum() else "?"]
-        )
 
     def encode(self, spellings: Sequence[str], *, pieces: int | None = 1) -> Candidates:
         """Those that leave the tokens before and behind as they are, with the ids of the text; of
@@ -98,7 +103,7 @@ class WordPlace:
     def _read(self, spellings: Sequence[str], window: _Window, pieces: int | None) -> Candidates:
         words: list[str] = []
         found: list[list[int]] = []
-        texts = [self._changed(spelling, window) for spelling in spellings]
+        texts = [self.changed(spelling, window.start, window.end) for spelling in spellings]
         for spelling, ids in zip(spellings, self.probe.reader.ids(texts), strict=True):
             own = window.own(ids)
             if own and len(own) == (pieces or len(own)):

@@ -15,9 +15,10 @@ from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, table, versions
 from wordsway.core.runtime import peak_bytes
-from wordsway.models.causal import Causal, predicts_next
+from wordsway.models.causal import Causal
 from wordsway.models.encoders import names_a_model, with_layers
 from wordsway.models.files import locate
+from wordsway.models.heads import predicts_next
 from wordsway.models.load import Loading
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import (

@@ -28,7 +28,13 @@ from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word, word_spans
 from wordsway.models.files import locate
-from wordsway.models.heads import logits_of, masked_model, next_token_model, saved_with
+from wordsway.models.heads import (
+    logits_of,
+    masked_model,
+    next_token_model,
+    predicts_next,
+    saved_with,
+)
 from wordsway.models.load import Kind, Loading, MissingWeightsError, load
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
@@ -96,7 +102,7 @@ def _own_head(probe: Probe) -> _Scorer | None:
     if saved_with(probe, "MaskedLM") and _mask(probe.reader) is not None:
         with suppress(MissingWeightsError):  # named by an encoder that was saved without it
             return _Scorer(probe.reader, masked_model(probe), "masked")
-    if saved_with(probe, "CausalLM", "LMHeadModel"):
+    if predicts_next(probe.files, probe.options):
         return _Scorer(probe.reader, next_token_model(probe), "causal")
     return None
 

@@ -122,7 +122,7 @@ def known_words(progress: Progress = silent) -> tuple[str, ...]:
     try:
         if data.present("wordnet") is None:
             data.get("wordnet", progress=partial(progress, "fetching wordnet"))
-        return wordnet().met
+        return wordnet().used()
     except WordswayError:
         return ()
 

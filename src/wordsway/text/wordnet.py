@@ -24,8 +24,6 @@ _LETTERS: dict[str, Pos] = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r
 ANTONYM = "!"
 #: A line of the index of senses: word, part of speech, and how often this sense was met.
 _SENSE = re.compile(rb"^([a-z'-]+)%(\d)\S* \d+ \d+ (\d+)$", re.MULTILINE)
-#: The same of a word of letters alone that was met in the tagged texts.
-_MET = re.compile(rb"^([a-z]{2,})%\S+ \d+ \d+ [1-9]\d*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -130,14 +128,21 @@ class WordNet:
         """How often the word was met in the tagged texts."""
         return sum(sense.count for sense in self.senses(word, pos))
 
-    @cached_property
-    def met(self) -> tuple[str, ...]:
-        """Words of letters alone, in their base form, that were met in the tagged texts, sorted.
+    @lru_cache  # noqa: B019
+    def used(self, times: int = 1) -> tuple[str, ...]:
+        """Words of two letters or more, in their base form, that occur at least that often in the
+        tagged texts, sorted.
 
-        >>> len(wordnet().met), "unfair" in wordnet().met, "acer" in wordnet().met
+        >>> len(wordnet().used()), "unfair" in wordnet().used(), "acer" in wordnet().used()
         (16732, True, False)
         """
-        return tuple(sorted({word.decode() for word in _MET.findall(self._senses.bytes)}))
+        return tuple(
+            sorted(
+                word
+                for word, parts in self.counts.items()
+                if word.isalpha() and len(word) > 1 and sum(parts.values()) >= times
+            )
+        )
 
     @cached_property
     def counts(self) -> dict[str, dict[Pos, int]]:
