@@ -135,7 +135,10 @@ class Target(ABC):
         return relative(vectors[0], torch.stack(list(vectors[1:])))
 
     def largest_squares(self) -> torch.Tensor | None:
-        """Upper bounds of ‖g(changed) − g(text)‖² for any Δ: one per row, or a single one."""
+        """Upper bounds of ‖g(changed) − g(text)‖² for any Δ: one per row, or a single one.
+
+        A subclass that changes g overrides it, with None where nothing is proved.
+        """
         return None
 
 

@@ -1,6 +1,7 @@
 """Minimal edits of English sentences whose effect on the meaning is known: all kinds, by name.
 
-A new kind is a `Rule` in a file of this folder, and its line in `RULES`.
+A new kind is a `Rule` in a file of this folder, and its line in `RULES`; one that turns the meaning
+also needs gold triples (`wordsway.auditing.gold`).
 """
 
 from __future__ import annotations

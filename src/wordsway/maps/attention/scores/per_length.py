@@ -83,7 +83,10 @@ class PerLength(Scores):
 def certify_per_length(
     layer: Layer, rows: Sequence[int], radius: float, progress: Progress = silent
 ) -> Certificate:
-    """An exact certificate for each row; the layer must be in float64."""
+    """An exact certificate for each row; the layer must be in float64.
+
+    For `PerLength` alone: row i of any other scores would be bounded as if they were linear.
+    """
     relu = isinstance(layer.scores, PerLength) and layer.scores.relu
     n = len(layer.X)
     errors, u, d = layer.errors, U, layer.X.shape[1]
