@@ -18,6 +18,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
                                          where a run was stopped (out/bench/certified.jsonl)
     python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on pairs of the user's own
     python -m benchmarks training        fine-tunes MiniLM: the picture docs/training.svg
+    python -m benchmarks proofs [10000]  the tables of docs/proofs.md: kinds and sizes, and tampered
+                                         proofs
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
 
@@ -49,6 +51,7 @@ from benchmarks import (
     playground,
     probing,
     probing_page,
+    proofs,
     record,
     studies,
     tightness,
@@ -157,6 +160,11 @@ def main() -> None:
     if sys.argv[1:2] == ["bounds"]:
         table = f"`python -m benchmarks bounds`\n\n{bounds.page()}\n\n*torch {torch.__version__}.*"
         renew(DOCS / "bounds.md", "Measured", table)
+        return
+    if sys.argv[1:2] == ["proofs"]:
+        told = f"`python -m benchmarks proofs`; one row, one processor.\n\n{proofs.table()}"
+        renew(DOCS / "proofs.md", "Measured", told)
+        renew(DOCS / "proofs.md", "Tampered proofs", proofs.tamper(*map(int, sys.argv[2:3])))
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])

@@ -16,8 +16,13 @@ from tools.imports import name_called, syntax
 
 PACKAGE = ROOT / "src" / "wordsway"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: Packages whose import has another name.
+IMPORTED_AS = {"python_flint": "flint"}
 EXTRAS = {
-    extra: {re.split(r"[><=\[]", line)[0].replace("-", "_") for line in lines}
+    extra: {
+        IMPORTED_AS.get(name, name)
+        for name in (re.split(r"[><=\[]", line)[0].replace("-", "_") for line in lines)
+    }
     for extra, lines in PROJECT["optional-dependencies"].items()
     if extra not in ("all", "dev", "docs")
 }
@@ -27,6 +32,7 @@ BEHIND_A_DOOR = {
     "matplotlib": "render/plot/",
     "transformers": "models/",
     "sentence_transformers": "integrations/",
+    "flint": "verifier/",
 }
 
 

@@ -126,8 +126,20 @@ RETURNED = {
     if inspect.isclass(getattr(ws, name)) and issubclass(getattr(ws, name), (ws.Result, Exception))
 } | {
     *("AttentionMap", "Chart", "Corpus", "LayerChange", "FlipRow", "ModelAudit", "Pair"),
-    *("Playground", "Reading", "Result", "Study", "Swap", "Text", "Token", "Trial", "View", "Word"),
-    *("WordSensitivity", "WordSway", "FeatureMap", "__version__"),
+    *(
+        "Playground",
+        "Proof",
+        "Reading",
+        "Result",
+        "Study",
+        "Swap",
+        "Text",
+        "Token",
+        "Trial",
+        "View",
+        "Word",
+    ),
+    *("WordSensitivity", "WordSway", "FeatureMap", "Proof", "__version__"),
 }
 #: Verbs that start workers, take seconds or need a larger model: what they allow is left to tests
 #: of their own.
@@ -148,6 +160,8 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
     grid = folder / "grid.toml"
     grid.write_text('name = "g"\n[[grid]]\nmap = "raf"\nn = [4]\nd = [3]\n')
     X, phi = ws.Sample.gaussian(4, 3, 0), ws.RAF(d=3, seed=1)
+    proof = ws.sensitivity(phi, X, positions=0, effort=0.01, proof=True).proof
+    assert proof is not None
     train = [ws.Sample.gaussian(4, 3, seed) for seed in range(1, 5)]
     sizes: dict[str, Any] = {"n": 4, "d": 3}
     return {
@@ -186,6 +200,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
             ws.sensitivity,
             {"phi": phi, "X": X, "positions": 0, "effort": 0.01, "certificate": False},
         ),
+        "verify": (ws.verify, {"path": proof.save(folder / "raf.proof")}),
         "measure": (ws.measure, {"map": "raf", "effort": 0.01, "certificate": False} | sizes),
         "learning_trials": (ws.learning_trials, {"map": "raf", "train": 4} | sizes),
         "learn": (

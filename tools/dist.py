@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "dist"
-EXTRAS = ("models", "figures", "cluster", "page", "notebook", "all")
+EXTRAS = ("models", "figures", "cluster", "page", "proofs", "notebook", "all")
 
 #: A user's script, run in the empty environment; `smoke` checks what it prints.
 SCRIPT = """

@@ -6,7 +6,7 @@ Two halves, one question. *Random maps*, where the answer is an interval with a 
 >>> X = ws.Sample.gaussian(n=12, d=16, seed=0)
 >>> s = ws.sensitivity(ws.RAF(d=16, seed=1), X, positions=[0, 5], seed=2)
 >>> s.lower <= s.upper, s.certificate
-(True, 'exact')
+(True, 'float64')
 
 *Real models*, where each number is determined or comes with its error::
 

@@ -69,6 +69,11 @@ from .maps import (
     rms_norm as rms_norm,
     transformer_block as transformer_block,
 )
+from .maps.proof import (
+    Proof as Proof,
+    Verification as Verification,
+    verify as verify,
+)
 from .maps.activation import (
     Activation as Activation,
     activation as activation,

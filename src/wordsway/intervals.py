@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import torch
 
 from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
-from wordsway.core.errors import WordswayError
+from wordsway.core.errors import WordswayError, needs
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import single_thread
@@ -21,7 +21,8 @@ from wordsway.core.seeds import check_seed
 from wordsway.core.vectors import ball_radius, exactly_inside
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
-from wordsway.maps.rigorous import Certificate, U
+from wordsway.maps.proof import Proof, prove
+from wordsway.maps.rigorous import VERIFIED, Certificate, U
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.driver import MANY
 
@@ -75,7 +76,9 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     ``phi(X.replaced(position, delta))``. ``status`` is "converged" where at least half of the
     search's independent groups of starts (three, or both of two) found that value to 0.1 %; that is
     evidence, not proof, that no larger one exists. ``certificate`` says what ``upper`` rests on:
-    "exact" (the actual weights) or "1 − 1e-9" (probability over their draw).
+    "verified" (every inequality, in ball arithmetic, by a separate verifier), "float64" (the actual
+    weights; rounding errors are bounded on paper) or "1 − 1e-9" (probability over their draw).
+    ``proof`` can be saved and verified again.
     """
 
     lower: float
@@ -94,6 +97,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     versions: dict[str, str]
     average: AverageChange | None = None
     real: AverageChange | None = None
+    proof: Proof | None = None
 
     def by_word(self) -> tuple[WordSensitivity, ...]:
         """One entry per word of the original text: the best of its rows, certified by the largest
@@ -109,12 +113,14 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
         return tuple(words.values())
 
     def to_dict(self) -> dict[str, Any]:
-        return fields_of(self) | {
+        found = fields_of(self) | {
             "average": None if self.average is None else asdict(self.average),
             "real": None if self.real is None else asdict(self.real),
             "delta": self.delta.tolist(),
             "words": [word.row() for word in self.words],
         }
+        del found["proof"]
+        return found
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per searched row."""
@@ -142,6 +148,7 @@ def sensitivity(
     plan: Plan | None = None,
     effort: Effort = 1.0,
     certificate: bool = True,
+    proof: bool = False,
     average: Draws | None = None,
     vocabulary: Any = None,
     memory: Bytes = MEMORY,
@@ -164,6 +171,9 @@ def sensitivity(
         many rows of attention with smooth scores each gets as many groups as the effort says, of
         which a row alone has three
     certificate : also compute an upper end
+    proof : also write the upper end down as a proof and verify it in ball arithmetic; ``upper`` is
+        then the verified bound, ``certificate`` is "verified" and ``proof`` can be saved. Where
+        this kind of map has no verifier, ``proof`` is None and the other fields stay as they are
     average : number of random Δ of length radius to try at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
         a function from a row to them, where a word's vector depends on its place
@@ -245,6 +255,13 @@ def sensitivity(
             bound = exact.certify(rows, _reached(radius, sample), certifying)
             certifying("certifying", 1, 1)
         means = averages(view, rows, radius, seed, memory, average, vocabulary)
+        proved = None
+        if proof and bound is not None:
+            needs("proofs", "flint")
+            proved = prove(phi, sample, rows, _reached(radius, sample))
+        if proved is not None:
+            verified = torch.tensor(proved.verify().uppers, dtype=torch.float64)
+            bound = Certificate(verified, VERIFIED)
         uppers = _uppers(phi, sample, rows, lowers, delta, bound)
     entries = _entries(sample, rows, lowers, uppers)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
@@ -263,6 +280,7 @@ def sensitivity(
         d=sample.d,
         map=phi.describe(),
         versions=versions(),
+        proof=proved,
         **means[0],
     )
 

@@ -147,7 +147,7 @@ def test_the_table_reads_well(capsys):
         "mean attained",
         "±",
         "peak memory",
-        "exact",
+        "float64",
     ):
         assert part in out
 

@@ -48,7 +48,7 @@ def test_commands_are_in_two_groups():
     for name, command in group.commands.items():
         shown.setdefault(command.rich_help_panel, set()).add(name)
     assert set(shown) == {"Models", "Research"}
-    research = "measure learn sweep reproduce playground data"
+    research = "measure verify learn sweep reproduce playground data"
     assert shown["Research"] == set(research.split())
 
 

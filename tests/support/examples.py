@@ -47,6 +47,7 @@ from wordsway.data.fetch import Catalogue
 from wordsway.engine.forecast import SweepForecast
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.learning.results import FlipResult, FlipRow
+from wordsway.maps.proof import Verification
 from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import AttentionMap, AttentionMaps
 from wordsway.probing.attract import Attracted
@@ -90,7 +91,7 @@ def sensitivity(text: str) -> Sensitivity:
     return Sensitivity(
         lower=rows[0].lower,
         upper=rows[0].upper,
-        certificate="exact",
+        certificate="float64",
         position=0,
         delta=torch.linspace(0, 1, 4, dtype=torch.float64),
         words=rows,
@@ -102,6 +103,19 @@ def sensitivity(text: str) -> Sensitivity:
         d=4,
         map={"map": "raf", "weight": text[:20]},
         versions=VERSIONS,
+    )
+
+
+def verification(text: str) -> Verification:
+    return Verification(
+        rows=(0, 3),
+        uppers=(0.8765, 0.8531),
+        radius=2.125,
+        map={"kind": "attention", "scores": "softmax"},
+        inputs={"X": "0123abcd" * 8},
+        about={"map": {"map": text[:20]}},
+        bytes=4500,
+        seconds=1.5,
     )
 
 
@@ -364,6 +378,7 @@ class Example:
 
 EXAMPLES: dict[type[Result], Example] = {
     Sensitivity: Example(sensitivity, (0.4321, 0.8765, 0.4198, 0.8531), (0.4321, 0.8765, 0.4198)),
+    Verification: Example(verification, (0.8765, 0.8531), (0.8765, 0.8531)),
     Words: Example(words, (0.6217, 1.084, 0.1977), (0.6217, 1.084, 0.1977)),
     Swaps: Example(swaps, (0.5123, 0.4667, 0.8111, 30522), (0.5123, 0.4667, 7)),
     Comparison: Example(comparison, (0.0567, 0.0678), (0.0456, 0.1234)),

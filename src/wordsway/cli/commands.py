@@ -19,6 +19,7 @@ from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.serve import playground_command, serve_command
 from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
+from wordsway.cli.verify import verify_command
 from wordsway.cli.words import words_command
 from wordsway.version import __version__
 
@@ -39,6 +40,7 @@ app.command("attract", rich_help_panel=MODELS)(attract_command)
 app.command("corpus", rich_help_panel=MODELS)(corpus_command)
 app.command("serve", rich_help_panel=MODELS)(serve_command)
 app.command("measure", cls=MapCommand, rich_help_panel=RESEARCH)(measure_command)
+app.command("verify", rich_help_panel=RESEARCH)(verify_command)
 app.command("learn", cls=MapCommand, rich_help_panel=RESEARCH)(learn_command)
 app.command("sweep", rich_help_panel=RESEARCH)(sweep_command)
 app.command("reproduce", rich_help_panel=RESEARCH)(reproduce_command)

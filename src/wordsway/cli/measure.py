@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wordsway.cli import options as opt
 from wordsway.cli.output import print_result, progress_line
+from wordsway.core.errors import InputError, WordswayError
 
 
 @opt.grouped
@@ -30,6 +32,12 @@ def measure_command(
     certificate: Annotated[
         bool, opt.flag("--certificate/--no-certificate", help="Also compute the upper bound.")
     ] = True,
+    proof: Annotated[
+        Path | None,
+        typer.Option(
+            "--proof", help="Verify the upper bound and write its proof; for wordsway verify."
+        ),
+    ] = None,
     average: Annotated[
         int | None,
         typer.Option(
@@ -47,8 +55,9 @@ def measure_command(
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """
+    from wordsway.studies.forecast import Forecast
     from wordsway.studies.forecast import forecast as predict
-    from wordsway.studies.measure import run_trials
+    from wordsway.studies.measure import Measurement, run_trials
 
     request = drawn.request(
         ctx,
@@ -59,8 +68,21 @@ def measure_command(
         memory=opt.bytes_of(memory),
         average=average,
     )
+    if proof is not None and request.trials != 1:
+        raise InputError(
+            "one trial with --proof", f"--trials {request.trials}", "leave --trials away"
+        )
     with progress_line() as progress:
-        result = predict(request) if forecast else run_trials(request, progress=progress)
+        result: Forecast | Measurement
+        if forecast:
+            result = predict(request)
+        else:
+            result = run_trials(request, progress=progress, proof=proof is not None)
+    if isinstance(result, Measurement) and proof is not None:
+        found = result.trials[0].proof if result.trials else None
+        if found is None:
+            raise WordswayError(f"{request.map} has no verifier: its upper bound rests on float64")
+        found.save(proof)
     print_result(result, as_json)
     if getattr(result, "interrupted", False):
         raise typer.Exit(1)

@@ -37,13 +37,16 @@ LANCZOS, SMALL = 14, 160
 RAISED = (1.001, 1.006)
 #: Total probability with which a certificate for weights drawn at random may fail.
 FAILURE = 1e-9
+#: The kind of an upper end whose proof was verified in ball arithmetic.
+VERIFIED = "verified"
 
 
 @dataclass(frozen=True)
 class Certificate:
     """``upper[w]`` bounds S at the w-th searched word, +∞ where float64 cannot tell φ(X) from zero.
-    ``kind`` is "exact" (given the actual weights, and proved for exact arithmetic) or "1 − 1e-9"
-    (with that probability over the draw of the weights, for a text chosen without looking at them).
+    ``kind`` is "float64" (given the actual weights, for exact arithmetic: rounding is bounded on
+    paper), `VERIFIED`, or "1 − 1e-9" (with that probability over the draw of the weights, for a
+    text chosen without looking at them).
     """
 
     upper: torch.Tensor
@@ -55,7 +58,7 @@ class Certificate:
 
     @staticmethod
     def exact(upper: torch.Tensor) -> Certificate:
-        return Certificate(upper, "exact")
+        return Certificate(upper, "float64")
 
     @staticmethod
     def probable(upper: torch.Tensor) -> Certificate:

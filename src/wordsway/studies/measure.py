@@ -17,6 +17,7 @@ from wordsway.core.runtime import peak_bytes
 from wordsway.core.seeds import derive
 from wordsway.intervals import MEMORY, WordSensitivity, sensitivity
 from wordsway.maps.average import AverageChange
+from wordsway.maps.proof import Proof
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.memory import check_memory
 from wordsway.studies.request import Request, as_rows, first_row
@@ -54,6 +55,7 @@ class Trial:
     words: tuple[WordSensitivity, ...]
     average: AverageChange | None = None
     real: AverageChange | None = None
+    proof: Proof | None = None
 
     @property
     def averages(self) -> dict[str, AverageChange]:
@@ -64,7 +66,7 @@ class Trial:
     def summary(self) -> dict[str, Any]:
         """The stored part: witness and rows are reproduced from the seeds."""
         plain = fields_of(self)
-        for name in ("delta", "words", "average", "real"):
+        for name in ("delta", "words", "average", "real", "proof"):
             del plain[name]
         for name, change in self.averages.items():
             plain |= {f"{name}_{part}": value for part, value in asdict(change).items()}
@@ -202,13 +204,16 @@ def measure(
     return run_trials(request, progress=progress)
 
 
-def run_trials(request: Request, *, progress: Progress = silent) -> Measurement:
+def run_trials(
+    request: Request, *, progress: Progress = silent, proof: bool = False
+) -> Measurement:
     """Run the trials of a request. Ctrl-C keeps the finished ones: the result then says that it was
-    interrupted.
+    interrupted. With ``proof``, each trial has a verified proof where its map has a verifier.
     """
     check_memory(request)
     source = source_of(request, progress)
-    trials, interrupted = each_trial(request.trials, partial(run_trial, request, source), progress)
+    run = partial(run_trial, request, source, proof=proof)
+    trials, interrupted = each_trial(request.trials, run, progress)
     spent = sum(trial.seconds for trial in trials)
     return Measurement(
         request, tuple(trials), spent, peak_bytes() / 1e6, interrupted, source.describe()
@@ -251,6 +256,7 @@ def run_trial(
     progress: Progress = silent,
     *,
     text: int | None = None,
+    proof: bool = False,
 ) -> Trial:
     """One trial: its text (number ``text`` of the source, or the trial's own), its weights, its
     search, each from its seed.
@@ -266,6 +272,7 @@ def run_trial(
         seed=search_seed,
         effort=request.effort,
         certificate=request.certificate,
+        proof=proof,
         average=request.average,
         vocabulary=_vocabulary(request, source, drawn, search_seed),
         memory=request.memory,
@@ -287,6 +294,7 @@ def run_trial(
         words=result.words,
         average=result.average,
         real=result.real,
+        proof=result.proof,
     )
 
 

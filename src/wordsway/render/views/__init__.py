@@ -26,6 +26,7 @@ SHARED = {
     "flip_trials": "learning",
     "forecast": "measurement",
     "sweep_forecast": "sweep",
+    "verification": "sensitivity",
 }
 
 

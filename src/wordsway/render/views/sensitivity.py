@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from wordsway.core.format import format_seconds
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.maps.average import AverageChange
+from wordsway.maps.proof import Verification
 from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number
 from wordsway.render.views.common import provenance
@@ -59,6 +60,27 @@ def sensitivity_view(result: Sensitivity) -> b.ResultView:
     )
 
 
+def verification_view(result: Verification) -> b.ResultView:
+    """The bound that a proof proves, and the inputs that it is about."""
+    rows = list(zip(result.rows, result.uppers, strict=True))
+    where = f"row {rows[0][0]}" if len(rows) == 1 else f"{len(rows)} rows"
+    claim = f"≤ {result.upper:.6g}   ‖Δ‖ ≤ {number(result.radius)} at {where}"
+    blocks: list[b.Block] = [b.plain(b.Span("verified: S ", "bold"), claim)]
+    if len(rows) > 1:
+        columns = [
+            b.Column("row", cell=lambda row: str(row[0])),
+            b.Column("proved", cell=lambda row: number(row[1])),
+        ]
+        blocks.append(b.table_of(rows, columns, on_page=20))
+    about = result.about.get("map")
+    origin = f"{about.get('map')} · " if isinstance(about, dict) else ""
+    facts = {name: str(value) for name, value in result.map.items()} | {
+        f"SHA-256 of {name}": value for name, value in result.inputs.items()
+    }
+    said = f"{origin}{result.bytes:,} bytes · {format_seconds(result.seconds)}"
+    return b.ResultView("A verified proof", [*blocks, b.source(said)], provenance(result, facts))
+
+
 def _table(rows: list[WordSensitivity]) -> b.Table:
     named = any(row.word for row in rows)
     top = largest(row.lower if row.upper is None else row.upper for row in rows)
@@ -90,8 +112,8 @@ def interval_columns(top: float) -> list[b.Column]:
 def interval(lower: float, upper: float | None, certificate: str | None) -> str:
     """S as an interval.
 
-    >>> interval(0.5, 0.75, "exact"), interval(0.5, None, None)
-    ('∈ [0.5000, 0.7500] (exact)', '≥ 0.5000 (no certificate)')
+    >>> interval(0.5, 0.75, "float64"), interval(0.5, None, None)
+    ('∈ [0.5000, 0.7500] (float64)', '≥ 0.5000 (no certificate)')
     """
     if upper is None:
         return f"≥ {number(lower)} (no certificate)"

@@ -259,9 +259,14 @@ def largest(
     multipliers: Sequence[torch.Tensor],
     splits: int = SPLITS,
 ) -> float:
-    """The largest bound over the cells of β, the worst of which are halved a few times; log ν may
-    stand behind log λ and log κ.
-    """
+    """The largest bound over the cells of β; log ν may stand behind log λ and log κ."""
+    return float(halved_cells(problem, r, multipliers, splits)[2].max())
+
+
+def halved_cells(
+    problem: Problem, r: float, multipliers: Sequence[torch.Tensor], splits: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The ends of the cells of β, the worst of which are halved a few times, and their bounds."""
     lo, hi = cells(r, problem.rows.p)
     grid = (lo + hi) / 2
     value = Cells(problem, r, lo, hi).bound(*multipliers)
@@ -270,7 +275,7 @@ def largest(
         middle = (lo[worst] + hi[worst]) / 2
         new_lo, new_hi = torch.cat([lo[worst], middle]), torch.cat([middle, hi[worst]])
         at = (new_lo + new_hi) / 2
-        tuned = [_interpolate(at, grid, part) for part in multipliers]
+        tuned = [interpolate(at, grid, part) for part in multipliers]
         few = (part.split(2 * COARSE) for part in (new_lo, new_hi, *tuned))  # as memory allows
         parts = zip(*few, strict=True)
         fresh = torch.cat([Cells(problem, r, a, b).bound(*more) for a, b, *more in parts])
@@ -281,13 +286,17 @@ def largest(
             torch.cat([hi[~worst], new_hi]),
             torch.cat([value[~worst], fresh]),
         )
-    return float(value.max())
+    return lo, hi, value
 
 
-def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> float:
-    """The bound with λ, κ and ν tuned together; +∞ where the price of fourth powers is unknown."""
+def lower_with_fourth_powers(
+    problem: Problem, r: float, start: Multipliers
+) -> tuple[float, Sequence[torch.Tensor]]:
+    """The bound with λ, κ and ν tuned together, and their logarithms; +∞ where the price of fourth
+    powers is unknown.
+    """
     if problem.prices.fourth == math.inf:
-        return math.inf
+        return math.inf, start
     like = problem.coarse(FOURTH[0][0]).single().rows.p
     lo, hi = cells(r, like)
     # One price at a time would stop at a kink: fourth powers first take over from the squares.
@@ -300,7 +309,7 @@ def lower_with_fourth_powers(problem: Problem, r: float, start: Multipliers) -> 
         log_kappa = golden(of_kappa, log_kappa, min(reach, 3.0), steps)
         log_lambda = golden(few.along_lambda(log_kappa, log_nu), log_lambda, reach, steps)
     tuned = [part.to(problem.rows.p.dtype) for part in (log_lambda, log_kappa, log_nu)]
-    return largest(problem, r, tuned, FINE_SPLITS)
+    return largest(problem, r, tuned, FINE_SPLITS), tuned
 
 
 def tune(
@@ -344,7 +353,7 @@ def golden(
     return torch.where(fa < fb, a, b)
 
 
-def _interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """Piecewise linear interpolation; constant beyond the ends."""
     right = torch.searchsorted(grid, at).clamp(1, len(grid) - 1)
     share = ((at - grid[right - 1]) / (grid[right] - grid[right - 1])).clamp(0, 1)

@@ -39,9 +39,10 @@ it from exact arithmetic, which is added to the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import torch
 
@@ -131,9 +132,37 @@ def certify(
 ) -> Certificate:
     """An exact certificate for each row; the layer must be in float64."""
     around = around or WrapperContext(layer.norm_below)
+    upper: list[float] = []
+    for i, solved in zip(rows, solve(layer, bounds, rows, radius, around), strict=True):
+        total = solved.total
+        last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
+        if around.before is not None and around.sizes is not None:
+            each = 2 * math.sqrt(around.before.shape[1]) * SAFE
+            steepest = each / float(around.sizes.min())
+            last_resort = min(last_resort * steepest, each * math.sqrt(len(layer.X)))
+        found = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
+        off = rounding(layer, i, radius, around)
+        upper.append(relative((min(found, last_resort) + off) * SAFE, around.norm))
+        progress("certifying", len(upper), len(rows))
+    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+class Solved(NamedTuple):
+    """The dual of one row: its bound, its problem, and the logarithms of λ, κ and perhaps ν in each
+    coarse cell.
+    """
+
+    total: float
+    problem: Problem
+    multipliers: Sequence[torch.Tensor]
+
+
+def solve(
+    layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, around: WrapperContext
+) -> Iterator[Solved]:
+    """The dual of each row, with tuned multipliers."""
     tuned: Multipliers | None = None
     choices = list(product(bounds.young_parameters, bounds.reweightings))
-    upper: list[float] = []
     for i in rows:
         # The first row tries every way to weight the others; later ones follow the best of them.
         problems = {
@@ -145,7 +174,7 @@ def certify(
             for young, power in choices
         ]
         total, tuned, best = minimise_duals(reweighted, radius, tuned)
-        chosen = choices[best]
+        chosen, found = choices[best], Solved(total, reweighted[best], tuned)
         choices = [chosen]
         if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
             weighted = problems[chosen[0]]
@@ -156,17 +185,9 @@ def certify(
             prices = weighted.prices
             fourth = quartic_price(prices.across, prices.error)
             priced = replace(weighted, prices=replace(prices, fourth=fourth))
-            total = min(total, lower_with_fourth_powers(priced, radius, tuned))
-        last_resort = bounds.at_most(layer, i, radius) + (radius if around.residual else 0.0)
-        if around.before is not None and around.sizes is not None:
-            each = 2 * math.sqrt(around.before.shape[1]) * SAFE
-            steepest = each / float(around.sizes.min())
-            last_resort = min(last_resort * steepest, each * math.sqrt(len(layer.X)))
-        found = math.sqrt(total * SAFE) if math.isfinite(total) else math.inf
-        off = rounding(layer, i, radius, around)
-        upper.append(relative((min(found, last_resort) + off) * SAFE, around.norm))
-        progress("certifying", len(upper), len(rows))
-    return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+            lower, with_fourth = lower_with_fourth_powers(priced, radius, tuned)
+            found = Solved(lower, priced, with_fourth) if lower < total else found
+        yield found
 
 
 def rounding(layer: Layer, i: int, radius: float, around: WrapperContext) -> float:

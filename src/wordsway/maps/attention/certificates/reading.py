@@ -18,7 +18,7 @@ convex in P, so its bounds at P = 0 and at the largest P bound it. Row i is adde
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -26,7 +26,12 @@ import torch
 from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.curves import Tail
 from wordsway.maps.attention.certificates.dual import Multipliers, minimise_duals
-from wordsway.maps.attention.certificates.one_matrix import WrapperContext, problem_of, rounding
+from wordsway.maps.attention.certificates.one_matrix import (
+    Solved,
+    WrapperContext,
+    problem_of,
+    rounding,
+)
 from wordsway.maps.attention.certificates.problem import Problem
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound
@@ -98,24 +103,34 @@ def certify_mean(
     """No Δ at row i moves the sum of all rows of φ (of X + φ) further than this; for normalised
     shares.
     """
-    tuned: Multipliers | None = None
     upper = []
-    for i in rows:
-        around = WrapperContext(layer.norm_below, residual)
-        problem = problem_of(layer, bounds, i, radius, 1.0, around)
-        total, start = math.inf, tuned
-        linear = _linear(layer, i, radius, problem)
-        for tilt in bounds.reweightings:
-            reweighted = linear.reweighted(tilt) if tilt else linear
-            value, start, _ = minimise_duals([reweighted], radius, start)
-            if not value >= total:
-                total, tuned = value, start
+    around = WrapperContext(layer.norm_below, residual)
+    for i, solved in zip(rows, solve_mean(layer, bounds, rows, radius, around), strict=True):
+        total = solved.total
         n = len(layer.X)
         last_resort = math.sqrt(n) * (bounds.at_most(layer, i, radius) + residual * radius)
         found = total * SAFE if math.isfinite(total) else math.inf
         off = math.sqrt(n) * rounding(layer, i, radius, around)
         upper.append((min(found, last_resort) + off) * SAFE)
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+
+def solve_mean(
+    layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, around: WrapperContext
+) -> Iterator[Solved]:
+    """The dual of each row with the linear objective, and tuned multipliers."""
+    tuned: Multipliers | None = None
+    for i in rows:
+        problem = problem_of(layer, bounds, i, radius, 1.0, around)
+        start, linear = tuned, _linear(layer, i, radius, problem)
+        found: Solved | None = None
+        for tilt in bounds.reweightings:
+            reweighted = linear.reweighted(tilt) if tilt else linear
+            value, start, _ = minimise_duals([reweighted], radius, start)
+            if found is None or not value >= found.total:
+                found, tuned = Solved(value, reweighted, start), start
+        assert found is not None
+        yield found
 
 
 def _linear(layer: Layer, i: int, r: float, q: Problem) -> Problem:
