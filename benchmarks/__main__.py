@@ -20,6 +20,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/perfor
     python -m benchmarks training        fine-tunes MiniLM: the picture docs/training.svg
     python -m benchmarks proofs [10000]  the tables of docs/proofs.md: kinds and sizes, and tampered
                                          proofs
+    python -m benchmarks deep [500]      the table of docs/proofs-drf.md, and the calibration
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
 
@@ -39,6 +40,7 @@ from benchmarks import (
     bounds,
     comparison,
     cost,
+    deep,
     effect,
     effort,
     embedding,
@@ -165,6 +167,11 @@ def main() -> None:
         told = f"`python -m benchmarks proofs`; one row, one processor.\n\n{proofs.table()}"
         renew(DOCS / "proofs.md", "Measured", told)
         renew(DOCS / "proofs.md", "Tampered proofs", proofs.tamper(*map(int, sys.argv[2:3])))
+        return
+    if sys.argv[1:2] == ["deep"]:
+        told = f"`python -m benchmarks deep`\n\n{deep.table()}"
+        told += f"\n\n{deep.calibration(*map(int, sys.argv[2:3]))}"
+        renew(DOCS / "proofs-drf.md", "Measured", told)
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])

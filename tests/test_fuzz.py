@@ -126,19 +126,7 @@ RETURNED = {
     if inspect.isclass(getattr(ws, name)) and issubclass(getattr(ws, name), (ws.Result, Exception))
 } | {
     *("AttentionMap", "Chart", "Corpus", "LayerChange", "FlipRow", "ModelAudit", "Pair"),
-    *(
-        "Playground",
-        "Proof",
-        "Reading",
-        "Result",
-        "Study",
-        "Swap",
-        "Text",
-        "Token",
-        "Trial",
-        "View",
-        "Word",
-    ),
+    *("Playground", "Reading", "Result", "Study", "Swap", "Text", "Token", "Trial", "View", "Word"),
     *("WordSensitivity", "WordSway", "FeatureMap", "Proof", "__version__"),
 }
 #: Verbs that start workers, take seconds or need a larger model: what they allow is left to tests

@@ -51,6 +51,8 @@ SLACK = 1e-3
 RAISED = 1 + 1e-6
 #: The same relative to the trace.
 TINY = 1e-13
+#: Fully connected maps with more weights than this have no verifier: it would take hours.
+MOST_WEIGHTS = 2**20
 
 
 @final
@@ -225,8 +227,9 @@ def _written(
 
 
 def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: float) -> Proof | None:
-    """RF and DRF whose weights are held in memory, with ReLU."""
-    if phi.on_demand or phi.activation.function is not torch.relu:
+    """RF and DRF with ReLU whose weights are held in memory, and few enough for balls."""
+    entries = phi.k * sample.n * sample.d + (phi.depth - 1) * phi.k**2
+    if phi.on_demand or phi.activation.function is not torch.relu or entries > MOST_WEIGHTS:
         return None
     trace = phi.view(sample, torch.float64).trace
     weights = [V.dense().to(torch.float64) for V in (phi.first, *phi.later)]

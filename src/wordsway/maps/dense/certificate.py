@@ -24,7 +24,8 @@ before, so with the layers' changes T_l = {δ_l(Δ)} of radius ρ_l and width w_
     w_l ≤ L(σ√k w_{l−1} + ρ_{l−1}(√(2/π)‖z_l‖/‖h_{l−1}‖ + tσ)),
 
 by contraction. The same √d/√k correction that makes the attained value exceed the infinite-width
-limit stands in the bound, which is why it is within a few per cent for RF.
+limit stands in the bound, which is why it is within a few per cent for RF. For deep ReLU maps
+`dense.backward` has another bound, and the smaller one is taken.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.activation import Activation
+from wordsway.maps.dense.backward import BackwardLayer, backward_bound
 from wordsway.maps.dense.layers import Trace
 from wordsway.maps.dense.neurons import Neurons
 from wordsway.maps.rigorous import FAILURE, SAFE, Certificate, U, opnorm_upper_bound, relative
@@ -61,7 +63,7 @@ def certify(
     if layers.beta is None:
         assert exact is not None
         return Certificate.exact(exact)
-    probable = _gaussian(trace, rows, radius, progress)
+    probable = gaussian_bounds(trace, rows, radius, progress)
     if exact is not None and bool((exact <= probable).all()):
         return Certificate.exact(exact)
     return Certificate.probable(probable if exact is None else torch.minimum(exact, probable))
@@ -95,7 +97,15 @@ def _weighted_norm(
     return opnorm_upper_bound(weighted, 2 * U * float(weighted.norm()))
 
 
-def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progress) -> torch.Tensor:
+def gaussian_bounds(
+    trace: Trace,
+    rows: Sequence[int],
+    radius: float,
+    progress: Progress = silent,
+    *,
+    backwards: bool = True,
+) -> torch.Tensor:
+    """The probable bound of each row; with ``backwards`` the smaller of two where there are two."""
     phi = trace.layers
     assert phi.beta is not None
     act = phi.activation
@@ -143,6 +153,13 @@ def _gaussian(trace: Trace, rows: Sequence[int], radius: float, progress: Progre
                     sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)
                 ),
             )
+        if backwards and act.function is torch.relu and phi.depth > 1:
+            layers = [BackwardLayer.of(math.sqrt(phi.beta / (phi.n * d)), z[0], seen, first=True)]
+            layers += [
+                BackwardLayer.of(math.sqrt(phi.beta / k), part, part / size, first=False)
+                for part, size in zip(z[1:], sizes[:-1], strict=True)
+            ]
+            rho = min(rho, backward_bound(layers, d, radius, FAILURE / len(rows)))
         upper.append(relative(rho * SAFE, trace.norm_below))
         progress("certifying", len(upper), len(rows))
     return torch.tensor(upper, dtype=torch.float64)

@@ -1,0 +1,157 @@
+"""The comparison run backwards: each step of docs/proofs-drf.md against brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.maps.dense import backward
+from wordsway.maps.dense.backward import BackwardLayer, backward_bound, constants
+
+
+def test_the_comparison_holds_for_small_layers():
+    """Step 1: E sup J(Gδ) ≤ E sup sup_w J(σ‖δ‖g′ + w), and so are tails up to a factor of 2."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        k, m, points, draws = 2, 3, 5, 6000
+        z, T = rng.normal(size=k), rng.normal(size=(points, m))
+        g = rng.normal(size=k)
+
+        def J(u, z=z, g=g):
+            change = np.maximum(z + u, 0) - np.maximum(z, 0)
+            linear = np.where(z > 0, u, 0) * g
+            flips = np.maximum(g, 0) * (change - np.where(z > 0, u, 0))
+            q = np.where(z > 0, u, change)
+            return np.linalg.norm(q, axis=-1) + 0.7 * np.maximum((linear + flips).sum(-1), 0)
+
+        left = J(np.einsum("bkm,pm->bpk", rng.normal(size=(draws, k, m)), T)).max(1)
+        angle = np.linspace(0, 2 * math.pi, 64, endpoint=False)
+        circle = np.stack([np.cos(angle), np.sin(angle)], -1)
+        first, second = rng.normal(size=(draws, k)), rng.normal(size=(draws, m))
+        sizes, push = np.linalg.norm(T, axis=1), np.maximum(second @ T.T, 0)
+        moved = sizes[None, :, None] * first[:, None]
+        moved = moved[:, :, None] + push[:, :, None, None] * circle
+        right = np.maximum(J(moved).max((1, 2)), J(sizes[None, :, None] * first[:, None]).max(1))
+        assert left.mean() <= right.mean() * 1.02
+        for share in (0.5, 0.9, 0.99):
+            level = np.quantile(left, share)
+            assert (left > level).mean() <= 2 * (right > level).mean() + 4 * math.sqrt(1 / draws)
+
+
+def small_layer(
+    k: int, first: bool, rng: np.random.Generator
+) -> tuple[BackwardLayer, torch.Tensor]:
+    z = torch.as_tensor(rng.normal(size=k))
+    below = math.sqrt(k / 2)
+    along = torch.as_tensor(rng.normal(size=k)) * math.sqrt(2 / k) if first else z / below
+    return BackwardLayer.of(math.sqrt(2 / k), z, along, first=first), z
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_numbers_of_a_layer_bound_drawn_ones(first):
+    """Steps 3 and 4: states after one layer, for moves and pushes that were searched for."""
+    rng = np.random.default_rng(1)
+    k, t = 4000, 4.5
+    layer, z = small_layer(k, first, rng)
+    sigma, following = layer.sigma, layer.sigma
+    along = torch.where(z > 0, -1.0, 1.0) * layer.along if first else z / math.sqrt(k / 2)
+    for _ in range(20):
+        rho = float(rng.uniform(1, 8))
+        s = float(rng.uniform(0.05, 0.4)) * rho
+        now = constants(layer, rho, s, s / rho, t)
+        assert now is not None
+        h = torch.relu(z)
+        g = torch.as_tensor(rng.normal(size=k))
+        g = g - h * (h @ g) / (h @ h)
+        fresh = torch.as_tensor(rng.normal(size=k))
+        for share in (1.0, 0.6):
+            for angle in (-1.2, -0.4, 0.0, 0.8):
+                v = share * rho * (sigma * math.cos(angle) * fresh + math.sin(angle) * along)
+                for weight in (0.0, 0.3, 1.0, 3.0, 100.0):
+                    # Towards the gradient of ‖q‖ + weight·(what g sees), then along it again.
+                    w = torch.zeros_like(v)
+                    for _ in range(4):
+                        u = v + w
+                        after = (z + u > 0).to(z.dtype)
+                        q = torch.where(z > 0, u, torch.relu(z + u))
+                        seen = torch.where(z > 0, g, g.clamp_min(0)) * torch.where(
+                            (z > 0) & (g < 0), torch.ones_like(after), after
+                        )
+                        ascent = torch.where(z > 0, q, q * after) / q.norm() + weight * seen
+                        w = share * s * ascent / ascent.norm()
+                    u = v + w
+                    q = torch.where(z > 0, u, torch.relu(z + u)).norm()
+                    change = torch.relu(z + u) - torch.relu(z)
+                    awake = torch.where(z > 0, u, 0.0)
+                    k_g = float(g @ awake + g.clamp_min(0) @ (change - awake))
+                    assert float(change.norm()) <= float(q) + 1e-9
+                    assert float(g @ change) <= k_g + 1e-9
+                    assert inside(now, following, rho, s, t, float(q), following * max(0.0, k_g))
+
+
+def inside(now, following, rho, s, t, after, push) -> bool:
+    """Whether a state is below the frontier of the control problem, its variables at their box."""
+    angle = np.linspace(0, math.pi / 2, 400)
+    Q = now.Q + now.sigma * t
+    x = now.d * s * math.sqrt(1 + t * now.lipschitz / now.Q / now.low)
+    most = np.sqrt((Q * rho) ** 2 + 2 * Q * rho * x * np.cos(angle) + x * x)
+    pushed = now.P * (rho + s / now.Q) + now.lipschitz * rho * t
+    pushed = following * (pushed + (now.N + t) * x * np.sin(angle))
+    return bool(((after <= most * 1.001) & (push <= pushed * 1.001)).any())
+
+
+def test_the_value_is_above_every_policy():
+    """Step 5 with all variables at zero: random angles of the adversary."""
+    rng = np.random.default_rng(2)
+    k = 6000
+    layers = [small_layer(k, number == 0, rng)[0] for number in range(3)]
+    sigmas = [layer.sigma for layer in layers] * 2
+    known = []
+    for layer in layers:
+        now = constants(layer, 4.0, 0.8, 0.3, 6.0)
+        assert now is not None
+        known.append(now)
+    found = backward.value(known, sigmas, 0.2, 6.0, 0.999999)
+    for _ in range(2000):
+        rho, s = 1.0, 0.2
+        for number, (now, following) in enumerate(zip(known, sigmas[1:], strict=False)):
+            if number == len(known) - 1:
+                rho = now.Q * rho + s
+                break
+            angle = float(rng.uniform(0, math.pi / 2))
+            x = now.d * s
+            push = now.P * (rho + s / now.Q) + now.N * x * math.sin(angle)
+            rho = math.sqrt((now.Q * rho) ** 2 + 2 * now.Q * rho * x * math.cos(angle) + x * x)
+            s = following * push
+        assert rho <= found
+
+
+def test_the_tail_is_above_a_drawn_quantile():
+    rng = np.random.default_rng(3)
+    rates, branches = [0.3, 0.2, 0.5, 0.1], [1, 1, 3, 2]
+    drawn = sum(
+        rate * np.maximum(rng.normal(size=(200_000, b)), 0).max(1)
+        for rate, b in zip(rates, branches, strict=True)
+    )
+    for failure in (0.1, 0.01, 0.001):
+        y = backward.quantile(rates, branches, failure)
+        assert np.quantile(drawn, 1 - failure) <= y <= 2.5 * np.quantile(drawn, 1 - failure)
+
+
+@pytest.mark.slow
+def test_no_attained_value_exceeds_the_bound():
+    for seed in range(20):
+        n, d, depth = 40, 16, 2 + seed % 2
+        X, phi = ws.Sample.gaussian(n, d, seed), ws.DRF(n, d, depth, seed=seed + 50)
+        s = ws.sensitivity(phi, X, positions=0, seed=0, certificate=False)
+        trace = phi.view(X, torch.float64).trace
+        seen = X.X[0] / X.X[0].norm() @ phi.first.block(0).T
+        layers = [BackwardLayer.of(math.sqrt(2 / (n * d)), trace.z[0], seen, first=True)]
+        for z, h in zip(trace.z[1:], trace.h[:-1], strict=True):
+            layers.append(BackwardLayer.of(math.sqrt(2 / phi.k), z, z / h.norm(), first=False))
+        for failure in (1e-9, 0.5):
+            assert s.lower * trace.norm <= backward_bound(layers, d, math.sqrt(d), failure)
