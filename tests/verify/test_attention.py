@@ -24,7 +24,6 @@ CASES = {
     "log-n": lambda d: ws.Attention(d=d, seed=1, scores="softmax-log-n"),
     "sink": lambda d: ws.Attention(d=d, seed=1, scores="sink"),
     "causal": lambda d: ws.Attention(d=d, seed=1, mask="causal"),
-    "window": lambda d: ws.Attention(d=d, seed=1, mask="window", window=2),
     "padding": lambda d: ws.Attention(d=d, seed=1, mask="padding", visible=3),
     "one key": lambda d: ws.Attention(d=d, seed=1, mask="padding", visible=1),
     "alibi": lambda d: ws.Attention(d=d, seed=1, positions="alibi"),
