@@ -28,7 +28,7 @@ from wordsway.maps.attention.certificates.dual import (
     halved_cells,
     interpolate,
 )
-from wordsway.maps.attention.certificates.one_matrix import Solved, WrapperContext, solve
+from wordsway.maps.attention.certificates.one_matrix import SolvedDual, WrapperContext, solve
 from wordsway.maps.attention.certificates.reading import certify_row, solve_mean
 from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.one_matrix.view import AttentionView
@@ -291,7 +291,7 @@ class _Attention:
     def _claim(self, i: int, move: float) -> dict[str, Any]:
         return {"row": int(i), "upper": move / self.norm * (1 + SLACK)}
 
-    def _multipliers(self, solved: Solved, kept: torch.Tensor) -> dict[str, Array]:
+    def _multipliers(self, solved: SolvedDual, kept: torch.Tensor) -> dict[str, Array]:
         """Cells of β, in order, with λ, κ and ν; and the weights of the rows."""
         fourth = len(solved.multipliers) > 2
         lo, hi, _ = halved_cells(
@@ -312,7 +312,9 @@ class _Attention:
         weights = (rows.price_width2 / rows.width2)[:, 0].sqrt().nan_to_num(1.0)
         return {"cells": _array(table), "weights": _array(weights[kept])}
 
-    def _norms(self, i: int, solved: Solved, kept: torch.Tensor, *, mean: bool) -> dict[str, Array]:
+    def _norms(
+        self, i: int, solved: SolvedDual, kept: torch.Tensor, *, mean: bool
+    ) -> dict[str, Array]:
         """The axis e and the claimed eigenvalues."""
         layer, prices = self.layer, solved.problem.prices
         y = layer.directions(i, layer.rows_attending_to(i))[kept]

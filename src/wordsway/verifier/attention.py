@@ -30,13 +30,13 @@ from wordsway.verifier.balls import (
     scaled,
 )
 from wordsway.verifier.format import Array, Document, RefusedError
-from wordsway.verifier.rows import Cell, CellRow, Row
+from wordsway.verifier.rows import Beta, CellRow, Row
 
 #: Rounds of halving u in one cell of β, and β where one row is read out, at most.
 ROUNDS, DEPTH = 60, 14
 
 
-class Text:
+class Softmax:
     """φ(X) in balls: scores, shares and inner products of rows."""
 
     def __init__(self, document: Document) -> None:
@@ -118,7 +118,7 @@ def visible(n: int, mask: str, size: int | None) -> list[list[bool]]:
 class Moves:
     """The rows that move with row i, and their inner products."""
 
-    def __init__(self, text: Text, i: int, only: int | None = None) -> None:
+    def __init__(self, text: Softmax, i: int, only: int | None = None) -> None:
         self.text, self.i = text, i
         every = [j for j in range(text.n) if j != i and text.sees[j][i]]
         every = every if only is None else [j for j in every if j == only]
@@ -161,7 +161,7 @@ class Moves:
         return [ke[j] for j in self.rows], entries(self.T * xe), far
 
 
-def prove(document: Document, text: Text, claim: dict[str, Any], r: float) -> None:
+def prove(document: Document, text: Softmax, claim: dict[str, Any], r: float) -> None:
     """Refuse the claim unless all of its inequalities hold."""
     i, upper, read = claim["row"], claim["upper"], document.fields["map"]["read_out"]
     known = type(read) is int and 0 <= read < text.n
@@ -172,15 +172,15 @@ def prove(document: Document, text: Text, claim: dict[str, Any], r: float) -> No
     mine = [name for name in document.arrays if name.startswith(f"{i}/")]
     arrays = {name.partition("/")[2]: document.arrays[name] for name in mine}
     if read in ("all", "mean"):
-        dual(text, i, arb(r), r, arrays, target, mean=read == "mean")
+        dual(text, i, r, arrays, target, mean=read == "mean")
     else:
-        one_row(text, i, read, arb(r), r, target)
+        one_row(text, i, read, arb(r), target)
 
 
-def cells_of(values: Array, r: float) -> list[Cell]:
+def cells_of(values: Array, r: float) -> list[Beta]:
     """The cells of the file: they cover [−r, r], and their multipliers are positive."""
     require(values.ndim == 2 and values.shape[1] == 5 and len(values) > 0, "cells have 5 numbers")
-    cells = [Cell(*row) for row in values.tolist()]
+    cells = [Beta(*row) for row in values.tolist()]
     ends = [-r, *(cell.hi for cell in cells)]
     covered = all(cell.lo <= end for cell, end in zip(cells, ends, strict=False)) and ends[-1] >= r
     require(covered and all(cell.lo <= cell.hi for cell in cells), "the cells cover [−r, r]")
@@ -190,10 +190,10 @@ def cells_of(values: Array, r: float) -> list[Cell]:
 
 
 def dual(
-    text: Text, i: int, r: arb, radius: float, arrays: dict[str, Array], target: arb, *, mean: bool
+    text: Softmax, i: int, radius: float, arrays: dict[str, Array], target: arb, *, mean: bool
 ) -> None:
     """All rows, or the mean: the sum over rows in every cell of β."""
-    moves = Moves(text, i)
+    moves, r = Moves(text, i), arb(radius)
     cells, count = cells_of(arrays["cells"], radius), len(moves.rows)
     require(arrays["weights"].shape == (count,), "every row has a weight")
     weights = [arb(x) for x in arrays["weights"].tolist()]
@@ -216,7 +216,7 @@ def dual(
         Y = gram(moves.yy, ye, [arb(1)] * count)
         norm_y = eigenvalue_bound(Y, sigma_y, "the norm of the means")
     rows = [moves.row(k, ae[k], ye[k], weights[k], r, linear=mean) for k in range(count)]
-    captive, own = len(moves.captive), OwnRow(text, i, far_e, r)
+    captive, own = len(moves.captive), MovedRow(text, i, far_e, r)
     caps = arb(count) if mean else sum(((root(y2) + r) ** 2 for y2 in moves.y2), arb(0))
     for cell in cells:
         room = (r * r - arb(nearest(cell)) ** 2).nonnegative_part()
@@ -224,7 +224,7 @@ def dual(
         price += arb(cell.nu) * fourth * room * room
         own2 = own.bound(cell, room)
 
-        def finish(total: arb, cell: Cell = cell, price: arb = price, own2: arb = own2) -> arb:
+        def finish(total: arb, cell: Beta = cell, price: arb = price, own2: arb = own2) -> arb:
             most = (total + price).min(caps).nonnegative_part()
             if not mean:
                 return most + captive * r * r + own2
@@ -264,12 +264,12 @@ def fourth_bound(A: arb_mat, arrays: dict[str, Array]) -> arb:
     return top + arb(tau) * most * most
 
 
-class OwnRow:
+class MovedRow:
     """‖row i‖² ≤ max(‖x_i + Δ − φ_i‖², max_l ‖x_l − φ_i‖²) over the keys l ≠ i that it attends to,
     and zero with a sink; where Δ is added to the row (residual), with Δ in each norm.
     """
 
-    def __init__(self, text: Text, i: int, far_e: arb, r: arb) -> None:
+    def __init__(self, text: Softmax, i: int, far_e: arb, r: arb) -> None:
         self.r, self.times = r, 2 if text.residual else 1
         self.square, self.along = text.distance2(i, i), far_e
         self.across = root(self.square - far_e * far_e)
@@ -278,7 +278,7 @@ class OwnRow:
             others.append(text.phi_phi[i, i].nonnegative_part())
         self.hull = (root(reduce(arb.max, others, arb(0))) + (r if text.residual else 0)) ** 2
 
-    def bound(self, cell: Cell, room: arb) -> arb:
+    def bound(self, cell: Beta, room: arb) -> arb:
         """An upper bound for β in the cell and ‖Δ⊥‖² ≤ ``room``."""
         k, r = self.times, self.r
         beta = (arb(cell.lo) * self.along).max(arb(cell.hi) * self.along)
@@ -286,12 +286,12 @@ class OwnRow:
         return reached.nonnegative_part().max(self.hull)
 
 
-def nearest(cell: Cell) -> float:
+def nearest(cell: Beta) -> float:
     """The smallest |β| in the cell."""
     return 0.0 if cell.lo <= 0 <= cell.hi else min(abs(cell.lo), abs(cell.hi))
 
 
-def refine(rows: list[CellRow], finish: Callable[[arb], arb], target: arb, cell: Cell) -> None:
+def refine(rows: list[CellRow], finish: Callable[[arb], arb], target: arb, cell: Beta) -> None:
     """Halve intervals until the bound of the cell is at most ``target``."""
     for _ in range(ROUNDS):
         if finish(sum((row.bound for row in rows), arb(0))) <= target:
@@ -308,12 +308,12 @@ def refine(rows: list[CellRow], finish: Callable[[arb], arb], target: arb, cell:
     )
 
 
-def one_row(text: Text, i: int, read: int, r: arb, radius: float, target: arb) -> None:
+def one_row(text: Softmax, i: int, read: int, r: arb, target: arb) -> None:
     """One row j = ``read``: with e = y_j/‖y_j‖ its change depends on β and p_j alone, and its score
     moves by a with |a − βA_j·e| ≤ ‖A_j⊥‖√(r² − β²).
     """
     if read == i:
-        own = OwnRow(text, i, arb(0), r)
+        own = MovedRow(text, i, arb(0), r)
         reached = (root(own.square) + own.times * r) ** 2
         require(reached.max(own.hull) <= target, "row i stays in the hull of the text")
         return
@@ -324,10 +324,10 @@ def one_row(text: Text, i: int, read: int, r: arb, radius: float, target: arb) -
     ae, ye, _ = moves.along(None)
     row = moves.row(0, ae[0], ye[0], arb(1), r)
     across = root(moves.a2[0] - ae[0] ** 2)
-    waiting = [(-radius, 0.0, 0), (0.0, radius, 0)]
+    waiting = [(-float(r), 0.0, 0), (0.0, float(r), 0)]  # r is a float
     while waiting:
         lo, hi, depth = waiting.pop()
-        cell = Cell(lo, hi, 0.0, 1.0, 0.0)
+        cell = Beta(lo, hi, 0.0, 1.0, 0.0)
         limit = across * root(r * r - arb(nearest(cell)) ** 2)
         try:
             refine([CellRow(row, cell, limit)], lambda total: total, target, cell)

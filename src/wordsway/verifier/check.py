@@ -59,6 +59,6 @@ def check(data: bytes) -> Verified:
 
 
 KINDS: dict[str, Any] = {
-    "attention": (attention.Text, attention.prove),
+    "attention": (attention.Softmax, attention.prove),
     "dense": (dense.Network, dense.prove),
 }

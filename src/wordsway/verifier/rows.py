@@ -27,7 +27,7 @@ from wordsway.verifier.balls import arb, root
 REACH, POINTS = 9.0, 12
 
 
-class Cell(NamedTuple):
+class Beta(NamedTuple):
     """β in [lo, hi], with the multipliers used there."""
 
     lo: float
@@ -76,7 +76,7 @@ class CellRow:
     ``limit``, t is at most that, and there is no κ-term.
     """
 
-    def __init__(self, row: Row, cell: Cell, limit: arb | None = None) -> None:
+    def __init__(self, row: Row, cell: Beta, limit: arb | None = None) -> None:
         self.row, self.cell, self.limit = row, cell, limit
         ends = arb(cell.lo) * row.ae, arb(cell.hi) * row.ae
         self.near, self.far = ends[0].min(ends[1]), ends[0].max(ends[1])

@@ -147,7 +147,7 @@ def certify(
     return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
 
 
-class Solved(NamedTuple):
+class SolvedDual(NamedTuple):
     """The dual of one row: its bound, its problem, and the logarithms of λ, κ and perhaps ν in each
     coarse cell.
     """
@@ -159,7 +159,7 @@ class Solved(NamedTuple):
 
 def solve(
     layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, around: WrapperContext
-) -> Iterator[Solved]:
+) -> Iterator[SolvedDual]:
     """The dual of each row, with tuned multipliers."""
     tuned: Multipliers | None = None
     choices = list(product(bounds.young_parameters, bounds.reweightings))
@@ -174,7 +174,7 @@ def solve(
             for young, power in choices
         ]
         total, tuned, best = minimise_duals(reweighted, radius, tuned)
-        chosen, found = choices[best], Solved(total, reweighted[best], tuned)
+        chosen, found = choices[best], SolvedDual(total, reweighted[best], tuned)
         choices = [chosen]
         if len(layer.X) > QUARTIC_FROM * layer.X.shape[1]:
             weighted = problems[chosen[0]]
@@ -186,7 +186,7 @@ def solve(
             fourth = quartic_price(prices.across, prices.error)
             priced = replace(weighted, prices=replace(prices, fourth=fourth))
             lower, with_fourth = lower_with_fourth_powers(priced, radius, tuned)
-            found = Solved(lower, priced, with_fourth) if lower < total else found
+            found = SolvedDual(lower, priced, with_fourth) if lower < total else found
         yield found
 
 

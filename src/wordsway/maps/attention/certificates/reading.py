@@ -27,7 +27,7 @@ from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.curves import Tail
 from wordsway.maps.attention.certificates.dual import Multipliers, minimise_duals
 from wordsway.maps.attention.certificates.one_matrix import (
-    Solved,
+    SolvedDual,
     WrapperContext,
     problem_of,
     rounding,
@@ -117,18 +117,18 @@ def certify_mean(
 
 def solve_mean(
     layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, around: WrapperContext
-) -> Iterator[Solved]:
+) -> Iterator[SolvedDual]:
     """The dual of each row with the linear objective, and tuned multipliers."""
     tuned: Multipliers | None = None
     for i in rows:
         problem = problem_of(layer, bounds, i, radius, 1.0, around)
         start, linear = tuned, _linear(layer, i, radius, problem)
-        found: Solved | None = None
+        found: SolvedDual | None = None
         for tilt in bounds.reweightings:
             reweighted = linear.reweighted(tilt) if tilt else linear
             value, start, _ = minimise_duals([reweighted], radius, start)
             if found is None or not value >= found.total:
-                found, tuned = Solved(value, reweighted, start), start
+                found, tuned = SolvedDual(value, reweighted, start), start
         assert found is not None
         yield found
 
