@@ -143,11 +143,12 @@ def test_faulty_answers_give_right_numbers_or_a_refusal(monkeypatch, tmp_path):
     right, messages = 0, []
     with serving(*faults) as server:
         number = 0
+        endpoint = Endpoint(server.url, "m", "EMBEDDING_KEY", batch=3)
         while server.given.total() < answers:
             number += 1
             texts = [f"{number} text {i}" for i in range(6)]
             try:
-                found = Endpoint(server.url, "m", "EMBEDDING_KEY", batch=3).encode(texts)
+                found = endpoint.encode(texts)
             except EndpointError as error:
                 messages.append(str(error))
             else:
