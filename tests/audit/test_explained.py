@@ -51,8 +51,8 @@ def test_the_sentence_about_the_issue_s_model() -> None:
     beside = [model("word overlap", rewording=0.1)]
     assert verdict(model(small=0.91, rewording=0.12), beside) == (
         "reacts to the word (0.91 against harmless edits) but does not track the meaning: a "
-        "rewording is closer than the change in only 12 of 100 texts (models without "
-        "understanding: 10)."
+        "rewording is closer than the change in only 12 of 100 comparisons (models without "
+        "understanding 10)."
     )
 
 

@@ -122,15 +122,16 @@ def test_overlap_of_edits() -> None:
 def test_thresholds_are_counted() -> None:
     measured = drawn(60)
     changed, kept = cosines(measured)
-    assert len(changed) == 60 and len(kept) == 120
+    assert len(changed) == len(kept) == 60 and all(len(two) == 2 for two in kept)
     for tau in (0.3, 0.7, 1.0):
         one = threshold_at(tau, changed, kept)
-        assert one.accepted_changes == pytest.approx(sum(c >= tau for c in changed) / 60)
-        assert one.rejected_rewordings == pytest.approx(sum(c < tau for c in kept) / 120)
+        assert one.accepted_changes == pytest.approx(sum(c >= tau for (c,) in changed) / 60)
+        rejected = sum(c < tau for two in kept for c in two)
+        assert one.rejected_rewordings == pytest.approx(rejected / 120)
     best = equal_error(changed, kept)
     gap = abs(best.accepted_changes - best.rejected_rewordings)
-    for tau in (*changed, *kept):
-        one = threshold_at(float(tau), changed, kept)
+    for tau in {c for some in (*changed, *kept) for c in some}:
+        one = threshold_at(tau, changed, kept)
         assert gap <= abs(one.accepted_changes - one.rejected_rewordings) + 1e-12
 
 
@@ -286,14 +287,25 @@ TRIPLE = "The shop is open.,The store is open.,The shop is closed."
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("text,rewording\nx,y\n", "text,rewording,change"),
+        ("text,rewording\nx,y\n", "no column change"),
+        ("text,rewordings,change\nx,y,z\n", "no column rewording"),
+        ("text;rewording;change\nx;y;z\n", "semicolons"),
         (f"text,rewording,change,mood\n{TRIPLE},good\n", "also mood"),
         ("text,rewording,change\n", "rows below the header"),
         ("", "an empty file"),
         ("text,rewording,change\n,,\n", "in .* that"),
         ("text,rewording,change\nsame.,same.,other.\n", "in .* that"),
     ],
-    ids=["missing", "extra", "no row", "empty", "empty cells", "equal texts"],
+    ids=[
+        "missing",
+        "misspelt",
+        "semicolons",
+        "extra",
+        "no row",
+        "empty",
+        "empty cells",
+        "equal texts",
+    ],
 )
 def test_tables_that_cannot_be_used(table: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "own.csv"

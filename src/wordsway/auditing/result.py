@@ -27,6 +27,7 @@ from wordsway.auditing.scores import (
     Threshold,
     cosines,
     difference,
+    median_cosine,
 )
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.errors import InputError
@@ -83,8 +84,8 @@ class ModelAudit:
     @property
     def cosines(self) -> tuple[float, float] | None:
         """The median cosine of changed and of reworded texts."""
-        changed, kept = cosines(self.measured)
-        return (float(np.median(changed)), float(np.median(kept))) if len(changed) else None
+        changed, kept = map(median_cosine, cosines(self.measured))
+        return None if changed is None or kept is None else (changed, kept)
 
     def kind(self, name: str) -> KindScore | None:
         return next((score for score in self.kinds if score.kind == name), None)
@@ -288,7 +289,7 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
             said = f"does not react more to the word than to a harmless edit ({scored})"
     if reworded is None:
         return f"{said}. No text has a rewording, so this says little about meaning.", "small"
-    count = f"in {{}}{round(100 * reworded.score)} of 100 texts"
+    count = f"in {{}}{round(100 * reworded.score)} of 100 comparisons"
     closer = f"a rewording is closer than the change {count}"
     if reworded.high < 0.5:
         tracks = f"does not track the meaning: {closer.format('only ')}"
@@ -299,7 +300,13 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
     found = [one.score("rewording") for one in baselines]
     beside = sorted({round(100 * score.score) for score in found if score is not None})
     ends = f"{beside[0]} to {beside[-1]}" if len(beside) > 1 else str(*beside)
-    without = f" (models without understanding: {ends})" if beside else ""
+    strengths = [
+        f"{name} rewordings {round(100 * score.score)}"
+        for name in ("light", "heavy")
+        if (score := _enough(model.score(name))) is not None
+    ]
+    facts = [*strengths, *([f"models without understanding {ends}"] if beside else [])]
+    without = f" ({', '.join(facts)})" if facts else ""
     both = harmless is not None and harmless.low > 0.5 and reworded.high < 0.5
     link = " but " if both else " and " if said else ""
     return f"{said}{link}{tracks}{without}.", "rewording"
@@ -331,10 +338,11 @@ def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
 
 #: By the name of the field.
 EXPLAINED = {
-    "score": "The share of texts in which the change of meaning moves the model more than the edit "
-    "that preserves it (1: always; 0.5: it does not separate them; below: the change is closer).",
-    "rewording": "Is a rewording closer than the change? The share of texts in which a rewording "
-    "with the same meaning moves the model less than the change of meaning.",
+    "score": "The mean over texts of the share of comparisons in which the change of meaning moves "
+    "the model more than an edit that preserves it (1: always; 0.5: it does not separate them; "
+    "below: the change is closer).",
+    "rewording": "Is a rewording closer than the change? The share of comparisons in which a "
+    "rewording with the same meaning moves the model less than the change of meaning.",
     "auc": "Reacts more than to a harmless edit: the share of comparisons in which an edit that "
     "changes the meaning of a text moves the model more than a small edit that preserves it "
     "(1: always; 0.5: the model does not separate them). Whether a rewording is closer than the "
@@ -385,11 +393,11 @@ EXPLAINED = {
 
 def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
     """Return the least score per level and kind of {"rewording.negation": 0.5}, or of
-    "rewording.negation=0.5" as a command line has it; "all" stands for every kind that is not
-    named, and a kind without a level for the level small.
+    "rewording.negation=0.5" as a command line has it; a level alone stands for all texts together,
+    "all" for every kind that is not named, and a kind without a level for the level small.
 
-    >>> parse_gate(["rewording.negation=0.5", "rewording.all=0.3", "modals=0.7"])
-    {'rewording.negation': 0.5, 'rewording.all': 0.3, 'small.modals': 0.7}
+    >>> parse_gate(["rewording=0.4", "rewording.negation=0.5", "rewording.all=0.3", "modals=0.7"])
+    {'rewording': 0.4, 'rewording.negation': 0.5, 'rewording.all': 0.3, 'small.modals': 0.7}
     """
     given = fail_under.items() if isinstance(fail_under, Mapping) else ()
     texts = [f"{kind}={floor}" for kind, floor in given] or list(fail_under)
@@ -404,20 +412,19 @@ def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, flo
             raise InputError(
                 "LEVEL.KIND=X with X between 0 and 1", repr(text), "as rewording.negation=0.5"
             )
-        level, _, kind = name.strip().partition(".")
-        known = kind and level in LEVELS
-        floors[f"{level}.{kind}" if known else f"small.{name.strip()}"] = value
+        level = name.strip().partition(".")[0]
+        floors[name.strip() if level in LEVELS else f"small.{name.strip()}"] = value
     return floors
 
 
 def check_gate(floors: Mapping[str, float], kinds: Sequence[str]) -> None:
     """Refuse a gate for kinds that are not measured."""
     for name in floors:
-        if name.partition(".")[2] not in (*kinds, "all"):
+        if name.partition(".")[2] not in (*kinds, "all", *([""] if name in LEVELS else [])):
             raise InputError(
-                f"a kind that is measured ({', '.join(kinds)}) or all, of a level "
-                f"({', '.join(LEVELS)})",
-                repr(name),
+                f"a level ({', '.join(LEVELS)}), or LEVEL.KIND with a kind that is measured "
+                f"({', '.join(kinds)}) or all",
+                repr(name.removeprefix("small.")),
                 "check its name",
             )
 
@@ -430,9 +437,10 @@ def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator
             own = {other.partition(".")[2] for other in floors if other.startswith(f"{level}.")}
             chosen = [kind] if kind != "all" else [k.kind for k in model.kinds if k.kind not in own]
             for one in chosen:
-                score = model.score(level, one)
+                score = model.score(level, one or None)
+                where = f"{level}.{one}" if one else level
                 if score is None and kind != "all":
-                    yield f"{model.name}: {level}.{one} has no texts, needs {floor:g}"
+                    yield f"{model.name}: {where} has no texts, needs {floor:g}"
                 elif score is not None and score.score < floor:
                     found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
-                    yield f"{model.name}: {level}.{one} {found} is below {floor:g}"
+                    yield f"{model.name}: {where} {found} is below {floor:g}"

@@ -221,45 +221,58 @@ class Threshold:
     rejected_high: float
 
 
-def cosines(measured: Sequence[Measured], kind: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines of changed and of reworded texts with their originals, of texts that have
-    both.
+Cosines = list[list[float]]
+
+
+def cosines(measured: Sequence[Measured], kind: str | None = None) -> tuple[Cosines, Cosines]:
+    """Return the cosines of changed and of reworded texts with their originals, by text, of texts
+    that have both.
     """
-    changed: list[float] = []
-    kept: list[float] = []
+    changed: Cosines = []
+    kept: Cosines = []
     for text in measured:
         some = text.with_role("turning", kind)
         others = text.keeping("rewording")
         if some and others:
-            changed += [effect.cosine for _, effect in some]
-            kept += [effect.cosine for _, effect in others]
-    return np.array(changed), np.array(kept)
+            changed.append([effect.cosine for _, effect in some])
+            kept.append([effect.cosine for _, effect in others])
+    return changed, kept
 
 
-def threshold_at(tau: float, changed: np.ndarray, kept: np.ndarray) -> Threshold:
-    """Return both errors at one threshold.
+def median_cosine(found: Cosines) -> float | None:
+    """The median of all cosines; None if there are none."""
+    return float(np.median(np.concatenate(found))) if found else None
 
-    >>> found = threshold_at(0.9, np.array([0.95, 0.8]), np.array([0.97, 0.92, 0.5, 0.99]))
+
+def threshold_at(tau: float, changed: Cosines, kept: Cosines) -> Threshold:
+    """Return both errors at one threshold: means over texts, with the intervals over texts.
+
+    >>> found = threshold_at(0.9, [[0.95], [0.8]], [[0.97, 0.92], [0.5, 0.99]])
     >>> found.accepted_changes, found.rejected_rewordings
     (0.5, 0.25)
     """
-    (accepted,) = intervals((changed >= tau)[:, None].astype(float))
-    (rejected,) = intervals((kept < tau)[:, None].astype(float))
+    (accepted,) = intervals(np.array([[np.mean(np.array(one) >= tau)] for one in changed]))
+    (rejected,) = intervals(np.array([[np.mean(np.array(one) < tau)] for one in kept]))
     ends = (rejected.auc, rejected.low, rejected.high)
     return Threshold(tau, accepted.auc, accepted.low, accepted.high, *ends)
 
 
-def equal_error(changed: np.ndarray, kept: np.ndarray) -> Threshold:
+def equal_error(changed: Cosines, kept: Cosines) -> Threshold:
     """Return the threshold at which both errors are as equal as they can be.
 
     Accepted changes fall with the threshold and rejected rewordings rise, so that they meet at one
     of the cosines that were measured.
     """
-    candidates = np.unique(np.concatenate([changed, kept]))
-    accepted = 1 - np.searchsorted(np.sort(changed), candidates, "left") / len(changed)
-    rejected = np.searchsorted(np.sort(kept), candidates, "left") / len(kept)
+    candidates = np.unique(np.concatenate([*changed, *kept]))
+    accepted = np.mean([_share_from(one, candidates) for one in changed], axis=0)
+    rejected = 1 - np.mean([_share_from(one, candidates) for one in kept], axis=0)
     best = int(np.argmin(np.abs(accepted - rejected)))
     return threshold_at(float(candidates[best]), changed, kept)
+
+
+def _share_from(values: Sequence[float], candidates: np.ndarray) -> np.ndarray:
+    """The share of values that are at least each candidate."""
+    return 1 - np.searchsorted(np.sort(values), candidates, "left") / len(values)
 
 
 @dataclass(frozen=True)
@@ -340,8 +353,8 @@ def kind_score(measured: Sequence[Measured], kind: str) -> KindScore | None:
         None if middle is None else float(np.mean([one.value < middle for one in turning])),
         *_percentile(beside),
         _mean([one.percentile for one in keeping]),
-        float(np.median(changed)) if len(changed) else None,
-        float(np.median(reworded)) if len(reworded) else None,
+        median_cosine(changed),
+        median_cosine(reworded),
         matched_overlap(measured, kind),
     )
 

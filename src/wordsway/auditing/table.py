@@ -139,6 +139,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
                 one = read(row, *(cells[at].strip() for at in columns), label)
                 found += one if isinstance(one, list) else [one]
             return table_of(found)
+    _refuse_incomplete(file.name, header)
     text = 0 if len(header) == 1 else _find(header, TEXT)
     if text is None:
         raise InputError(
@@ -150,6 +151,21 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     return table_of(
         checked_text(row, cells[text] if text < len(cells) else "") for row, cells in body
     )
+
+
+def _refuse_incomplete(name: str, header: Sequence[str]) -> None:
+    """Refuse a table that seems to be one of triples or queries and lacks a column."""
+    if len(header) == 1 and header[0].count(";") > 1:
+        raise InputError(f"a table of commas in {name}", "semicolons", "save it with commas")
+    for layout in (("text", "rewording", "change"), QUERIES):
+        found = [column for column in layout if column in header]
+        missing = [column for column in layout if column not in header]
+        if missing and set(found) - {"text"}:
+            raise InputError(
+                f"columns {','.join(layout)} in {name}",
+                f"no column {', '.join(missing)}",
+                "name it in the first line",
+            )
 
 
 def table_of(found: Iterable[Row]) -> PairTable:

@@ -59,7 +59,11 @@ BLIND = f"Blind: {EXPLAINED['blind']}"
 WHAT = (
     "Each text has a small change that alters its meaning (is → is not, 5 mg → 50 mg) and edits "
     "that preserve it, from one harmless word (film → movie) to a rewording of the whole text. The "
-    "score is the share of texts in which the change moves the model more: 1 always, 0 never."
+    "score is the share of comparisons in which the change moves the model more: 1 always, 0 never."
+)
+SWAPPED = (
+    "Most changes share fewer words with their texts than the rewordings do: are the columns "
+    "rewording and change swapped?"
 )
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 DOTTED = f"{LINE} Dotted: how sensitive the layer is to the word at all (local, below)."
@@ -90,6 +94,7 @@ def audit_view(audit: Audit) -> ResultView:
         _levels(audit),
         *([_by_kind(audit)] if audit.kinds else []),
         *([warning(few)] if few else []),
+        *([warning(SWAPPED)] if _swapped(audit) else []),
         *_paired(audit),
         *_thresholds(audit),
         *_flips(audit),
@@ -114,12 +119,22 @@ def audit_view(audit: Audit) -> ResultView:
 
 def _heading(audit: Audit) -> str:
     """The number of texts and kinds, and the target."""
-    kinds = len(audit.kinds)
+    kinds, texts = len(audit.kinds), "text" if audit.texts == 1 else "texts"
     target = TARGETS.get(audit.target, f"the relative change of layer {audit.target}")
     return (
-        f"{audit.texts:,} texts ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
+        f"{audit.texts:,} {texts} ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
         f"changes, by {target}"
     )
+
+
+def _swapped(audit: Audit) -> bool:
+    """Return whether the changes of a user's own triples share fewer words with the texts than the
+    rewordings do.
+    """
+    texts = audit.models[0].measured if audit.models else ()
+    kept = [e.overlap for text in texts for e in text.edits if e.kind == "rewording"]
+    turned = [e.overlap for text in texts for e in text.edits if e.role == "turning"]
+    return bool(kept and turned) and sorted(kept)[len(kept) // 2] > sorted(turned)[len(turned) // 2]
 
 
 def few_texts(audit: Audit) -> str:
@@ -153,7 +168,7 @@ def _levels(audit: Audit) -> Table:
         *(Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True) for one in present),
         Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
         Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
-        Column("rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
+        Column("cosine: rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
     ]
     rows: list[Sequence[Cell]] = []
     for model in every:
@@ -236,7 +251,7 @@ def _thresholds(audit: Audit) -> list[Block]:
             "wrong (50 %: a coin).",
         )
         for model in models
-        if (one := model.equal) is not None
+        if (one := model.equal) is not None and model.levels["rewording"].texts >= FEW
     ]
     return [Fold("Which cosine means “the same”?", [*lines, Table(columns, rows, shown=100)])]
 
@@ -290,7 +305,7 @@ def _numbers(audit: Audit) -> Table:
             "(0: the input).",
             optional=True,
         ),
-        Column("above, keeping", meaning=EXPLAINED["percentile_keeping"], optional=True),
+        Column("above (keeping)", meaning=EXPLAINED["percentile_keeping"], optional=True),
         Column("texts", meaning=EXPLAINED["texts"], optional=True),
     ]
     columns += [Column("local", meaning=EXPLAINED["local"], optional=True)] * _local(audit)
