@@ -28,7 +28,7 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
         tab.locator("input[type=range]").fill(str(reach))
         before, after = attract(TEXT, "1", probe, reach=reach).drawn
         said = tab.locator(".headline").inner_text()
-        assert f"{100 * before:.1f} % of their attention before" in said
+        assert f"{100 * before:.1f} % before the change" in said
         assert tab.locator(".share").inner_text() == f"{100 * after:.1f} %"
         assert f"--reach {reach:g} " in tab.locator(".code code").first.text_content()
     assert "reach=2.5" in tab.url
@@ -82,7 +82,7 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert f"{first['lower']:#.4g}" in rows[0] and f"{first['upper']:#.4g}" in rows[0]
     tab.reload()
     tab.wait_for_selector(".result[data-state=done]")
-    assert "all 6 cells read from the store" in tab.locator(".status").inner_text()
+    assert "6 results, all from earlier runs" in tab.locator(".status").inner_text()
     for ending in ("json", "csv", "svg"):
         with tab.expect_download() as got:
             tab.click(f"[data-file={ending}]")

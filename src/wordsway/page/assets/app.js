@@ -1,4 +1,4 @@
-// Loads the module of the place that this address names.
+// Loads the module of this page, which has the name of the path.
 const place = location.pathname.slice(1);
 for (const link of document.querySelectorAll("nav a")) {
   if (link.pathname !== location.pathname) continue;

@@ -42,7 +42,7 @@ class Place {
     this.exports = new Export(this.status, () => ({ attention: { ...this.body(), word: this.first.word, reach: Math.max(0.25, Number(this.slider.value)) } }));
     this.result = h("div", { class: "result", hidden: true },
       h("section", { class: "card" }, this.share, h("label", { class: "drag" }, h("span", {}, "Length of Δ"), this.slider, this.length),
-        h("p", { class: "soft" }, "Rows attend to columns; each row sums to 1. Δ moves the word along the direction that most increases the first layer's scores for it."),
+        h("p", { class: "soft" }, "Rows attend to columns; each row sums to 1. Δ points in the direction that most increases the first layer's attention scores for the word."),
         h("div", { class: "matrices" }, this.before.element, this.now.element, this.change.element)),
       h("section", { class: "card below" }, this.profile, this.table), this.exports.element);
     main.replaceChildren(h("h1", {}, "Draw attention to a word"),
@@ -70,7 +70,7 @@ class Place {
     this.status.working("Waiting for the server…");
     try {
       await ask("/api/attention", this.body(), (event) => this.receive(event), mine.signal);
-      this.status.done("All positions of the slider are computed.");
+      this.status.done("All slider positions are ready.");
       this.result.dataset.state = "done";
     } catch (error) {
       if (mine === this.leaving) this.status.failed(error);
@@ -93,7 +93,7 @@ class Place {
     }
     if (event.kind === "after") {
       this.after.set(event.reach, event);
-      this.status.working("Computing all positions of the slider…", this.after.size / this.first.reaches.length);
+      this.status.working("Computing all slider positions…", this.after.size / this.first.reaches.length);
       if (this.result.hidden || Number(this.slider.value) === event.reach) { this.result.hidden = false; this.move(false); }
     }
   }
@@ -101,7 +101,7 @@ class Place {
   // Shows the attention for this length of Δ; 0 is the unchanged text.
   move(save = true) {
     const reach = Number(this.slider.value);
-    this.length.textContent = `${reach.toFixed(2)} × the length of its embedding`;
+    this.length.textContent = `${reach.toFixed(2)} × the length of the word's embedding`;
     if (save) { this.state.reach = String(reach); this.save(); }
     const found = reach === 0 ? { matrix: this.first.matrix, share: this.first.share } : this.after.get(reach);
     if (found?.command) this.exports.show(found.command, found.python);
@@ -109,7 +109,7 @@ class Place {
     this.now.set(this.tokens, this.first.rows, found.matrix);
     this.change.set(this.tokens, this.first.rows, found.matrix.map((row, j) => row.map((value, i) => value - this.first.matrix[j][i])), true);
     const name = this.first.rows.map((row) => this.tokens[row].replace(/^##/, "")).join("");
-    this.share.replaceChildren("The other tokens give ", h("b", {}, "“", h("bdi", {}, name), "”"), ` ${(100 * this.first.share).toFixed(1)} % of their attention before, and `, h("b", { class: "share" }, `${(100 * found.share).toFixed(1)} %`), " after.");
+    this.share.replaceChildren("Attention of the other tokens to ", h("b", {}, "“", h("bdi", {}, name), "”"), `: ${(100 * this.first.share).toFixed(1)} % before the change, `, h("b", { class: "share" }, `${(100 * found.share).toFixed(1)} %`), " after it.");
     this.drawProfile(found);
     this.list();
   }
@@ -118,7 +118,7 @@ class Place {
     if (!found.profile) return;
     const line = (values) => values.map((value, at) => [at, value]);
     this.profile.replaceChildren(chart({
-      title: `Change of every layer by this Δ, compared with noise of the same length (reach ${Number(this.slider.value)})`, xlabel: "layer", width: innerWidth < 640 ? 380 : 640, height: 240,
+      title: `Relative change of every layer: this Δ and noise, a random Δ of the same length (reach ${Number(this.slider.value)})`, xlabel: "layer", width: innerWidth < 640 ? 380 : 640, height: 240,
       xticks: found.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((found.profile.length - 1) / 12)) === 0),
       series: [{ name: "attracting Δ", kind: "worst", points: line(found.profile) }, { name: "noise", kind: "noise", points: line(found.noise) }],
     }));

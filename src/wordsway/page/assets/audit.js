@@ -26,7 +26,7 @@ class Place {
     this.state = given;
     this.status = new Status(() => { if (this.asked) this.listen(...this.asked); else location.reload(); });
     main.replaceChildren(h("h1", {}, "Is a rewording closer than a change of meaning?"),
-      h("p", { class: "lead" }, "Each text has a rewording with the same meaning and a small change that alters it. A model that tracks meaning finds the rewording closer."), this.status.element);
+      h("p", { class: "lead" }, "Each text has a rewording with the same meaning and a small edit that changes the meaning. A model that represents meaning places the rewording closer to the text."), this.status.element);
   }
 
   build(known, models) {
@@ -51,9 +51,9 @@ class Place {
     this.spots = h("div", { class: "spots" });
     this.about = h("div", { class: "headline" });
     this.result = h("div", { class: "result", hidden: true }, this.about, h("p", { class: "soft" }, known.wording.what),
-      h("h2", {}, "By level"), this.leaderboard, h("p", { class: "soft" }, known.levels.map((one) => `${one.title}: ${one.about} `), `matched overlap: ${known.wording.matched} Orange is above 0.5, blue below; models without understanding are grey.`),
-      h("h2", { class: "gap" }, "By kind of change"), this.byKind, h("h2", { class: "gap" }, "Which cosine means “the same”?"), this.thresholds,
-      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "A change of meaning that moves the model less than an edit that preserves the meaning."), this.spots, this.exports.element);
+      h("h2", {}, "By level"), this.leaderboard, h("p", { class: "soft" }, known.levels.map((one) => `${one.title}: ${one.about} `), `matched overlap: ${known.wording.matched} Scores above 0.5 are orange, scores below are blue; names of baselines are grey.`),
+      h("h2", { class: "gap" }, "By kind of change"), this.byKind, h("h2", { class: "gap" }, "Errors if a cosine threshold decides which texts mean the same"), this.thresholds,
+      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "Edits that change the meaning, but move the model less than an edit of the same text that preserves it."), this.spots, this.exports.element);
     this.status.element.before(this.folders, this.start);
     this.status.element.after(this.result);
     this.list();
@@ -66,7 +66,7 @@ class Place {
     const found = this.known.audits;
     this.folders.replaceChildren(found.length
       ? h("div", { class: "colours" }, h("span", { class: "soft" }, "Stored audits"), found.map((one) => h("a", { class: "chip", href: `/audit?folder=${encodeURIComponent(one.folder)}`, "aria-current": one.folder === this.state.folder ? "page" : null }, one.folder)))
-      : h("p", { class: "soft" }, "No audits yet: start one here, or run wordsway audit in this folder."));
+      : h("p", { class: "soft" }, "No audits yet. Start one below, or run wordsway audit on the command line."));
   }
 
   async listen(path, body) {
@@ -131,12 +131,12 @@ class Place {
     this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "cosine at least" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],
       result.models[0].thresholds.map((one, at) => h("tr", {}, h("th", { scope: "row" }, one.threshold.toFixed(2)), result.models.flatMap((model) => errors(model.thresholds[at]))))),
       h("p", { class: "soft" }, result.models.filter((model) => model.equal_error).map((model) => `${short(model)}: both errors are equal at ${model.equal_error.threshold.toFixed(3)}, ${(100 * model.equal_error.accepted_changes).toFixed(0)} % each. `))] : [h("p", { class: "soft" }, "No text has a rewording.")]));
-    this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, short(model)), `: worst ${(model.blind_spots ?? []).length}`),
+    this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, short(model)), `: the ${(model.blind_spots ?? []).length} worst`),
       h("ol", { class: "blind" }, (model.blind_spots ?? []).map((one) => this.spot(one))))));
     this.result.hidden = false;
   }
 
-  // A triple: the text with its change, and the edit with the same meaning that lies further off.
+  // The text with its change of meaning, then the edit that preserves the meaning and is further away.
   spot(one) {
     const tail = one.text.slice(one.start + one.before.length);
     return h("li", {}, h("p", { dir: "auto" }, one.text.slice(0, one.start), one.before.trim() ? h("del", {}, one.before) : null, one.after.trim() ? h("ins", {}, one.after) : null, /^\w/.test(tail) && !/\s$/.test(one.after) ? " " : "", tail, h("span", { class: "soft" }, ` ${one.kind}: change ${number(one.change)}`)),

@@ -1,4 +1,4 @@
-// Exports what a place shows: link, files, command line, Python.
+// Exports the result of a page: link, files, command line, Python.
 import { h } from "./dom.js";
 import { ask } from "./stream.js";
 
@@ -40,7 +40,7 @@ export class Export {
 
   async copy(text, button) {
     const before = button.dataset.name ??= button.textContent;
-    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Copying was refused"; }
+    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Copying failed"; }
     setTimeout(() => { button.textContent = before; }, 1600);
   }
 

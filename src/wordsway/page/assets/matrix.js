@@ -1,4 +1,4 @@
-// A square matrix as a picture with a number wherever one points, by pointer or by arrow keys.
+// A square matrix as a picture; the pointer or the arrow keys select the cell whose value is shown.
 import { h, number } from "./dom.js";
 
 const ROOM = 92;
@@ -19,7 +19,7 @@ export class Matrix {
   set(tokens, rows, matrix, signed = false) {
     Object.assign(this, { tokens, rows, matrix, signed });
     const names = rows.map((row) => tokens[row]).join(" ");
-    this.canvas.setAttribute("aria-label", `${this.title}: ${tokens.length} by ${tokens.length} tokens, attention to ${names}; arrow keys read the numbers`);
+    this.canvas.setAttribute("aria-label", `${this.title}: ${tokens.length} by ${tokens.length} tokens, attention to ${names}; use the arrow keys to read the values`);
     this.draw();
     this.show(this.at);
   }

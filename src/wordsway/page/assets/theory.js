@@ -34,7 +34,7 @@ class Place {
     this.main = main;
     this.state = { ...FIRST, ...given };
     this.status = new Status(() => { if (this.form) this.measure(false); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "Random maps against their theory"), h("p", { class: "lead" }, "A random map is a layer with random, untrained weights. S is the largest relative change of its output when one word of the text changes. For some maps S falls as texts grow, for others it does not. Select maps to compare; results are stored and reused."), this.status.element);
+    main.replaceChildren(h("h1", {}, "Random maps: theory and measurement"), h("p", { class: "lead" }, "A random map is a layer with random, untrained weights. S is the largest relative change of its output when one word of the text changes. For some maps S falls as texts grow, for others it does not. Select maps to compare; results are stored and reused."), this.status.element);
   }
 
   build(known) {
@@ -54,10 +54,10 @@ class Place {
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Draw"))));
     this.plot = h("div", { class: "slot tall" });
     this.claims = h("div", { class: "scroll" });
-    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Every point as a table"), h("div", { class: "scroll" }));
+    this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Table of all points"), h("div", { class: "scroll" }));
     this.exports = new Export(this.status, () => ({ theory: this.body() }));
     this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points: the largest change found by search, with its standard deviation over draws. Shaded band: up to the certified upper bound, which no change can exceed.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "Theory and measurement"),
-      h("p", { class: "soft" }, "Slope of log S against log n with its 95 % interval: 0 means constant, −0.5 means S falls as 1/√n. If the interval is too wide, the verdict is “undecided”: use more lengths or trials."), this.claims), this.table, this.exports.element);
+      h("p", { class: "soft" }, "The slope of log S against log n, with its 95 % interval, is 0 if S is constant and −0.5 if S falls as 1/√n. The verdict “undecided” means that the interval is too wide: use more lengths or trials."), this.claims), this.table, this.exports.element);
     this.status.element.before(this.form);
     this.status.element.after(this.result);
     addEventListener("popstate", () => location.reload());
@@ -100,7 +100,7 @@ class Place {
     try {
       await ask("/api/theory", this.body(), (event) => this.receive(event), mine.signal);
       this.result.dataset.state = "done";
-      this.status.done(this.plan.total === this.plan.kept ? `all ${plural(this.plan.total, "cell")} read from the store` : `${plural(this.plan.total, "cell")}, ${this.plan.total - this.plan.kept} of them computed now`);
+      this.status.done(this.plan.total === this.plan.kept ? `${plural(this.plan.total, "result")}, all from earlier runs` : `${plural(this.plan.total, "result")}, ${this.plan.total - this.plan.kept} of them computed now`);
     } catch (error) {
       if (mine === this.leaving) this.status.failed(error);
     }
@@ -110,7 +110,7 @@ class Place {
     if (event.kind === "progress") this.status.working(`${event.stage}…`, event.total ? event.done / event.total : null);
     if (event.kind === "plan") { this.plan = event; this.exports.show(event.command, event.python); }
     if (event.series) { this.series = event.series.map((one) => ({ ...one, colour: inked(one.colour) })); this.draw(); }
-    if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} cells…`, event.done / (event.done + event.left));
+    if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} results…`, event.done / (event.done + event.left));
     if (event.kind === "claims") this.drawClaims(event);
   }
 
@@ -119,11 +119,11 @@ class Place {
     const log = this.state.axes === "log";
     const shown = this.series.filter((one) => one.n.length);
     const lines = shown.flatMap((one) => [
-      { name: `${one.name}: attained; shaded up to certified`, short: one.name, colour: one.colour, points: one.n.map((n, at) => [n, one.mean[at]]), sd: one.sd, upper: one.upper },
+      { name: `${one.name}: found; shaded up to the certified bound`, short: one.name, colour: one.colour, points: one.n.map((n, at) => [n, one.mean[at]]), sd: one.sd, upper: one.upper },
       ...one.references.map((line, at) => ({ name: `${one.name}: ${line.name}`, colour: one.colour, kind: at ? "dotted" : "dashed", dots: false, points: line.x.map((x, place) => [x, line.y[place]]) })),
     ]);
     this.result.hidden = false;
-    if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "Computing the first cell…")); return; }
+    if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "Computing the first result…")); return; }
     this.plot.replaceChildren(chart({ title: `S against the length of the text (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text n", ylabel: "S", xticks: this.body().n }));
     this.list();
   }
@@ -131,12 +131,12 @@ class Place {
   drawClaims(event) {
     this.claims.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ["map", "claim", "measured", "verdict"].map((name) => h("th", {}, name)))),
       h("tbody", {}, event.claims.map((one) => h("tr", {}, h("td", {}, one.map), h("td", {}, one.claim), h("td", {}, one.measured), h("td", { class: `verdict ${one.verdict === "agrees" ? "agrees" : one.verdict === "disagrees" ? "disagrees" : "open"}` }, one.verdict))))));
-    if (event.failures.length) this.status.failed(new Error(`Some cells failed: ${event.failures.join("; ")}`));
+    if (event.failures.length) this.status.failed(new Error(`Some results failed: ${event.failures.join("; ")}`));
   }
 
   list() {
     if (!this.table.open || !this.series) return;
-    this.table.lastElementChild.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "map"), ["n", "S attained", "± sd", "certified", "trials"].map((name) => h("th", { class: "num" }, name)))),
+    this.table.lastElementChild.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "map"), ["n", "S found", "± sd", "certified bound", "trials"].map((name) => h("th", { class: "num" }, name)))),
       h("tbody", {}, this.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(n), number(one.mean[at]), number(one.sd[at]), number(one.upper[at]), String(one.trials[at])].map((value) => h("td", { class: "num" }, value))))))));
   }
 }

@@ -1,4 +1,4 @@
-// The card of a word on the page: its curve and its real words are computed when it is opened.
+// The card of a word on the page; its curve and real replacements are computed when it is opened.
 import { h } from "./dom.js";
 import { ask } from "./stream.js";
 import { WordCard } from "./card.js";
@@ -44,7 +44,7 @@ export class WordPanel extends WordCard {
     this.curve.replaceChildren(h("p", { class: "soft waiting" }, "Computing S(ρ)…"));
     if (word.profile) this.drawProfile(word, this.text.result.layer);
     else this.profile.replaceChildren(h("p", { class: "soft waiting" }, "Waiting for S(ρ)…"));
-    this.real.replaceChildren(h("p", { class: "soft waiting" }, "Searching real words…"));
+    this.real.replaceChildren(h("p", { class: "soft waiting" }, "Searching for real words…"));
     this.status.working("Computing S(ρ)…");
     if (innerWidth < 960) this.element.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
     try {

@@ -8,8 +8,8 @@ import { WordPanel } from "./word.js";
 
 const EXAMPLE = "I love her much";
 const TARGETS = {
-  layer: "hidden states of a layer", all: "all layers, on average", pooled: "the text's embedding",
-  cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "the next token",
+  layer: "hidden states of a layer", all: "average over all layers", pooled: "the text's embedding",
+  cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "next-token probabilities",
 };
 const ALL = "mean-local,local,real-words,curve";
 const TIERS = {
@@ -58,7 +58,7 @@ class Place extends HeatMap {
     this.more.append(this.exports.element);
     this.result = h("div", { class: "result", hidden: true }, this.stage);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
-      h("p", { class: "lead" }, "Enter a text. Each word is changed while the others stay the same; its colour shows how far that moves the model's representation of the text. Colours and headline use mean local unless you choose another measure."),
+      h("p", { class: "lead" }, "Enter a text. Each word is changed while the others stay the same; its colour shows how far that moves the model's representation of the text. The default measure, mean local, is the average response to small changes of the word."),
       this.form, this.status.element, this.result);
     this.layers();
     addEventListener("popstate", () => location.reload());
@@ -119,7 +119,7 @@ class Place extends HeatMap {
       await ask("/api/words", this.body(), (event) => this.receive(event), mine.signal);
       this.result.dataset.state = "done";
       const seconds = this.texts[0].result.seconds;
-      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s`);
+      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one measure" : `${this.texts[0].result.tiers.length} measures`}, ${seconds.toFixed(1)} s`);
       if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
     } catch (error) {
       if (mine !== this.leaving) return;
@@ -155,7 +155,7 @@ class Place extends HeatMap {
 
   // The similarity of the two texts, compared with random words in the same place.
   drawBetween({ cosine, percentile }) {
-    const less = percentile === null ? "" : ` ${percentile.toFixed(0)} % of random words in the same place change the text less.`;
+    const less = percentile === null ? "" : ` ${percentile.toFixed(0)} % of random words in the same place change the embedding less.`;
     this.between.replaceChildren("Cosine similarity of the two texts: ", h("b", {}, cosine.toFixed(3)), `.${less} Words that differ are underlined.`);
     this.between.hidden = false;
   }

@@ -9,7 +9,7 @@ export class WordCard {
     this.curve = h("div", { class: "slot" });
     this.profile = h("div", { class: "slot" });
     this.real = h("div", { class: "real" });
-    this.empty = h("p", { class: "soft hint" }, "Click a word to see its curve S(ρ), its effect on every layer, and the real words that change the model most.");
+    this.empty = h("p", { class: "soft hint" }, "Click a word to see how far a change of length ρ can move the model, S(ρ), the effect on every layer, and the real words that change the model most.");
     this.body = h("div", { hidden: true }, this.title, this.numbers, h("div", { class: "charts" }, this.curve, this.profile), this.real);
     this.element = h("section", { class: "card chosen", "aria-label": "The chosen word", "aria-live": "off" }, this.empty, this.body);
     this.index = null;
@@ -31,17 +31,17 @@ export class WordCard {
       title: "Largest change found, by reach", xlabel: "reach ρ: length of Δ relative to the word's embedding", logx: true,
       xticks: word.curve.map((one) => one.reach).filter((_, at, all) => (all.length - 1 - at) % 2 === 0),
       ceiling: word.upper, series: [{ name: "found", kind: "worst", points }],
-    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}. Δ is added to the word's embedding; the height is the relative change of the model's output. No Δ exceeds the certified bound.`));
+    }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, ${word.upper_reach ? "there" : "at any reach"} at most ${number(word.upper)} (certified)`}. Δ is a change of the word's embedding, and the vertical axis is the relative change of the model's output. No Δ exceeds the certified bound.`));
   }
 
   drawProfile(word, layer) {
     const line = (values) => values.map((value, at) => [at, value]);
     this.profile.replaceChildren(chart({
-      title: "Change of every layer, compared with noise", xlabel: "layer", mark: layer,
+      title: "Relative change of every layer", xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
       series: [{ name: word.curve ? "worst Δ found" : "worst small Δ", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
-        ...(word.twin ? [{ name: "random twin", kind: "twin", points: line(word.twin) }] : [])],
-    }), h("p", { class: "soft" }, "Noise: a random Δ of the same length."));
+        ...(word.twin ? [{ name: "random weights", kind: "twin", points: line(word.twin) }] : [])],
+    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length."));
   }
 
   // Words in the place of this one with their changes; `choose(word)` where they can be clicked.
