@@ -117,7 +117,7 @@ def test_a_long_text_is_shown_whole_and_its_table_counts_the_rest():
 
 def test_what_a_number_means_is_said_in_every_view():
     """The tier's name, the sentence that explains it, and "most" only where it holds."""
-    for tier, meaning in (("real-words", "another real word"), ("mean-local", "small random")):
+    for tier, meaning in (("real-words", "a random real word"), ("mean-local", "small random")):
         words = words_of(SHORT, tier=tier)
         views = [printed(panel(words), 100), page(words), fragment(words)]
         for view in views:

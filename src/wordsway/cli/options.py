@@ -236,7 +236,7 @@ class ProbeOptions:
         str,
         typer.Option(
             "--target",
-            help="Output to measure: layer (see --layer), all (mean over layers), pooled (the "
+            help="Output to measure: layer (see --layer), all (all layers), pooled (the "
             "text's embedding), cosine, logits or next-token.",
         ),
     ] = "layer"
@@ -258,7 +258,7 @@ class ProbeOptions:
     ] = None
     draws: Annotated[
         int | None,
-        typer.Option("--draws", help="Number of replacements by real words; 32 by default."),
+        typer.Option("--draws", help="Real words to try in place of each word; 32 by default."),
     ] = None
     seed: Seed = 0
     scaling: Annotated[str | None, deprecated("--scaling", "use scaling= in Python")] = None

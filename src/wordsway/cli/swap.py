@@ -31,7 +31,7 @@ def swap_command(
         typer.Option(
             "--target",
             "--layer",
-            help="Output to measure: a layer's number, last, all (mean over layers), pooled, "
+            help="Output to measure: a layer's number, last, all (all layers), pooled, "
             "cosine, logits or next-token.",
         ),
     ] = "last",

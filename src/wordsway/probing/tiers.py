@@ -14,13 +14,14 @@ CONVERGED_ERROR, LOOSE_ERROR = 0.005, 0.05
 
 @dataclass(frozen=True)
 class Tier:
-    """A tier: how it is called, what it means, which fields of a word it fills, and its number.
+    """A measure of words: its names, its explanations, the fields of a word that it fills, and its
+    number.
 
-    ``title`` heads a column, ``short`` a narrow one. ``meaning`` explains the numbers, with
-    {target} for what moves and {size} for the unit of its change; ``sentence`` explains a column;
-    ``plain`` is what is done to a word and what follows, before and behind the word; ``error`` says
-    what ± is. ``score`` returns a word's number and its standard error, None where it was not
-    measured.
+    ``title`` is the header of a column, ``short`` that of a narrow column. ``meaning`` explains the
+    numbers, with placeholders {target} for the measured output and {size} for its unit;
+    ``sentence`` explains a column. ``plain`` is a sentence about one word, as the parts before and
+    after that word. ``error`` defines the number after ±. ``score`` returns a word's number and its
+    standard error, or None if it was not measured.
     """
 
     name: str
@@ -61,7 +62,10 @@ _ALL = (
         "over directions (change of {target} per change of the word, both relative)",
         sentence="Response to small random moves of the word, on average over directions: change "
         "per change of the word, both relative.",
-        plain=("Move ", " a little, and {target} moves by {size} of that, in proportion"),
+        plain=(
+            "A small random change of ",
+            " changes {target} by {size} of that, both in relative terms",
+        ),
         error="one standard error",
         fields=("mean_local", "mean_local_error"),
         score=_mean_local,
@@ -75,8 +79,8 @@ _ALL = (
         sentence="Response to the worst small move of the word, to 1e-4: change per change of the "
         "word, both relative.",
         plain=(
-            "Move ",
-            " a little in the worst direction, and {target} moves by {size} of that, in proportion",
+            "The worst small change of ",
+            " changes {target} by {size} of that, both in relative terms",
         ),
         error="half of the 1 % to which it is known",
         fields=("local", "local_converged", "direction", *_ATTAINED),
@@ -86,10 +90,11 @@ _ALL = (
         name="real-words",
         title="real words",
         short="real",
-        meaning="how far {target} moves, {size}, when another real word of as many tokens stands "
-        "there: the mean over random words",
-        sentence="Change when another real word of as many tokens stands there, on average.",
-        plain=("Put a random word in place of ", ", and {target} changes by {size} of itself"),
+        meaning="how far {target} moves, {size}, when a random real word with the same number of "
+        "tokens replaces the word, on average",
+        sentence="Change when a random real word with the same number of tokens replaces the word, "
+        "on average.",
+        plain=("A random word in place of ", " changes {target} by {size} on average"),
         error="one standard error",
         fields=("real",),
         score=_real_words,
@@ -98,11 +103,11 @@ _ALL = (
         name="curve",
         title="S at reach",
         short="S",
-        meaning="how far {target} can be moved, {size}, by a change of the word no longer than the "
-        "reach allows (the largest found)",
+        meaning="the largest change of {target} found, {size}, for changes of the word up to the "
+        "requested reach",
         sentence="The largest change found at the requested reach.",
-        plain=("In the worst case a change of ", " moves {target} by {size} of itself"),
-        error="half of what separates the best of several searches from the others",
+        plain=("The worst change of ", " that was found changes {target} by {size}"),
+        error="half the spread of several searches",
         fields=("local", "local_converged", "direction", "curve", *_ATTAINED),
         score=_curve,
     ),

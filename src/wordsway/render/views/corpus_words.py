@@ -114,8 +114,8 @@ def _words(result: CorpusWords) -> b.Table:
     ]
     if "mean_real" in by_word and bool(by_word["mean_real"].notna().any()):
         meaning = (
-            f"How far {target} moves, {sized(_target(result))}, when another real word of as many "
-            "tokens stands there, on average."
+            f"How far {target} moves, {sized(_target(result))}, when a random real word with the "
+            "same number of tokens replaces the word, on average."
         )
         columns += [
             b.Column("real words", meaning=meaning, cell=lambda row: number(row["mean_real"])),
