@@ -427,7 +427,7 @@ def test_measure_on_a_file(capsys, tmp_path):
         (["--data", "short.txt", "--n", "5000"], "n = 5000 tokens"),
         (["--data", "imdb", "--positions", "word:99"], "words 0 to"),
         (["--padding", "pad"], "gaussian texts"),
-        (["--positions", "word:0"], "bare numbers"),
+        (["--positions", "word:0"], "a sample without a text"),
     ],
 )
 def test_bad_text_requests_are_one_line(capsys, tmp_path, monkeypatch, options, said):

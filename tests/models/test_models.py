@@ -178,7 +178,7 @@ def test_words_know_their_rows_and_places(tmp_path):
     for wrong, said in (("word:7", "words 0 to 6"), ("word:x", '"word:3"'), ("third", '"word:3"')):
         with pytest.raises(InputError, match=said):
             ws.sensitivity(phi, X, positions=wrong)
-    with pytest.raises(InputError, match="a sample of bare numbers"):
+    with pytest.raises(InputError, match="a sample without a text"):
         ws.sensitivity(phi, ws.Sample.gaussian(n=3, d=16), positions="word:0")
 
 

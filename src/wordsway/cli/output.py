@@ -28,8 +28,8 @@ WIDTH = 28
 
 
 class ProgressLine:
-    """The progress line of one command. Calls only store the progress; a thread shows it, so that
-    it is updated while a single step takes long.
+    """The progress line of one command. A call only stores the progress; a thread prints it, so
+    that the line is also updated during a long step.
     """
 
     def __init__(self, stage: str = "") -> None:
@@ -40,13 +40,13 @@ class ProgressLine:
         self.shown: float | None = None
 
     def __call__(self, stage: str, done: float, total: float, note: str = "") -> None:
-        # New work is timed from here; progress towards an estimated total may fall back a little.
+        # New work is timed from here. If the total is an estimate, progress may decrease slightly.
         if total != self.total or done < self.done / 2 or done < self.base:
             self.since, self.base = time.monotonic(), done
         self.stage, self.done, self.total, self.note = stage, done, total, note
 
     def text(self) -> str:
-        """The line as plain text: names of files and models are not trusted."""
+        """The line as plain text; control characters in names of files and models are escaped."""
         if not self.total:
             parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)})"]
         elif self.stage.startswith("fetching"):
@@ -61,7 +61,7 @@ class ProgressLine:
         return one_line(", ".join([*parts, *([self.note] if self.note else [])]))
 
     def _left(self) -> str:
-        """ "about 3 s left", once enough is done to tell."""
+        """ "about 3 s left", or "" if too little is done for an estimate."""
         gained = self.done - self.base
         if gained < 0.02 * (self.total - self.base) or gained <= 0:
             return ""
@@ -118,7 +118,7 @@ def echo_json(document: object) -> None:
 
 
 def print_result(result: Result, as_json: bool, **options: Any) -> None:
-    """Print a result as JSON, with the options of its ``to_dict``, or for a person."""
+    """Print a result as text, or as JSON with the options of its ``to_dict``."""
     if as_json:
         echo_json(result.to_dict(**options))
     else:

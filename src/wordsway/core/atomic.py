@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: Seconds after which a partial file belongs to no living process: none writes one that long.
+#: Age in seconds after which a partial file is abandoned: no write takes that long.
 STALE = 6 * 3600.0
 _PARTIAL = re.compile(r"\..*\.[0-9a-f]{32}\.part")
 _swept: set[Path] = set()
@@ -41,9 +41,9 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def remove_stale(folder: Path, seconds: float = STALE) -> int:
-    """Remove partial files that have not been written to for that long; return their number.
+    """Remove partial files that have not been written to for ``seconds``; return their number.
 
-    Only regular files of the form that `atomic` gives them, in this folder itself.
+    Only regular files that `atomic` named are removed, and only directly in this folder.
     """
     removed = 0
     with suppress(OSError):

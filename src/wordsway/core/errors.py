@@ -12,7 +12,7 @@ from typing import Any
 
 
 class WordswayError(Exception):
-    """Base of everything wordsway raises on purpose."""
+    """Base class of the exceptions that wordsway defines."""
 
 
 class InputError(WordswayError, ValueError):
@@ -35,7 +35,7 @@ def _one_line(text: str, limit: int = 160) -> str:
 
 
 def positive(name: str, value: object) -> int:
-    """``value`` as an int ≥ 1 (NumPy's whole numbers count), or an error that names it.
+    """Return ``value`` as an int ≥ 1 (NumPy integers are accepted), or raise an error.
 
     >>> positive("n", 3)
     3
@@ -76,7 +76,7 @@ def first_line(error: object, limit: int = 200) -> str:
     return (lines[0].strip() if lines else type(error).__name__)[:limit]
 
 
-#: What to do about an operation on a file that the system refused.
+#: Remedies for failed file operations, by error number.
 _DISK_REMEDIES = {
     errno.ENOSPC: "free some space there",
     errno.EDQUOT: "free some space there",
@@ -94,7 +94,7 @@ _DISK_REMEDIES = {
 
 
 def disk_refusal(error: OSError) -> tuple[str, str]:
-    """Why the system refused an operation on a file, in its own words, and a remedy.
+    """Return the system's message for a failed file operation, and a remedy.
 
     >>> disk_refusal(OSError(errno.EBUSY, "busy"))
     ('Device or resource busy', 'end the program that uses it')
@@ -104,7 +104,7 @@ def disk_refusal(error: OSError) -> tuple[str, str]:
 
 
 def exit_reason(code: int | None) -> str:
-    """How a process ended, as observed: its exit code or signal, and no guess at a cause.
+    """Describe how a process ended: its exit code or signal.
 
     >>> exit_reason(1), exit_reason(-9)
     ('exit code 1', 'signal 9, SIGKILL')
@@ -120,7 +120,7 @@ def exit_reason(code: int | None) -> str:
 
 
 def renamed_names(find: Callable[[str], Any], module: str, **names: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` that also finds public names by their old form, with a
+    """Return a module's ``__getattr__`` that also accepts old public names, with a
     DeprecationWarning.
 
     >>> find = renamed_names({"New": 1}.__getitem__, "package", Old="New")

@@ -1,6 +1,4 @@
-"""A text as numbers: n tokens, each a row of X ∈ ℝ^{n×d} with ‖x_i‖₂ = √d, and the words they stand
-for.
-"""
+"""A text as a matrix X ∈ ℝ^{n×d}: a row per token, with ‖x_i‖₂ = √d, and the words of the rows."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def float64(array: Any, what: str = "an array") -> torch.Tensor:
 
 def _float64(array: Any) -> torch.Tensor:
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise InputError("numbers that all count", "masked ones", "fill them, or drop their rows")
+        raise InputError("unmasked numbers", "masked ones", "fill them, or drop their rows")
     if not isinstance(array, torch.Tensor):
         array = np.asarray(array)
     if array.dtype.is_complex if isinstance(array, torch.Tensor) else array.dtype.kind == "c":
@@ -43,7 +41,7 @@ def _float64(array: Any) -> torch.Tensor:
     if isinstance(array, torch.Tensor):
         dense = array.detach() if array.layout == torch.strided else array.detach().to_dense()
         return dense.to("cpu", torch.float64)
-    # A copy in C's order: torch takes neither negative strides nor memory that is read-only.
+    # A copy in C order: torch supports neither negative strides nor read-only memory.
     return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
 
 
@@ -77,10 +75,9 @@ class Sample:
     Parameters
     ----------
     array : n×d numbers (NumPy, torch, nested lists)
-    words : n strings, the word each row stands for; repeated words stay distinct, a word is its
-        position
-    reading : how the text was read, where X was made from one: which rows make up which word, with
-        character spans
+    words : n strings, one per row. A word is identified by its position: repeated words are
+        distinct
+    reading : if X was made from a text, which rows make up which word, with character spans
     rescale : rescale each row to norm √d (the paper's Assumption); ``False`` keeps the rows as they
         are
 
@@ -159,7 +156,7 @@ class Sample:
         return self.X.numel()
 
     def word(self, i: int) -> str | None:
-        """The word at position i, where words are known."""
+        """The word at position i; None if the words are unknown."""
         return None if self.words is None else self.words[self.position(i)]
 
     def position(self, i: Any) -> int:
@@ -179,9 +176,9 @@ class Sample:
         """The rows of X that stand for a word of the original text, by the word's index."""
         if self.reading is None:
             raise InputError(
-                "a sample made from a text, to find a word in",
-                "a sample of bare numbers",
-                "name rows by their position",
+                "a sample made from a text, to look up a word",
+                "a sample without a text",
+                "pass row numbers instead",
             )
         found = self.reading.word(word)
         if found is None:
@@ -231,8 +228,8 @@ class Sample:
 
 
 def rescaled(X: torch.Tensor) -> torch.Tensor:
-    """Each row times √d/‖x_i‖; the largest entry is divided out first, so that no square over- or
-    underflows.
+    """Scale each row to norm √d. Rows are divided by their largest entry first, so that no square
+    over- or underflows.
     """
     largest = X.abs().amax(dim=1, keepdim=True)
     zero = (largest == 0).squeeze(1)
@@ -250,7 +247,7 @@ def rows_of(positions: Positions, sample: Sample) -> list[int]:
     """The rows that may change: "all", "words" (no special tokens, no padding), rows, or words as
     "word:3"; or a mix.
 
-    A word of several tokens stands for each of its rows: one row moves at a time, as S is defined.
+    A word of several tokens selects all its rows; S changes one row at a time.
     """
     if isinstance(positions, str) and positions in ("all", "words"):
         rows = list(range(sample.n))

@@ -1,4 +1,4 @@
-"""The score functions of `ws.Attention`: a new one is one file in this folder and one line here."""
+"""The score functions of `ws.Attention`. To add one, add a file to this folder and list it here."""
 
 from __future__ import annotations
 
