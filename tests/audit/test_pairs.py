@@ -230,7 +230,7 @@ def test_unknown_tokens_are_told(bert: Probe, capsys: Any, monkeypatch: Any) -> 
     known, unknown = (pair.models[0] for pair in found)
     assert (known.tokens, known.unknown, known.doubt) == (8, 0, "")
     assert unknown.unknown == unknown.tokens > 5
-    said = f"does not know {unknown.unknown} of the {unknown.tokens} tokens"
+    said = f"{unknown.unknown} of the {unknown.tokens} tokens of these texts are not in"
     assert said in unknown.doubt and found._repr_html_().count(said) == 1
     monkeypatch.setenv("COLUMNS", "200")
     found.show()

@@ -15,20 +15,19 @@ from wordsway.auditing.encoder import AnyEncoder, ScoringEncoder
 from wordsway.core.errors import InputError
 from wordsway.probing.targets import cosine_distance, relative
 
-#: A text, the places of its edits, and how many of them, from the first, are compared with random
-#: words.
+#: A text, the places of its edits, and the number of leading edits to compare with random words.
 EditedText = tuple[str, Sequence[Place], int]
 
 
 @dataclass(frozen=True)
 class EditEffect:
-    """What one edit does to a model.
+    """The effect of one edit on a model.
 
-    ``value`` is the change by the target, ``percentile`` the share of random real words in that
-    place that do less (in percent, ties count half; None without any), ``typical`` their median.
-    ``cosine`` compares the pooled embeddings. Per layer 0 … L: ``distances``, the cosine distance
-    of the pooled states, and ``layers``, their relative change ‖v − u‖/‖u‖. ``flips`` says whether
-    the edit changes the label that a classifier gives; None where there is none.
+    ``value`` is the change of the target, ``percentile`` the share of random real words in that
+    place that change it less (in percent, ties count half; None without random words), ``typical``
+    the median change by random words. ``cosine`` compares the pooled embeddings. Per layer 0 … L:
+    ``distances``, the cosine distance of the pooled states, and ``layers``, their relative change
+    ‖v − u‖/‖u‖. ``flips`` is whether the edit changes a classifier's label; None for other models.
     """
 
     value: float
@@ -41,9 +40,7 @@ class EditEffect:
 
     @property
     def parts(self) -> int:
-        """The layer in which the texts part: the one whose relative change has grown most over the
-        layer before it.
-        """
+        """The layer whose relative change exceeds that of the layer before it most."""
         growth = [after - before for before, after in itertools.pairwise(self.layers)]
         return 1 + growth.index(max(growth)) if growth else 0
 
@@ -55,9 +52,9 @@ def changes_of(
     draws: int,
     seed: int,
 ) -> list[list[EditEffect] | InputError]:
-    """The change by each edit of each text, or why a text cannot be read.
+    """Return the effects of the edits of each text, or the error if the text cannot be read.
 
-    All texts run in common batches, and texts with the same tokens run once.
+    All texts share batches, and texts with the same tokens are encoded once.
     """
     cases = [_case(encoder, *text, draws, seed) for text in texts]
     unique = _distinct(cases)
@@ -97,8 +94,8 @@ def _distinct(cases: Sequence[_Case | InputError]) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class _Case:
-    """Tokens of a text, of its ``edits`` edited texts, and of the ``draws`` random ones of each of
-    the first ``compared`` edits.
+    """Tokens of a text, of its ``edits`` edited versions, and of ``draws`` random replacements for
+    each of the first ``compared`` edits.
     """
 
     ids: list[tuple[Any, ...]]
@@ -147,7 +144,9 @@ def _changes(
 
 
 def _scored(case: _Case, scores: torch.Tensor) -> list[EditEffect]:
-    """The effects of edits on the score of a text with itself: ``cosine`` is the score of both."""
+    """The effects of edits on a model that scores pairs: how far the score of (text, edited text)
+    is below that of (text, text). ``cosine`` is the former score.
+    """
     falls = (scores[0] - scores[1:]).tolist()
     whole = abs(float(scores[0])) or 1.0
     return [

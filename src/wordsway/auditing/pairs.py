@@ -55,7 +55,8 @@ def pairs(
     device: str = "cpu",
     progress: Progress = silent,
 ) -> Pairs:
-    """Two texts in several models: cosine, change, percentile, and the layer in which they part.
+    """Compare two texts in several models: cosine, relative change, percentile among random words,
+    and the layer in which the difference grows most.
 
     Parameters
     ----------
@@ -63,9 +64,9 @@ def pairs(
         columns a, b or text, word, replacement, and optionally kind
     models : one or several encoders: names, hub ids, folders, `Probe`s, functions
         ``list[str] → array``, `Endpoint`s, or objects that encode texts (`models.encoders`)
-    draws : random real words in the same place, of which ``percentile`` is the share that moves
-        the model less; 0 for none
-    device : where models run that are not probes yet
+    draws : number of random real words in the same place; ``percentile`` is the share of them that
+        moves the model less. 0 for none
+    device : the device for models that are loaded by this call
     """
     started = time.perf_counter()
     checked_device(device)
@@ -169,7 +170,9 @@ def _edited(rows: Sequence[PairRow]) -> list[EditedText]:
 def _measured(
     encoder: AnyEncoder, name: str, rows: Sequence[PairRow], draws: int, seed: int
 ) -> list[PairInModel | InputError]:
-    """Each pair in a model, or why it cannot be read; every distinct text is encoded once."""
+    """Return each pair's numbers, or the error if a text cannot be read. Every distinct text is
+    encoded once.
+    """
     effects = changes_of(encoder, _edited(rows), draws=draws, seed=seed)
     found: list[PairInModel | InputError] = []
     for row, effect in zip(rows, effects, strict=True):
@@ -209,7 +212,7 @@ def _rows(
 
 @dataclass(frozen=True)
 class PairInModel:
-    """How far apart a model holds two texts.
+    """The distance between two texts in one model.
 
     ``cosine`` of the pooled embeddings, ``change`` their relative distance ‖v − u‖/‖u‖,
     ``percentile`` the share of random real words in that place that move the embedding less (in
@@ -230,18 +233,19 @@ class PairInModel:
 
     @property
     def doubt(self) -> str:
-        """What limits these numbers, in a sentence; "" if nothing does."""
+        """A warning about these numbers; "" if there is none."""
         if not self.unknown:
             return ""
         return (
-            f"{self.name} does not know {self.unknown} of the {self.tokens} tokens of these texts "
-            "([UNK]): it cannot tell unknown words apart, and its numbers say little"
+            f"{self.unknown} of the {self.tokens} tokens of these texts are not in the vocabulary "
+            f"of {self.name} ([UNK]): all unknown words look the same to it, so its numbers are "
+            "unreliable"
         )
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two texts: ``before``, at ``start`` of the first, becomes ``after``."""
+    """Two texts; ``before``, at character ``start`` of the first, is ``after`` in the second."""
 
     a: str
     b: str
@@ -275,7 +279,7 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
 
     @property
     def names(self) -> list[str]:
-        """The models, as they were requested."""
+        """The names of the models, in the requested order."""
         return [str(model["name"]) for model in self.models]
 
     def kinds(self) -> list[dict[str, Any]]:

@@ -8,18 +8,18 @@ changes by its meaning-preserving edits of a level. The text's share is
 the probability that the first moves the model more than one of the others. The score of the level
 is the mean of a_t over texts, 0.5 for a model that does not separate them. Levels:
 
-    small      one harmless edit: of a rule, or a written rewording of one word
+    small      one harmless edit: made by a rule, or a rewording of one word
     several    all harmless edits that a text allows, at once
-    light      a written rewording of 1 to 4 words
-    heavy      a written rewording of most words
-    rewording  every rewording: light, heavy, of a rule, or of a user's own table
+    light      a rewording of 1 to 4 words
+    heavy      a rewording of most words
+    rewording  every rewording: light, heavy, made by a rule, or from a user's table
 
 A 95 % interval is Agresti and Coull's, for shares in [0, 1]: with z = 1.96, add z² ≈ 4 texts to the
 T measured ones, half of them with share 0 and half with share 1, and take
 
     mean ± z · standard deviation / √(T + z²)
 
-of all T + z² shares. It never has width zero, whatever the shares of a few texts are.
+of all T + z² shares. Its width is positive even if all T shares are equal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from wordsway.core.result import fields_of
 T = TypeVar("T")
 #: The 97.5 % quantile of a normal variable.
 Z = 1.959964
-#: With fewer texts a score is shown with its interval, and no sentence is based on it.
+#: With fewer texts a score is shown with its interval, but not mentioned in the summary.
 FEW = 20
 
 
@@ -52,11 +52,11 @@ LEVELS: dict[str, Callable[[Edit], bool]] = {
     "heavy": lambda edit: edit.strength == "heavy",
     "rewording": lambda edit: edit.strength in ("light", "heavy", "rewording"),
 }
-#: Edits have matched overlaps if these differ by less than this.
+#: Overlaps match if they differ by less than this.
 MATCHED = 0.1
 #: Bins of the overlap of the change minus that of the rewording.
 BINS = (-1.0, -MATCHED, MATCHED, 0.3, 0.5, 1.0)
-#: Cosines at which texts may be held for the same.
+#: Cosine thresholds: texts with at least this cosine count as the same.
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.95)
 Compared = Callable[[Edit, Edit], bool]
 
@@ -71,7 +71,7 @@ class Measured:
     changes: tuple[EditEffect, ...]
 
     def with_role(self, role: str, kind: str | None = None) -> list[tuple[Edit, EditEffect]]:
-        """Edits of a role (and a kind) with what they change."""
+        """Return the edits of a role (and a kind), each with its effect."""
         return [
             (edit, change)
             for edit, change in zip(self.edits, self.changes, strict=True)
@@ -79,7 +79,7 @@ class Measured:
         ]
 
     def keeping(self, level: str) -> list[tuple[Edit, EditEffect]]:
-        """Meaning-preserving edits of a level with what they change."""
+        """Return the meaning-preserving edits of a level, each with its effect."""
         return [pair for pair in self.with_role("keeping") if LEVELS[level](pair[0])]
 
 
@@ -98,7 +98,7 @@ class LevelScore:
 
     ``overlap`` is the median overlap of the meaning-preserving edits with their texts. ``layers``
     are the scores of layers 0 … L by the cosine distance of pooled states. ``heard`` is the first
-    layer that separates the edits (its interval lies above ½), ``lost`` the layer behind the last
+    layer that separates the edits (its interval lies above ½), ``lost`` the layer after the last
     one that does; None if there is no such layer.
     """
 
@@ -127,9 +127,9 @@ def text_shares(
     kind: str | None = None,
     compared: Compared = lambda changed, kept: True,
 ) -> dict[tuple[str, str], list[float]]:
-    """Return a_t by the target, then by every layer, of each text that has edits to compare.
+    """Return a_t of the target, then of every layer, for each text that has edits to compare.
 
-    Only meaning-changing and -preserving edits that may be ``compared`` are.
+    ``compared(changed, kept)`` selects the pairs of edits that are compared.
     """
     found: dict[tuple[str, str], list[float]] = {}
     for text in measured:
@@ -180,8 +180,8 @@ def matched_overlap(measured: Sequence[Measured], kind: str | None = None) -> Le
 
 @dataclass(frozen=True)
 class OverlapBin:
-    """The score of rewordings where the overlap of the change minus that of the rewording lies
-    between ``least`` and ``most``.
+    """The score of rewordings over pairs of edits for which the overlap of the change minus that of
+    the rewording lies between ``least`` and ``most``.
     """
 
     least: float
@@ -208,8 +208,8 @@ def by_overlap(measured: Sequence[Measured]) -> tuple[OverlapBin, ...]:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Texts are held for the same from this cosine on: the share of changed texts that are accepted
-    and of reworded texts that are rejected, with their 95 % intervals.
+    """The errors if texts with at least this cosine count as the same: the share of changed texts
+    that are accepted and of reworded texts that are rejected, with their 95 % intervals.
     """
 
     threshold: float
@@ -258,10 +258,10 @@ def threshold_at(tau: float, changed: Cosines, kept: Cosines) -> Threshold:
 
 
 def equal_error(changed: Cosines, kept: Cosines) -> Threshold:
-    """Return the threshold at which both errors are as equal as they can be.
+    """Return the threshold at which both errors are closest to each other.
 
-    Accepted changes fall with the threshold and rejected rewordings rise, so that they meet at one
-    of the cosines that were measured.
+    Accepted changes fall with the threshold and rejected rewordings rise; both change only at
+    measured cosines, so these are the candidates.
     """
     candidates = np.unique(np.concatenate([*changed, *kept]))
     accepted = np.mean([_share_from(one, candidates) for one in changed], axis=0)
@@ -284,8 +284,8 @@ class KindScore:
     latter. ``percentile`` is the mean of the percentiles among random words, the probability that a
     meaning-changing edit moves the model more than a random word in its place (in percent, with its
     95 % interval), ``percentile_keeping`` that of the small edits. ``cosine_change`` and
-    ``cosine_rewording`` are the median cosines of changed and of reworded texts. Numbers that no
-    text gives are None.
+    ``cosine_rewording`` are the median cosines of changed and of reworded texts. Numbers without
+    texts are None.
     """
 
     kind: str
@@ -308,11 +308,11 @@ class KindScore:
 
     @property
     def texts(self) -> int:
-        """The most texts that a level has."""
+        """The largest number of texts of any level."""
         return max(score.texts for score in self.levels.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields; those of the small level stand beside them by the names of 0.2.0."""
+        """The fields; those of the small level also under their names of version 0.2.0."""
         small = self.small
         about = {
             "texts": 0 if small is None else small.texts,
@@ -383,7 +383,7 @@ def intervals(shares: np.ndarray) -> list[Score]:
 
 
 def heard_and_lost(layers: Sequence[Score]) -> tuple[int | None, int | None]:
-    """Return the first layer that separates the edits, and the layer behind the last one that does.
+    """Return the first layer that separates the edits, and the layer after the last one that does.
 
     >>> scores = [Score(a, a - 0.05, a + 0.05) for a in (0.5, 0.7, 0.9, 0.5, 0.52)]
     >>> heard_and_lost(scores)
@@ -437,8 +437,8 @@ class BlindSpot:
 
 
 def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpot, ...]:
-    """Return the meaning-changing edits that move the model least, compared with a
-    meaning-preserving edit of the same text: the one with the largest overlap that moves it more.
+    """Return the meaning-changing edits that move the model least, each with a meaning-preserving
+    edit of the same text that moves it more: the one with the largest overlap.
     """
     found = []
     for text in measured:
@@ -454,9 +454,7 @@ def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpo
 
 
 def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int) -> list[T]:
-    """Return the first ``count`` items, one per text and per pair of words, so that neither fills
-    the list.
-    """
+    """Return the first ``count`` items; no text and no pair of words occurs twice."""
     chosen: list[T] = []
     seen: set[object] = set()
     for item in found:
@@ -485,7 +483,7 @@ class FlipScore:
 def flip_scores(
     measured: Sequence[Measured], flip: Sequence[str], stay: Sequence[str]
 ) -> tuple[FlipScore, ...]:
-    """Return the share of changed labels of every kind; meaning-preserving edits should stay."""
+    """Return the share of changed labels per kind; meaning-preserving edits should change none."""
     found: dict[tuple[str, str], list[float]] = {}
     for text in measured:
         for edit, effect in zip(text.edits, text.changes, strict=True):
@@ -523,7 +521,7 @@ def difference(
 ) -> Difference | None:
     """Return the paired difference of two models at a level; None if they have no common text.
 
-    The shares a_t − b_t in [−1, 1], moved to [0, 1], have the interval of `intervals`.
+    The differences a_t − b_t ∈ [−1, 1] are mapped to [0, 1], where `intervals` applies.
     """
     one, two = (text_shares(measured, level) for _, measured in (first, second))
     both = [key for key in one if key in two]

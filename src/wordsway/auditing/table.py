@@ -1,4 +1,4 @@
-"""Triples, pairs and texts of a user's own file; rows that cannot be used are reported."""
+"""Read triples, pairs or texts from a user's file; unusable rows are reported."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from wordsway.core.errors import InputError
 from wordsway.text import corpus
 from wordsway.text.files import expanded, open_text, path_exists
 
-#: Characters of a text; no model here reads more.
+#: Maximum number of characters of a text.
 LONGEST = 20_000
-#: Names of columns, in the order in which they are looked for.
+#: Accepted names of columns, in order of preference.
 FIRST = ("a", "text_a", "first", "original", "sentence1")
 SECOND = ("b", "text_b", "second", "edited", "sentence2")
 TEXT = ("text", "sentence", "review", "content")
@@ -24,20 +24,20 @@ QUERIES = ("query", "document", "query2", "document2")
 REWORDING = ("rewording", "paraphrase")
 CHANGE = ("change", "changed")
 KIND = ("kind", "type")
-#: What the columns of a table may be, for messages.
+#: Accepted columns of a table, for error messages.
 LAYOUTS = (
     "text,rewording,change[,kind] or a,b[,kind] or text,word,replacement[,kind] or "
     "query,document,query2,document2 or text"
 )
-#: Columns that may stand in any table and are not used.
+#: Columns that are ignored in every table.
 UNUSED = ("", "id", "row", "label", "source")
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 @dataclass(frozen=True)
 class PairRow:
-    """Two texts of a table; ``row`` counts from 1 below the header, ``kind`` is "" where none is
-    given.
+    """Two texts of a table; ``row`` is 1 for the first row below the header, and ``kind`` may be
+    empty.
     """
 
     row: int
@@ -82,7 +82,7 @@ class RefusedRow:
 
 @dataclass(frozen=True)
 class PairTable:
-    """What a file holds: triples, pairs or texts, and the rows that were refused."""
+    """The contents of a file: triples, pairs or texts, and the rows that were refused."""
 
     triples: tuple[TripleRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()
@@ -183,13 +183,13 @@ def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
 
 
 def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
-    """Refuse a table that has other columns than those that are used."""
+    """Raise an error if a table has columns that would be ignored."""
     others = [column for at, column in enumerate(header) if at not in used and column not in UNUSED]
     if others:
         raise InputError(
             f"columns {LAYOUTS} in {name}",
             f"also {', '.join(others)[:80]}",
-            "rename or remove them: they would not be used",
+            "rename or remove them: they would be ignored",
         )
 
 
@@ -257,7 +257,7 @@ def checked_text(row: int, text: str) -> tuple[int, str] | RefusedRow:
 
 
 def _replacement(row: int, text: str, word: str, new: str, kind: str = "") -> PairRow | RefusedRow:
-    """Return the pair that replacing the first such word gives, or why there is none."""
+    """Return the pair made by replacing the first occurrence of a word, or why there is none."""
     reason = unusable(text)
     found = None
     if reason is None and word:
@@ -291,7 +291,7 @@ def unusable(text: str) -> str | None:
     if reason := too_long(len(text)):
         return reason
     if not any(char.isalnum() for char in text):
-        return "a text without a word"
+        return "a text without letters or digits"
     if re.search("[\ud800-\udfff]", text):
         return "bytes that are not UTF-8"
     return None
