@@ -188,15 +188,15 @@ def audit(
     target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
     draws : random real words in the place of each edit
     local : texts per kind whose edited word's local sensitivity is measured in every layer
-    threshold : a cosine from which texts are held for the same, beside 0.70, 0.75 … 0.95
+    threshold : a cosine at which texts count as the same, in addition to 0.70, 0.75 … 0.95
     flip, stay : kinds that should, and should not, change the label of a classifier
     baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
         random weights, too
-    documents : a file of documents: how do their ranks move when a query is edited?
+    documents : a file of documents; the result reports how edits of a text change their ranks
     fail_under : {"rewording.negation": 0.5} or ["rewording.negation=0.5"]; lower scores are listed
         in the result's gate
     device : the device that the models run on
-    out : a folder for the store: the same call resumes there
+    out : a folder for results; the same call resumes there
     """
     started = time.perf_counter()
     request = AuditRequest(

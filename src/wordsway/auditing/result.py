@@ -345,22 +345,22 @@ EXPLAINED = {
     "rewording with the same meaning moves the model less than the change of meaning.",
     "auc": "Reacts more than to a harmless edit: the share of comparisons in which an edit that "
     "changes the meaning of a text moves the model more than a small edit that preserves it "
-    "(1: always; 0.5: the model does not separate them). Whether a rewording is closer than the "
-    "change is the question of the level rewording.",
-    "overlap": "The words that both texts have, as a share of those that either has: the median "
-    "over the edits that preserve the meaning.",
+    "(1: always; 0.5: the model does not separate them). The level rewording compares with "
+    "rewordings instead.",
+    "overlap": "The number of common words divided by the number of all words of both texts: the "
+    "median over the edits that preserve the meaning.",
     "matched": "The score against rewordings among edits that share as many words with the text as "
     "the change does (overlaps differ by less than 0.1).",
-    "threshold": "Texts are held for the same from this cosine on.",
-    "accepted_changes": "The share of texts with a changed meaning above the threshold: errors.",
-    "rejected_rewordings": "The share of rewordings below the threshold: errors, too.",
+    "threshold": "Texts with at least this cosine count as the same.",
+    "accepted_changes": "The share of changes of meaning that count as the same: errors.",
+    "rejected_rewordings": "The share of rewordings that do not count as the same: errors.",
     "equal_error": "The threshold at which both errors are equal.",
     "cosine_change": "The median cosine of a text and its change.",
     "cosine_rewording": "The median cosine of a text and its rewording.",
     "rank": "Models that cannot be told apart on these texts share a rank.",
     "flips": "The share of texts whose label changes.",
-    "paired": "The share of pairs of queries in which both find their own document (0.25 by "
-    "chance).",
+    "paired": "The share of pairs of queries in which both are closer to their own document than "
+    "to the other's (0.25 by chance).",
     "low": "The lower end of the 95 % interval of auc over texts.",
     "high": "The upper end of the 95 % interval of auc over texts.",
     "mean_auc": "The mean of auc over the kinds that have harmless edits.",
@@ -368,7 +368,7 @@ EXPLAINED = {
     "median_turning": "The median change by meaning-changing edits (0: none).",
     "median_keeping": "The median change by meaning-preserving edits of the same texts.",
     "blind": "The share of meaning-changing edits that move the model less than the median "
-    "meaning-preserving edit: words that it overlooks.",
+    "meaning-preserving edit.",
     "percentile": "The percentage of random real words in the same place that move the model less "
     "than the meaning-changing edit.",
     "percentile_low": "The lower end of the 95 % interval of percentile.",
@@ -377,17 +377,17 @@ EXPLAINED = {
     "layers": "The same auc for every layer, from 0, the input, to the last.",
     "heard": "The first layer that separates meaning-changing from meaning-preserving edits (its "
     "interval lies above 0.5).",
-    "lost": "The layer behind the last one that separates them; empty if the last layer does.",
-    "local": "Move each word of a text a little: the share of the other words to which the layer "
-    "responds less than to the edited one (0.5: a word like any other).",
-    "stays": "Of the ten documents that a text finds first, the share that its edited twin finds "
-    "among its first ten, too (100 %: the search does not notice the edit).",
-    "first_stays": "How often the document that comes first for a text comes first for its edited "
-    "twin, too.",
+    "lost": "The layer after the last one that separates them; empty if the last layer does.",
+    "local": "The share of the other words of a text whose small changes move the layer less than "
+    "small changes of the edited word (0.5: the edited word is an average word).",
+    "stays": "The share of the top ten documents for a text that are also in the top ten for the "
+    "edited text (100 %: the edit does not change the results).",
+    "first_stays": "How often the top document for a text is also the top document for the edited "
+    "text.",
     "cosine": "The cosine similarity of the pooled embeddings of both texts.",
-    "change": "How far the embedding moves, relative to its own length.",
+    "change": "How far the embedding moves, relative to its norm.",
     "parts": "The layer in which that change grows most.",
-    "first_rank": "The middle place of that document in the ranking for the edited twin.",
+    "first_rank": "The median rank, for the edited text, of the top document for the text.",
 }
 
 

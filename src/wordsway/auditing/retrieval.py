@@ -28,8 +28,8 @@ SHARD = 64
 
 @dataclass(frozen=True)
 class RankMove:
-    """A query and its edited twin: the share of the top ten that stays, the document that came
-    first, and its rank for the twin.
+    """A query and its edited version: the share of the top ten documents that stays, the top
+    document of the query, and its rank for the edited query.
     """
 
     edit: Edit
@@ -51,7 +51,7 @@ class RankMove:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Queries and their edited twins of one kind: the mean share of the top ten that stays with its
+    """Queries edited by one kind of edit: the mean share of the top ten that stays with its
     95 % interval, the share of queries whose first document stays, and the median rank that this
     document has then.
     """
