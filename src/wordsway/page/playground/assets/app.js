@@ -58,7 +58,7 @@ function rebuild() {
   const model = buildModel(state);
   Object.assign(page, { model, field: null, cell: null, growth: { attention: {}, dense: {} } });
   const silent =
-    "In this draw the features are all zero, so that a relative change means nothing: take " +
+    "In this draw all features are zero, so that a relative change is undefined: take " +
     "another draw.";
   text("message", model.silent ? silent : "");
   place();

@@ -107,29 +107,29 @@ function attentionShow(now) {
   }
   const shares = [main.P, now ? now.shares : main.P];
   [before, after].forEach((view, k) => view.draw(shares[k], n, n, palette, { mark: true, cell }));
-  text("attention-title", "Who listens to whom");
-  text("attention-hint", "Row: the word that listens. Column: the word that it listens to.");
+  text("attention-title", "Attention between words");
+  text("attention-hint", "The word of a row attends to the words of the columns; a cell is its share.");
   const [was, is] = shares.map(heardBy);
   text(
     "heard",
     n > 1
-      ? `The other words give the changed word ${percent(was.mean)} of their attention before ` +
-          `and ${percent(is.mean)} after; ${is.most} of ${n - 1} give it more than half.`
-      : "A single word has nobody to listen to but itself.",
+      ? `Mean attention of the other words to the changed word: ${percent(was.mean)} before, ` +
+          `${percent(is.mean)} after; ${is.most} of ${n - 1} give it more than half.`
+      : "A single word attends only to itself.",
   );
   return cellShow(shares, n);
 }
 
 function cellShow(values, columns) {
   if (!page.cell) {
-    return text("cell", "Point at a cell, or focus a square and use the arrow keys, for a number.");
+    return text("cell", "To read a value, point at a cell, or focus a matrix and use the arrow keys.");
   }
   const [row, column] = page.cell;
   const at = row * columns + column;
   const [was, is] = values.map((cells) => `${(100 * cells[at]).toFixed(1)} %`);
   const who = page.model.isDense
     ? `Feature ${at + 1}`
-    : `Word ${row + 1} listens to word ${column + 1}`;
+    : `Word ${row + 1} attends to word ${column + 1}`;
   return text("cell", `${who}: ${was} before, ${is} after.`);
 }
 

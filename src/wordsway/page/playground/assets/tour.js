@@ -1,9 +1,9 @@
-/* The guided tour: seven states of the page, each with what there is to see. */
+/* The guided tour: seven states of the page, each with an explanation. */
 
 const START = { n: 12, d: 32, temperature: 1, scores: "softmax", seed: 0 };
 const rounded = (value, digits = 2) => (value === null ? "…" : value.toFixed(digits));
 
-/** go: what the step sets; pin: where the handle goes; say(numbers): what it tells. */
+/** go: the state that the step sets; pin: the position of the handle; say(numbers): its text. */
 export const STEPS = [
   {
     title: "A text is a list of words, a word a list of numbers",
@@ -19,18 +19,18 @@ export const STEPS = [
     go: START,
     pin: [0.25, -0.3],
     say: (m) =>
-      "The first word moves by Δ, at most as far as the word is long: anywhere in the disc. " +
-      `S = ${rounded(m.S)} says how far all outputs of the layer moved together, measured by ` +
-      "their own length. Drag the handle, or use the arrow keys, and watch S.",
+      "The first word moves by Δ, which is at most as long as the word: anywhere in the disc. " +
+      `S = ${rounded(m.S)} is the relative change of the layer’s output. ` +
+      "Drag the handle, or use the arrow keys, and watch S.",
   },
   {
     title: "Some changes attract attention",
     go: START,
     pin: "attract",
     say: (m) =>
-      "To the right lies the direction that raises every other word’s score for the changed " +
-      `word. The first column lights up: it held ${m.heardBefore} of the others’ attention and ` +
-      `now holds ${m.heardAfter}. Whoever listens to the changed word changes, too: ` +
+      "The direction to the right raises every other word’s score for the changed word. The other " +
+      `words gave it ${m.heardBefore} of their attention and now give it ${m.heardAfter}: the ` +
+      "first column stands out. The outputs of the words that attend to it change, too: " +
       `S = ${rounded(m.S)}.`,
   },
   {
@@ -43,33 +43,34 @@ export const STEPS = [
       "ball, found or not. The truth lies between the two.",
   },
   {
-    title: "Fully connected features hear everyone at once",
+    title: "Fully connected features depend on all words equally",
     go: { ...START, scores: "fully-connected" },
     pin: "worst",
     say: (m) =>
       "The same text in a layer without attention: 512 features, each a weighted sum of the " +
       `whole text. Even its own worst change reaches only S = ${rounded(m.worst)}, and the ` +
-      `ceiling is ${rounded(m.ceiling)}. One word is one part in 12 of every sum, and it cannot ` +
-      "ask for more.",
+      `ceiling is ${rounded(m.ceiling)}. Every sum has 12 words, and no change of one word can ` +
+      "increase its share.",
   },
   {
-    title: "A longer text: one keeps the word, the other loses it",
+    title: "A longer text: softmax stays sensitive, fully connected features do not",
     go: { ...START, n: 64, d: 64 },
     pin: "worst",
     say: (m) =>
       `With 64 words, softmax attention still has S = ${rounded(m.worst)}, while fully connected ` +
-      `features are down to ${rounded(m.otherWorst)}: they fall like 1/√n. A softmax row can be won ` +
-      `over whole, and ${m.won ?? "…"} of 63 are here; the outputs of all others are averages of ` +
-      "many words, hence short, so that those few count. The chart below has every length.",
+      `features are down to ${rounded(m.otherWorst)}: they fall like 1/√n. A softmax row can give ` +
+      `most of its attention to one word, and ${m.won ?? "…"} of 63 do here. The outputs of the ` +
+      "others are averages of many words and therefore small, so that those few rows dominate S. " +
+      "The chart below shows every length.",
   },
   {
-    title: "Now it is yours",
+    title: "Explore",
     go: { ...START, n: 32, d: 64, scores: "relu" },
     pin: "worst",
     say: (m) =>
       `With shares in proportion to scores (normalised ReLU), S is ${rounded(m.worst)} here and ` +
       "falls as the text grows: see the chart. " +
-      "Try the other kinds; raise the temperature until softmax whispers, too; or take more " +
-      "words than dimensions, where no single direction attracts them all.",
+      "Try the other score functions; raise the temperature until S of softmax is small, too; or " +
+      "choose more words than dimensions, where no single direction attracts them all.",
   },
 ];
