@@ -183,11 +183,11 @@ def connected(client: Client) -> dask_cluster.DaskCluster:
 def test_a_worker_without_wordsway_is_named() -> None:
     answers = {"tcp://w:1": versions(), "tcp://w:2": ModuleNotFoundError("No module 'wordsway'")}
     with pytest.raises(WordswayError, match=r"worker tcp://w:2 cannot run wordsway \(No module"):
-        connected(Client(answers))._greet(Provenance())
-    assert connected(Client({"tcp://w:1": versions()}))._greet(Provenance()) == 1
+        connected(Client(answers))._check_workers(Provenance())
+    assert connected(Client({"tcp://w:1": versions()}))._check_workers(Provenance()) == 1
     other = versions() | {"wordsway": "9.9.9"}
     with pytest.raises(ProvenanceMismatch, match=r"worker tcp://w:3 has wordsway 9\.9\.9"):
-        connected(Client({"tcp://w:3": other}))._greet(Provenance())
+        connected(Client({"tcp://w:3": other}))._check_workers(Provenance())
 
 
 QUIET = """
@@ -224,17 +224,17 @@ def test_a_cluster_of_ones_own_whose_workers_are_gone_is_one_line(
     watch = dask_cluster._WorkerWatch(cluster)
     for now in range(0, 300, 3):
         clock[0] = now
-        watch.look()
+        watch.check()
     workers.clear()
     clock[0] = 297 + dask_cluster.LOST
-    watch.look()
+    watch.check()
     assert "no worker is left at local:3" in caplog.text
     clock[0] += 10
     with pytest.raises(WordswayError, match=r"no worker of local:3 is left.*what was stored is"):
-        watch.look()
+        watch.check()
     cluster.local = None
     clock[0] += 1000
-    watch.look()  # somebody else's may come back
+    watch.check()  # somebody else's may come back
 
 
 def test_a_scheduler_that_is_gone_is_one_line() -> None:

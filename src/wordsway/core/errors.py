@@ -133,8 +133,8 @@ def renamed_names(find: Callable[[str], Any], module: str, **names: str) -> Call
     def attribute(name: str) -> Any:
         if name not in names:
             return find(name)
-        told = f"{module}.{name} is now {module}.{names[name]}"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        message = f"{module}.{name} is now {module}.{names[name]}"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
         return find(names[name])
 
     return attribute

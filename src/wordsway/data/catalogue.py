@@ -34,7 +34,6 @@ class HubSource:
     repo: str
     files: tuple[PinnedFile, ...]
     dataset: bool = False
-    client = "hub"
 
     @property
     def title(self) -> str:
@@ -73,11 +72,6 @@ class Entry:
     licence: str
     bytes: int
     sources: tuple[HubSource | PackageSource, ...]
-
-    @property
-    def repo(self) -> str | None:
-        """Its name on the hub."""
-        return next((source.repo for source in self.sources if isinstance(source, HubSource)), None)
 
 
 def _source(plain: dict[str, Any]) -> HubSource | PackageSource:

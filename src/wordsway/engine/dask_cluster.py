@@ -26,7 +26,7 @@ log = logging.getLogger("wordsway")
 PATIENCE = 10
 #: Seconds between polls for outcomes, and for workers; and seconds without any worker after which a
 #: cluster that was started here, and does not start new ones, is given up.
-POLL, LOOK, LOST = 0.02, 2.0, 60.0
+POLL, CHECK, LOST = 0.02, 2.0, 60.0
 #: Jobs submitted per worker ahead of their turn.
 AHEAD = 2
 NOISY = ("", ".worker", ".nanny", ".scheduler", ".comm", ".core", ".client", ".utils")
@@ -94,7 +94,7 @@ class DaskCluster:
     ) -> Iterator[JobOutcome]:
         from distributed import as_completed
 
-        count = self._greet(provenance)
+        count = self._check_workers(provenance)
         waiting = iter(jobs)
         queue = as_completed(with_results=False)
         running: dict[Any, tuple[Any, Job]] = {}
@@ -116,7 +116,7 @@ class DaskCluster:
         watch = _WorkerWatch(self)
         while queue.count():
             if not queue.has_ready():
-                watch.look()
+                watch.check()
                 time.sleep(POLL)
                 continue
             future = next(queue)
@@ -138,14 +138,14 @@ class DaskCluster:
             return outcome
         return JobOutcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
 
-    def _greet(self, provenance: Provenance) -> int:
+    def _check_workers(self, provenance: Provenance) -> int:
         """Wait for the first worker, compare the versions of all, and return how many there are."""
-        asked = time.monotonic()
-        told = False
+        started = time.monotonic()
+        warned = False
         while not (workers := self._workers()):
             self.progress(f"waiting for workers of the Dask scheduler at {self.address}", 0, 0)
-            if not told and time.monotonic() - asked > PATIENCE:
-                told = True
+            if not warned and time.monotonic() - started > PATIENCE:
+                warned = True
                 log.warning(
                     "no worker has joined the Dask scheduler at %s: start some with "
                     "`dask worker %s`",
@@ -182,21 +182,21 @@ class _WorkerWatch:
 
     def __init__(self, cluster: DaskCluster) -> None:
         self.cluster = cluster
-        self.looked = self.seen = time.monotonic()
-        self.told = False
+        self.checked = self.seen = time.monotonic()
+        self.warned = False
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check every few seconds. Only a cluster that others started can get workers again."""
         now = time.monotonic()
-        if now - self.looked < LOOK:
+        if now - self.checked < CHECK:
             return
-        self.looked = now
+        self.checked = now
         try:
             here = self.cluster._workers()
         except Exception:  # the scheduler is gone: the next outcome reports it
             return
         if here:
-            self.seen, self.told = now, False
+            self.seen, self.warned = now, False
             return
         address = self.cluster.address
         if self.cluster.local is not None and now - self.seen > LOST:
@@ -204,6 +204,6 @@ class _WorkerWatch:
                 f"no worker of {address} is left, they died faster than they start: run the same "
                 "command again; what was stored is safe"
             )
-        if not self.told and now - self.seen > PATIENCE:
-            self.told = True
+        if not self.warned and now - self.seen > PATIENCE:
+            self.warned = True
             log.warning("no worker is left at %s: waiting for one", address)

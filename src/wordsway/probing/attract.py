@@ -167,9 +167,9 @@ def attract(
     delta = torch.stack([pull(probe, encoded, one, heads, rows) for one in rows])
     delta *= reach * encoded.radius(moving) / delta.norm()
     noise = generator(seed, "attract", rows[0])
-    blows = torch.randn(draws, *delta.shape, generator=noise).to(delta)
-    blows *= (delta.norm() / blows.flatten(1).norm(dim=1))[:, None, None]
-    changes = profiles(probe, encoded, [moving] * (1 + draws), [delta, *blows], MEMORY)
+    random_deltas = torch.randn(draws, *delta.shape, generator=noise).to(delta)
+    random_deltas *= (delta.norm() / random_deltas.flatten(1).norm(dim=1))[:, None, None]
+    changes = profiles(probe, encoded, [moving] * (1 + draws), [delta, *random_deltas], MEMORY)
     mean = torch.tensor(changes[1:], dtype=torch.float64).mean(0).tolist()
     with torch.no_grad():
         moved = encoded.embeds.clone()

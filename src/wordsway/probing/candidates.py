@@ -19,7 +19,7 @@ VocabularyPart = Annotated[
     str, OneOf(("words", "all"), "words leaves out numbers and signs; all has every whole token")
 ]
 #: Characters around a word that are tokenised with it, and words for which the whole text is.
-AROUND, ASKED = 35, 8
+AROUND, VERIFIED = 35, 8
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class WordPlace(TextPlace):
         """
         found = self._read(spellings, self.near, pieces)
         if self.near is not self.whole and len(found):
-            step = max(1, len(found) // ASKED)
+            step = max(1, len(found) // VERIFIED)
             some = self._read(found.words[::step], self.whole, pieces)
             if some.words != found.words[::step] or some.ids != found.ids[::step]:
                 self.near = self.whole

@@ -249,11 +249,11 @@ def _by_decoder(causal: Causal, a: str, b: str, tokens: int, top: int, progress:
     for which, prompt, own, other, kept in zip(
         "ab", prompts, (p, q), (q, p), (one.kept for one in states), strict=True
     ):
-        said = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"), kept)
+        reply = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"), kept)
         best = own.topk(min(top, len(own))).indices.tolist()
         chances = [(token, float(own[token].exp()), float(other[token].exp())) for token in best]
         likeliest = tuple(NextToken(token, causal.spell(token), *pq) for token, *pq in chances)
-        answer = (said.text, said.tokens, said.cut)
+        answer = (reply.text, reply.tokens, reply.cut)
         sides.append(Side(prompt.text, prompt.pieces, prompt.ids, *answer, likeliest))
     facts = {
         "name": causal.files.name,

@@ -245,7 +245,7 @@ class TextJob(Job):
 
     @property
     def _whole(self) -> WordsRequest:
-        return replace(self.request, tiers=("mean-local", *self.request.asked))
+        return replace(self.request, tiers=("mean-local", *self.request.requested))
 
     @cached_property
     def sha256(self) -> str:
@@ -255,7 +255,7 @@ class TextJob(Job):
     @cached_property
     def content(self) -> dict[str, Any]:
         how = {name: getattr(self.request, name) for name in FIELDS}
-        how |= {"tiers": list(self.request.asked), "effort": float(self.request.effort)}
+        how |= {"tiers": list(self.request.requested), "effort": float(self.request.effort)}
         how |= {"reach": None if self.request.reach is None else float(self.request.reach)}
         # Defaults are not named, so that stores keep their names.
         how |= {"passes": None} if self.request.passes == PASSES else {}
@@ -400,7 +400,7 @@ class CorpusWords(Result, brief="probed folder"):
 
 def lead_of(jobs: Sequence[TextJob], words: pandas.DataFrame) -> str:
     """Real words where they alone are requested, else mean local, which is always measured."""
-    alone = all(job.request.asked == ("real-words",) for job in jobs)
+    alone = all(job.request.requested == ("real-words",) for job in jobs)
     return "mean_real" if alone and "real_mean" in words else "mean_local"
 
 

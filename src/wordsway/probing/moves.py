@@ -155,12 +155,12 @@ def profiles(
     (`wordsway.probing.targets`); the target's own layer counts as the target does.
     """
     size = at_once(probe, encoded.n, probe.layers.count, memory)
-    asked = {} if target is None else {target.own_layer: target.scaling}
+    scalings = {} if target is None else {target.own_layer: target.scaling}
     rows: list[tuple[float, ...]] = []
     with torch.no_grad():
         base = [state[0].double() for state in probe.layers.every(encoded.embeds[None], encoded.at)]
         weights = [
-            row_weights(state, chosen_scaling([state], asked.get(layer, "auto")))
+            row_weights(state, chosen_scaling([state], scalings.get(layer, "auto")))
             for layer, state in enumerate(base)
         ]
         for start in range(0, len(words), size):
@@ -242,13 +242,13 @@ def attained(
         for some, changes in zip(choice, values, strict=True)
     ]
     if target.own_layer is not None:
-        looked = [[some[top], *some[count:]] for some, top in zip(every, tops, strict=True)]
+        found = [[some[top], *some[count:]] for some, top in zip(every, tops, strict=True)]
     else:
         both = [[some[top], *some[count:]] for some, top in zip(inside, tops, strict=True)]
-        looked = _profiles(target, blocks, both, memory)
+        found = _profiles(target, blocks, both, memory)
     return [
         Attained(some[top], target.reported(changes[top]), rows[0], _mean(rows[1:]))
-        for some, top, changes, rows in zip(inside, tops, values, looked, strict=True)
+        for some, top, changes, rows in zip(inside, tops, values, found, strict=True)
     ]
 
 

@@ -134,30 +134,30 @@ class WordsRequest(_TargetRequest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for tier in [*self.asked, *([] if self.colour is None else [self.colour])]:
+        for tier in [*self.requested, *([] if self.colour is None else [self.colour])]:
             if tier not in TIERS:
                 expected = f"a tier among {', '.join(TIERS)}"
                 raise InputError(expected, repr(tier), "leave it out for the default")
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def requested(self) -> tuple[str, ...]:
         """The requested tiers."""
         return (self.tiers,) if isinstance(self.tiers, str) else tuple(self.tiers or ())
 
     @property
     def headline(self) -> str:
         """The tier that names, colours and orders the words."""
-        return headline_tier(self.asked, self.colour, self.reach)
+        return headline_tier(self.requested, self.colour, self.reach)
 
     @property
     def planned(self) -> tuple[str, ...] | None:
         """The requested tiers in their order; a reach requests the curve. None: the default tiers
         of the text, with that of ``colour``.
         """
-        if not self.asked and self.reach is None:
+        if not self.requested and self.reach is None:
             return None
         named = [self.colour] if self.colour else []
-        return in_order([*self.asked, *named, *(["curve"] if self.reach is not None else [])])
+        return in_order([*self.requested, *named, *(["curve"] if self.reach is not None else [])])
 
     def words_of(self, encoded: EncodedText) -> list[Word]:
         """The requested words of a text, each once."""

@@ -143,8 +143,8 @@ def headline_tier(
     """
     if colour is not None:
         return colour
-    asked = [tiers] if isinstance(tiers, str) else tiers or ()
-    wanted = {*asked, *(["curve"] if reach is not None else [])}
+    requested = [tiers] if isinstance(tiers, str) else tiers or ()
+    wanted = {*requested, *(["curve"] if reach is not None else [])}
     return next((tier for tier in HEADLINES if tier in wanted), HEADLINES[0])
 
 

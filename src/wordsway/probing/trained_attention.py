@@ -87,10 +87,10 @@ class TrainedAttention(FeatureMap):
         """The rows that the layer takes in for a text, as they are; refused where the map is not
         what the model does with them (windows, for one, show in long texts only).
         """
-        prepared = self.probe.read(text)
-        passed = self.reader.passed(prepared.ids)
-        self._same(self._apart(passed), len(prepared.ids))
-        return Sample(passed.inputs, reading=prepared.reading, rescale=False)
+        encoded = self.probe.read(text)
+        passed = self.reader.passed(encoded.ids)
+        self._same(self._apart(passed), len(encoded.ids))
+        return Sample(passed.inputs, reading=encoded.reading, rescale=False)
 
     def _apart(self, passed: AttentionIO) -> float:
         """How far φ is from the model's own output, relative to it."""

@@ -86,8 +86,8 @@ class Corpus:
         for kind, total in totals.items():
             sign = 0 if kind is None else self.signs[kind]
             sums[sign] = (sums.get(sign, 0) + total) % 2**256
-        told = "".join(f"{sign} {sums[sign]:064x}\n" for sign in sorted(sums))
-        return hashlib.sha256(told.encode()).hexdigest()
+        lines = "".join(f"{sign} {sums[sign]:064x}\n" for sign in sorted(sums))
+        return hashlib.sha256(lines.encode()).hexdigest()
 
     @property
     def count(self) -> int:
