@@ -207,8 +207,8 @@ def compare(
     elif isinstance(model, Probe):
         read = _by_encoder(model, a, b)
     else:
-        load = Probe(model, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
-        read = _by_encoder(load, a, b)
+        probe = Probe(model, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+        read = _by_encoder(probe, a, b)
     sides, states, about = read
     ids = sides[0].ids, sides[1].ids
     rows, prefix = line_up(*ids), common(*ids)

@@ -270,10 +270,10 @@ class VectorTarget(Target):
         """g (B, d), not scaled."""
         return states
 
+    @torch.no_grad()
     def bind(self, encoded: EncodedText) -> None:
         self.encoded = encoded
-        with torch.no_grad():
-            states = wide(self._states(encoded.embeds[None], encoded.ids[None]))
+        states = wide(self._states(encoded.embeds[None], encoded.ids[None]))
         self.rows, found = states[0], self._vector(states)[0]
         self.scale = 1.0 if self.is_unit else 1.0 / float(found.double().norm())
         self.base = found * self.scale
