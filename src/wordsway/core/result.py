@@ -80,7 +80,7 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON."""
-        return record(self)
+        return json_fields(self)
 
     @abstractmethod
     def frame(self) -> pandas.DataFrame:
@@ -174,25 +174,26 @@ def fields_of(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
-def record(value: Any) -> dict[str, Any]:
+def json_fields(value: Any) -> dict[str, Any]:
     """The fields of a dataclass, ready for JSON, and the properties that ``_derived`` names.
 
     Fields that do not count in comparisons (``compare=False``: witnesses) are left out.
     """
     names = [field.name for field in fields(value) if field.compare]
-    return {name: plain(getattr(value, name)) for name in (*names, *getattr(value, "_derived", ()))}
+    names += getattr(value, "_derived", ())
+    return {name: json_value(getattr(value, name)) for name in names}
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value ready for JSON: records as dictionaries, sequences and arrays as lists."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
-        return record(value)
+        return json_fields(value)
     if isinstance(value, Mapping):
-        return {name: plain(entry) for name, entry in value.items()}
+        return {name: json_value(entry) for name, entry in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(entry) for entry in value]
+        return [json_value(entry) for entry in value]
     if isinstance(value, Path):
         return str(value)
     return value.tolist() if hasattr(value, "tolist") else value
@@ -207,7 +208,7 @@ def table(rows: Iterable[Any], kind: type) -> pandas.DataFrame:
     columns = [field for field in fields(kind) if field.compare]
     numbers = [field.name for field in columns if field.type == "float | None"]
     return pandas.DataFrame(
-        [record(row) for row in rows], columns=[field.name for field in columns]
+        [json_fields(row) for row in rows], columns=[field.name for field in columns]
     ).astype(dict.fromkeys(numbers, float))
 
 

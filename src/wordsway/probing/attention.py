@@ -17,7 +17,7 @@ from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.core.format import format_bytes
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Token
-from wordsway.core.result import SequenceResult, record, versions
+from wordsway.core.result import SequenceResult, json_fields, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.models.encoders import with_layers
 from wordsway.models.probe import Probe
@@ -65,7 +65,7 @@ class AttentionMap:
 
     def to_dict(self) -> dict[str, Any]:
         tokens = [
-            record(token) | {"label": label}
+            json_fields(token) | {"label": label}
             for token, label in zip(self.tokens, self.labels, strict=True)
         ]
         matrix = self.matrix.tolist()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from wordsway.core.result import SequenceResult, plain, record, table
+from wordsway.core.result import SequenceResult, json_fields, json_value, table
 from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
 from wordsway.probing.tiers import TIERS
@@ -147,7 +147,7 @@ class WordSway:
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON, without the witnesses."""
-        return record(self)
+        return json_fields(self)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
     def to_dict(self, *, deltas: bool = False) -> dict[str, Any]:
         found = super().to_dict()
         for entry, word in zip(found["words"], self.words if deltas else (), strict=deltas):
-            entry |= {"delta": plain(word.delta), "direction": plain(word.direction)}
+            entry |= {"delta": json_value(word.delta), "direction": json_value(word.direction)}
         return found
 
     def to_json(self, *, deltas: bool = False, **options: Any) -> str:

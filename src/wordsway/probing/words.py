@@ -88,7 +88,7 @@ def measure(
         return
     started = time.perf_counter()
     kept = probe.cut(text) if request.cut else text
-    run = _Run(probe, probe.read(kept, request.at), request, progress)
+    run = _WordsRun(probe, probe.read(kept, request.at), request, progress)
     seconds = time.perf_counter() - started
     for step in run.steps():
         started = time.perf_counter()
@@ -113,7 +113,7 @@ def places_in_time(probe: Probe, target: Target, tokens: int, draws: int) -> int
     return int(REAL_TOKENS / (draws * tokens * weight_of(probe, target.layer)))
 
 
-class _Run:
+class _WordsRun:
     """One request about one text: its tiers as steps, and the words as far as they are measured."""
 
     def __init__(
