@@ -14,7 +14,6 @@ from jobs import Here, OnThese, cell, fake, small_cells
 from wordsway.core.result import versions
 from wordsway.engine import provenance as provenances
 from wordsway.engine.provenance import (
-    JobProvenance,
     Provenance,
     ProvenanceMismatch,
     compare_versions,
@@ -122,7 +121,7 @@ def test_a_worker_with_other_data_is_refused_before_its_first_cell(
     (job,) = study(reviews, model, 1)
     monkeypatch.setattr(Cell, "run", lambda _: pytest.fail("the cell was run"))
     hashes = job.fingerprint() | {"corpus_sha256": "0" * 64}
-    outcome = work(job, JobProvenance(versions(), hashes))
+    outcome = work(job, Provenance(versions(), {str(job.source): hashes}))
     assert outcome.refused and outcome.error is not None
     assert "another corpus" in outcome.error and "000000000000…" in outcome.error
 
@@ -152,16 +151,16 @@ def test_hashes_of_stored_cells_are_binding(reviews: Path, model: str, tmp_path:
     jobs = study(reviews, model, 3)
     run_jobs(jobs[:1], store, OnThese(Here()))
     agreed = provenance_of(jobs, store)
-    hashes = agreed.for_job(jobs[1]).hashes
-    assert hashes is not None and set(HASHES) <= set(hashes)
+    (hashes,) = agreed.for_job(jobs[1]).sources.values()
+    assert set(HASHES) <= set(hashes)
     assert hashes.items() <= jobs[0].fingerprint().items()
-    assert agreed.for_job(cell("raf", 4, 5)).hashes is None, "Gaussian texts have no source"
+    assert agreed.for_job(cell("raf", 4, 5)).sources == {}, "Gaussian texts have no source"
 
 
 def test_a_worker_of_another_version_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    required = JobProvenance(versions() | {"wordsway": "9.9.9"})
+    required = Provenance(versions() | {"wordsway": "9.9.9"})
     outcome = work(small_cells(1)[0], required)
     assert outcome.refused and "this run 9.9.9" in (outcome.error or "")
     newer = versions() | {"wordsway": "9.9.9"}
@@ -171,7 +170,7 @@ def test_a_worker_of_another_version_is_refused(
         run_jobs(small_cells(2), store, OnThese(weakened))
     assert len(store) == 0, "its cells are not counted as done"
     monkeypatch.setattr(provenances, "versions", lambda *_: newer)
-    assert work(small_cells(1)[0], JobProvenance(newer)).outputs is not None
+    assert work(small_cells(1)[0], Provenance(newer)).outputs is not None
 
 
 def test_other_versions_are_recorded_and_reported_once(

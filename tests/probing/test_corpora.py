@@ -27,7 +27,7 @@ from wordsway.core.reading import word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import single_thread
 from wordsway.engine.forecast import forecast_jobs
-from wordsway.engine.provenance import JobProvenance
+from wordsway.engine.provenance import Provenance
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import LocalWorkers, work
 from wordsway.models.files import parameters_of
@@ -61,7 +61,7 @@ TEXTS = [
 ]
 #: One word of more pieces than fit.
 HOPELESS = "goods" + 12 * "s"
-PROVENANCE = JobProvenance(versions())
+PROVENANCE = Provenance(versions())
 FILES = ("words.csv", "by_word.csv", "by_place.csv", "by_layer.csv")
 
 

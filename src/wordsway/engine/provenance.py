@@ -30,31 +30,22 @@ class Provenance:
     versions: dict[str, str] = field(default_factory=lambda: versions("transformers"))
     sources: dict[str, Hashes] = field(default_factory=dict)
 
-    def for_job(self, job: Job) -> JobProvenance:
-        """Requirements on the worker that runs this job."""
-        source = job.source
-        hashes = self.sources.get(source) if source is not None else None
-        return JobProvenance(self.versions, dict(hashes) if hashes is not None else None)
+    def for_job(self, job: Job) -> Provenance:
+        """What the worker that runs this job has to have."""
+        known = {name: hashes for name, hashes in self.sources.items() if name == job.source}
+        return Provenance(self.versions, known)
+
+    def check(self, job: Job) -> None:
+        """Refuse to run the job here where versions or data differ."""
+        compare_versions(self.versions, versions(), "this worker")
+        if job.source in self.sources:
+            compare_hashes(self.sources[job.source], job.fingerprint(), "this worker")
 
     def record(self, source: str, hashes: Hashes, where: str) -> None:
         """Record the hashes of a source; refuse them where others are known."""
         known = self.sources.get(source, {})
         compare_hashes(known, hashes, where)
         self.sources[source] = {**hashes, **known}
-
-
-@dataclass(frozen=True)
-class JobProvenance:
-    """The versions and hashes that a job requires."""
-
-    versions: dict[str, str]
-    hashes: dict[str, str] | None = None
-
-    def check(self, job: Job) -> None:
-        """Refuse to run the job here where versions or data differ."""
-        compare_versions(self.versions, versions(), "this worker")
-        if self.hashes is not None:
-            compare_hashes(self.hashes, job.fingerprint(), "this worker")
 
 
 def compare_versions(ours: Mapping[str, str], theirs: Mapping[str, str], who: str) -> list[str]:

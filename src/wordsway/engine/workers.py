@@ -27,7 +27,7 @@ from wordsway.core.errors import exit_reason, first_line
 from wordsway.core.result import versions
 from wordsway.core.runtime import end_with_input, peak_bytes, python_process, release_memory
 from wordsway.engine.job import Job
-from wordsway.engine.provenance import JobProvenance, Provenance, ProvenanceMismatch
+from wordsway.engine.provenance import Provenance, ProvenanceMismatch
 
 #: A job whose worker died this often is recorded as failed.
 DEATHS = 3
@@ -61,7 +61,7 @@ class Executor(Protocol):
 
 
 def work(
-    job: Job, required: JobProvenance, run: Callable[[], dict[str, Any]] | None = None
+    job: Job, required: Provenance, run: Callable[[], dict[str, Any]] | None = None
 ) -> JobOutcome:
     """Run one job in this process; a failure is an outcome, too. ``run`` computes the outputs in
     place of `job.run`.
