@@ -27,6 +27,7 @@ from wordsway.auditing.jobs import AuditJob, LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
+from wordsway.models.files import ModelFiles
 from wordsway.models.probe import Probe
 from wordsway.probing.corpus import TextJob
 from wordsway.probing.request import WordsRequest
@@ -241,6 +242,7 @@ def test_unknown_tokens_are_told(bert: Probe, capsys: Any, monkeypatch: Any) -> 
 
 def test_a_device_that_is_not_there_is_refused(bert: Probe, tmp_path: Path, capsys: Any) -> None:
     """The option reaches the model, in this process and in jobs."""
+    assert isinstance(bert.files, ModelFiles)
     folder = str(bert.files.folder)
     texts = ["the film was good", "the film was not bad"]
     data = table(tmp_path / "t.csv", "text\n" + "\n".join(texts))
@@ -345,6 +347,7 @@ def test_a_table_of_texts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command(bert: Probe, tmp_path: Path, capsys: Any) -> None:
+    assert isinstance(bert.files, ModelFiles)
     folder = str(bert.files.folder)
     texts = ["the film was good", "the film was bad"]
     page = tmp_path / "pairs.html"

@@ -70,6 +70,9 @@ def score(
     return s
 
 
+SOFTMAX = ("softmax", "softmax-1/d", "softmax-log-n", "l2", "qk-norm", "differential")
+
+
 def weights(phi: Any, s: torch.Tensor, n: int) -> torch.Tensor:
     if phi.scores == "sink":
         top = s.max().clamp_min(0).detach()
@@ -84,6 +87,7 @@ def weights(phi: Any, s: torch.Tensor, n: int) -> torch.Tensor:
     if phi.scores in ("relu", "linear-attention"):
         w = torch.relu(s)
         return w / torch.where(w.sum() > 0, w.sum(), 1.0)
+    assert phi.scores in SOFTMAX, f"the naive version has no {phi.scores}: add it here"
     return torch.softmax(s, 0)
 
 

@@ -71,6 +71,7 @@ TARGETS = {
     "cosine": "the cosine distance of the pooled embedding",
     "pooled": "the relative change of the pooled embedding",
     "logits": "the relative change of the logits",
+    "all": "the relative change of all layers",
     "next-token": "the distance ‖√p − √q‖ of next-token distributions",
 }
 

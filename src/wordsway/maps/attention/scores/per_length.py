@@ -83,11 +83,10 @@ class PerLength(Scores):
 def certify_per_length(
     layer: Layer, rows: Sequence[int], radius: float, progress: Progress = silent
 ) -> Certificate:
-    """An exact certificate for each row; the layer must be in float64.
-
-    For `PerLength` alone: row i of any other scores would be bounded as if they were linear.
+    """An exact certificate for each row, for scores of slope at most one divided by n; the layer
+    must be in float64.
     """
-    relu = isinstance(layer.scores, PerLength) and layer.scores.relu
+    linear = isinstance(layer.scores, PerLength) and not layer.scores.relu
     n = len(layer.X)
     errors, u, d = layer.errors, U, layer.X.shape[1]
     H = opnorm_upper_bound(layer.H, 2 * PREPARED * u * float(layer.W.norm()))
@@ -117,13 +116,13 @@ def certify_per_length(
         X, Q = layer.X[visible], layer.queries[visible]
         query_error = float(errors.keys[visible].norm())
         text = math.sqrt(len(X)) * layer.text_error
-        if relu:
-            turned = opnorm_upper_bound(X, text) * opnorm_upper_bound(Q, query_error)
-        else:
+        if linear:
             # A product of inner length n, of factors that have errors of their own.
             made = 2 * (len(X) + 8) * u * float(X.norm()) * float(Q.norm())
             made += text * (float(Q.norm()) + query_error) + query_error * float(X.norm())
             turned = opnorm_upper_bound(X.T @ Q, made)
+        else:
+            turned = opnorm_upper_bound(X, text) * opnorm_upper_bound(Q, query_error)
         both = float((layer.keys[i] + layer.queries[i]).norm()) + 3 * float(errors.keys[i])
         score = radius * both + radius**2 * H
         own = turned * radius / n + score * (length + radius) / n
