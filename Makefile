@@ -22,7 +22,7 @@ run: data        ## the paper's figures, a quick subset, into out/reproduce/inde
 check: data $(TOOLS)  ## style, types and the fast tests, side by side: under two minutes on two cores
 	@$(MAKE) --no-print-directory --jobs=2 types fast lint
 
-test: data $(TOOLS) browser  ## every test, doctests included: under fifteen minutes on two cores
+test: data $(TOOLS) browser  ## every test, doctests included: under twelve minutes on two cores
 	$(PYTEST)
 
 lint: $(TOOLS)   ## style alone (Ruff)
