@@ -104,36 +104,6 @@ def test_class_names_are_unique():
             found[name] = path
 
 
-@pytest.mark.slow
-def test_commands_shown_run():
-    from wordsway.cli.app import run
-
-    lines = re.findall(
-        r"^wordsway (measure .*?)(?:\s+#.*)?$", (ROOT / "README.md").read_text(), flags=re.MULTILINE
-    )
-    assert len(lines) >= 3
-    for line in lines:
-        assert run([*line.split(), "--forecast"] if "--forecast" not in line else line.split()) == 0
-
-
-@pytest.mark.slow
-def test_commands_on_models_shown_run(tmp_path, monkeypatch):
-    import shlex
-
-    from wordsway.cli.app import run
-
-    monkeypatch.chdir(tmp_path)
-    lines = re.findall(
-        r"^wordsway ((?:words|swap|attention|attract|pairs) .*?)(?:\s+#.*)?$",
-        (ROOT / "README.md").read_text(),
-        flags=re.MULTILINE,
-    )
-    assert len(lines) >= 4
-    for line in lines:
-        assert run(shlex.split(line)) == 0
-    assert (tmp_path / "words.html").is_file()
-
-
 def test_dependencies_are_explained():
     table = (ROOT / "docs" / "dependencies.md").read_text()
     names = re.findall(
