@@ -12,13 +12,13 @@ import wordsway as ws
 from wordsway.maps.attention.scores.relu import ReluScores
 
 MAPS: dict[str, Callable[[int], ws.FeatureMap]] = {
-    "rf": lambda seed: ws.RF(10, 12, seed=seed),
-    "drf": lambda seed: ws.DRF(10, 12, 2, seed=seed),
-    "raf": lambda seed: ws.RAF(12, seed),
-    "relu-raf": lambda seed: ws.ReluRAF(12, seed),
-    "heads": lambda seed: ws.Attention(12, seed, heads=4),
-    "residual": lambda seed: ws.residual(ws.ReluRAF(12, seed)),
-    "read-out": lambda seed: ws.read_out(ws.ReluRAF(12, seed), "mean"),
+    "rf": lambda seed: ws.RF(10, 20, seed=seed),
+    "drf": lambda seed: ws.DRF(10, 20, 2, seed=seed),
+    "raf": lambda seed: ws.RAF(20, seed),
+    "relu-raf": lambda seed: ws.ReluRAF(20, seed),
+    "heads": lambda seed: ws.Attention(20, seed, heads=4),
+    "residual": lambda seed: ws.residual(ws.ReluRAF(20, seed)),
+    "read-out": lambda seed: ws.read_out(ws.ReluRAF(20, seed), "mean"),
 }
 
 
@@ -31,8 +31,8 @@ def lower(phi: ws.FeatureMap, X: ws.Sample, **how: object) -> float:
 @pytest.mark.parametrize("name", MAPS)
 def test_a_larger_effort_never_finds_less(name: str, positions: object):
     """One word, and ten of which the first few are searched in full."""
-    X, phi = ws.Sample.gaussian(10, 12, 0), MAPS[name](1)
-    found = [lower(phi, X, positions=positions, effort=effort) for effort in (0.5, 1, 2)]
+    X, phi = ws.Sample.gaussian(10, 20, 0), MAPS[name](1)
+    found = [lower(phi, X, positions=positions, effort=effort) for effort in (0.5, 1, 3)]
     assert found == sorted(found)
 
 
