@@ -73,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
     "pairs.draws": {"0"},
     "audit.draws": {"0"},
     "audit.local": {"0"},
+    "audit.threshold": {"None", "-1", "0"},
     # Rows, words, layers and heads by number.
     "positions": {"0"},
     "Attention.positions": set(),

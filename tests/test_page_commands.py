@@ -34,6 +34,7 @@ TOY = {
     "imdb": "labelled.csv",
     "examples/grid.toml": "grid.toml",
     "negation=0.85": "negation=0",
+    "rewording.negation=0.5": "rewording.negation=0",
 }
 SIZES = {"--n": "4", "--d": "8", "--train": "4", "--trials": "2", "--limit": "2"}
 REVIEWS = "".join(
@@ -47,6 +48,8 @@ FILES = {
     "pairs.csv": "a,b\nthe film was good,the film was bad\n",
     "articles.txt": REVIEWS.replace(",", " "),
     "my_texts.csv": "text\n" + "The film was good and the plot was not dull.\n" * 2,
+    "my_triples.csv": "text,rewording,change,kind\n"
+    + "the film was good,it was a good film,the film was not good,negation\n" * 2,
     "grid.toml": '[[grid]]\nmap = "raf"\nn = 4\nd = 8\n',
 }
 
