@@ -5,6 +5,7 @@ S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,7 @@ from wordsway.optimize.driver import MANY
 if TYPE_CHECKING:
     import pandas
 
+_log = logging.getLogger(__name__)
 #: The number of random Δ of an average.
 Draws = Annotated[int, Within(1, 1_000_000, "1,000 tell enough")]
 #: Default memory budget of a search, in bytes.
@@ -173,7 +175,8 @@ def sensitivity(
     certificate : also compute an upper end
     proof : also write the upper end down as a proof and verify it in ball arithmetic; ``upper`` is
         then the verified bound, ``certificate`` is "verified" and ``proof`` can be saved. Where
-        this kind of map has no verifier, ``proof`` is None and the other fields stay as they are
+        this kind of map has no verifier, or it refuses the proof (a warning says why), ``proof`` is
+        None and the other fields stay as they are
     average : number of random Δ of length radius to try at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
         a function from a row to them, where a word's vector depends on its place
@@ -258,10 +261,7 @@ def sensitivity(
         proved = None
         if proof and bound is not None:
             needs("proofs", "flint")
-            proved = prove(phi, sample, rows, _reached(radius, sample))
-        if proved is not None:
-            verified = torch.tensor(proved.verify().uppers, dtype=torch.float64)
-            bound = Certificate(verified, VERIFIED)
+            bound, proved = _verified(phi, sample, rows, _reached(radius, sample), bound)
         uppers = _uppers(phi, sample, rows, lowers, delta, bound)
     entries = _entries(sample, rows, lowers, uppers)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
@@ -330,6 +330,21 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
 def _reached(radius: float, sample: Sample) -> float:
     """The radius of a ball that holds fl(x_i + Δ) − x_i for all ‖Δ‖ ≤ ``radius``."""
     return radius * (1 + 4 * U) + 2 * U * float(sample.X.norm(dim=1).max())
+
+
+def _verified(
+    phi: FeatureMap, sample: Sample, rows: list[int], radius: float, bound: Certificate
+) -> tuple[Certificate, Proof | None]:
+    """The verified bound and its proof; ``bound`` itself where there is none."""
+    proved = prove(phi, sample, rows, radius)
+    if proved is None:
+        return bound, None
+    try:
+        upper = torch.tensor(proved.verify().uppers, dtype=torch.float64)
+    except WordswayError as refused:
+        _log.warning("%s; upper rests on %s", refused, bound.kind)
+        return bound, None
+    return Certificate(upper, VERIFIED), proved
 
 
 def _uppers(

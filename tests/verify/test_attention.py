@@ -105,3 +105,12 @@ def test_a_map_without_a_verifier_says_so():
     X = ws.Sample.gaussian(n=4, d=4, seed=0)
     s = ws.sensitivity(ws.Attention(d=4, positions="rope"), X, positions=0, seed=0, proof=True)
     assert s.proof is None and s.certificate == "float64"
+
+
+def test_a_refused_proof_leaves_the_certificate(caplog):
+    """The multipliers of this text, in which few rows attend to another, are not good enough."""
+    X = ws.Sample.gaussian(n=6, d=5, seed=3)
+    phi = ws.Attention(d=5, seed=1, mask="window", window=2)
+    s = ws.sensitivity(phi, X, positions=[0, 4], seed=0, proof=True)
+    assert s.certificate == "float64" and s.proof is None and s.lower <= s.upper
+    assert "not proved" in caplog.text
