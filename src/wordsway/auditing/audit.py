@@ -223,7 +223,7 @@ def audit(
     beside: list[ModelAudit] = []
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
-        run = _Run(
+        run = _AuditRun(
             request,
             chosen,
             Store(writable(Path(folder)) / "store"),
@@ -260,7 +260,7 @@ def audit(
     return result if out is None else write(result, Path(out))
 
 
-class _Run:
+class _AuditRun:
     """The models of a request, one after the other, on the same texts."""
 
     def __init__(
