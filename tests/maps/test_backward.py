@@ -144,6 +144,7 @@ def test_the_tail_is_above_a_drawn_quantile():
 
 @pytest.mark.slow
 def test_no_attained_value_exceeds_the_bound():
+    finite: list[int] = []
     for seed in range(20):
         n, d, depth = 40, 16, 2 + seed % 2
         X, phi = ws.Sample.gaussian(n, d, seed), ws.DRF(n, d, depth, seed=seed + 50)
@@ -153,5 +154,7 @@ def test_no_attained_value_exceeds_the_bound():
         layers = [BackwardLayer.of(math.sqrt(2 / (n * d)), trace.z[0], seen, first=True)]
         for z, h in zip(trace.z[1:], trace.h[:-1], strict=True):
             layers.append(BackwardLayer.of(math.sqrt(2 / phi.k), z, z / h.norm(), first=False))
-        for failure in (1e-9, 0.5):
-            assert s.lower * trace.norm <= backward_bound(layers, d, math.sqrt(d), failure)
+        bounds = [backward_bound(layers, d, math.sqrt(d), one) for one in (None, 0.5, 1e-9)]
+        assert s.lower * trace.norm <= bounds[0] <= bounds[1] <= bounds[2]
+        finite += [depth] * math.isfinite(bounds[1])
+    assert bounds[0] < math.inf and finite == [2] * 10, "the test must be able to fail"

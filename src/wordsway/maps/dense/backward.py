@@ -121,7 +121,7 @@ def backward_bound(
             return math.inf
         known.append(now)
         pushed = (now.N + t) * now.d * math.sqrt(1 + t * now.lipschitz / now.Q / now.low)
-        typical = now.P + t * now.lipschitz
+        typical = now.P * (now.N + t) / now.low + t * now.lipschitz
         s = following * ((rho + s / now.Q) * typical + pushed * s)
         ratio = following * ((1 + ratio / now.Q) * typical + pushed * ratio) / now.Q
         ratio = min(ratio, float(GRID[-1]))
@@ -152,8 +152,10 @@ def constants(
             (max(0.0, math.cos(angle)) * sigma * STRETCH, math.sin(angle) * STRETCH * layer.along)
             for angle in angles
         ]
+    stretch = STRETCH if layer.first else 1.0
     wakes = awakened(layer, moves, rho, layer.count * ~layer.awake)
-    Q = math.sqrt(wakes**2 + sigma**2 * (len(moves) > 1) + most)
+    varies = (sigma * stretch) ** 2 * (len(moves) > 1)
+    Q = math.sqrt(wakes**2 + varies + most)
     reach = rho + s / Q
     if not layer.first and reach * float(layer.along.abs().max() / layer.z.max()) >= 1:
         return None
@@ -161,11 +163,11 @@ def constants(
     spread = (math.sqrt(K) + t) / low
     P = max(flips(layer.count, mean - layer.z / reach, sd, t) for sd, mean in moves)
     pushed = 1 + ratio / Q
-    woken = awakened(layer, moves, reach, layer.count * ~layer.awake) + sigma * t
-    every = awakened(layer, moves, reach, layer.count) + sigma * t
-    square = (Q + sigma * t) ** 2 + (pushed**2 - 1) * woken**2
-    lipschitz = max(math.sqrt(square) * max(1.0, ratio / Q), pushed * every) * spread
-    lipschitz *= STRETCH if layer.first else 1.0
+    wakes = awakened(layer, moves, reach, layer.count * ~layer.awake)
+    woken, every = wakes + sigma * t, awakened(layer, moves, reach, layer.count) + sigma * t
+    # p_j has the thresholds of ``reach``, more neurons awake than in Q.
+    square = (math.sqrt(wakes**2 + varies + most) + sigma * t) ** 2 + (pushed**2 - 1) * woken**2
+    lipschitz = max(math.sqrt(square) * max(1.0, ratio / Q), pushed * every) * spread * stretch
     more = pushed_awake(layer, rho, s / low, t) / (2 * low**2)
     return Constants(sigma, Q, P, math.sqrt(K), 1 + more, low, lipschitz, 3 * len(moves), ratio)
 
@@ -180,7 +182,8 @@ def awakened(
     moves x; with its variance σ² one of its mean square, where there are several.
     """
     found = max(float(count @ tail(mean - layer.z / rho, sd)[1]) for sd, mean in moves)
-    return math.sqrt(found) + layer.sigma * math.sqrt(2 * math.log(len(moves)))
+    stretch = STRETCH if layer.first else 1.0
+    return math.sqrt(found) + layer.sigma * stretch * math.sqrt(2 * math.log(len(moves)))
 
 
 def flips(count: torch.Tensor, m: torch.Tensor, sd: float, t: float) -> float:
@@ -237,12 +240,15 @@ def value(
         rates.append(now.sigma / now.Q)
         branches.append(1)
         if not top:
-            wide = following * (now.lipschitz + now.P * 2 / now.low) * t / now.Q
+            flipped = now.P * (1 + now.ratio / now.Q)
+            wide = following * (now.lipschitz + 2 * flipped / now.low) * t / now.Q
             by_push = growth(f, wide, 2 * t / now.low)
             # N scales the push, and with its copy what the typical move adds to it.
-            copied = by_push * following * now.P * (1 + now.ratio / now.Q) / (now.Q * now.low)
+            copied = by_push * following * flipped / (now.Q * now.low)
             rates += [1 / now.N + copied, copied]
-            rates.append(by_push * following * now.lipschitz / now.Q + 1 / (2 * now.low))
+            # ε = L/ÑQ, and L is (Q + σt)-Lipschitz, stretched in the first layer.
+            turned = (STRETCH if l == 0 else 1.0) * (1 + now.sigma * t / now.Q) / (2 * now.low)
+            rates.append(by_push * following * now.lipschitz / now.Q + turned)
             branches += [1, 1, now.branches]
         f = step(f, now, following, top=top)
     sigma = known[0].sigma
