@@ -162,7 +162,8 @@ def test_an_audit_of_a_pasted_table(tab, small_model):
     tab.wait_for_selector("text=Paste a table with the columns text,rewording,change,kind")
     file = {"name": "own.csv", "mimeType": "text/csv", "buffer": b"text,mood\nA film.,good\n"}
     tab.set_input_files("[aria-label='CSV file']", file)
-    tab.wait_for_function("document.querySelector('[aria-label=Table]').value.length > 0")
+    while not tab.locator("[aria-label=Table]").input_value():
+        tab.wait_for_timeout(20)
     tab.click("button[type=submit]")
     tab.wait_for_selector("text=also mood")
     table = (

@@ -312,7 +312,7 @@ def several(sentence: EnglishSentence) -> list[Edit]:
     """The text with every harmless edit that it allows; none if it allows fewer than two.
 
     >>> [one.edited for one in several(EnglishSentence("I think that this film is not bad."))]
-    ["I think the movie isn't bad."]
+    ["I think that the movie isn't bad."]
     """
     found = [edit for kind in SMALL for edit in RULES[kind].edits(sentence)]
     chosen: list[Edit] = []
