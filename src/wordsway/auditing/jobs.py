@@ -39,7 +39,7 @@ from wordsway.probing.targets import target_of
 #: Texts of a job: a second or two of MiniLM, more than a worker spends between two jobs.
 CHUNK, LOCAL_CHUNK = 16, 4
 #: Of the local part: texts per kind, backward passes of each, layers at most.
-LOCAL_TEXTS, PASSES, DEPTHS = 12, 4, 7
+LOCAL_TEXTS, PASSES, DEPTHS = 4, 4, 7
 #: Bytes of the states of a batch, in addition to the weights.
 STATES = 200_000_000
 #: Hooks on a model's layers belong to the process: one text at a time.
