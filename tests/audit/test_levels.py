@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import wordsway as ws
-from wordsway.auditing.baselines import overlap_effects
+from wordsway.auditing.background import Place
+from wordsway.auditing.baselines import word_overlap
 from wordsway.auditing.cases import Case, collect, several
-from wordsway.auditing.changes import EditEffect
+from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits.edit import Edit, EnglishSentence
+from wordsway.auditing.encoder import encoder_for
 from wordsway.auditing.scores import (
     MATCHED,
     Measured,
@@ -229,7 +231,12 @@ def test_models_without_understanding_behave_as_theory_says() -> None:
 
 def test_overlap_as_a_model() -> None:
     edit = Edit.between("The shop is open.", "The store is open.", "light", "keeping", "light")
-    (one,) = overlap_effects([edit])
+    ((one,),) = changes_of(
+        encoder_for(word_overlap()),
+        [(edit.text, [Place(edit.start, edit.before, edit.after)], 0)],
+        draws=0,
+        seed=0,
+    )
     assert one.value == pytest.approx(0.4) and one.cosine == pytest.approx(0.6)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.baselines import MEANS, OVERLAP, overlap_effects, word_means
+from wordsway.auditing.baselines import MEANS, OVERLAP, word_means, word_overlap
 from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
 from wordsway.auditing.changes import changes_of, tokens_of
 from wordsway.auditing.encoder import AnyEncoder, Encoder, encoder_for
@@ -50,7 +50,16 @@ from wordsway.auditing.scores import (
     threshold_at,
 )
 from wordsway.auditing.table import RefusedRow
-from wordsway.core.checks import Count, FilePath, Natural, Seed, Several, check_fields, validated
+from wordsway.core.checks import (
+    Count,
+    FilePath,
+    Natural,
+    Seed,
+    Several,
+    check_fields,
+    takes,
+    validated,
+)
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
@@ -75,7 +84,27 @@ Texts = str | Path | Several[str]
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """What an audit measures; see `audit`."""
+    """What an audit measures.
+
+    Parameters
+    ----------
+    models : one or several encoders: names, hub ids or folders ("minilm:random" is the twin with
+        random weights), functions ``list[str] → array``, `Endpoint`s, or objects that encode texts
+        (`models.encoders`); the latter run in this process
+    data : "gold" (the package's triples of text, rewording and change), one of their fields
+        ("everyday", "medical", "legal", "finance", "support"), "imdb", a file of triples, pairs,
+        queries or texts (`auditing.table.LAYOUTS`), or a list of texts
+    kinds : kinds of meaning-changing edits; all by default. ``texts`` per kind: 200, 40 if
+        ``quick``
+    target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
+    draws : random real words in the place of each edit
+    local : texts per kind whose edited word's local sensitivity is measured in every layer
+    threshold : a cosine at which texts count as the same, in addition to 0.70, 0.75 … 0.95
+    flip, stay : kinds that should, and should not, change the label of a classifier
+    baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
+        random weights, too
+    device : the device that the models run on
+    """
 
     models: Any = "minilm"
     data: Texts = "gold"
@@ -146,78 +175,38 @@ class AuditRequest:
         return [twin for twin in twins if twin not in self.names]
 
 
+@takes(AuditRequest)
 @validated
 def audit(
     models: Any = "minilm",
     data: Texts = "gold",
     *,
-    kinds: Several[str] | None = None,
-    texts: Count | None = None,
-    quick: bool = False,
-    target: int | str = "cosine",
-    draws: Natural = DRAWS,
-    local: Natural = LOCAL_TEXTS,
-    threshold: float | None = None,
-    flip: Several[str] = FLIP,
-    stay: Several[str] = STAY,
-    baselines: bool = True,
     documents: str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] = (),
     out: FilePath | None = None,
-    seed: Seed = 0,
-    encoding: Encoding | None = None,
-    device: str = "cpu",
     workers: int | None = None,
     cluster: str | None = None,
     memory: int | None = None,
     retry_failed: bool = False,
     progress: Progress = silent,
+    **options: Any,
 ) -> Audit:
     """Rank models: is a rewording of a text closer to it than a change of its meaning?
 
+    ``options`` are the other fields of `AuditRequest`, which explains them: kinds, texts, quick,
+    target, draws, local, threshold, flip, stay, baselines, seed, encoding, device.
+
     Parameters
     ----------
-    models : one or several encoders: names, hub ids or folders ("minilm:random" is the twin with
-        random weights), functions ``list[str] → array``, `Endpoint`s, or objects that encode texts
-        (`models.encoders`); the latter run in this process
-    data : "gold" (the package's triples of text, rewording and change), one of their fields
-        ("everyday", "medical", "legal", "finance", "support"), "imdb", a file of triples, pairs,
-        queries or texts (`auditing.table.LAYOUTS`), or a list of texts
-    kinds : kinds of meaning-changing edits; all by default. ``texts`` per kind: 200, 40 if
-        ``quick``
-    target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
-    draws : random real words in the place of each edit
-    local : texts per kind whose edited word's local sensitivity is measured in every layer
-    threshold : a cosine at which texts count as the same, in addition to 0.70, 0.75 … 0.95
-    flip, stay : kinds that should, and should not, change the label of a classifier
-    baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
-        random weights, too
     documents : a file of documents; the result reports how edits of a text change their ranks
     fail_under : {"rewording.negation": 0.5} or ["rewording.negation=0.5"]; lower scores are listed
         in the result's gate
-    device : the device that the models run on
     out : a folder for results; the same call resumes there
     """
     started = time.perf_counter()
-    request = AuditRequest(
-        models,
-        data,
-        kinds,
-        texts,
-        quick,
-        target,
-        draws,
-        local,
-        threshold,
-        flip,
-        stay,
-        baselines,
-        seed,
-        encoding,
-        device,
-    )
+    request = AuditRequest(models, data, **options)
     floors = parse_gate(fail_under)
-    archive = documents_of(documents, encoding) if documents is not None else None
+    archive = documents_of(documents, request.encoding) if documents is not None else None
     chosen = request.cases(progress)
     check_gate(floors, chosen.kinds)
     beside: list[ModelAudit] = []
@@ -233,7 +222,7 @@ def audit(
         )
         # One after the other: a worker holds one model at a time.
         leaderboard = [run.audited(one, archive) for one in request.encoders]
-        if baselines and not run.interrupted:
+        if request.baselines and not run.interrupted:
             beside = run.baselines()
     level = headline_level(leaderboard)
 
@@ -248,9 +237,9 @@ def audit(
         chosen.source,
         len(chosen.cases),
         chosen.unused,
-        str(target),
-        draws,
-        seed,
+        str(request.target),
+        request.draws,
+        request.seed,
         chosen.refused,
         tuple(below(floors, leaderboard)),
         run.interrupted,
@@ -309,13 +298,7 @@ class _AuditRun:
 
     def baselines(self) -> list[ModelAudit]:
         """Word overlap, the mean of word vectors, and the twins with random weights."""
-        cases = self.chosen.cases
-        effects = [overlap_effects(case.edits) for case in cases]
-        measured = [
-            Measured(case.id, case.text, case.edits, effect)
-            for case, effect in zip(cases, effects, strict=True)
-        ]
-        found = [self._scored(*OVERLAP, measured, [])]
+        found = [self._here(encoder_for(word_overlap()), OVERLAP, 0)]
         if self.with_words is not None:
             means = encoder_for(word_means(self.with_words.probe))
             found.append(self._here(means, MEANS, 0))
@@ -332,7 +315,7 @@ class _AuditRun:
     def _scored(
         self,
         label: str,
-        encoder: AnyEncoder | dict[str, Any],
+        encoder: AnyEncoder,
         measured: Sequence[Measured],
         failed: Sequence[RefusedRow],
         documents: Sequence[str] | None = None,
@@ -341,14 +324,14 @@ class _AuditRun:
         """Every score of one model."""
         request = self.request
         moves: tuple[RankMove, ...] = ()
-        if documents is not None and not isinstance(encoder, dict):
+        if documents is not None:
             moves = rank_moves(encoder, measured, documents, self.progress)
         changed, kept = cosines(measured)
         levels = sorted({*THRESHOLDS, *([] if request.threshold is None else [request.threshold])})
         scores = [kind_score(measured, kind) for kind in self.chosen.kinds]
         return ModelAudit(
             label,
-            encoder if isinstance(encoder, dict) else encoder.describe(),
+            encoder.describe(),
             tuple(score for score in scores if score is not None),
             level_scores(measured),
             matched_overlap(measured),

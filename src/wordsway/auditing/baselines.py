@@ -5,31 +5,20 @@ A twin with random weights is the third; it runs as any model does (`minilm:rand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import torch
 
-from wordsway.auditing.changes import EditEffect
-from wordsway.auditing.edits.edit import Edit
-from wordsway.models.encoders import BlackBox
+from wordsway.auditing.edits.edit import overlap
+from wordsway.models.encoders import BlackBox, PairScorer
 from wordsway.models.probe import Probe
 
 #: Their names in tables.
-OVERLAP: tuple[str, dict[str, Any]] = (
-    "word overlap",
-    {"name": "word overlap", "type": "baseline: 1 − Jaccard's index of the texts' words"},
-)
-MEANS = "mean of word vectors"
+OVERLAP, MEANS = "word overlap", "mean of word vectors"
 
 
-def overlap_effects(edits: Sequence[Edit]) -> tuple[EditEffect, ...]:
-    """What edits change for a model that counts common words: 1 − overlap."""
-    return tuple(
-        EditEffect(1 - one.overlap, None, None, one.overlap, (1 - one.overlap,), (1 - one.overlap,))
-        for one in edits
-    )
+def word_overlap() -> PairScorer:
+    """A model that counts common words: the score of two texts is their `overlap`."""
+    return PairScorer(OVERLAP, lambda pairs: [overlap(*pair) for pair in pairs])
 
 
 def word_means(probe: Probe) -> BlackBox:

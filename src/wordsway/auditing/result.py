@@ -170,7 +170,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         ]
         return tuple(one for one in found if one is not None)
 
-    @property
+    @cached_property
     def ranks(self) -> dict[str, int]:
         """One more than the number of models that are better beyond the interval of their paired
         difference: models that cannot be told apart share a rank.

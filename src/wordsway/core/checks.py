@@ -157,11 +157,15 @@ def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
 
 
 def takes(request: type) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:
-    """A verb whose ``**options`` are the fields of a request: its signature lists them."""
+    """A verb whose ``**options`` are the fields of a request: its signature lists those that are
+    not parameters of its own.
+    """
 
     def around(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
         own = list(inspect.signature(verb).parameters.values())
-        fields = inspect.signature(request).parameters.values()
+        named = {one.name for one in own}
+        every = inspect.signature(request).parameters.values()
+        fields = [one for one in every if one.name not in named]
         first = [one for one in own if one.kind is one.POSITIONAL_OR_KEYWORD]
         rest = [one for one in own if one.kind is one.KEYWORD_ONLY]
         shown = inspect.signature(verb).replace(parameters=[*first, *fields, *rest])

@@ -16,7 +16,7 @@ from wordsway.text.forms import takes_an
 #: An edit that changes the meaning ("turning"), preserves it ("keeping"), or a random word.
 Role = Literal["turning", "keeping", "random"]
 #: How much of a text a meaning-preserving edit rewrites: one harmless edit, several at once, 1 to 4
-#: words, most words; "rewording" where nobody has said which of the last two it is.
+#: words, most words; "rewording" if it is not known which of the last two it is.
 Strength = Literal["small", "several", "light", "heavy", "rewording"]
 
 
@@ -58,13 +58,8 @@ class Edit:
 
     @cached_property
     def overlap(self) -> float:
-        """The words that both texts have, as a share of those that either has (Jaccard's index).
-
-        >>> Edit("It is good.", 6, "good", "bad", "antonyms", "turning").overlap
-        0.5
-        """
-        one, two = (set(_spelled(each)) for each in (self.text, self.edited))
-        return len(one & two) / len(one | two) if one | two else 1.0
+        """The `overlap` of the text and the edited text."""
+        return overlap(self.text, self.edited)
 
     @cached_property
     def words_changed(self) -> int:
@@ -83,6 +78,16 @@ class Edit:
         """`words_changed` as a share of the words of the longer text."""
         longest = max(len(_spelled(self.text)), len(_spelled(self.edited)), 1)
         return min(1.0, self.words_changed / longest)
+
+
+def overlap(a: str, b: str) -> float:
+    """The words that both texts have, as a share of those that either has (Jaccard's index).
+
+    >>> overlap("It is good.", "It is bad.")
+    0.5
+    """
+    one, two = set(_spelled(a)), set(_spelled(b))
+    return len(one & two) / len(one | two) if one | two else 1.0
 
 
 def _spelled(text: str) -> list[str]:

@@ -186,25 +186,10 @@ def _predicate(sentence: EnglishSentence, at: int) -> bool:
     return sentence.word(at + 1) in (".", "!", ";", "to", "that")
 
 
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-_DIGITS = {word: str(value) for value, word in enumerate(_UNITS) if value > 1} | {
-    "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60",
-    "seventy": "70", "eighty": "80", "ninety": "90",
-}  # fmt: skip
+_DIGITS = pairs("""
+two 2|three 3|four 4|five 5|six 6|seven 7|eight 8|nine 9|ten 10|eleven 11|twelve 12|fifteen 15
+twenty 20|thirty 30|forty 40|fifty 50|sixty 60|seventy 70|eighty 80|ninety 90
+""")
 _SPELLED = {digits: word for word, digits in _DIGITS.items()}
 #: "Ocean's 11", "number 3", "9/11", "Part 2", "5 stars" are names or marks, not counts.
 _MARKS = words("number part no page chapter season act version channel area room route level $ £ €")
