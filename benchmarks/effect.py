@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
+from wordsway.core.laws import fit_slope
 from wordsway.studies.measure import Measurement, measure
-from wordsway.studies.slopes import fit_slope
 from wordsway.studies.texts import TextOptions
 from wordsway.theory import wide_relu_rf
 

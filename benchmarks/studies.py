@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pandas
 
+from wordsway.core.laws import Slope
 from wordsway.engine.store import Store
 from wordsway.paper.ingredients import BETWEEN, Ingredient, IngredientStudy
 from wordsway.paper.phase import TRIALS
 from wordsway.paper.reproduce import FIGURES
 from wordsway.paper.sensitivity_curves import series_slope
-from wordsway.studies.slopes import Slope
 from wordsway.studies.tables import cells_frame
 
 #: Slopes of a first prototype, one or two draws each at d = 256 with a generic search.

@@ -340,8 +340,8 @@ def test_the_papers_effect_on_reviews():
     """RF falls like n^(−1/2) and RAF stays, on padded reviews through MiniLM; seeds fixed, three
     trials per point.
     """
+    from wordsway.core.laws import fit_slope
     from wordsway.studies.measure import measure
-    from wordsway.studies.slopes import fit_slope
     from wordsway.studies.texts import TextOptions
 
     grid = (30, 60, 120, 240)

@@ -15,12 +15,12 @@ import pytest
 from jobs import cell
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
+from wordsway.core.laws import fit_slope
 from wordsway.engine.forecast import extrapolated_seconds, forecast_jobs
 from wordsway.maps.registry import MAPS
 from wordsway.studies.cells import Cell, FlipJob, jobs_of, smaller
 from wordsway.studies.forecast import forecast
 from wordsway.studies.request import LearningOptions, Request
-from wordsway.studies.slopes import fit_slope
 
 
 @pytest.mark.parametrize("name", list(MAPS))

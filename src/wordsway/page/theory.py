@@ -14,6 +14,7 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.laws import fit_slope
 from wordsway.core.progress import Progress, silent
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance
@@ -27,7 +28,6 @@ from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
 from wordsway.render.map_colours import map_colour
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
-from wordsway.studies.slopes import fit_slope
 
 #: Limits of one cell: features times rows, and bytes; larger ones need the command line.
 MOST_SIZE, MOST_BYTES = 3e6, 3 * 2**30

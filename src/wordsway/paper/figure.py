@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from wordsway import data as catalogue
 from wordsway.core.format import format_seconds
+from wordsway.core.laws import Interval
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts
-from wordsway.studies.slopes import Interval
 from wordsway.studies.tables import cells_frame
 from wordsway.studies.texts import TextOptions
 

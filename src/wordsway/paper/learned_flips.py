@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wordsway.core.chart import Chart, Panel, PointSeries
+from wordsway.core.laws import Interval, mean_interval
 from wordsway.learning.losses import UPDATES
 from wordsway.learning.results import blind_curve
 from wordsway.maps.registry import kind_of
@@ -32,7 +33,6 @@ from wordsway.paper.figure import (
 from wordsway.paper.sensitivity_curves import QUICK_TRIALS, TRIALS, minus
 from wordsway.studies.cells import FlipJob
 from wordsway.studies.request import LearningOptions, Request
-from wordsway.studies.slopes import Interval, mean_interval
 
 if TYPE_CHECKING:
     import pandas

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
+from wordsway.core.laws import Slope, fit_slope, mean_interval
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import (
     MODELS,
@@ -22,7 +23,6 @@ from wordsway.paper.figure import (
 )
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
-from wordsway.studies.slopes import Slope, fit_slope, mean_interval
 from wordsway.theory import infinite_width, wide_relu_rf
 
 if TYPE_CHECKING:

@@ -1,0 +1,253 @@
+"""Estimates with confidence intervals: a mean, a rate of decay (a line through (log n, log S)), and
+laws of decay (power, power with a floor, logarithm) compared on values that were held out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate from ``points`` points and its 95 % interval ``low`` … ``high``."""
+
+    value: float
+    low: float
+    high: float
+    points: int
+
+    def __format__(self, digits: str) -> str:
+        form = digits or ".3f"
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]".replace("-", "−")
+
+    def __str__(self) -> str:
+        return format(self)
+
+
+@dataclass(frozen=True)
+class Slope(Interval):
+    """S ≈ exp(intercept)·n^value."""
+
+    intercept: float
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+    """The mean of independent values with Student's interval; None of fewer than three.
+
+    >>> found = mean_interval([1.0, 2.0, 3.0])
+    >>> round(found.value, 9), round(found.high - found.value, 2)
+    (2.0, 2.48)
+    """
+    count = len(values)
+    if count < 3:
+        return None
+    mean = sum(values) / count
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
+    half = _student(level, count - 1) * spread / math.sqrt(count)
+    return Interval(mean, mean - half, mean + half, count)
+
+
+def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Slope | None:
+    """Least squares of log S on log n over all trials; None without two different n or three
+    points.
+
+    >>> slope = fit_slope([10, 20, 40, 80], [3 / 10**0.5, 3 / 20**0.5, 3 / 40**0.5, 3 / 80**0.5])
+    >>> round(slope.value, 9), round(slope.high - slope.low, 9)
+    (-0.5, 0.0)
+    """
+    pairs = [(math.log(a), math.log(b)) for a, b in zip(n, S, strict=True) if a > 0 and b > 0]
+    count = len(pairs)
+    if count < 3 or len({x for x, _ in pairs}) < 2:
+        return None
+    x0, y0 = (sum(pair[axis] for pair in pairs) / count for axis in (0, 1))
+    spread = sum((x - x0) ** 2 for x, _ in pairs)
+    value = sum((x - x0) * (y - y0) for x, y in pairs) / spread
+    residual = sum((y - y0 - value * (x - x0)) ** 2 for x, y in pairs)
+    half = _student(level, count - 2) * math.sqrt(residual / (count - 2) / spread)
+    return Slope(value, value - half, value + half, count, y0 - value * x0)
+
+
+def _student(level: float, freedom: int) -> float:
+    """The two-sided quantile of Student's t: exact for one and two degrees of freedom, else Cornish
+    and Fisher's expansion.
+
+    >>> [round(_student(0.95, freedom), 2) for freedom in (1, 2, 5, 30)]
+    [12.71, 4.3, 2.57, 2.04]
+    """
+    p = (1 + level) / 2
+    if freedom == 1:
+        return math.tan(math.pi * (p - 0.5))
+    if freedom == 2:
+        return (2 * p - 1) * math.sqrt(2 / (1 - (2 * p - 1) ** 2))
+    z = NormalDist().inv_cdf(p)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return float(z + sum(term / freedom ** (order + 1) for order, term in enumerate(terms)))
+
+
+def _power(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    return exponent * x
+
+
+def _floor(x: np.ndarray, exponent: np.ndarray, log_floor: np.ndarray) -> np.ndarray:
+    return np.logaddexp(exponent * x, log_floor)
+
+
+def _logarithm(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(1 - slope * x, RESOLUTION))
+
+
+#: Values below this are rounding in single precision.
+RESOLUTION = 1e-7
+#: The laws by name: log y as a function of x = log(n/n₁), without the scale, and the ranges of
+#: its parameters.
+LAWS: dict[str, tuple[Callable[..., np.ndarray], tuple[tuple[float, float], ...]]] = {
+    "power": (_power, ((-4.0, 1.0),)),
+    "floor": (_floor, ((-4.0, -0.05), (math.log(RESOLUTION), 3.0))),
+    "logarithm": (_logarithm, ((-1.0, 1.0),)),
+}
+#: Groups of units of which one is held out at a time, and samples of an interval.
+FOLDS, SAMPLES = 10, 400
+#: Values of each parameter that are tried at once, and how often the grid around the best shrinks.
+GRID, ZOOMS = 25, 6
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of decay, fitted to the mean of log y over units; n₁ is the smallest mean n.
+
+        power        y = scale · (n/n₁)^e
+        floor        y = scale · ((n/n₁)^e + c)
+        logarithm    y = scale · (1 − s · log(n/n₁))
+
+    ``parameters`` are (e), (e, log c) and (s). ``error`` is the root mean square of log y − log fit
+    on units that were held out. ``begins`` is the n at which the falling part of "floor" is as
+    large as its floor: n₁ c^(1/e).
+    """
+
+    law: str
+    first: float
+    scale: float
+    parameters: tuple[float, ...]
+    error: float | None = None
+    exponent: Interval | None = None
+    begins: Interval | None = None
+
+    def at(self, n: Sequence[float] | np.ndarray) -> np.ndarray:
+        """The fitted y."""
+        shape, _ = LAWS[self.law]
+        x = np.log(np.asarray(n, dtype=float) / self.first)
+        return self.scale * np.exp(shape(x, *map(np.asarray, self.parameters)))
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Every law of one curve; ``best`` is the one with the smallest error on held-out units, None
+    if the 95 % interval of its difference from another one contains 0.
+    """
+
+    laws: tuple[Law, ...]
+    best: str | None
+
+    def __getitem__(self, name: str) -> Law:
+        return next(law for law in self.laws if law.law == name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(law.law == name for law in self.laws)
+
+
+def fit_laws(n: np.ndarray, y: np.ndarray, *, seed: int = 0, samples: int = SAMPLES) -> Laws:
+    """Fit the laws to the values ``y`` (T, K) of T units at K sizes ``n`` (T, K).
+
+    Intervals come from ``samples`` draws of T units with replacement. A law needs more sizes than
+    it has parameters with the scale, and the comparison at least `FOLDS` units.
+
+    >>> n = np.tile([16.0, 32, 64, 128, 256], (40, 1))
+    >>> noise = np.random.default_rng(0).normal(0, 0.1, n.shape)
+    >>> found = fit_laws(n, (n**-1.0 + 0.02) * np.exp(noise))
+    >>> found.best, round(found["floor"].exponent.value, 1)
+    ('floor', -1.0)
+    """
+    x, log_y = np.log(n), np.log(np.maximum(y, RESOLUTION))
+    first = float(np.exp(x.mean(0).min()))
+    x = x - math.log(first)
+    units = len(x)
+    drawn = np.random.default_rng(seed).integers(units, size=(samples, units))
+    share = np.stack([np.bincount(one, minlength=units) for one in drawn]) / units
+    share = np.concatenate([np.full((1, units), 1 / units), share])  # all units, then the draws
+    names = [name for name, (_, ranges) in LAWS.items() if x.shape[1] > len(ranges) + 1]
+    errors = _held_out(x, log_y, names) if units >= FOLDS else {}
+    found = []
+    for name in names:
+        scale, parameters = _fit(name, share @ x, share @ log_y)
+        error = math.sqrt(errors[name].mean()) if errors else None
+        exponent = begins = None
+        if name != "logarithm":
+            exponent = _interval(parameters[0], units)
+        if name == "floor":
+            begins = _interval(first * np.exp(parameters[1] / parameters[0]), units)
+        whole = tuple(float(one[0]) for one in parameters)
+        found.append(Law(name, first, math.exp(scale[0]), whole, error, exponent, begins))
+    return Laws(tuple(found), _best(errors))
+
+
+def _interval(values: np.ndarray, units: int) -> Interval:
+    """The first value, with the 95 % interval of the others."""
+    value, (low, high) = float(values[0]), np.quantile(values[1:], (0.025, 0.975))
+    return Interval(value, min(value, float(low)), max(value, float(high)), units)
+
+
+def _best(errors: dict[str, np.ndarray]) -> str | None:
+    if len(errors) < 2:
+        return None
+    best = min(errors, key=lambda name: float(errors[name].mean()))
+    apart = [mean_interval((errors[name] - errors[best]).tolist()) for name in errors]
+    decided = sum(one is not None and one.low > 0 for one in apart) == len(errors) - 1
+    return best if decided else None
+
+
+def _held_out(x: np.ndarray, log_y: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The mean squared error of each law on each group of units, fitted to the others."""
+    held = np.arange(len(x)) % FOLDS == np.arange(FOLDS)[:, None]
+    inside = held / held.sum(1, keepdims=True)
+    outside = ~held / (~held).sum(1, keepdims=True)
+    found = {}
+    for name in names:
+        scale, parameters = _fit(name, outside @ x, outside @ log_y)
+        fitted = LAWS[name][0](inside @ x, *(one[:, None] for one in parameters))
+        found[name] = ((inside @ log_y - fitted - scale[:, None]) ** 2).mean(1)
+    return found
+
+
+def _fit(name: str, x: np.ndarray, log_y: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Least squares of B curves (B, K): the logarithms of their scales (B,) and their parameters.
+
+    The scale is a mean, so that a grid over one or two other parameters remains; it shrinks around
+    the best point.
+    """
+    shape, ranges = LAWS[name]
+    if name == "logarithm":  # 1 − s x stays positive
+        ranges = ((-1.0, float(1 / x.max())),)
+    low = np.array([one for one, _ in ranges]) + np.zeros((len(x), 1))
+    high = np.array([one for _, one in ranges]) + np.zeros((len(x), 1))
+    least, most = low.copy(), high.copy()
+    steps = np.stack(np.meshgrid(*[np.linspace(0, 1, GRID)] * len(ranges)), -1)
+    steps = steps.reshape(-1, len(ranges))
+    each = np.arange(len(x))
+    for _ in range(ZOOMS):
+        points = low[:, None] + (high - low)[:, None] * steps  # (B, G, parameters)
+        fitted = shape(x[:, None], *(points[..., [at]] for at in range(len(ranges))))
+        scale = (log_y[:, None] - fitted).mean(-1)
+        best = ((log_y[:, None] - fitted - scale[..., None]) ** 2).sum(-1).argmin(1)
+        middle, reach = points[each, best], (high - low) / 6
+        low, high = np.maximum(middle - reach, least), np.minimum(middle + reach, most)
+    return scale[each, best], [middle[:, at] for at in range(len(ranges))]
