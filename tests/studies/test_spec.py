@@ -9,14 +9,16 @@ import pytest
 from jobs import CELLS, GRID
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
+from wordsway.studies.cells import Cell
 from wordsway.studies.spec import parse_study
 
 
 def test_a_toml_study() -> None:
     study = parse_study(GRID, "mine")
     assert len(study.cells) == 3 * 2 * 2 + 2 == CELLS and study.name == "mine"
-    assert {cell.request.seed for cell in study.cells} == {3}
-    assert {cell.request.positions for cell in study.cells} == {(0,), "all"}
+    requests = [cell.request for cell in study.cells if isinstance(cell, Cell)]
+    assert len(requests) == CELLS and {request.seed for request in requests} == {3}
+    assert {request.positions for request in requests} == {(0,), "all"}
     turned = parse_study(GRID.replace("[3, 4]", "[4, 3]"))
     assert turned.key == study.key, "a study is a set of cells"
     assert hash(study) and parse_study(GRID, "mine") == study
@@ -24,7 +26,7 @@ def test_a_toml_study() -> None:
 
 def test_a_grid_may_span_the_radius() -> None:
     study = parse_study("[[grid]]\nmap = 'raf'\nn = 3\nd = 4\nradius = [1, 2.0]")
-    assert [cell.request.radius for cell in study.cells] == [1, 2.0]
+    assert [cell.request.radius for cell in study.cells if isinstance(cell, Cell)] == [1, 2.0]
     assert study.cells[0].content["radius"] == 1.0
 
 

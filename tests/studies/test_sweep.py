@@ -104,7 +104,7 @@ def test_a_grid_over_heads_and_temperature(tmp_path: Path) -> None:
         'trials = 2\n[[grid]]\nmap = "attention"\nn = 6\nd = 16\nheads = [1, 2, 4, 8, 16]\n'
         "temperature = [0.25, 0.5, 1.0, 2.0, 4.0]"
     )
-    records = [record(cell.request, cell.trial) for cell in study.cells]
+    records = [record(cell.request, cell.trial) for cell in study.cells if isinstance(cell, Cell)]
     result = swept(tmp_path, records)
     means = result.means()
     assert len(means) == 25 and set(means["trials"]) == {2}

@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.core.errors import InputError
+from wordsway.engine.job import Job
 from wordsway.maps.registry import all_options
-from wordsway.studies.cells import Cell, FlipJob, jobs_of
+from wordsway.studies.cells import jobs_of
 from wordsway.studies.request import LearningOptions, Request, as_rows
 from wordsway.studies.texts import TextOptions
 
@@ -40,7 +41,7 @@ class Study:
     """A name and its cells, each once."""
 
     name: str
-    cells: tuple[Cell | FlipJob, ...]
+    cells: tuple[Job, ...]
 
     @cached_property
     def key(self) -> str:

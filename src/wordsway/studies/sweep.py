@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.core.checks import FilePath, validated
+from wordsway.core.checks import Count, FilePath, Seed, validated
+from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
 from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.function import stop_in_worker
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts, writable
-from wordsway.studies.spec import Study, load_study
+from wordsway.studies.functions import function_jobs
+from wordsway.studies.spec import MOST, Study, load_study
 from wordsway.studies.tables import cells_frame, setting_columns
 
 if TYPE_CHECKING:
@@ -68,8 +72,9 @@ class Sweep(Result, brief="folder"):
         error = frame["error"] if "error" in frame else pandas.Series(float("nan"), frame.index)
         learns = error.notna()
         settings = setting_columns(frame)
+        names = learns.map({True: "error", False: "S"})
         values = frame[settings].assign(
-            measured=learns.map({True: "error", False: "S"}),
+            measured=frame.get("measured", names).fillna(names),
             value=error.where(learns, frame["lower"]).astype(float),
             upper=frame["upper"].astype(float).mask(learns),
         )
@@ -88,9 +93,12 @@ def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
 
 @validated
 def sweep(
-    study: Study | FilePath,
+    study: Study | FilePath | Callable[..., Any],
     out: FilePath,
     *,
+    grid: Mapping[str, Any] | None = None,
+    trials: Count = 1,
+    seed: Seed = 0,
     workers: int | None = None,
     cluster: str | None = None,
     memory: int | None = None,
@@ -101,21 +109,50 @@ def sweep(
 
     Parameters
     ----------
-    study : a `Study`, or the path of a TOML file
+    study : the path of a TOML file, a `Study`, or a function of your own that workers can import.
+        It gets one value of each parameter of ``grid``, and ``seed`` (of the weights),
+        ``text_seed``, ``search_seed`` and ``X`` (the text) if it has such parameters. It returns a
+        map, whose S is measured on a Gaussian text of ``n`` rows in ``d`` dimensions, or a number,
+        or several by name
+    grid, trials, seed : of a function: the values of its parameters, each a value or a list (``n``,
+        ``d``, ``positions``, ``radius``, ``effort`` and ``certificate`` also apply to the
+        measurement); draws per setting; the seed of all draws
     out : folder for the store and the tables (cells.csv, cells.parquet); several runs may share it
     workers : processes on this machine, one per core by default; ``cluster``: a Dask scheduler
     memory : limit for all workers together, in bytes
 
-    It can be killed at any time; the same call resumes it.
+    It can be killed at any time; the same call resumes it. Results of a function whose source, or
+    anything that it uses in its folder, has changed since are computed again.
     """
-    grid = study if isinstance(study, Study) else load_study(study)
+    stop_in_worker(study)
+    planned = _study(study, grid, trials, seed)
     machines = Machines(workers, cluster, memory)
     folder = writable(Path(out))
     store = Store(folder / "store")
-    tally = run_jobs(grid.cells, store, machines, retry_failed=retry_failed, progress=progress)
-    facts = cells_frame(store, facts=True)
+    tally = run_jobs(planned.cells, store, machines, retry_failed=retry_failed, progress=progress)
+    own = [cell.key for cell in planned.cells] if callable(study) else None
+    facts = cells_frame(store, own, facts=True)
     tables = export(facts, folder)
-    return Sweep(grid, tally, folder, tuple(tables), without_facts(facts))
+    return Sweep(planned, tally, folder, tuple(tables), without_facts(facts))
+
+
+def _study(
+    study: Study | Path | str | Callable[..., Any],
+    grid: Mapping[str, Any] | None,
+    trials: int,
+    seed: int,
+) -> Study:
+    """The study itself, of a file, or of a function and its grid."""
+    if callable(study):
+        if grid is None:
+            raise InputError("a grid of the function's parameters", "none", 'pass grid={"n": […]}')
+        jobs = function_jobs(study, grid, trials, seed, MOST)
+        return Study(getattr(study, "__name__", "study"), jobs)
+    if grid is not None or trials != 1 or seed != 0:
+        raise InputError(
+            "grid, trials and seed with a function", repr(study), "write them into the TOML file"
+        )
+    return study if isinstance(study, Study) else load_study(study)
 
 
 def forecast_sweep(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wordsway.engine.store import Record, Store
 from wordsway.engine.tables import FACTS
+from wordsway.studies.functions import rows_of
 from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ OUTPUTS = (
 #: Columns that identify the text a cell was measured on.
 TEXT = ("text_id", "text_sha256", "label")
 #: Columns by which repetitions of one setting differ; every other column is part of the setting.
-REPETITIONS = ("key", "seed", "trial", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
+REPETITIONS = ("key", "seed", "trial", "measured", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
 
 
 def cells_frame(
@@ -47,28 +48,30 @@ def cells_frame(
     """A data frame, a row per cell of a grid in the order of their keys; without ``facts`` it is
     the same for every run.
 
+    Calls of users' functions are among them only by their ``keys``: there may be outdated ones.
     Other kinds of jobs have tables of their own: `wordsway.probing.corpus.words_frame`.
     """
     import pandas
 
     rows = [
-        _row(key, content, outputs)
-        | ({name: record.facts.get(name) for name in FACTS} if facts else {})
+        row | ({name: record.facts.get(name) for name in FACTS} if facts else {})
         for key, record in store.records(keys)
-        if "kind" not in record.content
-        for content, outputs in _parts(record)
+        if "kind" not in record.content and (keys is not None or "function" not in record.content)
+        for row in _rows(key, record)
     ]
     return pandas.DataFrame(rows)
 
 
-def _parts(record: Record) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Contents and outputs of a record: of each learning setting, if there are several."""
+def _rows(key: str, record: Record) -> Iterator[dict[str, Any]]:
+    """The rows of a record: one for each number of a user's function or learning setting."""
     content, outputs = dict(record.content), record.outputs
-    flips = content.pop("flips", None)
-    if flips is None:
-        return [(content, outputs)]
-    found = [one | {"lower": one["error"]} for one in outputs["flips"]]
-    return [(content | setting, one) for setting, one in zip(flips, found, strict=True)]
+    if "function" in content:
+        yield from ({"key": key} | row for row in rows_of(content, outputs))
+    elif "flips" in content:
+        for setting, one in zip(content.pop("flips"), outputs["flips"], strict=True):
+            yield _row(key, content | setting, one | {"lower": one["error"]})
+    else:
+        yield _row(key, content, outputs)
 
 
 def _row(key: str, content: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,6 +104,6 @@ def setting_columns(frame: pandas.DataFrame) -> list[str]:
     """The columns that distinguish settings: map and n, then what else varies and is neither a
     seed, a trial nor an outcome.
     """
-    always = ["map", "n"]
+    always = [name for name in ("map", "n") if name in frame]
     others = [str(name) for name in frame.columns if name not in (*REPETITIONS, *always)]
     return always + [name for name in others if frame[name].nunique(dropna=False) > 1]

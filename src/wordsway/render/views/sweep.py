@@ -57,7 +57,7 @@ def tally_line(tally: Tally, store: object) -> str:
 def _chart(result: Sweep) -> Chart | None:
     """Means over trials against n, one curve per setting; one panel for S and one for errors."""
     table = result.means()
-    if table.empty:
+    if table.empty or "n" not in table:
         return None
     name = result.study.name
     panels = [_panel(name, str(what), rows) for what, rows in table.groupby("measured")]
@@ -81,7 +81,11 @@ def _panel(name: str, measured: str, table: pandas.DataFrame) -> Panel:
             )
         )
     more = "" if len(curves) <= MOST else f", the first {MOST} of {len(curves)} settings"
-    return Panel(f"{name}: mean ± sd over trials{more}", curves[:MOST], y_label=LABELS[measured])
+    return Panel(
+        f"{name}: mean ± sd over trials{more}",
+        curves[:MOST],
+        y_label=LABELS.get(measured, measured),
+    )
 
 
 def _label(setting: dict[str, Any]) -> str:
