@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "seed": {"-1", "0", "huge"},
     "Probe.twin": {"None", "-1", "0"},
     "radius": {"1.5"},
+    "p": {"1.5"},
     "reach": {"1.5"},
     "effort": {"1.5"},
     "temperature": {"1.5"},
@@ -128,7 +129,7 @@ RETURNED = {
 } | {
     *("AttentionMap", "Chart", "Corpus", "LayerChange", "FlipRow", "ModelAudit", "Pair"),
     *("Playground", "Reading", "Result", "Study", "Swap", "Text", "Token", "Trial", "View", "Word"),
-    *("WordSensitivity", "WordSway", "FeatureMap", "Proof", "__version__"),
+    *("WordSensitivity", "WordSway", "FeatureMap", "Proof", "__version__", "constraints"),
 }
 #: Verbs that start workers, take seconds or need a larger model: what they allow is left to tests
 #: of their own, and they get every second wrong value.
@@ -167,6 +168,13 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
         "GaussianMatrix": (ws.GaussianMatrix, {"rows": 3, "cols": 4}),
         "TokenMatrix": (ws.TokenMatrix, {"k": 3} | sizes),
         "Plan": (ws.Plan, {}),
+        "constraints.L2": (ws.constraints.L2, {}),
+        "constraints.Linf": (ws.constraints.Linf, {}),
+        "constraints.Lp": (ws.constraints.Lp, {"p": 3.0}),
+        "constraints.Shell": (ws.constraints.Shell, {}),
+        "constraints.Subspace": (ws.constraints.Subspace, {"basis": np.eye(3)}),
+        "constraints.Ellipsoid": (ws.constraints.Ellipsoid, {"matrix": np.eye(3)}),
+        "constraints.Choices": (ws.constraints.Choices, {"vectors": np.eye(3)}),
         "Sample": (ws.Sample, {"array": np.ones((4, 3))}),
         "Sample.gaussian": (ws.Sample.gaussian, sizes),
         "Sample.replaced": (X.replaced, {"i": 0, "delta": [1.0, 2.0, 3.0]}),
@@ -224,7 +232,11 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
 
 
 VERBS = sorted({*ws.__all__} - RETURNED)
-METHODS = ("Sample.gaussian", "Sample.replaced", "FeatureMap.of", "RAF.__call__")
+CONSTRAINTS = ("L2", "Linf", "Lp", "Shell", "Subspace", "Ellipsoid", "Choices")
+METHODS = (
+    *("Sample.gaussian", "Sample.replaced", "FeatureMap.of", "RAF.__call__"),
+    *(f"constraints.{name}" for name in CONSTRAINTS),
+)
 
 
 def test_every_public_verb_is_called(calls: dict[str, Call]):

@@ -29,6 +29,7 @@ ROOMS = (
     "version",
     "verifier",
     "core",
+    "constraints",
     "engine",
     "data",
     "text",

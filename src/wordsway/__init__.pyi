@@ -2,6 +2,7 @@
 `lazy_loader`, which imports a module when one of its names is first used.
 """
 
+from . import constraints as constraints
 from .auditing.audit import audit as audit
 from .auditing.pairs import pairs as pairs
 from .auditing.pairs import (

@@ -1,27 +1,34 @@
 """Compute ``sensitivity(map, sample)``: an interval for S, with a witness.
 
-S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d.
+S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d;
+
+or over another set of Δ (`wordsway.constraints`), several rows at once, or in another norm
+(`wordsway.maps.objectives`).
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 
+from wordsway.constraints import L2, Choices, Constraint, euclidean, exactly_in
 from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
-from wordsway.core.errors import WordswayError, needs
+from wordsway.core.errors import InputError, WordswayError, needs
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import single_thread
 from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.seeds import check_seed
-from wordsway.core.vectors import ball_radius, exactly_inside
+from wordsway.core.vectors import ball_radius
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
+from wordsway.maps.objectives import ChangeNorm, norm_view, together_view
 from wordsway.maps.proof import Proof, prove
 from wordsway.maps.rigorous import VERIFIED, Certificate, U
 from wordsway.optimize import Plan, maximise, maximise_ranked
@@ -35,6 +42,10 @@ _log = logging.getLogger(__name__)
 Draws = Annotated[int, Within(1, 1_000_000, "1,000 tell enough")]
 #: Default memory budget of a search, in bytes.
 MEMORY = 2**31
+#: The kind of an upper end where all vectors of a finite set were tried, in float64.
+ENUMERATED = "enumeration"
+#: Combinations of vectors at several rows that are all tried; beyond, row after row is improved.
+COMBINATIONS = 100_000
 #: The status of a search whose groups of starts agree, and of one whose groups ended at different
 #: values, or before they stalled.
 CONVERGED = "converged"
@@ -79,8 +90,10 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     search's independent groups of starts (three, or both of two) found that value to 0.1 %; that is
     evidence, not proof, that no larger one exists. ``certificate`` says what ``upper`` rests on:
     "verified" (every inequality, in ball arithmetic, by a separate verifier), "float64" (the actual
-    weights; rounding errors are bounded on paper) or "1 − 1e-9" (probability over their draw).
-    ``proof`` can be saved and verified again.
+    weights; rounding errors are bounded on paper), "1 − 1e-9" (probability over their draw) or
+    "enumeration" (every vector of a finite set was tried, in float64). ``proof`` can be saved and
+    verified again. ``radius`` is the norm of the longest Δ of the ``constraint``. Rows that move
+    ``together`` have a ``delta`` with one row for each of them.
     """
 
     lower: float
@@ -100,6 +113,9 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     average: AverageChange | None = None
     real: AverageChange | None = None
     proof: Proof | None = None
+    constraint: str | None = None
+    objective: str = "frobenius"
+    together: tuple[int, ...] | None = None
 
     def by_word(self) -> tuple[WordSensitivity, ...]:
         """One entry per word of the original text: the best of its rows, certified by the largest
@@ -146,6 +162,9 @@ def sensitivity(
     *,
     positions: Positions = "all",
     radius: Radius | None = None,
+    constraint: Constraint | Choices | None = None,
+    together: Positions | None = None,
+    objective: Any = "frobenius",
     seed: Seed = 0,
     plan: Plan | None = None,
     effort: Effort = 1.0,
@@ -165,6 +184,11 @@ def sensitivity(
         position or a list;
         "word:3" is word 3 of the original text, wherever a position may stand
     radius : of the ball for Δ, √d by default
+    constraint : another set for Δ, from `wordsway.constraints`; the upper end is certified for the
+        ball around it, and exact for a finite set
+    together : rows that all move at once, each in the set, in place of ``positions``
+    objective : the norm of the change, relative to that of φ(X): "frobenius", "largest-row",
+        "operator", "row:3", or an array θ of the features' shape, for |θ·change|/(‖θ‖‖φ(X)‖)
     seed : of the search, a whole number; the same seed gives the same numbers
     plan : how hard to search (`Plan`); the map proposes one. Beyond eight rows, all are searched by
         a part of it, and the four with the largest S by all of it
@@ -200,19 +224,23 @@ def sensitivity(
     started = time.perf_counter()
     seed = check_seed(seed)
     sample = X if isinstance(X, Sample) else Sample(X)
-    rows = rows_of(positions, sample)
-    radius = ball_radius(radius, sample.d)
     phi.check(sample.n, sample.d)
+    moves = _Moves.of(phi, sample, radius, constraint, together, objective)
+    rows = rows_of(positions, sample) if moves.together is None else [moves.together[0]]
+    moves.check(positions, average, vocabulary)
     # A certificate takes about as long as the search.
     searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
     certifying = stretch_of(progress, 1, 2, 2)
     first: Sensitivity | None = None
-    if len(rows) > 1:  # before the others: weights drawn on demand are then the same ones
+    if len(rows) > 1 and moves.choices is None:
+        # before the others: weights drawn on demand are then the same ones
         first = sensitivity(
             phi,
             sample,
             positions=rows[0],
             radius=radius,
+            constraint=constraint,
+            objective=objective,
             seed=seed,
             plan=plan,
             effort=effort,
@@ -222,47 +250,52 @@ def sensitivity(
         )
         searching = stretch_of(searching, 1, len(rows), len(rows))
     others = rows if first is None else rows[1:]
-    view = search_view_of(phi, sample)
+    view = moves.view(search_view_of(phi, sample))
     many = plan is None and len(others) > MANY
-    ranking = search_view_of(phi, sample, ranking=True) if many else view
+    ranking = moves.view(search_view_of(phi, sample, ranking=True)) if many else view
     with single_thread(view.small), torch.no_grad():
-        delta, converged = _search(
-            view,
-            ranking,
-            others,
-            radius,
-            seed=seed,
-            plan=plan,
-            effort=effort,
-            memory=memory,
-            progress=searching,
-        )
-        if first is not None:
-            delta = torch.cat([first.delta[None], delta])
-            converged = converged and first.status == CONVERGED
         exact = view
-        if (certificate or first is not None) and view.X.dtype != torch.float64:
-            exact = phi.view(sample, torch.float64)
-        lowers = [0.0] if first is None else _attained(exact, rows, delta)
+        several = first is not None or moves.choices is not None
+        if moves.choices is None:
+            delta, converged = _search(
+                view,
+                ranking,
+                others,
+                moves,
+                seed=seed,
+                plan=plan,
+                effort=effort,
+                memory=memory,
+                progress=searching,
+            )
+            if first is not None:
+                delta = torch.cat([first.delta[None], delta])
+                converged = converged and first.status == CONVERGED
+        if (certificate or several) and view.X.dtype != torch.float64:
+            exact = moves.view(phi.view(sample, torch.float64))
+        if moves.choices is not None:
+            delta, converged = _try_choices(exact, rows, moves, memory)
+        lowers = _attained(exact, rows, delta) if several else [0.0]
         # The definition itself, at the best witness, in float64; evaluated before any other query
         # of weights that are drawn on demand.
         best = max(range(len(rows)), key=lowers.__getitem__)
-        before = phi.exact(sample)
-        after = phi.exact(sample.replaced(rows[best], delta[best]))
-        lowers[best] = float((after - before).norm() / before.norm())
+        lowers[best] = moves.attained(rows[best], delta[best])
         if first is not None:
             lowers[0] = first.lower
             best = best if lowers[best] > first.lower else 0
         bound = None
-        if certificate:
-            bound = exact.certify(rows, _reached(radius, sample), certifying)
+        reach = moves.reached
+        if certificate and moves.choices is not None and converged:
+            bound = Certificate(torch.tensor(lowers, dtype=torch.float64), ENUMERATED)
+        elif certificate:
+            bound = exact.certify(rows, reach, certifying)
             certifying("certifying", 1, 1)
-        means = averages(view, rows, radius, seed, memory, average, vocabulary)
+        means = averages(view, rows, moves.radius, seed, memory, average, vocabulary)
         proved = None
-        if proof and bound is not None:
+        if proof and bound is not None and moves.plain and moves.choices is None:
             needs("proofs", "flint")
-            bound, proved = _verified(phi, sample, rows, _reached(radius, sample), bound)
-        uppers = _uppers(phi, sample, rows, lowers, delta, bound)
+            bound, proved = _verified(phi, sample, rows, reach, bound)
+        uppers = _uppers(moves, rows, lowers, delta, bound)
     entries = _entries(sample, rows, lowers, uppers)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
     return Sensitivity(
@@ -275,21 +308,142 @@ def sensitivity(
         status=CONVERGED if converged else NOT_CONVERGED,
         seed=seed,
         seconds=time.perf_counter() - started,
-        radius=radius,
+        radius=moves.radius,
         n=sample.n,
         d=sample.d,
         map=phi.describe(),
         versions=versions(),
         proof=proved,
+        constraint=None if constraint is None else repr(constraint),
+        objective="frobenius" if moves.norm is None else moves.norm.name,
+        together=moves.together,
         **means[0],
     )
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """The moves of a text that are searched, and the norm of the change.
+
+    ``radius`` is the norm of the longest Δ of one row; ``constraint`` is None for that ball, unless
+    rows move together; ``norm`` is None for the Frobenius norm.
+    """
+
+    phi: FeatureMap
+    sample: Sample
+    radius: float
+    constraint: Constraint | None
+    choices: Choices | None
+    together: tuple[int, ...] | None
+    norm: ChangeNorm | None
+
+    @staticmethod
+    def of(
+        phi: FeatureMap,
+        sample: Sample,
+        radius: float | None,
+        constraint: Constraint | Choices | None,
+        together: Positions | None,
+        objective: Any,
+    ) -> _Moves:
+        if constraint is not None:
+            constraint.check(sample.d)
+            if radius is not None:
+                raise InputError(
+                    "a radius or a constraint", f"both, {constraint!r}", "pass the constraint alone"
+                )
+        choices = constraint if isinstance(constraint, Choices) else None
+        ball = None if isinstance(constraint, Choices) else constraint
+        reach = ball_radius(radius, sample.d) if ball is None else ball.span(sample.d)
+        rows = None if together is None else tuple(rows_of(together, sample))
+        if choices is not None:
+            changes = torch.cdist(choices.vectors, sample.X)
+            reach = float(changes.max() if rows is None else changes[:, list(rows)].max())
+        elif rows is not None and ball is None:
+            ball = L2(reach)
+        elif rows is None and euclidean(ball):
+            ball = None
+        plain = isinstance(objective, str) and objective == "frobenius"
+        norm = None if plain else ChangeNorm(objective, phi.exact(sample))
+        return _Moves(phi, sample, reach, ball, choices, rows, norm)
+
+    def check(self, positions: Positions, average: int | None, vocabulary: Any) -> None:
+        """Refuse arguments that do not go together."""
+        if self.together is not None and not (isinstance(positions, str) and positions == "all"):
+            raise InputError("positions or together", "both", "leave positions out")
+        special = self.together is not None or self.constraint is not None
+        if (special or self.choices is not None) and (
+            average is not None or vocabulary is not None
+        ):
+            raise InputError(
+                "an average over random Δ of one row in the ball",
+                "a constraint, or rows together",
+                "leave average and vocabulary out",
+            )
+
+    @property
+    def plain(self) -> bool:
+        """Whether a proof for one row in a ball applies."""
+        return self.together is None and self.norm is None
+
+    @property
+    def blocks(self) -> int:
+        return 1 if self.together is None else len(self.together)
+
+    @property
+    def reached(self) -> float:
+        """The radius of a ball that holds fl(x_i + Δ) − x_i for every allowed Δ, of all rows."""
+        one = self.radius * (1 + 4 * U) + 2 * U * float(self.sample.X.norm(dim=1).max())
+        return one if self.together is None else one * math.sqrt(self.blocks) * (1 + 4 * U)
+
+    def view(self, view: View) -> View:
+        """The view of these moves, from that of one row."""
+        if self.together is not None:
+            view = together_view(self.phi, self.sample, self.together, view)
+        return view if self.norm is None else norm_view(self.phi, self.sample, view, self.norm)
+
+    def within(self, view: View) -> View:
+        """The view, to be searched over these moves."""
+        return view.within(self.radius * math.sqrt(self.blocks), self.constraint)
+
+    def moved(self, row: int, delta: torch.Tensor) -> Sample:
+        """The text after a move."""
+        if self.together is None:
+            return self.sample.replaced(row, delta)
+        found = self.sample
+        for one, part in zip(self.together, delta, strict=True):
+            found = found.replaced(one, part)
+        return found
+
+    def attained(self, row: int, delta: torch.Tensor) -> float:
+        """S at Δ by the definition in float64."""
+        before = self.phi.exact(self.sample)
+        return self._size(self.phi.exact(self.moved(row, delta)) - before) / self._whole(before)
+
+    def attained_for_sure(self, row: int, delta: torch.Tensor) -> tuple[float, float]:
+        """S at Δ by the definition in float64, and a lower bound on it in exact arithmetic."""
+        other = self.moved(row, delta)
+        before, after = self.phi.exact(self.sample), self.phi.exact(other)
+        off = self.phi.view(self.sample, torch.float64).rounding
+        try:
+            more = self.phi.view(other, torch.float64).rounding
+        except FeatureRangeError:  # φ(X^i(Δ)) = 0
+            more = off
+        size, moved = self._whole(before), self._size(after - before)
+        return moved / size, (moved - more - off) / (size + off) * (1 - 1e-12)
+
+    def _size(self, change: torch.Tensor) -> float:
+        return float(change.norm() if self.norm is None else self.norm(change[None])[0])
+
+    def _whole(self, before: torch.Tensor) -> float:
+        return float(before.norm()) if self.norm is None else self.norm.size
 
 
 def _search(
     view: View,
     ranking: View,
     rows: list[int],
-    radius: float,
+    moves: _Moves,
     *,
     seed: int,
     plan: Plan | None,
@@ -297,39 +451,73 @@ def _search(
     memory: int,
     progress: Progress,
 ) -> tuple[torch.Tensor, bool]:
-    """The best Δ of each row (P, d), float64 and exactly in the ball, and whether the search
+    """The best Δ of each row (P, d), float64 and exactly in the set, and whether the search
     converged. ``ranking`` evaluates many rows first; a plan passed by the caller applies to every
     row.
     """
-    objective = view.within(radius)
+    objective = moves.within(view)
     problems = torch.tensor(rows, device=view.X.device)
     if plan is None:
         found = maximise_ranked(
             objective,
             problems,
             view.plan.scaled(effort),
-            ranking=ranking.within(radius),
+            ranking=moves.within(ranking),
             seed=seed,
             memory=memory,
             progress=progress,
         )
     else:
         found = maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
-    return torch.stack([exactly_inside(x, radius) for x in found.x]), found.converged
+    x = found.x if moves.together is None else found.x.unflatten(1, (moves.blocks, -1))
+    return exactly_in(moves.constraint, x, moves.radius), found.converged
+
+
+def _try_choices(
+    view: View, rows: list[int], moves: _Moves, memory: int
+) -> tuple[torch.Tensor, bool]:
+    """The best Δ of each row among the vectors that may stand there, and whether all of them, or
+    all combinations at rows together, were tried.
+    """
+    assert moves.choices is not None
+    vectors, X = moves.choices.vectors, moves.sample.X
+    at_once = max(1, min(256, memory // max(1, view.bytes_per_point)))
+
+    def best(row: int, deltas: torch.Tensor) -> tuple[torch.Tensor, float]:
+        """Of Δ (…, d) or (…, m, d), the one that moves the features most, and S² there."""
+        flat = deltas.reshape(len(deltas), -1).to(view.X)
+        index = torch.full((len(flat),), row, device=view.X.device)
+        parts = zip(index.split(at_once), flat.split(at_once), strict=True)
+        value, place = torch.cat([view.value(*part) for part in parts]).max(0)
+        return deltas[place], float(value)
+
+    if moves.together is None:
+        return torch.stack([best(row, vectors - X[row])[0] for row in rows]), True
+    each = [vectors - X[row] for row in moves.together]
+    if len(vectors) ** moves.blocks <= COMBINATIONS:
+        every = torch.tensor(list(itertools.product(range(len(vectors)), repeat=moves.blocks)))
+        columns = [part[index] for part, index in zip(each, every.T, strict=True)]
+        return best(rows[0], torch.stack(columns, 1))[0][None], True
+    delta, value = torch.stack([part[0] for part in each]), -math.inf
+    while True:
+        before = value
+        for number, part in enumerate(each):
+            tried = delta.repeat(len(vectors), 1, 1)
+            tried[:, number] = part
+            found, reached = best(rows[0], tried)
+            if reached > value:
+                delta, value = found, reached
+        if value == before:
+            return delta[None], False
 
 
 def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
     """S at each row's Δ, from a float64 view."""
     index = torch.tensor(rows, device=view.X.device)
-    delta = delta.to(view.X.device, view.X.dtype)
+    delta = delta.flatten(1).to(view.X.device, view.X.dtype)
     parts = zip(index.split(64), delta.split(64), strict=True)
     squares = torch.cat([view.value(*part) for part in parts])
     return squares.clamp_min(0).sqrt().tolist()
-
-
-def _reached(radius: float, sample: Sample) -> float:
-    """The radius of a ball that holds fl(x_i + Δ) − x_i for all ‖Δ‖ ≤ ``radius``."""
-    return radius * (1 + 4 * U) + 2 * U * float(sample.X.norm(dim=1).max())
 
 
 def _verified(
@@ -348,8 +536,7 @@ def _verified(
 
 
 def _uppers(
-    phi: FeatureMap,
-    sample: Sample,
+    moves: _Moves,
     rows: list[int],
     lowers: list[float],
     delta: torch.Tensor,
@@ -363,7 +550,7 @@ def _uppers(
     uppers: list[float] = bound.upper.tolist()
     for at, (row, up) in enumerate(zip(rows, uppers, strict=True)):
         if lowers[at] > up:
-            low, proved = _attained_for_sure(phi, sample, row, delta[at])
+            low, proved = moves.attained_for_sure(row, delta[at])
             if proved > up:
                 raise WordswayError(
                     f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug "
@@ -372,21 +559,6 @@ def _uppers(
                 )
             lowers[at] = min(low, up)
     return uppers
-
-
-def _attained_for_sure(
-    phi: FeatureMap, sample: Sample, row: int, delta: torch.Tensor
-) -> tuple[float, float]:
-    """S at Δ by the definition in float64, and a lower bound on it in exact arithmetic."""
-    other = sample.replaced(row, delta)
-    before, after = phi.exact(sample), phi.exact(other)
-    view = phi.view(sample, torch.float64)
-    try:
-        off = phi.view(other, torch.float64).rounding
-    except FeatureRangeError:  # φ(X^i(Δ)) = 0
-        off = view.rounding
-    size, moved = float(before.norm()), float((after - before).norm())
-    return moved / size, (moved - off - view.rounding) / (size + view.rounding) * (1 - 1e-12)
 
 
 def _entries(

@@ -7,6 +7,7 @@ A batch of vectors is a batch of rows, as everywhere in wordsway, so that W h fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import torch
 
@@ -87,6 +88,10 @@ class BlockOperator(ABC):
     def block(self, i: int) -> Operator:
         """V_i ∈ ℝ^{k×d}, the columns that belong to row i, as a separate matrix."""
 
+    def part(self, X: torch.Tensor, i: int) -> torch.Tensor:
+        """The part of a text X (n, d) that block i is multiplied with."""
+        return X[i]
+
     def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
         """Reserve space for that many vectors on either side of each block that is split off from
         now on, if needed.
@@ -96,3 +101,46 @@ class BlockOperator(ABC):
     @abstractmethod
     def dense(self) -> torch.Tensor:
         """The whole matrix, k×(n·d)."""
+
+
+class SideBySide(Operator):
+    """[W_1 … W_m], matrices with equally many rows next to each other."""
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        self.parts = parts
+        self.shape = (parts[0].shape[0], sum(part.shape[1] for part in parts))
+        self.dtype = parts[0].dtype
+
+    def apply(self, H: torch.Tensor) -> torch.Tensor:
+        pieces = H.split([part.shape[1] for part in self.parts], -1)
+        products = [part.apply(piece) for part, piece in zip(self.parts, pieces, strict=True)]
+        return torch.stack(products).sum(0)
+
+    def apply_transposed(self, G: torch.Tensor) -> torch.Tensor:
+        return torch.cat([part.apply_transposed(G) for part in self.parts], -1)
+
+    def dense(self) -> torch.Tensor:
+        return torch.cat([part.dense() for part in self.parts], 1)
+
+
+class RowsTogether(BlockOperator):
+    """V with the blocks of some rows as one block, which every i names."""
+
+    def __init__(self, V: BlockOperator, rows: Sequence[int]) -> None:
+        self.V, self.rows = V, list(rows)
+        self.k, self.n, self.d = V.k, V.n, V.d
+
+    def apply(self, X: torch.Tensor) -> torch.Tensor:
+        return self.V.apply(X)
+
+    def block(self, i: int) -> Operator:
+        return SideBySide([self.V.block(row) for row in self.rows])
+
+    def part(self, X: torch.Tensor, i: int) -> torch.Tensor:
+        return X[self.rows].flatten()
+
+    def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
+        self.V.reserve(forward=forward, backward=backward)
+
+    def dense(self) -> torch.Tensor:
+        return self.V.dense()

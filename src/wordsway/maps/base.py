@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Self, final
 
 import torch
 
+from wordsway.constraints import Constraint
 from wordsway.core.checks import Condition
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
@@ -83,9 +84,9 @@ class View(Objective):
         self.dimension, self.dtype, self.device = X.shape[1], X.dtype, X.device
         self.reach = math.sqrt(X.shape[1])
 
-    def within(self, radius: float) -> Self:
-        """The same view, to be searched over ‖Δ‖ ≤ radius instead of √d."""
-        return self.copied(reach=radius)
+    def within(self, radius: float, constraint: Constraint | None = None) -> Self:
+        """The same view, to be searched over ‖Δ‖ ≤ radius instead of √d, or over a set in it."""
+        return self.copied(reach=radius, constraint=constraint)
 
     def copied(self, **parts: Any) -> Self:
         """A copy with other parts, without the properties that were computed from the old ones."""

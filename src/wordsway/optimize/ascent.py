@@ -7,7 +7,7 @@ from typing import final
 
 import torch
 
-from wordsway.core.vectors import into_ball, unit
+from wordsway.core.vectors import unit
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.solver import PointStates, Solver
 
@@ -30,7 +30,7 @@ class AscentState(PointStates):
 
 @final
 class Ascent(Solver[AscentState]):
-    """Normalised gradient ascent in the ball: x⁺ = Proj(x + η·r·∇/‖∇‖ + μ(x − x⁻)).
+    """Normalised gradient ascent in the ball or another set: x⁺ = Proj(x + η·r·∇/‖∇‖ + μ(x − x⁻)).
 
     η grows by 1.3 after an improvement and halves after a failure, where the momentum is dropped.
     """
@@ -43,7 +43,7 @@ class Ascent(Solver[AscentState]):
     def step(self, objective: Objective, state: AscentState) -> AscentState:
         radius = objective.radius(state.which).to(state.x.dtype)
         move = (state.step * radius)[:, None] * unit(state.gradient) + MOMENTUM * state.move
-        x = into_ball(state.x + move, radius[:, None])
+        x = objective.step(state.which, state.x, move)
         value, gradient = objective.evaluate(state.which, x)
         better = value > state.value
         moved = better[:, None]

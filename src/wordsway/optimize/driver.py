@@ -14,7 +14,6 @@ import torch
 from wordsway.core.errors import MemoryBudgetError
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.seeds import generator
-from wordsway.core.vectors import into_ball
 from wordsway.optimize import sampling
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
@@ -133,7 +132,8 @@ def maximise(
     resume: bool = False,
     progress: Progress = silent,
 ) -> Found:
-    """Maximise f_i over ‖x‖ ≤ r_i for each of the problems i, within a memory budget in bytes.
+    """Maximise f_i over ‖x‖ ≤ r_i, or over the objective's constraint, for each of the problems i,
+    within a memory budget in bytes.
 
     Problems go through in batches that fit the memory; the result for one of them depends on the
     seed (its noise is named by ``stream``, its number and its group) and not on the others. Groups
@@ -141,6 +141,8 @@ def maximise(
     evaluate the same numbers, to the last bit. Where another search of these problems is given, the
     ``first`` group is that search, continued for the plan's steps if it is to ``resume``.
     """
+    if objective.constraint is not None:  # the other solvers are made for balls
+        plan = replace(plan, solver="ascent")
     plan = affordable(plan, objective, len(problems), memory)
     size = max(1, objective.bytes_per_point)
     batch_size = max(1, memory // (size * plan.abreast * max(plan.starts, plan.children)))
@@ -322,7 +324,10 @@ class _Batch:
                 children(parents, self.plan.children, reach, noise)
                 for parents, reach, noise in zip(pool.x, radius, self.noise, strict=True)
             ]
-            grown = _Pool.of(self.explore(rough, torch.stack(young)), len(self.problems))
+            points = torch.stack(young)
+            if self.objective.constraint is not None:
+                points = self.objective.project(self.problems, points)
+            grown = _Pool.of(self.explore(rough, points), len(self.problems))
             pool = pool.join(grown, self.plan.keep)
         return pool
 
@@ -501,8 +506,7 @@ def maximise_ranked(
 
 def _valued(found: Found, objective: Objective) -> Found:
     """The same points in the objective's own arithmetic, with its values there."""
-    radius = objective.radius(found.problems).to(objective.dtype)[:, None]
-    x = into_ball(found.x.to(objective.dtype), radius)
+    x = objective.project(found.problems, found.x.to(objective.dtype))
     parts = zip(found.problems.split(64), x.split(64), strict=True)
     value = torch.cat([objective.value(*part) for part in parts])
     return replace(found, x=x, value=value)

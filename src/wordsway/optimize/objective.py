@@ -1,4 +1,4 @@
-"""The objective: a function of points in balls, one ball per problem."""
+"""The objective: a function of points in balls, one ball per problem, or in another set."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import torch
+
+from wordsway.constraints import Constraint
+from wordsway.core.vectors import into_ball
 
 
 class Plane(Protocol):
@@ -34,6 +37,9 @@ class Objective(ABC):
     dimension: int
     dtype: torch.dtype
     device: torch.device
+    #: The set that each of equally long ``blocks`` of x is taken from; None for the ball.
+    constraint: Constraint | None = None
+    blocks: int = 1
     #: Working memory of one point of a batch, so that the driver can size its batches.
     bytes_per_point: int = 0
     #: Memory that one evaluation at a new point retains permanently; 0 if it retains none.
@@ -49,7 +55,23 @@ class Objective(ABC):
 
     @abstractmethod
     def radius(self, which: torch.Tensor) -> torch.Tensor:
-        """r_i for each point, (B,), in float64."""
+        """r_i for each point, (B,), in float64; x is not longer in any other set, either."""
+
+    def project(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """A point near each x (B, …, p) that its problem allows."""
+        if self.constraint is None:
+            radius = self.radius(which).to(x.dtype)
+            return into_ball(x, radius.reshape(-1, *[1] * (x.ndim - 1)))
+        return self.constraint.project(self._split(x)).flatten(-2)
+
+    def step(self, which: torch.Tensor, x: torch.Tensor, move: torch.Tensor) -> torch.Tensor:
+        """A point (B, p) uphill of each x where ``move`` points uphill, that its problem allows."""
+        if self.constraint is None:
+            return self.project(which, x + move)
+        return self.constraint.step(self._split(x), self._split(move)).flatten(-2)
+
+    def _split(self, x: torch.Tensor) -> torch.Tensor:
+        return x.unflatten(-1, (self.blocks, -1))
 
     @abstractmethod
     def value_and_gradient(

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from wordsway.core.vectors import into_ball, unit
+from wordsway.core.vectors import unit
 from wordsway.optimize.objective import Objective
 
 #: Sampling is worth its time up to this many dimensions.
@@ -48,7 +48,7 @@ def random_search(
     landmark = objective.landmark(problem)
     if landmark is not None:
         points[1::3] = landmark + radius * 10 ** (-4 * uniform[1::3]) * directions[1::3]
-    points = into_ball(points, radius)
+    points = objective.project(which.expand(many), points)
     value = objective.values(which.expand(many), points)
     return points[value.topk(count).indices]
 
@@ -74,7 +74,7 @@ def local_random_search(
             kind: dict[str, Any] = {"generator": source, "device": x.device, "dtype": x.dtype}
             scale = 10 ** (-6 * torch.rand(tries, 1, **kind))
             moves.append(reach * scale * torch.randn(tries, p, **kind))
-        tried = into_ball(x[:, None] + torch.stack(moves), radius.to(x.dtype)[:, None, None])
+        tried = objective.project(problems, x[:, None] + torch.stack(moves))
         values = objective.values(problems.repeat_interleave(tries), tried.flatten(0, 1))
         best, place = values.reshape(len(problems), tries).max(1)
         better = best > value

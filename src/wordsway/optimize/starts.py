@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from wordsway.core.vectors import into_ball, unit
+from wordsway.core.vectors import unit
 from wordsway.optimize.objective import Objective
 
 #: Share of the radius at which f is as good as quadratic, so that gradients are power steps.
@@ -22,7 +22,7 @@ def default_starts(
     count: int,
     noise: Sequence[torch.Generator],
 ) -> torch.Tensor:
-    """``count`` points of each problem to start from, (P, count, p), in the problem's ball.
+    """``count`` points of each problem to start from, (P, count, p), that the problem allows.
 
     A quarter are random; as many as the objective suggests fill the rest; with three or more, one
     is the top eigendirection of f at x = 0 (where the gradient vanishes, so power steps are taken
@@ -35,9 +35,9 @@ def default_starts(
     points = radius * unit(torch.stack([torch.randn(size, generator=own, **kind) for own in noise]))
     if count >= 3:
         ideas = objective.suggest(problems, count - max(1, count // 4) - 1, noise)
-        points[:, 1 : 1 + ideas.shape[1]] = into_ball(ideas, radius)
+        points[:, 1 : 1 + ideas.shape[1]] = objective.project(which, ideas)
         points[:, 0] = radius[:, 0] * unit(top_direction(objective, which, points[:, -1]))
-    return points
+    return points if objective.constraint is None else objective.project(which, points)
 
 
 def top_direction(

@@ -115,13 +115,13 @@ def gaussian_bounds(
     # One event per word, layer and grid point, and one per width and for the first layer's
     # Frobenius norm.
     t = math.sqrt(2 * math.log(len(rows) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
-    d, k = phi.d, phi.k
+    k = phi.k
     upper = []
     sizes = [float(part.norm()) for part in h]
     later = [Neurons.along_themselves(act, *part) for part in zip(z[1:], sizes[:-1], strict=True)]
     for i in rows:
-        x = trace.X[i].to(torch.float64)
-        sigma = math.sqrt(phi.beta / (phi.n * d))
+        x = phi.first.part(trace.X, i).to(torch.float64)
+        d, sigma = len(x), math.sqrt(phi.beta / (phi.n * phi.d))
         if not float(x.norm()) > 0:
             x = torch.nn.functional.one_hot(torch.tensor(0), d).to(
                 x
@@ -154,7 +154,9 @@ def gaussian_bounds(
                 ),
             )
         if backwards and act.function is torch.relu and phi.depth > 1:
-            layers = [BackwardLayer.of(math.sqrt(phi.beta / (phi.n * d)), z[0], seen, first=True)]
+            layers = [
+                BackwardLayer.of(math.sqrt(phi.beta / (phi.n * phi.d)), z[0], seen, first=True)
+            ]
             layers += [
                 BackwardLayer.of(math.sqrt(phi.beta / k), part, part / size, first=False)
                 for part, size in zip(z[1:], sizes[:-1], strict=True)

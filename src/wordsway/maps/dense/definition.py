@@ -33,6 +33,7 @@ from wordsway.gaussian.dense import (
     gaussian_blocks,
 )
 from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
+from wordsway.gaussian.operator import RowsTogether
 from wordsway.maps.activation import Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap
@@ -141,6 +142,16 @@ class FullyConnected(FeatureMap):
         return FullyConnectedView(
             self.layers, sample.X.to(self.device, dtype or self.dtype), self.name
         )
+
+    def together(
+        self, sample: Sample, rows: Sequence[int], dtype: torch.dtype
+    ) -> FullyConnectedView:
+        """The view in which all of ``rows`` move, Δ being their moves side by side."""
+        self.check(sample.n, sample.d)
+        layers = replace(self.layers, first=RowsTogether(self.layers.first, rows))
+        view = FullyConnectedView(layers, sample.X.to(self.device, dtype), self.name)
+        view.blocks, view.dimension = len(rows), len(rows) * sample.d
+        return view
 
     def describe(self) -> dict[str, Any]:
         sizes = {"map": self.name, "n": self.n, "d": self.d, "k": self.k}

@@ -87,6 +87,9 @@ class FullyConnectedView(View):
             return super().plane(which, a, b)
         return DensePlane(self, which, self.trace.steps(which, a), self.trace.steps(which, b))
 
+    def landmark(self, problem: int) -> torch.Tensor:
+        return -self.trace.layers.first.part(self.X, problem)
+
     def _value(self, change: torch.Tensor) -> torch.Tensor:
         return torch.linalg.vecdot(change, change) / self.trace.norm**2
 

@@ -25,6 +25,10 @@ def sensitivity_view(result: Sensitivity) -> b.ResultView:
     rows = sorted(result.words, key=lambda row: -row.lower)
     found = interval(result.lower, result.upper, result.certificate)
     ball = f"‖Δ‖ ≤ {number(result.radius)}"
+    if result.constraint is not None:
+        ball = f"Δ in {result.constraint}"
+    if result.objective != "frobenius":
+        ball += f", objective {result.objective}"
     blocks: list[b.Block] = [b.plain(b.Span("S ", "bold"), found, f"   {ball}")]
     average = average_line({"average": result.average, "real": result.real})
     if average is not None:
@@ -37,7 +41,10 @@ def sensitivity_view(result: Sensitivity) -> b.ResultView:
         f"{result.map.get('map', 'map')} · {result.status} · {format_seconds(result.seconds)} · "
         f"seed {result.seed}"
     )
-    attained = f"attained at row {result.position}{name} of {result.n}"
+    where = f"row {result.position}{name}"
+    if result.together is not None:
+        where = f"rows {', '.join(map(str, result.together))} together"
+    attained = f"attained at {where} of {result.n}"
     facts = {name: str(value) for name, value in result.map.items()} | {
         "n × d": f"{result.n} × {result.d}",
         "radius of the ball": number(result.radius),
@@ -46,7 +53,7 @@ def sensitivity_view(result: Sensitivity) -> b.ResultView:
     }
     drawn = sorted(rows[:DRAWN], key=lambda row: row.position)
     some = "" if len(drawn) == len(rows) else f" · the {len(drawn)} largest"
-    label = f"relative change S of the map by one row, {ball}"
+    label = f"relative change S of the map, {ball}"
     return b.ResultView(
         "Sensitivity of a map",
         [*blocks, b.source(f"{attained} · {about}")],

@@ -1,0 +1,204 @@
+"""Other sets of Δ, several rows and other norms: against brute force at n = 3, d = 2.
+
+`WORDSWAY_DRAWS=200` takes 200 draws of each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from typing import Any
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway import constraints as c
+from wordsway.maps.objectives import ChangeNorm
+
+N, D = 3, 2
+DRAWS = int(os.environ.get("WORDSWAY_DRAWS", "3"))
+MAPS: dict[str, Any] = {
+    "raf": lambda seed: ws.RAF(d=D, seed=seed),
+    "relu-raf": lambda seed: ws.ReluRAF(d=D, seed=seed),
+    "rf": lambda seed: ws.RF(n=N, d=D, k=6, seed=seed),
+}
+
+
+def disc(count: int = 120) -> torch.Tensor:
+    """A grid of the unit disc, its boundary included."""
+    angle = 2 * math.pi * torch.arange(count).double() / count
+    circle = torch.stack([angle.cos(), angle.sin()], 1)
+    return torch.cat([share * circle for share in torch.linspace(0, 1, 25).double()])
+
+
+def random_set(kind: str, seed: int) -> tuple[Any, torch.Tensor]:
+    """A constraint and a grid of its points."""
+    noise = torch.Generator().manual_seed(seed)
+    r = float(torch.rand(1, generator=noise)) * 2 + 0.1
+    grid = disc()
+    if kind == "shell":
+        return c.Shell(r), r * grid[-120:]
+    if kind == "subspace":
+        basis = torch.randn(1, D, generator=noise).double()
+        line = torch.linspace(-r, r, 2001).double()[:, None]
+        return c.Subspace(basis, r), line * basis / basis.norm()
+    if kind == "ellipsoid":
+        A = torch.randn(D, D, generator=noise).double()
+        return c.Ellipsoid(A @ A.T, r), r * grid @ A.T
+    if kind == "choices":
+        return c.Choices(torch.randn(7, D, generator=noise).double()), torch.zeros(0, D).double()
+    ball = {"l2": c.L2(r), "linf": c.Linf(r), "l1": c.Lp(1, r), "l3": c.Lp(3, r)}[kind]
+    return ball, grid * (r / ball.gauge(grid[-120:]).repeat(25, 1))
+
+
+KINDS = ("l2", "linf", "l1", "l3", "shell", "subspace", "ellipsoid", "choices")
+
+
+def largest(phi: Any, X: Any, rows: Any, deltas: torch.Tensor, norm: Any = None) -> float:
+    """The largest relative change over all moves, (B, m, d), of the rows."""
+    texts = X.X.repeat(len(deltas), 1, 1)
+    for place, row in enumerate(rows):
+        texts[:, row] += deltas[:, place]
+    before, after = phi.exact(X), phi.exact(texts)
+    norm = ChangeNorm("frobenius", before) if norm is None else norm
+    return float(norm(after - before).max()) / norm.size
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_constraint_agrees_with_brute_force(kind: str, name: str) -> None:
+    for seed in range(DRAWS):
+        phi, X = MAPS[name](seed), ws.Sample.gaussian(n=N, d=D, seed=seed)
+        constraint, grid = random_set(kind, seed)
+        row = seed % N
+        if kind == "choices":
+            grid = constraint.vectors - X.X[row]
+        s = ws.sensitivity(phi, X, positions=row, constraint=constraint)
+        best = largest(phi, X, [row], grid[:, None])
+        assert s.lower >= best * (1 - 1e-3), (kind, name, seed)
+        assert s.upper is not None and s.lower <= s.upper and best <= s.upper * (1 + 1e-12)
+        if kind == "choices":
+            assert s.lower == pytest.approx(best, rel=1e-12)
+            assert s.certificate == "enumeration"
+            assert any(torch.equal(s.delta, delta) for delta in grid)
+        else:
+            assert float(constraint.gauge(s.delta)) <= constraint.size(D)
+            assert constraint.project(s.delta).allclose(s.delta, rtol=1e-12)
+            assert float(s.delta.norm()) <= s.radius * (1 + 1e-12)
+        assert s.lower == pytest.approx(largest(phi, X, [row], s.delta[None, None]), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("kind", ["l2", "linf", "choices"])
+def test_rows_together_agree_with_brute_force(kind: str, name: str) -> None:
+    rows = (2, 0)
+    for seed in range(DRAWS):
+        phi, X = MAPS[name](seed), ws.Sample.gaussian(n=N, d=D, seed=seed)
+        constraint, grid = random_set(kind, seed)
+        if kind == "choices":
+            pairs = list(itertools.product(constraint.vectors, repeat=2))
+            moves = torch.stack([torch.stack(pair) for pair in pairs]) - X.X[list(rows)]
+        else:
+            few = torch.cat([grid[-120::4], grid[-480:-360:12], grid[-1200:-1080:12]])
+            moves = torch.stack([torch.stack(pair) for pair in itertools.product(few, repeat=2)])
+        s = ws.sensitivity(phi, X, together=rows, constraint=constraint)
+        best = largest(phi, X, rows, moves)
+        assert s.lower >= best * (1 - 1e-3), (kind, name, seed)
+        assert s.upper is not None and best <= s.upper * (1 + 1e-12) and s.lower <= s.upper
+        assert s.together == rows and s.delta.shape == (2, D)
+        assert s.lower == pytest.approx(largest(phi, X, rows, s.delta[None]), rel=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["largest-row", "operator", "row:1", "direction"])
+@pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
+def test_an_objective_agrees_with_brute_force(objective: str, name: str) -> None:
+    for seed in range(DRAWS):
+        phi, X = MAPS[name](seed), ws.Sample.gaussian(n=N, d=D, seed=seed)
+        before = phi.exact(X)
+        if before.ndim == 1 and objective != "direction":
+            with pytest.raises(ws.InputError, match="rows"):
+                ws.sensitivity(phi, X, objective=objective)
+            continue
+        noise = torch.Generator().manual_seed(seed)
+        asked: Any = objective
+        if objective == "direction":
+            asked = torch.randn(before.shape, generator=noise).double()
+        s = ws.sensitivity(phi, X, positions=0, objective=asked)
+        moves = math.sqrt(D) * disc()[:, None]
+        best = largest(phi, X, [0], moves, ChangeNorm(asked, before))
+        assert s.lower >= best * (1 - 1e-3)
+        assert s.upper is not None and max(best, s.lower) <= s.upper * (1 + 1e-12)
+        assert s.objective == objective
+
+
+def test_the_paper_s_ball_is_the_default() -> None:
+    phi, X = ws.RAF(d=4, seed=0), ws.Sample.gaussian(n=3, d=4, seed=0)
+    usual = ws.sensitivity(phi, X, radius=1.5)
+    same = ws.sensitivity(phi, X, constraint=c.L2(1.5))
+    assert (usual.lower, usual.upper) == (same.lower, same.upper)
+    assert torch.equal(usual.delta, same.delta)
+
+
+def test_one_row_together_is_that_row() -> None:
+    phi, X = ws.RAF(d=4, seed=0), ws.Sample.gaussian(n=3, d=4, seed=0)
+    alone = ws.sensitivity(phi, X, positions=1)
+    assert ws.sensitivity(phi, X, together=1).lower == pytest.approx(alone.lower, rel=1e-3)
+
+
+def test_rows_together_of_a_deep_map_drawn_on_demand_are_certified() -> None:
+    phi, X = ws.DRF(n=8, d=6, depth=2, seed=0, draw="on-demand"), ws.Sample.gaussian(8, 6, seed=0)
+    s = ws.sensitivity(phi, X, together=(1, 4))
+    alone = ws.sensitivity(phi, X, positions=1)
+    assert s.upper is not None and alone.lower < s.lower <= s.upper
+    assert s.certificate == "1 − 1e-9"
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "choices"])
+def test_steps_stay_in_the_set_and_lead_to_the_largest_product(kind: str) -> None:
+    for seed in range(20):
+        constraint, grid = random_set(kind, seed)
+        x = constraint.project(torch.randn(D).double())
+        g = torch.randn(D).double()
+        for _ in range(200):
+            x = constraint.step(x, g)
+            assert float(constraint.gauge(x)) <= constraint.size(D) * (1 + 1e-9)
+        assert float(x @ g) >= float((grid @ g).max()) * (1 - 1e-3)
+
+
+def test_many_choices_at_many_rows_are_searched_without_a_claim() -> None:
+    phi, X = ws.FeatureMap.of(torch.tanh), ws.Sample.gaussian(n=6, d=3, seed=0)
+    choices = c.Choices(torch.randn(10, 3, generator=torch.Generator().manual_seed(0)))
+    s = ws.sensitivity(phi, X, together="all", constraint=choices)
+    assert s.upper is None and s.status != "converged"
+    each = [
+        ws.sensitivity(phi, X, positions=row, constraint=choices).lower ** 2 for row in range(6)
+    ]
+    assert s.lower == pytest.approx(math.sqrt(sum(each)), rel=1e-9)  # tanh acts on each row alone
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    phi, X = ws.RAF(d=3, seed=0), ws.Sample.gaussian(n=3, d=3, seed=0)
+    for named in (
+        {"constraint": c.L2(1.0), "radius": 1.0},
+        {"together": (0, 1), "positions": 2},
+        {"together": (0, 0)},
+        {"constraint": c.Subspace([[1.0, 0.0]])},
+        {"constraint": c.Choices([[1.0, 0.0]])},
+        {"constraint": c.Linf(), "average": 5},
+        {"objective": "row:3"},
+        {"objective": "nuclear"},
+        {"objective": [1.0, 2.0]},
+    ):
+        with pytest.raises(ws.InputError):
+            ws.sensitivity(phi, X, **named)
+    for make in (
+        lambda: c.Ellipsoid([[1.0, 2.0], [0.0, 1.0]]),
+        lambda: c.Ellipsoid([[1.0, 0.0], [0.0, -1.0]]),
+        lambda: c.Subspace([[0.0, 0.0]]),
+        lambda: c.Lp(0.5),
+        lambda: c.Linf(-1.0),
+    ):
+        with pytest.raises(ws.InputError):
+            make()
