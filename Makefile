@@ -8,7 +8,7 @@ TOOLS := $(VENV)/.tools
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup run check test lint types fast bench bench-quick browser docs dist data clean
+.PHONY: help setup run check test lint types fast bench bench-quick browser docs report dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -47,6 +47,9 @@ browser: $(TOOLS)  ## a Chromium for the tests of the page: found, or installed 
 
 docs: $(TOOLS)   ## the documentation site, offline, into out/docs/index.html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs
+
+report: docs browser  ## the chapter of statements and proofs as a PDF, out/report.pdf
+	$(BIN)/python -m tools.report
 
 dist: $(TOOLS)   ## a wheel and a source archive, twice the same bytes, tried in an empty environment
 	$(BIN)/python -m tools.dist

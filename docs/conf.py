@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
 ROOT = Path(__file__).resolve().parent.parent
-PUBLISHED = "https://github.com/wordsway/wordsway/blob/main/"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
+from tools.pages import PUBLISHED  # noqa: E402
 from tools.reference import write_reference  # noqa: E402
 from wordsway.version import __version__  # noqa: E402
 
@@ -26,7 +31,9 @@ html_copy_source = False
 exclude_patterns = ["reference/_generated", "notebooks/.ipynb_checkpoints"]
 suppress_warnings = ["myst.header"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_dmath_allow_digits = myst_dmath_allow_space = False
+html_math_renderer = "mathml"
 highlight_language = "text"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -75,7 +82,41 @@ def _norms(
             lines[number] = "".join(parts)
 
 
+def _primes(found: re.Match[str]) -> str:
+    """x'' and x'^2 with their primes in the exponent."""
+    return "^{" + len(found[1]) * r"\prime " + (found[2] or found[3] or "") + "}"
+
+
+def mathml(node: nodes.math | nodes.math_block) -> str:
+    """A formula as MathML, which browsers render by themselves. Bars and angle brackets keep their
+    size unless the formula sets one, and names of functions keep a distance to their arguments.
+    """
+    formula = re.sub(r"('+)(?:\^\{([^{}]*)\}|\^(\w))?", _primes, node.astext())
+    try:
+        made = str(tex2mathml(formula, as_block=isinstance(node, nodes.math_block)))
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s", error, location=node)
+        return ""
+    made = made.replace('<mo stretchy="false">|</mo>', "<mo>|</mo>")
+    space = '<mspace width="0.17em"></mspace>'
+    made = re.sub(r"(<mi[^>]*>\w+</mi>)\s*<mo>&ApplyFunction;</mo>", rf"{space}\1{space}", made)
+    return re.sub(
+        r"<mo>([|‖⟨⟩])</mo>", r'<mo stretchy="false" lspace="0em" rspace="0em">\1</mo>', made
+    )
+
+
+def _inline_math(translator: Any, node: nodes.math) -> None:
+    translator.body.append(mathml(node))
+    raise nodes.SkipNode
+
+
+def _block_math(translator: Any, node: nodes.math_block) -> None:
+    translator.body.append(f'<div class="math">{mathml(node)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
-    """What is changed while pages are read."""
+    """What is changed while pages are read, and how formulas are written."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))
     app.connect("source-read", _outside)
     app.connect("autodoc-process-docstring", _norms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 
 from tools.browser import find
 from tools.pages import DOCS, ROOT
+from tools.report import document, print_pdf
 
 
 @pytest.mark.slow
@@ -36,6 +38,22 @@ def test_the_site_builds_without_warnings(tmp_path):
     if find() is not None:  # in a thread of its own: other tests may have a browser open in theirs
         with ThreadPoolExecutor(1) as thread:
             assert "Maps" in thread.submit(_search, site, "sparsemax").result()
+    _check_report(site)
+
+
+def _check_report(site: Path) -> None:
+    """Links inside the chapter stay inside, and every formula is one that fits on the page."""
+    html = document(site)
+    places, inside = (set(re.findall(rf'{name}="#?([^"]*)"', html)) for name in ("id", "href"))
+    inside = {link for link in inside if "://" not in link}
+    assert len(inside) > 40 and inside - places == {"_static/site.css"}
+    assert "$" not in re.sub(r"<(code|style).*?</\1>", "", html, flags=re.DOTALL)
+    assert html.count("<math") > 300
+    if find() is not None:
+        (site / "report.html").write_text(html, "utf-8")
+        with ThreadPoolExecutor(1) as thread:
+            assert not thread.submit(print_pdf, site / "report.html", site / "r.pdf").result()
+        assert (site / "r.pdf").read_bytes().count(b"/Type /Page\n") >= 12
 
 
 def _search(site: Path, words: str) -> list[str]:

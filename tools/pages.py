@@ -28,6 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+PUBLISHED = "https://github.com/wordsway/wordsway/blob/main/"
 #: Columns of the terminal in which commands run.
 WIDTH = 88
 _FENCE = re.compile(
