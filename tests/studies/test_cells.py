@@ -236,6 +236,21 @@ def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
         Request("raf", 6, 5, average=0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
+def test_a_shortlist_finds_the_largest_of_all_rows(name: str) -> None:
+    """Rows of a shortlist have the noise that they have among all rows; the weights of random
+    features are drawn where they are queried, and stay the same without a shortlist.
+    """
+    for trial in range(3):
+        every = Request(name, n=40, d=24, positions="all", certificate=False)
+        whole, short = (
+            Cell(request, trial).run() for request in (every, replace(every, shortlist=12))
+        )
+        assert short["position"] == whole["position"]
+        assert short["lower"] == pytest.approx(whole["lower"], rel=1e-6)
+
+
 def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("wordsway.studies.measure.source_of", lambda *_: pytest.fail("drawn"))
     monkeypatch.setattr("wordsway.studies.memory.available_memory", lambda: 64e9)

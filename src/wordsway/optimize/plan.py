@@ -87,6 +87,15 @@ class Plan:
             tolerance=1e-4,
         )
 
+    def shortest(self) -> Plan:
+        """Enough to choose the 16 problems among which the largest is (in 55 of 56 cells of random
+        attention, softmax and ReLU, n = 10 … 250, d = 192 … 768; 0.3 % were lost in the other one).
+        """
+        short = replace(self, groups=1, abreast=1, rounds=0, keep=2, steps=8, tolerance=1e-4)
+        if self.widths:
+            return replace(short, starts=9, explore=8, widths=self.widths[:3:2])
+        return replace(short, starts=8, explore=6)
+
     def begins(self, other: Plan) -> bool:
         """Whether the other plan's first group does the same, and may then take more steps."""
         longer = replace(self, steps=other.steps, groups=other.groups, abreast=other.abreast)

@@ -10,14 +10,20 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
+
 from wordsway.core.checks import Seed, validated
 from wordsway.core.progress import Progress, part_of, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
-from wordsway.core.runtime import peak_bytes
+from wordsway.core.runtime import peak_bytes, single_thread
+from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.seeds import derive
+from wordsway.core.vectors import ball_radius
 from wordsway.intervals import MEMORY, WordSensitivity, sensitivity
 from wordsway.maps.average import AverageChange
+from wordsway.maps.base import FeatureMap, search_view_of
 from wordsway.maps.proof import Proof
+from wordsway.optimize import maximise
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.memory import check_memory
 from wordsway.studies.request import Request, as_rows, first_row
@@ -25,7 +31,6 @@ from wordsway.studies.texts import Drawn, GaussianTexts, Source, TextOptions
 
 if TYPE_CHECKING:
     import pandas
-    import torch
 
 Outcome = TypeVar("Outcome")
 #: What JSON has of a searched row.
@@ -264,10 +269,11 @@ def run_trial(
     map_seed = derive(request.seed, "trial", index, "map")
     search_seed = derive(request.seed, "trial", index, "search")
     drawn = source.draw(index if text is None else text)
+    phi = request.build(map_seed)
     result = sensitivity(
-        request.build(map_seed),
+        phi,
         drawn.sample,
-        positions=request.named_rows,
+        positions=_positions(request, phi, drawn.sample, search_seed),
         radius=request.radius,
         seed=search_seed,
         effort=request.effort,
@@ -296,6 +302,25 @@ def run_trial(
         real=result.real,
         proof=result.proof,
     )
+
+
+def _positions(request: Request, phi: FeatureMap, sample: Sample, seed: int) -> Positions:
+    """The positions to search: all of the request, or its shortlist. Weights that are drawn where
+    they are queried would be drawn in another order for it.
+    """
+    rows = rows_of(request.named_rows, sample)
+    if request.shortlist is None or len(rows) <= request.shortlist + 1:
+        return request.named_rows
+    view = search_view_of(phi, sample, ranking=True)
+    if view.bytes_retained_per_eval:
+        return request.named_rows
+    objective = view.within(ball_radius(request.radius, request.d))
+    with single_thread(view.small), torch.no_grad():
+        problems = torch.tensor(rows, device=view.X.device)
+        plan = view.plan.shortest()
+        found = maximise(objective, problems, plan, seed=seed, memory=request.memory)
+    chosen = found.value.topk(request.shortlist).indices.tolist()
+    return [rows[place] for place in sorted({0, *chosen})]
 
 
 def _vocabulary(request: Request, source: Source, drawn: Drawn, seed: int) -> Any:

@@ -58,7 +58,9 @@ class Request:
 
     ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
     √d; ``memory`` is the search's budget in bytes; ``learning`` requests learning trials,
-    ``average`` is the number of random Δ (and real words) to try next to the worst one.
+    ``average`` is the number of random Δ (and real words) to try next to the worst one. With a
+    ``shortlist``, a short search of all rows chooses that many of them (and the first) for the
+    search itself: enough where only the largest S of all rows is wanted.
 
     >>> request = Request("drf", n=6, d=5, options={"depth": 4})
     >>> request.features, request.settings
@@ -80,6 +82,7 @@ class Request:
     memory: Bytes = MEMORY
     learning: LearningOptions | None = None
     average: Draws | None = None
+    shortlist: Count | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -212,6 +215,8 @@ class Request:
             plain["memory"] = self.memory
         if self.average is not None:
             plain["average"] = self.average
+        if self.shortlist is not None:
+            plain["shortlist"] = self.shortlist
         if self.data != "gaussian":
             plain["texts"] = self.texts.content
         return plain
