@@ -224,6 +224,8 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
             ws.audit,
             {"models": str(bert), "data": TEXTS, "kinds": ["negation"], "draws": 0, "local": 0},
         ),
+        "slope": (ws.slope, {"n": [2, 4, 8], "lower": [3.0, 2.0, 1.0]}),
+        "laws": (ws.laws, {"n": [2, 4, 8], "lower": [[3.0, 2.0, 1.0]] * 3}),
         "sweep": (ws.sweep, {"study": grid, "out": folder / "sweep"}),
         "reproduce": (ws.reproduce, {"figures": ["2-left"], "out": folder / "reproduce"}),
         "playground": (ws.playground, {}),

@@ -19,6 +19,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -136,6 +137,10 @@ def run_page(page: Path, folder: Path) -> Iterator[Shown]:
             if block.language == "python":
                 exec(compile(block.code, str(page), "exec"), scope)
             elif block.language == "sh" and runs_commands(page):
+                for line in block.code.splitlines():
+                    if line.startswith("python "):  # a file of the page
+                        script = [sys.executable, *shlex.split(line)[1:]]
+                        print(subprocess.run(script, stdout=-1, check=True, text=True).stdout)
                 for words in commands(block.code):
                     status = run(words)
                     assert status == 0, f"{page.name}: wordsway {shlex.join(words)}: {status}"

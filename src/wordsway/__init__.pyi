@@ -14,6 +14,10 @@ from .auditing.result import (
     ModelAudit as ModelAudit,
 )
 from .core.chart import Chart as Chart
+from .core.laws import (
+    laws as laws,
+    slope as slope,
+)
 from .data.fetch import Catalogue as Catalogue
 from .core.errors import (
     InputError as InputError,

@@ -76,7 +76,7 @@ def test_failures_are_one_line_each(here: None, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_swept(function: Any, grid: dict[str, Any], said: str) -> None:
     with pytest.raises(ws.InputError, match=said):
-        function_jobs(function, grid, 1, 0, 10**6)
+        function_jobs(function, grid, 1, 0)
 
 
 def test_a_file_has_its_own_grid(tmp_path: Path) -> None:

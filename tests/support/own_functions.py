@@ -48,3 +48,8 @@ def outer() -> Callable[[int], float]:
         return float(n)
 
     return nested
+
+
+def additive(seed: int, text_seed: int, scale: float = 1.0, n: int = 1) -> float:
+    """The sum of a number of the text and one of the weights."""
+    return scale * (text_seed % 101) + seed % 11

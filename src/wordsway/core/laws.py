@@ -6,10 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+
+from wordsway.core.checks import Seed, validated
+from wordsway.core.errors import InputError
+from wordsway.core.seeds import derive
 
 
 @dataclass(frozen=True)
@@ -251,3 +256,107 @@ def _fit(name: str, x: np.ndarray, log_y: np.ndarray) -> tuple[np.ndarray, list[
         middle, reach = points[each, best], (high - low) / 6
         low, high = np.maximum(middle - reach, least), np.minimum(middle + reach, most)
     return scale[each, best], [middle[:, at] for at in range(len(ranges))]
+
+
+@validated
+def slope(n: Any, lower: Any, upper: Any = None) -> Slope:
+    """The rate e of S ≈ c·n^e: least squares of log S on log n, with a 95 % interval.
+
+    ``n`` and ``lower`` are values of the same shape, one per trial. With certified ends ``upper``
+    the interval holds for every S between the ends. The estimate is a sum over trials,
+
+        e = Σ w_t log S_t,    w_t ∝ log n_t − mean(log n),
+
+    so it is smallest with S at its upper end where n is small and at its lower end where n is
+    large, and largest the other way round.
+
+    >>> n, S = [10, 20, 40, 80], [0.32, 0.22, 0.16, 0.11]
+    >>> print(f"{slope(n, S):.2f}")
+    −0.51 [−0.56, −0.46]
+    >>> print(f"{slope(n, S, [1.1 * one for one in S]):.2f}")
+    −0.51 [−0.60, −0.32]
+    """
+    sizes, low, high = _curves(n, lower, upper)
+    fits = [
+        fit_slope(sizes.ravel().tolist(), one.ravel().tolist()) for one in _ends(sizes, low, high)
+    ]
+    found = [one for one in fits if one is not None]
+    if not found:
+        raise InputError("at least three trials and two different n", f"{low.size}", "add more n")
+    return replace(found[0], low=min(one.low for one in found), high=max(one.high for one in found))
+
+
+@validated
+def laws(n: Any, lower: Any, upper: Any = None, *, seed: Seed = 0) -> Laws:
+    """Power law, power law with a floor and logarithm, fitted to S (T, K) of T trials at K sizes n,
+    and compared on held-out trials; see `Law` and `Laws`.
+
+    With certified ends ``upper``, the laws are fitted to both ends and to the two steepest curves
+    between them as well: intervals hold for all four, and ``best`` is named if it is the same.
+
+    >>> n = np.array([16.0, 32, 64, 128, 256])
+    >>> noise = np.random.default_rng(0).normal(0, 0.1, (20, 5))
+    >>> laws(n, n**-0.5 * np.exp(noise)).best is None, laws(n, n**-0.5 + 0.5 + 0 * noise).best
+    (True, 'floor')
+    """
+    sizes, low, high = _curves(n, lower, upper)
+    if low.ndim != 2 or len(np.unique(sizes[0])) < max(3, low.shape[1]):
+        raise InputError(
+            "S of shape (trials, sizes) at three or more sizes n",
+            f"shape {low.shape} and n = {sizes.flat[0]:g}, …",
+            "add more n",
+        )
+    first, *others = (
+        fit_laws(sizes, one, seed=derive(seed, "laws")) for one in _ends(sizes, low, high)
+    )
+    found = []
+    for law in first.laws:
+        every = [one[law.law] for one in others]
+        found.append(
+            replace(
+                law,
+                exponent=_hull(law.exponent, [one.exponent for one in every]),
+                begins=_hull(law.begins, [one.begins for one in every]),
+            )
+        )
+    agreed = all(one.best == first.best for one in others)
+    return Laws(tuple(found), first.best if agreed else None)
+
+
+def _hull(interval: Interval | None, others: Sequence[Interval | None]) -> Interval | None:
+    """An interval that contains these, too."""
+    every = [one for one in others if one is not None]
+    if interval is None:
+        return None
+    low = min(interval.low, *(one.low for one in every)) if every else interval.low
+    high = max(interval.high, *(one.high for one in every)) if every else interval.high
+    return replace(interval, low=low, high=high)
+
+
+def _curves(n: Any, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Sizes, lower and upper ends as positive arrays of one shape."""
+    given = [n, lower] if upper is None else [n, lower, upper]
+    try:
+        arrays = [np.asarray(one, dtype=float) for one in given]
+        sizes, low, *rest = np.broadcast_arrays(*arrays)
+    except (TypeError, ValueError):
+        arrays = [np.zeros(0)]
+    if any(one.ndim < 1 or not bool((np.isfinite(one) & (one > 0)).all()) for one in arrays) or (
+        arrays[-1].shape != arrays[1 % len(arrays)].shape or not arrays[0].size
+    ):
+        raise InputError(
+            "n, lower and upper as positive finite numbers of one shape",
+            ", ".join(repr(one) for one in given),
+            "pass lists or arrays",
+        )
+    if rest and bool((rest[0] < low).any()):
+        raise InputError("lower ≤ upper", "upper ends below lower ones", "exchange them")
+    return sizes, low, rest[0] if rest else None
+
+
+def _ends(sizes: np.ndarray, low: np.ndarray, high: np.ndarray | None) -> list[np.ndarray]:
+    """The lower ends; and the upper ends, and the steepest curves between them."""
+    if high is None:
+        return [low]
+    large = np.log(sizes) > np.log(sizes).mean()
+    return [low, high, np.where(large, low, high), np.where(large, high, low)]

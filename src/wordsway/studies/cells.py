@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, final
 
@@ -21,6 +21,7 @@ from wordsway.studies.corpus_texts import CorpusTexts, fingerprint, is_here, sta
 from wordsway.studies.flips import Factors, run_flips
 from wordsway.studies.measure import run_trial
 from wordsway.studies.memory import trial_bytes
+from wordsway.studies.pairing import Draw, design, numbers_of, unpaired
 from wordsway.studies.request import LearningOptions, Request
 from wordsway.studies.texts import (
     GaussianTexts,
@@ -46,14 +47,49 @@ PROVENANCE = ("corpus", *HASHES[:2], "model", *HASHES[2:], "layer", "cache_versi
 
 @dataclass(frozen=True)
 class RequestJob(Job):
-    """One trial of a request; the request's own number of trials does not matter."""
+    """One trial of a request; the request's own number of trials does not matter.
+
+    ``weights`` is the number of the weights where every text meets every draw of the weights; else
+    it is the trial's. Settings that differ in ``pair_by`` alone have the same seeds.
+    """
 
     request: Request
     trial: int = 0
+    weights: int | None = field(default=None, kw_only=True)
+    pair_by: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if self.trial < 0:
             raise InputError("trial ≥ 0", self.trial, "count trials from 0")
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The trial and, where they are given, the weights and the names of paired parameters."""
+        return {"trial": self.trial} | design(self.weights, self.pair_by)
+
+    @property
+    @abstractmethod
+    def drawn(self) -> dict[str, Any]:
+        """What seeds are derived from, next to the trial."""
+
+    def seed_of(self, trial: int) -> int:
+        drawn = self.drawn | {"trial": trial}
+        return derive(self.request.seed, canonical(unpaired(drawn, self.pair_by)))
+
+    @cached_property
+    def seed(self) -> int:
+        """From the study's seed, the trial, the map and the texts: neither order, nor workers, nor
+        other cells matter. Cells that differ in how they search (rows, radius, effort,
+        certificate, …) have the same text, weights and seed of the search.
+        """
+        return self.seed_of(self.trial)
+
+    @property
+    def seeded(self) -> Request:
+        """The request with the seed of this trial's weights and search."""
+        return self.request.seeded(
+            self.seed if self.weights is None else self.seed_of(self.weights)
+        )
 
     @cached_property
     def source(self) -> str | None:
@@ -102,16 +138,11 @@ class Cell(RequestJob):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        return self.request.content | {"trial": self.trial, "version": VERSION}
+        return self.request.content | self.numbers | {"version": VERSION}
 
-    @cached_property
-    def seed(self) -> int:
-        """From the study's seed, the trial, the map and the texts: neither order, nor workers, nor
-        other cells matter. Cells that differ in how they search (rows, radius, effort,
-        certificate, …) have the same text, weights and seed of the search.
-        """
-        drawn = self.request.drawn.content | {"trial": self.trial, "version": SEEDS}
-        return derive(self.request.seed, canonical(drawn))
+    @property
+    def drawn(self) -> dict[str, Any]:
+        return self.request.drawn.content | {"version": SEEDS}
 
     def peak_bytes(self) -> float:
         process = PROCESS if self.request.data == "gaussian" else PROCESS_WITH_MODEL
@@ -126,7 +157,7 @@ class Cell(RequestJob):
 
     def run(self, progress: Progress = silent) -> dict[str, Any]:
         """The cell's outputs. One thread, so that they are the same for any number of workers."""
-        request, seeded = self.request, self.request.seeded(self.seed)
+        request, seeded = self.request, self.seeded
         source: Source
         with single_thread(torch.get_num_threads() > 1):
             if request.data == "gaussian":
@@ -160,17 +191,19 @@ class FlipJob(RequestJob):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        return self.request.content | {
-            "flips": [one.content for one in self.flips],
-            "trial": self.trial,
-            "version": FLIPS_VERSION,
-        }
+        return (
+            self.request.content
+            | {
+                "flips": [one.content for one in self.flips],
+                "version": FLIPS_VERSION,
+            }
+            | self.numbers
+        )
 
-    @cached_property
-    def seed(self) -> int:
-        """As `Cell.seed`; it does not depend on ``flips``."""
-        drawn = self.request.content | {"trial": self.trial, "version": FLIPS_SEEDS}
-        return derive(self.request.seed, canonical(drawn))
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """As that of `Cell`, with the rows; it does not depend on ``flips``."""
+        return self.request.content | {"version": FLIPS_SEEDS}
 
     @cached_property
     def largest(self) -> Request:
@@ -209,7 +242,7 @@ class FlipJob(RequestJob):
             source = _texts_of(request)
         factors = _factors(source)
         with single_thread(torch.get_num_threads() > 1):
-            found = run_flips(request.seeded(self.seed), source, 0, self.flips, self.trial, factors)
+            found = run_flips(self.seeded, source, 0, self.flips, self.trial, factors)
         return {"flips": found, "source": _provenance(source)}
 
 
@@ -241,7 +274,9 @@ def smaller(request: Request, share: float) -> Request:
     )
 
 
-def jobs_of(points: Iterable[tuple[Request, int]]) -> list[Cell | FlipJob]:
+def jobs_of(
+    points: Iterable[tuple[Request, Draw]], pair_by: tuple[str, ...] = ()
+) -> list[Cell | FlipJob]:
     """The jobs of requests and trials; those that learn under the same weights are one job.
 
     >>> learning = [LearningOptions(8, update) for update in ("fine-tune", "retrain")]
@@ -250,14 +285,17 @@ def jobs_of(points: Iterable[tuple[Request, int]]) -> list[Cell | FlipJob]:
     2
     """
     cells: list[Cell | FlipJob] = []
-    flips: dict[tuple[Request, int], list[LearningOptions]] = {}
-    for request, trial in points:
+    flips: dict[tuple[Request, Draw], list[LearningOptions]] = {}
+    for request, draw in points:
         if request.learning is None:
-            cells.append(Cell(request, trial))
+            trial, weights = numbers_of(draw)
+            cells.append(Cell(request, trial, weights=weights, pair_by=pair_by))
         else:
-            weights = (replace(request, learning=None), trial)
-            flips.setdefault(weights, []).append(request.learning)
-    return cells + [FlipJob(*weights, tuple(every)) for weights, every in flips.items()]
+            flips.setdefault((replace(request, learning=None), draw), []).append(request.learning)
+    for (request, draw), every in flips.items():
+        trial, weights = numbers_of(draw)
+        cells.append(FlipJob(request, trial, tuple(every), weights=weights, pair_by=pair_by))
+    return cells
 
 
 @lru_cache(maxsize=1)

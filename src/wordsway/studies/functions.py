@@ -23,6 +23,7 @@ from wordsway.engine.function import ImportableFunction, parameters_of
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job, canonical
 from wordsway.intervals import Sensitivity, sensitivity
 from wordsway.maps import FeatureMap
+from wordsway.studies.pairing import Trials, design, draws_of, numbers_of, paired_names, unpaired
 
 #: The version of stored outputs; raise it when the same content would give other numbers.
 VERSION = 1
@@ -46,6 +47,8 @@ class FunctionJob(Job):
     parameters: Mapping[str, Any] = field(hash=False)
     trial: int = 0
     study_seed: int = 0
+    weights: int | None = None
+    pair_by: tuple[str, ...] = ()
 
     @cached_property
     def content(self) -> dict[str, Any]:
@@ -56,7 +59,7 @@ class FunctionJob(Job):
             "seed": self.study_seed,
             "trial": self.trial,
             "version": VERSION,
-        }
+        } | design(self.weights, self.pair_by)
 
     @property
     def source(self) -> str:
@@ -73,9 +76,14 @@ class FunctionJob(Job):
         """Seeds of text, weights and search: they depend on the function's name and the parameters,
         not on its source.
         """
-        drawn = canonical({"function": str(self.function), "parameters": dict(self.parameters)})
-        names = ("text_seed", "seed", "search_seed")
-        return {name: derive(self.study_seed, drawn, self.trial, name) for name in names}
+        parameters = unpaired(self.parameters, self.pair_by)
+        drawn = canonical({"function": str(self.function), "parameters": parameters})
+        text, weights = self.trial, self.trial if self.weights is None else self.weights
+        return {
+            "text_seed": derive(self.study_seed, drawn, "text", text),
+            "seed": derive(self.study_seed, drawn, "weights", weights),
+            "search_seed": derive(self.study_seed, drawn, "search", text, weights),
+        }
 
     def peak_bytes(self) -> float:
         return PROCESS_WITH_MODEL
@@ -147,20 +155,22 @@ def number(name: object, value: Any) -> float:
 def function_jobs(
     function: Callable[..., Any],
     grid: Mapping[str, Any],
-    trials: int,
+    trials: Trials,
     seed: int,
-    most: int,
+    pair_by: Sequence[str] = (),
+    most: int = 1_000_000,
 ) -> tuple[FunctionJob, ...]:
     """The jobs of all settings of a grid, with their trials."""
     named = ImportableFunction.of(function)
     _check_names(function, grid)
+    paired = paired_names(pair_by, list(grid))
     spans = {name: _span(name, value) for name, value in grid.items()}
-    if trials * math.prod(map(len, spans.values())) > most:
-        raise InputError(f"at most {most:,} cells", "more", "split the study")
-    settings = [
-        dict(zip(spans, values, strict=True)) for values in itertools.product(*spans.values())
+    draws = draws_of(trials, most // max(1, math.prod(map(len, spans.values()))))
+    jobs = [
+        FunctionJob(named, dict(zip(spans, values, strict=True)), trial, seed, weights, paired)
+        for values in itertools.product(*spans.values())
+        for trial, weights in map(numbers_of, draws)
     ]
-    jobs = [FunctionJob(named, one, trial, seed) for one in settings for trial in range(trials)]
     if len({job.key for job in jobs}) < len(jobs):
         raise InputError("every setting once", "a value twice", "leave one of them out of grid=")
     return tuple(jobs)
@@ -205,7 +215,8 @@ def _span(name: object, value: Any) -> Sequence[Any]:
 def rows_of(content: Mapping[str, Any], outputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows of a table of such a job, one for each number."""
     setting = {"map": content["function"]} | content["parameters"]
-    setting |= {name: content[name] for name in ("seed", "trial")}
+    setting |= {name: content[name] for name in ("seed", "trial", "weights") if name in content}
+    setting |= {"pair_by": ",".join(content["pair_by"])} if "pair_by" in content else {}
     seeds = {name: outputs[name] for name in ("sample_seed", "map_seed", "search_seed")}
     names = ("measured", "lower", "upper", "position", "certificate", "status")
     for found in outputs["found"]:

@@ -20,7 +20,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from wordsway.core.errors import InputError
 from wordsway.engine.job import Job
 from wordsway.maps.registry import all_options
 from wordsway.studies.cells import jobs_of
+from wordsway.studies.pairing import Draw, draws_of, paired_names
 from wordsway.studies.request import LearningOptions, Request, as_rows
 from wordsway.studies.texts import TextOptions
 
@@ -38,10 +39,13 @@ MOST = 1_000_000
 
 @dataclass(frozen=True)
 class Study:
-    """A name and its cells, each once."""
+    """A name and its cells, each once; ``pair_by`` names the parameters across which they share
+    their draws.
+    """
 
     name: str
     cells: tuple[Job, ...]
+    pair_by: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> str:
@@ -51,7 +55,7 @@ class Study:
 
 #: The keys of a file's head; those of a grid are the fields of a request and of its parts, and the
 #: options of the maps.
-_HEAD = ("name", "seed", "trials", "certificate", "effort")
+_HEAD = ("name", "seed", "trials", "certificate", "effort", "pair_by")
 _TEXTS = tuple(field.name for field in fields(TextOptions))
 _LEARNING = tuple(field.name for field in fields(LearningOptions))
 _PARTS = ("options", "texts", "learning", "seed")
@@ -92,7 +96,8 @@ def parse_study(text: str, name: str = "study") -> Study:
             "at least one [[grid]] table", "none", "write [[grid]] and below it map, n and d"
         )
     _check_keys(text, None, tables, _HEAD)
-    found: dict[tuple[Request, int], int] = {}
+    found: dict[tuple[Request, Draw], int] = {}
+    paired = _paired(text, tables.pop("pair_by", []))
     for number, grid in enumerate(grids):
         _check_keys(text, number, grid, _GRID)
         for missing in ("map", "n", "d"):
@@ -108,31 +113,37 @@ def parse_study(text: str, name: str = "study") -> Study:
                 where = f"[[grid]] number {number + 1}" + (
                     " twice" if other == number else f" and number {other + 1}"
                 )
-                one, trial = point
-                what = f"map {one.map}, n {one.n}, d {one.d}, {one.data}, trial {trial}"
+                one, draw = point
+                what = f"map {one.map}, n {one.n}, d {one.d}, {one.data}, trial {draw}"
                 raise InputError("every cell once", f"{what} in {where}", "leave one of them out")
             found[point] = number
             if len(found) > MOST:
                 raise InputError(f"at most {MOST:,} cells", "more", "split the study")
-    return Study(str(tables.get("name", name)), tuple(jobs_of(found)))
+    return Study(str(tables.get("name", name)), tuple(jobs_of(found, paired)), paired)
+
+
+def _paired(text: str, names: Any) -> tuple[str, ...]:
+    try:
+        return paired_names(names if isinstance(names, list) else str(names), _GRID)
+    except InputError as error:
+        raise _with_line(error, text, 0, {"pair_by": names}, {}) from None
 
 
 def _points(
     text: str, number: int, head: dict[str, Any], grid: dict[str, Any]
-) -> Iterator[tuple[Request, int]]:
+) -> Iterator[tuple[Request, Draw]]:
     """The requests of a grid with their trials."""
     merged = {key: value for key, value in head.items() if key != "name"} | grid
     spans = {key: _values(key, value) for key, value in merged.items()}
     count = math.prod(map(len, spans.values()))
     for values in itertools.product(*spans.values()):
+        point = dict(zip(spans, values, strict=True))
         try:
-            request = _request(dict(zip(spans, values, strict=True)))
+            draws = draws_of(point.pop("trials", 1), MOST // count)
+            request = _request(point)
         except InputError as error:
             raise _with_line(error, text, number, head, grid) from None
-        if request.trials * count > MOST:  # before they are made
-            raise InputError(f"at most {MOST:,} cells", "more", "split the study")
-        for trial in range(request.trials):
-            yield replace(request, trials=1), trial
+        yield from ((request, draw) for draw in draws)
 
 
 def _request(point: dict[str, Any]) -> Request:

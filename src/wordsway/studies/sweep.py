@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.checks import Count, FilePath, Seed, validated
 from wordsway.core.errors import InputError
+from wordsway.core.laws import laws, slope
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
 from wordsway.engine.forecast import SweepForecast, forecast_jobs
@@ -17,7 +18,8 @@ from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts, writable
 from wordsway.studies.functions import function_jobs
-from wordsway.studies.spec import MOST, Study, load_study
+from wordsway.studies.pairing import Trials, paired_differences, variance_components
+from wordsway.studies.spec import Study, load_study
 from wordsway.studies.tables import cells_frame, setting_columns
 
 if TYPE_CHECKING:
@@ -66,23 +68,89 @@ class Sweep(Result, brief="folder"):
         """
         import pandas
 
-        frame = self.frame()
-        if frame.empty:
+        if self.cells.empty:
             return pandas.DataFrame(columns=["map", "n", "measured", "trials", "mean"])
-        error = frame["error"] if "error" in frame else pandas.Series(float("nan"), frame.index)
-        learns = error.notna()
-        settings = setting_columns(frame)
-        names = learns.map({True: "error", False: "S"})
-        values = frame[settings].assign(
-            measured=frame.get("measured", names).fillna(names),
-            value=error.where(learns, frame["lower"]).astype(float),
-            upper=frame["upper"].astype(float).mask(learns),
-        )
+        values, settings = self._values()
         trials = values.groupby([*settings, "measured"], dropna=False, sort=True)
         table = trials["value"].agg(["size", "mean", "std"])
         table.columns = pandas.Index(["trials", "mean", "sd"])
         table["upper"] = trials["upper"].mean()
         return table.reset_index()
+
+    def differences(self) -> pandas.DataFrame:
+        """Paired differences between settings that differ in ``pair_by`` alone, over the draws of
+        text and weights that they share; see `paired_differences` for the columns.
+        """
+        if not self.study.pair_by:
+            raise InputError(
+                "a sweep with pair_by", "none", 'pass pair_by=["temperature"] or the like'
+            )
+        values, settings = self._values()
+        return paired_differences(values, settings, self.study.pair_by)
+
+    def variance(self) -> pandas.DataFrame:
+        """The variance of every setting, split between text and weights; see `variance_components`
+        for the columns.
+        """
+        if "weights" not in self.cells:
+            raise InputError(
+                "a sweep that crosses texts and weights",
+                "one draw of weights per text",
+                'pass trials={"text": 5, "weights": 4}',
+            )
+        return variance_components(*self._values())
+
+    def slopes(self) -> pandas.DataFrame:
+        """How S falls with n in every setting: the slope of log S on log n with its 95 % interval
+        (``low`` … ``high`` of the attained values, ``certified_low`` … of everything between both
+        ends), the ``law`` that predicts held-out trials best, None if undecided, and the error of
+        each law. See `wordsway.slope` and `wordsway.laws`.
+        """
+        import pandas
+
+        values, settings = self._values()
+        if "n" not in values or values["n"].nunique() < 2:
+            raise InputError("a sweep over several n", "one n", 'pass grid={"n": [10, 20, …]}')
+        by = ["measured", *(name for name in settings if name != "n")]
+        rows = []
+        for group, cells in values.groupby(by, dropna=False, sort=True):
+            cells = cells[cells["value"] > 0]
+            if len(cells) < 3 or cells["n"].nunique() < 2:
+                continue
+            found = slope(cells["n"], cells["value"])
+            row = {"slope": found.value, "low": found.low, "high": found.high}
+            if cells["upper"].notna().all():
+                sure = slope(cells["n"], cells["value"], cells["upper"])
+                row |= {"certified_low": sure.low, "certified_high": sure.high}
+            rows.append(dict(zip(by, group, strict=True)) | row | _law(cells))
+        return pandas.DataFrame(rows)
+
+    def _values(self) -> tuple[pandas.DataFrame, list[str]]:
+        """A value per cell with its settings and its draw, and the names of the settings."""
+        import pandas
+
+        frame = self.cells
+        error = frame["error"] if "error" in frame else pandas.Series(float("nan"), frame.index)
+        learns = error.notna()
+        names = learns.map({True: "error", False: "S"})
+        settings = setting_columns(frame)
+        draw = [name for name in ("seed", "trial", "weights") if name in frame]
+        values = frame[[*settings, *draw]].assign(
+            measured=frame.get("measured", names).fillna(names),
+            value=error.where(learns, frame["lower"]).astype(float),
+            upper=frame["upper"].astype(float).mask(learns),
+        )
+        return values, settings
+
+
+def _law(cells: pandas.DataFrame) -> dict[str, Any]:
+    """The best law of one setting, and the errors of all."""
+    draw = [name for name in ("seed", "trial", "weights") if name in cells]
+    table = cells.pivot_table(index=draw, columns="n", values="value").dropna()
+    if table.shape[1] < 3 or table.empty:
+        return {}
+    found = laws(table.columns.to_numpy(), table.to_numpy())
+    return {"law": found.best} | {f"{one.law}_error": one.error for one in found.laws}
 
 
 def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
@@ -97,8 +165,9 @@ def sweep(
     out: FilePath,
     *,
     grid: Mapping[str, Any] | None = None,
-    trials: Count = 1,
+    trials: Count | Mapping[str, Any] = 1,
     seed: Seed = 0,
+    pair_by: Sequence[str] = (),
     workers: int | None = None,
     cluster: str | None = None,
     memory: int | None = None,
@@ -116,7 +185,10 @@ def sweep(
         or several by name
     grid, trials, seed : of a function: the values of its parameters, each a value or a list (``n``,
         ``d``, ``positions``, ``radius``, ``effort`` and ``certificate`` also apply to the
-        measurement); draws per setting; the seed of all draws
+        measurement); draws per setting, or ``{"text": 5, "weights": 4}`` for every text with every
+        draw of the weights; the seed of all draws
+    pair_by : parameters of the grid across which text, weights and search keep their seeds:
+        common random numbers, for `Sweep.differences`
     out : folder for the store and the tables (cells.csv, cells.parquet); several runs may share it
     workers : processes on this machine, one per core by default; ``cluster``: a Dask scheduler
     memory : limit for all workers together, in bytes
@@ -125,7 +197,7 @@ def sweep(
     anything that it uses in its folder, has changed since are computed again.
     """
     stop_in_worker(study)
-    planned = _study(study, grid, trials, seed)
+    planned = _study(study, grid, trials, seed, pair_by)
     machines = Machines(workers, cluster, memory)
     folder = writable(Path(out))
     store = Store(folder / "store")
@@ -139,18 +211,21 @@ def sweep(
 def _study(
     study: Study | Path | str | Callable[..., Any],
     grid: Mapping[str, Any] | None,
-    trials: int,
+    trials: Trials,
     seed: int,
+    pair_by: Sequence[str],
 ) -> Study:
     """The study itself, of a file, or of a function and its grid."""
     if callable(study):
         if grid is None:
             raise InputError("a grid of the function's parameters", "none", 'pass grid={"n": […]}')
-        jobs = function_jobs(study, grid, trials, seed, MOST)
-        return Study(getattr(study, "__name__", "study"), jobs)
-    if grid is not None or trials != 1 or seed != 0:
+        jobs = function_jobs(study, grid, trials, seed, pair_by)
+        return Study(getattr(study, "__name__", "study"), jobs, jobs[0].pair_by)
+    if grid is not None or trials != 1 or seed != 0 or pair_by:
         raise InputError(
-            "grid, trials and seed with a function", repr(study), "write them into the TOML file"
+            "grid, trials, seed and pair_by with a function",
+            repr(study),
+            "write them into the TOML file",
         )
     return study if isinstance(study, Study) else load_study(study)
 

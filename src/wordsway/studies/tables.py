@@ -39,7 +39,7 @@ OUTPUTS = (
 #: Columns that identify the text a cell was measured on.
 TEXT = ("text_id", "text_sha256", "label")
 #: Columns by which repetitions of one setting differ; every other column is part of the setting.
-REPETITIONS = ("key", "seed", "trial", "measured", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
+REPETITIONS = ("key", "seed", "trial", "weights", "measured", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
 
 
 def cells_frame(
@@ -78,6 +78,8 @@ def _row(key: str, content: Mapping[str, Any], outputs: Mapping[str, Any]) -> di
     row = {"key": key} | {name: content[name] for name in content if name != "certificate"}
     rows = row["positions"]
     row["positions"] = rows if isinstance(rows, str) else ",".join(map(str, rows))
+    if "pair_by" in row:
+        row["pair_by"] = ",".join(row["pair_by"])
     row["texts"] = _changed(content.get("texts", {}))
     row["certify"] = content["certificate"]  # ``certificate`` is the kind of the upper end
     row |= {name: outputs.get(name) for name in OUTPUTS}
