@@ -127,13 +127,22 @@ RETURNED = {
     for name in ws.__all__
     if inspect.isclass(getattr(ws, name)) and issubclass(getattr(ws, name), (ws.Result, Exception))
 } | {
-    *("AttentionMap", "Chart", "Corpus", "LayerChange", "FlipRow", "ModelAudit", "Pair"),
+    *(
+        "AttentionMap",
+        "Chart",
+        "Corpus",
+        "LayerChange",
+        "FlipRow",
+        "ModelAudit",
+        "ModelLength",
+        "Pair",
+    ),
     *("Playground", "Reading", "Result", "Study", "Swap", "Text", "Token", "Trial", "View", "Word"),
     *("WordSensitivity", "WordSway", "FeatureMap", "Proof", "__version__", "constraints"),
 }
 #: Verbs that start workers, take seconds or need a larger model: what they allow is left to tests
 #: of their own, and they get every second wrong value.
-SLOW = {"audit", "forecast", "paper_samples", "reproduce", "sweep"}
+SLOW = {"audit", "forecast", "length", "paper_samples", "reproduce", "sweep"}
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -226,6 +235,10 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
         ),
         "slope": (ws.slope, {"n": [2, 4, 8], "lower": [3.0, 2.0, 1.0]}),
         "laws": (ws.laws, {"n": [2, 4, 8], "lower": [[3.0, 2.0, 1.0]] * 3}),
+        "length": (
+            ws.length,
+            {"models": str(bert), "data": TEXTS, "windows": [1, 2, 3], "baselines": False},
+        ),
         "sweep": (ws.sweep, {"study": grid, "out": folder / "sweep"}),
         "reproduce": (ws.reproduce, {"figures": ["2-left"], "out": folder / "reproduce"}),
         "playground": (ws.playground, {}),

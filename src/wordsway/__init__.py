@@ -17,7 +17,7 @@ Two halves, one question. *Random maps*, where the answer is an interval with a 
 | to | random maps | real models |
 |---|---|---|
 | measure | `sensitivity`, `measure`, `learn` | `words`, `swap`, `attention`, `attract` |
-| compare | `sweep`, `reproduce`, `forecast` | `compare`, `pairs`, `audit` |
+| compare | `sweep`, `reproduce`, `forecast` | `compare`, `pairs`, `audit`, `length` |
 
 Every verb returns a result: `show()`, `frame()`, `to_json()`, `save("x.html")`, and it is a
 sequence of its words, trials or rows.

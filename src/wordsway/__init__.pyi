@@ -56,6 +56,11 @@ from .gaussian import (
     TokenMatrix as TokenMatrix,
 )
 from .learning.learn import learn as learn
+from .lengths.length import length as length
+from .lengths.result import (
+    Length as Length,
+    ModelLength as ModelLength,
+)
 from .learning.results import (
     FlipResult as FlipResult,
     FlipRow as FlipRow,

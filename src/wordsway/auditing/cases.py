@@ -188,11 +188,13 @@ def collect(
     kinds : kinds of meaning-changing edits; all by default
     texts : how many per kind, at most
     """
-    wanted = _kinds(kinds) if str(data) in ("imdb", *GOLD) else ()
+    wanted = turning_kinds(kinds) if str(data) in ("imdb", *GOLD) else ()
     positive("texts", texts)
     if not isinstance(data, (str, Path)):
         own = _Own(list(enumerate(data, 1)))
-        return own.with_refused(_edited(own, _kinds(kinds), texts, seed, "texts", (), progress))
+        return own.with_refused(
+            _edited(own, turning_kinds(kinds), texts, seed, "texts", (), progress)
+        )
     if str(data) in GOLD:
         return _gold(str(data), wanted, texts, seed)
     if str(data) == "imdb":
@@ -203,11 +205,12 @@ def collect(
     if table.pairs:
         return _from_pairs(table.pairs, table.refused, name, kinds, seed)
     own = _Own(table.texts)
-    found = _edited(own, _kinds(kinds), texts, seed, name, table.refused, progress)
+    found = _edited(own, turning_kinds(kinds), texts, seed, name, table.refused, progress)
     return own.with_refused(found)
 
 
-def _kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
+def turning_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
+    """The kinds of meaning-changing edits by name; all by default."""
     unknown = [kind for kind in kinds or () if kind not in TURNING]
     if unknown:
         raise InputError(
@@ -270,17 +273,15 @@ def _edited(
         if text in seen:
             continue
         seen.add(text)
-        sentence = EnglishSentence(text)
-        turning = [edit for kind in kinds if left[kind] for edit in _one(sentence, kind, seed)]
-        keeping: list[Edit] = []
-        if turning and (source != "imdb" or readable(text)):
-            keeping = keeping_edits(sentence, seed)
-        if not keeping or (source == "imdb" and all(one.strength != "small" for one in keeping)):
+        wanted = [kind for kind in kinds if left[kind]]
+        case = edited_case(name, text, wanted, seed, careful=source == "imdb")
+        if case is None:
             unused += 1
             continue
-        cases.append(Case.of(name, text, (*turning, *keeping)))
-        for edit in turning:
-            left[edit.kind] -= 1
+        cases.append(case)
+        for edit in case.edits:
+            if edit.role == "turning":
+                left[edit.kind] -= 1
         progress("finding edits", len(kinds) * count - sum(left.values()), len(kinds) * count)
         if not any(left.values()):
             break
@@ -291,6 +292,22 @@ def _edited(
             "pass triples of your own: columns text,rewording,change",
         )
     return Cases(tuple(cases), tuple(kinds), source, tuple(refused), unused)
+
+
+def edited_case(
+    name: str, text: str, kinds: Sequence[str], seed: int, *, careful: bool = False
+) -> Case | None:
+    """A text with one edit of every kind that it allows, and those that preserve its meaning; None
+    if it lacks either. ``careful`` asks for a readable sentence, and a small harmless edit.
+    """
+    sentence = EnglishSentence(text)
+    turning = [edit for kind in kinds for edit in _one(sentence, kind, seed)]
+    if not turning or (careful and not readable(text)):
+        return None
+    keeping = keeping_edits(sentence, seed)
+    if not keeping or (careful and all(one.strength != "small" for one in keeping)):
+        return None
+    return Case.of(name, text, (*turning, *keeping))
 
 
 def _one(sentence: EnglishSentence, kind: str, seed: int) -> list[Edit]:

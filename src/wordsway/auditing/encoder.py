@@ -74,7 +74,7 @@ class Encoder:
         pipeline = self.probe.pipeline
         pooled = [pipeline.pooled(state).double() for state in states[:-1]]
         pooled.append(pipeline.embedding(states[-1]).double())
-        return torch.stack(same_width(pooled), 1)
+        return torch.stack(same_width(pooled), 1).cpu()
 
     @torch.no_grad()
     def vectors(
@@ -83,7 +83,7 @@ class Encoder:
         """What the target compares of each text; ``pooled`` are the texts' pooled states."""
         if isinstance(self.target, PooledTarget):
             return list(pooled[:, -1])
-        return self.probe.by_length(ids, self.target.vectors)
+        return self.probe.by_length(ids, lambda batch: self.target.vectors(batch).cpu())
 
     def distances(
         self, ids: Sequence[tuple[int, ...]], vectors: Sequence[torch.Tensor]

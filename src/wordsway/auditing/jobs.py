@@ -43,13 +43,13 @@ LOCAL_TEXTS, PASSES, DEPTHS = 4, 4, 7
 #: Bytes of the states of a batch, in addition to the weights.
 STATES = 200_000_000
 #: Hooks on a model's layers belong to the process: one text at a time.
-_ONE_AT_A_TIME = threading.Lock()
+ONE_AT_A_TIME = threading.Lock()
 
 #: Characters from … to of each word that an edit changes.
 Spans = tuple[tuple[int, int], ...]
 
 
-class _TextsJob(Job):
+class TextsJob(Job):
     """Texts through one model; the first text, run alone, gives the time of all."""
 
     kind: ClassVar[str]
@@ -73,7 +73,7 @@ class _TextsJob(Job):
         """Tokens that go through the model, estimated from the number of words."""
 
     @abstractmethod
-    def trial(self) -> _TextsJob:
+    def trial(self) -> TextsJob:
         """Return a job of the first text, whose time is measured."""
 
     def peak_bytes(self) -> float:
@@ -97,7 +97,7 @@ class _TextsJob(Job):
 
 
 @dataclass(frozen=True)
-class AuditJob(_TextsJob):
+class AuditJob(TextsJob):
     """Texts with their edits as (start, before, after) and the number of those that are compared
     with ``draws`` random words each, the model with the hash of its files, and the target.
     """
@@ -118,7 +118,7 @@ class AuditJob(_TextsJob):
         One thread, and always the same texts in a batch, so that the numbers are the same for any
         number of workers.
         """
-        with _ONE_AT_A_TIME, single_thread(True):
+        with ONE_AT_A_TIME, single_thread(True):
             encoder = encoder_of(self.model, self.model_sha256, self.target, self.device)
             found = changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
         return {"texts": [_output(one) for one in found]}
@@ -227,7 +227,7 @@ def changed_words(edit: Edit) -> tuple[str, Spans]:
 
 
 @dataclass(frozen=True)
-class LocalJob(_TextsJob):
+class LocalJob(TextsJob):
     """Texts with the words that edits change, the model with the hash of its files, the number of
     its layers that are measured at most, and of backward passes.
     """
@@ -244,7 +244,7 @@ class LocalJob(_TextsJob):
 
     def run(self) -> dict[str, Any]:
         """Return for each text and edit the share in every layer, or why it cannot be read."""
-        with _ONE_AT_A_TIME, single_thread(True):
+        with ONE_AT_A_TIME, single_thread(True):
             probe = encoder_of(self.model, self.model_sha256, "cosine", self.device).probe
             layers = spaced(probe.layers.count, self.depths)
             found = [self._measure(probe, layers, *text) for text in self.texts]

@@ -12,6 +12,7 @@ from wordsway.cli.compare import compare_command
 from wordsway.cli.corpus import corpus_command
 from wordsway.cli.data import data_app
 from wordsway.cli.learn import learn_command
+from wordsway.cli.length import length_command
 from wordsway.cli.measure import measure_command
 from wordsway.cli.options import MapCommand, flag
 from wordsway.cli.pairs import pairs_command
@@ -34,6 +35,7 @@ app.command("words", rich_help_panel=MODELS)(words_command)
 app.command("swap", rich_help_panel=MODELS)(swap_command)
 app.command("pairs", rich_help_panel=MODELS)(pairs_command)
 app.command("audit", rich_help_panel=MODELS)(audit_command)
+app.command("length", rich_help_panel=MODELS)(length_command)
 app.command("compare", rich_help_panel=MODELS)(compare_command)
 app.command("attention", rich_help_panel=MODELS)(attention_command)
 app.command("attract", rich_help_panel=MODELS)(attract_command)

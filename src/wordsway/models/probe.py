@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -34,6 +34,8 @@ BATCH_TOKENS = 2048
 #: Largest relative difference between numbers from embeddings and from token ids that is
 #: rounding, for dtypes of 32 bits or more, and for those of 16.
 ROUNDING, ROUNDING_16_BITS = 1e-4, 2e-2
+#: What a function of a batch returns for each text.
+PerText = TypeVar("PerText")
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class Probe:
 
         def embedding(batch: torch.Tensor) -> torch.Tensor:
             states = self.layers.hidden(self.layers.count, batch, torch.ones_like(batch))
-            return self.pipeline.embedding(states).double()
+            return self.pipeline.embedding(states).double().cpu()
 
         found = dict(zip(distinct, self.by_length(ids, embedding, progress), strict=True))
         return torch.stack([found[text] for text in texts]).numpy()
@@ -221,20 +223,20 @@ class Probe:
     def by_length(
         self,
         ids: Sequence[tuple[int, ...]],
-        run: Callable[[torch.Tensor], torch.Tensor],
+        run: Callable[[torch.Tensor], Iterable[PerText]],
         progress: StageProgress = silent,
-    ) -> list[torch.Tensor]:
+    ) -> list[PerText]:
         """``run`` of each text, in batches of texts of equal length, none of them padded."""
         groups: dict[int, list[int]] = {}
         for number, one in enumerate(ids):
             groups.setdefault(len(one), []).append(number)
-        found: dict[int, torch.Tensor] = {}
+        found: dict[int, PerText] = {}
         for length, numbers in groups.items():
             size = max(1, BATCH_TOKENS // length)
             for start in range(0, len(numbers), size):
                 some = numbers[start : start + size]
                 batch = torch.tensor([ids[one] for one in some], device=self.layers.device)
-                found |= dict(zip(some, run(batch).cpu(), strict=True))
+                found |= dict(zip(some, run(batch), strict=True))
                 progress(f"texts through {self.name}", len(found), len(ids))
         return [found[number] for number in range(len(ids))]
 

@@ -1,0 +1,1 @@
+"""How long may a text be before one word drowns?"""

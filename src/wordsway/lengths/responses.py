@@ -1,0 +1,147 @@
+"""How far edits of texts move a model: its output, and every layer by four read-outs.
+
+Let H (n×d) be the states of a layer for a text and H′ those for the edited text. Rows that stand
+for tokens that both texts have in common are compared one to one. Read-outs:
+
+    rows    the root mean square over common rows of ‖h′_j − h_j‖/‖h_j‖
+    mean    ‖m′ − m‖/‖m‖ of the mean m over all rows
+    first   the same of the first row
+    last    the same of the last row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+from wordsway.auditing.background import Place
+from wordsway.auditing.changes import changes_of
+from wordsway.auditing.encoder import AnyEncoder, BlackBoxEncoder
+from wordsway.core.errors import InputError
+from wordsway.core.reading import word_spans
+from wordsway.lengths.windows import with_edit
+from wordsway.models.probe import Probe
+from wordsway.probing.differences import common, common_end
+from wordsway.probing.targets import cosine_distance, relative
+
+READ_OUTS = ("rows", "mean", "first", "last")
+#: A text in its window, and the places of its edits.
+WindowText = tuple[str, tuple[Place, ...]]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one edit does: ``tokens`` of the text, those ``behind`` the edit, the relative change
+    and the cosine distance of the output, the ``shift`` ‖v′ − v‖, and the change of layers 0 … L by
+    read-out (empty for a model without layers).
+    """
+
+    tokens: int
+    behind: int
+    change: float
+    cosine_distance: float
+    shift: float | None
+    layers: dict[str, tuple[float, ...]]
+
+
+class TextStates(NamedTuple):
+    """A text in a model: its token ids, the states (n, d) of every layer, and the output (k,)."""
+
+    ids: tuple[int, ...]
+    layers: Sequence[torch.Tensor]
+    output: torch.Tensor
+
+
+def response(text: TextStates, edited: TextStates) -> Response:
+    """What an edit changes."""
+    head, tail = common(text.ids, edited.ids), common_end(text.ids, edited.ids)
+    found: dict[str, list[float]] = {name: [] for name in READ_OUTS}
+    for a, b in zip(text.layers, edited.layers, strict=True):
+        one, two = (torch.cat([H[:head], H[len(H) - tail :]]).double() for H in (a, b))
+        rows = relative(one, two).square().mean().sqrt() if head + tail else torch.tensor(0.0)
+        found["rows"].append(float(rows))
+        found["mean"].append(float(relative(a.double().mean(0), b.double().mean(0))))
+        found["first"].append(float(relative(a[0].double(), b[0].double())))
+        found["last"].append(float(relative(a[-1].double(), b[-1].double())))
+    return Response(
+        len(text.ids),
+        tail,
+        float(relative(text.output, edited.output)),
+        float(cosine_distance(text.output, edited.output)),
+        float((edited.output - text.output).norm()),
+        {name: tuple(values) for name, values in found.items() if values},
+    )
+
+
+def output_of(probe: Probe, states: Sequence[torch.Tensor], target: int | str) -> torch.Tensor:
+    """The output (B, k) that a target names: "pooled" (the embedding), "last-token" (of the last
+    layer), or the pooled states of a layer.
+    """
+    if target == "pooled":
+        return probe.pipeline.embedding(states[-1]).double()
+    if target == "last-token":
+        return states[-1][:, -1].double()
+    return probe.pipeline.pooled(states[probe.layers.number(target)]).double()
+
+
+@torch.no_grad()
+def states_of(
+    probe: Probe, ids: Sequence[tuple[int, ...]], target: int | str = "pooled"
+) -> list[TextStates]:
+    """Texts in a model."""
+
+    def run(batch: torch.Tensor) -> list[tuple[list[torch.Tensor], torch.Tensor]]:
+        states = probe.layers.every_hidden(batch)
+        outputs = output_of(probe, states, target).cpu()
+        return [([H[at].cpu() for H in states], one) for at, one in enumerate(outputs)]
+
+    found = probe.by_length(ids, run)
+    return [TextStates(one, *more) for one, more in zip(ids, found, strict=True)]
+
+
+def responses(
+    encoder: AnyEncoder, texts: Sequence[WindowText], target: int | str = "pooled"
+) -> list[list[Response] | InputError]:
+    """What each edit of each text changes, or why the text cannot be read."""
+    if isinstance(encoder, BlackBoxEncoder):
+        return _of_black_box(encoder, texts)
+    found: list[list[Response] | InputError] = []
+    read: list[tuple[int, list[tuple[int, ...]]]] = []
+    for number, (text, places) in enumerate(texts):
+        try:
+            ids = encoder.tokens([text, *(with_edit(text, place) for place in places)])
+            read.append((number, ids))
+            found.append([])
+        except InputError as error:
+            found.append(error)
+    states = iter(states_of(encoder.probe, [one for _, ids in read for one in ids], target))
+    for number, ids in read:
+        own = next(states)
+        found[number] = [response(own, next(states)) for _ in ids[1:]]
+    return found
+
+
+def _of_black_box(
+    encoder: BlackBoxEncoder, texts: Sequence[WindowText]
+) -> list[list[Response] | InputError]:
+    """Words in the place of tokens; of a scorer of pairs the fall of the score."""
+    effects = changes_of(
+        encoder, [(text, list(places), 0) for text, places in texts], draws=0, seed=0
+    )
+    found: list[list[Response] | InputError] = []
+    for (text, places), one in zip(texts, effects, strict=True):
+        if isinstance(one, InputError):
+            found.append(one)
+            continue
+        count = len(word_spans(text))
+        behind = [len(word_spans(text[p.start + len(p.before) :])) for p in places]
+        found.append(
+            [
+                Response(count, left, effect.layers[-1], effect.distances[-1], None, {})
+                for left, effect in zip(behind, one, strict=True)
+            ]
+        )
+    return found

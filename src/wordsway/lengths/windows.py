@@ -1,0 +1,242 @@
+"""Edited sentences inside longer texts: the sentence stays the same, its surroundings grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wordsway.auditing.background import Place, RandomWords, background, place_of
+from wordsway.auditing.cases import (
+    GOLD,
+    Case,
+    collect,
+    edited_case,
+    sentences,
+    turning_kinds,
+)
+from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.table import read_table
+from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
+from wordsway.core.seeds import derive
+from wordsway.text import corpus
+from wordsway.text.corpora import Text
+
+#: Where the edited sentence stands in its window: the share of the other sentences before it.
+PLACES = {"beginning": 0.0, "middle": 0.5, "end": 1.0}
+#: What an edit does to the meaning.
+ROLES = ("change", "rewording", "heavy rewording", "random")
+
+
+@dataclass(frozen=True)
+class HostedText:
+    """An edited sentence, number ``at`` of the ``document`` that surrounds it; ``edits`` by role.
+
+    ``rewording`` is the meaning-preserving edit whose number of changed words is nearest to that of
+    the change; ``heavy rewording`` rewrites most words, and only gold triples have one; ``random``
+    puts a random real word of as many letters in the place of the change.
+    """
+
+    id: str
+    kind: str
+    document: tuple[str, ...]
+    at: int
+    edits: dict[str, Place]
+
+    def window(self, size: int, place: str = "own") -> tuple[str, tuple[Place, ...]]:
+        """The text of ``size`` sentences around the edited one, and the places of the edits in it.
+
+        The share of sentences before the edited one is that of the whole document, so that windows
+        are nested; another ``place`` moves the sentence among the same ones.
+
+        >>> text = HostedText("t", "negation", ("A.", "B.", "It is.", "C."), 2,
+        ...                   {"change": Place(6, "", " not")})
+        >>> text.window(2), text.window(3, "beginning")[0]
+        (('B. It is.', (Place(start=9, before='', after=' not'),)), 'It is. B. C.')
+        """
+        last = len(self.document) - 1
+        start = self.at - round((size - 1) * self.at / last) if last else 0
+        start = min(max(start, 0), len(self.document) - size)
+        inside = list(self.document[start : start + size])
+        sentence = inside.pop(self.at - start)
+        at = self.at - start if place == "own" else round(PLACES[place] * (size - 1))
+        inside.insert(at, sentence)
+        offset = sum(len(one) + 1 for one in inside[:at])
+        places = [one._replace(start=one.start + offset) for one in self.edits.values()]
+        return " ".join(inside), tuple(places)
+
+
+@dataclass(frozen=True)
+class HostedTexts:
+    """The texts of a study; ``source`` and ``host`` say where they and their surroundings come
+    from, ``too_long`` how many did not fit into a model.
+    """
+
+    texts: tuple[HostedText, ...]
+    source: str
+    host: str
+    too_long: int = 0
+
+
+def hosted_texts(
+    data: str | Path | Sequence[str] = "imdb",
+    *,
+    host: str | Path | Sequence[str] | None = None,
+    kinds: Sequence[str] = ("negation",),
+    texts: int = 200,
+    longest: int = 16,
+    fits: Callable[[Sequence[str]], bool] = lambda texts: True,
+    seed: int = 0,
+    encoding: str | None = None,
+    progress: Progress = silent,
+) -> HostedTexts:
+    """Edited sentences with at least ``longest`` − 1 others around them, one per document, in an
+    order drawn by the seed.
+
+    Parameters
+    ----------
+    data : "imdb" (reviews), a file or a list of documents, "gold" or one of its fields, or a file
+        of triples or pairs
+    host : "own" (the sentences of the same document), "filler" (those of others of the same data),
+        or a file or a list of documents. By default "own", and "filler" for triples and pairs
+    fits : whether every model can read all of these texts
+    """
+    single = _single_texts(data, encoding)
+    if single and host == "own":
+        raise InputError(
+            "a host for single texts", "own", "take filler, or a file of documents as host"
+        )
+    name = "filler" if single and host is None else "own" if host is None else host
+    source = data if isinstance(data, str) else getattr(data, "name", "documents")
+    found: Iterator[tuple[Case, str, Sequence[str], int]]
+    if single:
+        cases = collect(data, kinds=kinds, texts=10**6, seed=seed, encoding=encoding).cases
+        found = ((case, case.id.rpartition(" ")[0], (case.text,), 0) for case in cases)
+    else:
+        kinds = turning_kinds(kinds)
+        found = _in_documents(data, kinds, 1 if name != "own" else longest, seed, encoding)
+    surround = _surroundings(name, data, single, encoding, seed)
+    hosted: list[HostedText] = []
+    too_long = 0
+    for case, field, document, at in found:
+        if name != "own":
+            document, at = surround(case.text, field, longest)
+        one = HostedText(case.id, case.edits[0].kind, tuple(document), at, _chosen(case, seed))
+        text, places = one.window(longest)
+        if fits([text, *(with_edit(text, place) for place in places)]):
+            hosted.append(one)
+        else:
+            too_long += 1
+        progress("finding texts", len(hosted), texts)
+        if len(hosted) == texts:
+            break
+    if not hosted:
+        raise InputError(
+            f"texts of {longest} sentences in {source} with a word that can be edited",
+            f"none that the models can read ({too_long} are too long)" if too_long else "none",
+            "take smaller windows, other kinds, or longer documents",
+        )
+    spelled = name if isinstance(name, str) else getattr(name, "name", "documents")
+    return HostedTexts(tuple(hosted), str(source), str(spelled), too_long)
+
+
+def with_edit(text: str, place: Place) -> str:
+    """The text with an edit made in it."""
+    return text[: place.start] + place.after + text[place.start + len(place.before) :]
+
+
+def _single_texts(data: str | Path | Sequence[str], encoding: str | None) -> bool:
+    """Whether the data are texts with edits of their own, and not documents."""
+    if not isinstance(data, (str, Path)) or str(data) == "imdb":
+        return False
+    if str(data) in GOLD:
+        return True
+    table = read_table(data, encoding)
+    return bool(table.triples or table.pairs)
+
+
+def _documents(
+    data: str | Path | Sequence[str], encoding: str | None, seed: int, sentences_at_least: int
+) -> list[Text]:
+    """The documents with about that many sentences, in an order drawn by the seed."""
+    long = [
+        text
+        for text in corpus(data, encoding=encoding)
+        if sum(map(text.text.count, ".!?\n")) >= sentences_at_least - 1
+    ]
+    return sorted(long, key=lambda text: derive(seed, "length", text.sha256))
+
+
+def _in_documents(
+    data: str | Path | Sequence[str],
+    kinds: Sequence[str],
+    longest: int,
+    seed: int,
+    encoding: str | None,
+) -> Iterator[tuple[Case, str, Sequence[str], int]]:
+    """The first sentence of each document, in an order drawn by the seed, that allows an edit of
+    one of the kinds; kinds take turns.
+    """
+    number = 0
+    for text in _documents(data, encoding, seed, longest):
+        document = list(sentences(text.text))
+        if len(document) < longest:
+            continue
+        for at in sorted(range(len(document)), key=lambda at: derive(seed, text.sha256, at)):
+            kind = kinds[number % len(kinds)]
+            case = edited_case(text.id, document[at], [kind], seed, careful=data == "imdb")
+            if case is not None:
+                number += 1
+                yield case, text.id, document, at
+                break
+
+
+def _surroundings(
+    host: str | Path | Sequence[str],
+    data: str | Path | Sequence[str],
+    single: bool,
+    encoding: str | None,
+    seed: int,
+) -> Callable[[str, str, int], tuple[list[str], int]]:
+    """A function of (sentence, field, size): the sentence in the middle of ``size`` sentences."""
+    pools: dict[str, list[str]] = {}
+    if host != "own" and not (host == "filler" and single):
+        chosen = data if host == "filler" else host
+        texts = _documents(chosen, encoding, derive(seed, "host"), 1)
+        pools[""] = [one for text in texts for one in sentences(text.text)]
+    elif host == "filler":
+        for case in collect(data, texts=10**6, seed=derive(seed, "host"), encoding=encoding).cases:
+            pools.setdefault(case.id.rpartition(" ")[0], []).append(case.text)
+
+    def surrounded(sentence: str, field: str, size: int) -> tuple[list[str], int]:
+        pool = pools.get(field) or pools[""]
+        if len(pool) < size:
+            raise InputError(
+                f"{size} sentences around each text", str(len(pool)), "take smaller windows"
+            )
+        start = derive(seed, "filler", sentence) % len(pool)
+        others = [pool[(start + step) % len(pool)] for step in range(size)]
+        others = [one for one in others if one != sentence][: size - 1]
+        at = len(others) // 2
+        return [*others[:at], sentence, *others[at:]], at
+
+    return surrounded
+
+
+def _chosen(case: Case, seed: int) -> dict[str, Place]:
+    """The edits of a case by role."""
+    change = case.edits[0]
+    kept = [edit for edit in case.edits if edit.role == "keeping"]
+    size = change.words_changed
+    rewording = min(kept, key=lambda edit: abs(edit.words_changed - size))
+    heavy = [edit for edit in kept if edit.strength == "heavy" and edit is not rewording]
+    by_letters = RandomWords(lambda texts: [len(text) for text in texts])
+    (other,) = background(case.text, _place(change), 1, seed, by_letters)
+    found = {"change": _place(change), "rewording": _place(rewording)}
+    found |= {"heavy rewording": _place(heavy[0])} if heavy else {}
+    return found | {"random": place_of(case.text, other)}
+
+
+def _place(edit: Edit) -> Place:
+    return Place(edit.start, edit.before, edit.after)

@@ -1,0 +1,297 @@
+"""How far one word moves models as texts grow: curves, laws, and layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
+from wordsway.core.format import format_seconds
+from wordsway.lengths.result import Length, LengthCurve, ModelLength
+from wordsway.render import blocks as b
+from wordsway.render.numbers import number
+from wordsway.render.views.common import provenance
+
+#: What the sentence in question does, by role.
+DONE = {
+    "change": "change of meaning",
+    "rewording": "rewording of the same size",
+    "heavy rewording": "rewording of most words",
+    "random": "random word",
+}
+MEANINGS = {
+    "change": "‖v′ − v‖/‖v‖ of the output: how far the edit moves it, relative to its size. Means "
+    "are geometric; intervals are 95 % over texts.",
+    "law": "power: n^e. floor: n^e plus a constant, which is as large as the falling part at the n "
+    "that is given. The law with the smallest error on texts that were held out, if the 95 % "
+    "interval of the differences allows a choice; otherwise –.",
+    "invisible": "The share of changed texts whose cosine with the original is above 1 − level.",
+    "discrimination": "The share of texts that the change of meaning moves farther than a "
+    "rewording does. 0.5 is a coin.",
+    "rows": "Root mean square over the other words' rows of their relative change. A word that is "
+    "put in moves all later positions, too: layer 0 shows how much of it that is.",
+    "mean": "The same of the mean over all rows, which most embeddings are.",
+    "last": "The same of the last row, from which a decoder predicts.",
+}
+#: Read-outs that are drawn over layers.
+DRAWN = ("rows", "mean", "last")
+
+
+def length_view(found: Length) -> b.ResultView:
+    """A sentence per model, tables of curves and laws, layers, and the picture."""
+    kinds = ", ".join(found.kinds)
+    count = f"{found.texts} texts of {found.data}"
+    blocks: list[b.Block] = [
+        b.headline(f"How long before one word drowns? {kinds} in {count}, host: {found.host}")
+    ]
+    blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
+    blocks += [b.soft(f"{one.name}: {fall(one.curve())}") for one in found.baselines]
+    blocks.append(_curves(found))
+    if any(model.discrimination for model in found.models):
+        blocks.append(_discrimination(found))
+    blocks.append(b.Fold("Laws", [_laws(found)], open=False))
+    for model in found.models:
+        if model.layers:
+            table = _layers(model)
+            blocks.append(b.Fold(f"Layers of {model.name}", [table], open=False, terminal=False))
+    blocks.append(picture(found))
+    blocks.append(b.Explanation(MEANINGS))
+    if found.too_long:
+        blocks.append(b.soft(f"{found.too_long} texts are too long for a model and were left out"))
+    blocks += [b.warning(f"{name}: {reason}") for name, reason in found.failed[:5]]
+    if found.interrupted:
+        blocks.append(b.warning("interrupted: run the same command again to resume"))
+    where = "" if found.place == "own" else f" · sentence at the {found.place}"
+    about = f"target {found.target}{where} · seed {found.seed} · {format_seconds(found.seconds)}"
+    facts = {
+        "windows": ", ".join(map(str, found.windows)) + " sentences",
+        "level": f"cosine distance {found.level:g}",
+    }
+    facts |= {f"model {name}": model.sha256 for name, model in _named(found) if model.sha256}
+    return b.ResultView(
+        "How long before one word drowns?",
+        [*blocks, b.source(about)],
+        provenance(found, facts),
+        lambda: picture(found),
+    )
+
+
+def _named(found: Length) -> list[tuple[str, ModelLength]]:
+    return [(model.name, model) for model in found.models]
+
+
+def said(model: ModelLength, found: Length) -> list[str]:
+    """What may be said of a model."""
+    curve = model.curve()
+    first, last = curve.points[0], curve.points[-1]
+    return [
+        f"{model.name}: {number(first.change)} [{number(first.low)}, {number(first.high)}] in "
+        f"texts of {first.tokens:.0f} tokens, {number(last.change)} [{number(last.low)}, "
+        f"{number(last.high)}] at {last.tokens:.0f}: {fall(curve)}.",
+        _visibility(curve, found.level),
+    ]
+
+
+def fall(curve: LengthCurve) -> str:
+    """The law of a curve, in words."""
+    if curve.laws.best == "floor":
+        law = curve.laws["floor"]
+        level = number(float(law.at([1e9])[0]))
+        return f"it falls up to about {law.begins:.0f} tokens, then stays near {level}"
+    if curve.laws.best == "logarithm":
+        return "it falls with log n"
+    return f"it falls like n^{curve.laws['power'].exponent:.2f}"
+
+
+def _visibility(curve: LengthCurve, level: float) -> str:
+    above = f"a cosine above {1 - level:g} with the original"
+    claim, tokens = curve.invisible.claim, curve.invisible.tokens
+    if claim == "from" and tokens is not None:
+        return f"  Half of the changed texts have {above} from {tokens:.0f} tokens on."
+    if claim == "always":
+        return f"  Half of the changed texts have {above} at every length."
+    last = f"{curve.points[-1].tokens:.0f} tokens"
+    if claim == "never":
+        return f"  More than half of the changed texts stay below {above} up to {last}."
+    return f"  The interval allows no claim about when half of the changed texts have {above}."
+
+
+def _curves(found: Length) -> b.Table:
+    columns = [b.Column("model", "text"), b.Column("edit", "text")]
+    columns += [b.Column(f"{size} sent.") for size in found.windows]
+    rows: list[list[b.Cell]] = []
+    for model in found.every:
+        shown = model.curves if model in found.models else model.curves[:1]
+        for curve in shown:
+            points = [f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points]
+            rows.append([model.name, DONE[curve.role], *points])
+    return b.Table(columns, rows, "Relative change (tokens)", shown=40)
+
+
+def _discrimination(found: Length) -> b.Table:
+    columns = [b.Column("model", "text"), b.Column("against", "text")]
+    columns += [b.Column(f"{size} sent.") for size in found.windows]
+    rows: list[list[b.Cell]] = []
+    for model in found.every:
+        for against in dict.fromkeys(one.against for one in model.discrimination):
+            scores = [one for one in model.discrimination if one.against == against]
+            cells = [f"{one.auc:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in scores]
+            rows.append([model.name, DONE[against], *cells])
+    return b.Table(columns, rows, "Change of meaning farther than rewording", shown=20)
+
+
+def _laws(found: Length) -> b.Table:
+    columns = [
+        b.Column("model", "text"),
+        b.Column("edit", "text"),
+        b.Column("best", "text"),
+        b.Column("power: e"),
+        b.Column("floor: e"),
+        b.Column("floor from n"),
+        b.Column("errors", "text", optional=True),
+    ]
+    rows: list[list[b.Cell]] = []
+    for model in found.every:
+        for curve in model.curves if model in found.models else model.curves[:1]:
+            laws = curve.laws
+            floor = next((one for one in laws.laws if one.law == "floor"), None)
+            begins = f"{floor.begins:.0f}" if floor and laws.best == "floor" else "–"
+            errors = ", ".join(f"{one.law} {one.error:.3f}" for one in laws.laws if one.error)
+            rows.append(
+                [
+                    model.name,
+                    DONE[curve.role],
+                    laws.best or "–",
+                    f"{laws['power'].exponent:.2f}",
+                    f"{floor.exponent:.2f}" if floor else "–",
+                    begins,
+                    errors,
+                ]
+            )
+    return b.Table(columns, rows, shown=60)
+
+
+def _layers(model: ModelLength) -> b.Table:
+    columns = [
+        b.Column("layer"),
+        b.Column("read-out", "text"),
+        b.Column("short texts"),
+        b.Column("long texts"),
+        b.Column("exponent"),
+        b.Column("floor from n"),
+    ]
+    rows = [
+        [
+            str(one.layer),
+            one.read_out,
+            number(one.short),
+            number(one.long),
+            f"{one.exponent:.2f}",
+            f"{one.floor:.0f}" if one.floor else "–",
+        ]
+        for one in model.layers
+    ]
+    return b.Table(columns, rows, on_page=200)
+
+
+def picture(found: Length) -> Chart:
+    """Change, discrimination and visibility against n, and rates by layer."""
+    panels = [_change(found)]
+    if any(model.discrimination for model in found.models):
+        panels.append(_separation(found))
+    panels.append(_seen(found))
+    panels += [_by_layer(model) for model in found.models[:3] if model.layers]
+    return Chart(panels, columns=3 if len(panels) > 4 else 2, shared_key=True)
+
+
+def _band(
+    label: str, x: Sequence[float], ends: Sequence[tuple[float, float, float]], **look: Any
+) -> Curve:
+    """A curve of (value, low, high)."""
+    mean, low, high = zip(*ends, strict=True)
+    return Curve(label, x, mean, (), high, lower=low, **look)
+
+
+def _tokens(points: Iterable[Any]) -> list[float]:
+    return [float(round(one.tokens)) for one in points]
+
+
+def _change(found: Length) -> Panel:
+    colours = {model.name: place for place, model in enumerate(found.models)}
+    curves: list[Curve] = []
+    references: list[ReferenceLine] = []
+    for model in found.every:
+        points = model.curve().points
+        own = model.name if model.name in colours else model.name.partition(":")[0]
+        if own in colours:
+            ends = [(one.change, one.low, one.high) for one in points]
+            look = {"colour": colours[own], "dashed": own != model.name}
+            curves.append(_band(model.name, _tokens(points), ends, **look))
+        else:
+            values = [one.change for one in points]
+            style = _STYLES[len(references) % len(_STYLES)]
+            references.append(ReferenceLine(model.name, _tokens(points), values, style=style))
+    return Panel(
+        f"{', '.join(found.kinds)}: how far the output moves",
+        curves,
+        references,
+        logarithmic=True,
+        x_label="tokens n",
+        y_label="relative change",
+    )
+
+
+_STYLES: tuple[Any, ...] = (":", "--", "-.", "-", (0, (1, 3)), (0, (6, 3)))
+
+
+def _separation(found: Length) -> Panel:
+    curves = []
+    for colour, model in enumerate(found.models):
+        for against in dict.fromkeys(one.against for one in model.discrimination):
+            some = [one for one in model.discrimination if one.against == against]
+            label = model.name if against == "rewording" else f"{model.name}, most words reworded"
+            ends = [(one.auc, one.low, one.high) for one in some]
+            look = {"colour": colour, "dashed": against != "rewording"}
+            curves.append(_band(label, _tokens(some), ends, **look))
+    points = _tokens(found.models[0].curve().points)
+    coin = ReferenceLine("a coin", [points[0], points[-1]], [0.5, 0.5])
+    return Panel(
+        "texts moved farther by the change than by a rewording",
+        curves,
+        [coin],
+        x_label="tokens n",
+        y_label="share of texts",
+        top=1.0,
+    )
+
+
+def _seen(found: Length) -> Panel:
+    curves = []
+    for colour, model in enumerate(found.models):
+        points = model.curve().points
+        ends = [(one.below, one.below_low, one.below_high) for one in points]
+        curves.append(_band(model.name, _tokens(points), ends, colour=colour))
+    return Panel(
+        f"changed texts with a cosine above {1 - found.level:g}",
+        curves,
+        x_label="tokens n",
+        y_label="share of texts",
+        top=1.05,
+    )
+
+
+def _by_layer(model: ModelLength) -> Panel:
+    curves = []
+    for colour, name in enumerate(DRAWN, 3):
+        some = [one for one in model.layers if one.read_out == name]
+        if some:
+            ends = [(-one.exponent.value, -one.exponent.high, -one.exponent.low) for one in some]
+            curves.append(_band(name, [one.layer for one in some], ends, colour=colour))
+    last = max(one.layer for one in model.layers)
+    return Panel(
+        f"{model.name}: change ∝ n^−a, by layer and read-out",
+        curves,
+        [ReferenceLine("a mean of unrelated rows: a = 1", [0, last], [1.0, 1.0])],
+        x_label="layer",
+        y_label="a (0 keeps the word)",
+    )

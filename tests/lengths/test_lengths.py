@@ -1,0 +1,257 @@
+"""Edited sentences in longer and longer texts: windows, responses against naive ones, the verb."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+import wordsway as ws
+from wordsway.auditing.background import Place
+from wordsway.auditing.encoder import encoder_for
+from wordsway.cli.app import run
+from wordsway.core.errors import InputError
+from wordsway.lengths.length import LengthRequest
+from wordsway.lengths.responses import responses
+from wordsway.lengths.result import ModelLength, _crossing
+from wordsway.lengths.theory import RandomMaps
+from wordsway.lengths.windows import hosted_texts, with_edit
+from wordsway.models.encoders import PairScorer
+from wordsway.models.probe import Probe
+
+SENTENCES = [
+    "The film is good and the actors are fine.",
+    "I think that this movie was a big surprise.",
+    "We saw it with our friends in the old cinema.",
+    "The story is simple, but the music is great.",
+    "It was a long evening, and the rain was heavy.",
+    "My brother is happy with the end of the story.",
+    "The house in the film was built by his father.",
+    "You will like the first half of this movie.",
+]
+DOCUMENTS = [
+    " ".join(SENTENCES[at:] + SENTENCES[:at]) + f" That was number {at}." for at in range(8)
+]
+SMALL: dict[str, Any] = {"windows": (1, 2, 4), "texts": 6, "baselines": False}
+
+
+def letters(texts: list[str]) -> np.ndarray:
+    return np.array([[text.count(one) + 0.1 for one in "aeinost "] for text in texts])
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Probe:
+    return Probe("minilm")
+
+
+def test_windows_are_nested_and_keep_the_edited_sentence():
+    for text in hosted_texts(DOCUMENTS, texts=8, longest=8).texts:
+        sentence = text.document[text.at]
+        before = ""
+        for size in range(1, 9):
+            whole, places = text.window(size)
+            assert sentence in whole and before in whole
+            before = whole
+            alone, own = text.window(1)
+            for here, there in zip(places, own, strict=True):
+                edited = with_edit(whole, here)
+                assert with_edit(alone, there) in edited
+                assert edited.replace(with_edit(alone, there), sentence) == whole
+
+
+def test_a_place_moves_the_sentence_among_the_same_ones():
+    for text in hosted_texts(DOCUMENTS, texts=8, longest=6).texts:
+        sentence = text.document[text.at]
+        own, *others = [text.window(5, place)[0] for place in ("own", "beginning", "middle", "end")]
+        assert others[0].startswith(sentence) and others[2].endswith(sentence)
+        for other in others:
+            assert sorted(other.split()) == sorted(own.split())
+
+
+def test_roles_are_a_change_a_rewording_of_its_size_and_a_random_word():
+    for text in hosted_texts("gold", texts=20, longest=4).texts:
+        whole, _ = text.window(1)
+        edited = {role: with_edit(whole, place) for role, place in text.edits.items()}
+        assert {"change", "rewording", "heavy rewording", "random"} == set(edited)
+        assert len(set(edited.values()) | {whole}) == 5
+
+
+def test_filler_comes_from_other_texts_of_the_same_field():
+    from wordsway.auditing.gold import gold_triples
+
+    field = {one.text: one.field for one in gold_triples()}
+    for text in hosted_texts("gold", texts=20, longest=6).texts:
+        assert len(text.document) == 6 and len(set(text.document)) == 6
+        assert len({field[one] for one in text.document}) == 1
+
+
+def test_another_seed_draws_other_texts_and_the_same_seed_the_same():
+    one, two = (hosted_texts("gold", texts=20, longest=4, seed=0) for _ in range(2))
+    assert one == two
+    assert hosted_texts("gold", texts=20, longest=4, seed=1).texts != one.texts
+
+
+def naive(probe: Probe, a: str, b: str) -> tuple[float, float, list[list[float]]]:
+    """Change, cosine distance, and per layer the mean's and the last row's change."""
+    found = []
+    for text in (a, b):
+        with torch.no_grad():
+            ids = torch.tensor([probe.ids_of([text])[0]])
+            found.append([H[0].double() for H in probe.layers.every_hidden(ids)])
+    one, two = torch.from_numpy(probe.encode([a, b]))
+    rate = lambda u, v: float((v - u).norm() / u.norm())  # noqa: E731
+    layers = [[rate(x.mean(0), y.mean(0)), rate(x[-1], y[-1])] for x, y in zip(*found, strict=True)]
+    cosine = float(one @ two / one.norm() / two.norm())
+    return rate(one, two), 1 - cosine, layers
+
+
+def test_responses_are_those_of_the_naive_version(minilm: Probe):
+    texts = [text.window(3) for text in hosted_texts(DOCUMENTS, texts=4, longest=3).texts]
+    for (whole, places), found in zip(texts, responses(encoder_for(minilm), texts), strict=True):
+        for place, one in zip(places, found, strict=True):
+            change, distance, layers = naive(minilm, whole, with_edit(whole, place))
+            assert one.change == pytest.approx(change, rel=1e-4)
+            assert one.cosine_distance == pytest.approx(distance, rel=1e-3, abs=1e-8)
+            means = list(zip(one.layers["mean"], one.layers["last"], strict=True))
+            assert np.allclose(means, layers, rtol=1e-3, atol=1e-7)
+            assert one.tokens == len(minilm.ids_of([whole])[0])
+
+
+def test_rows_before_a_word_of_a_decoder_do_not_change(tmp_path: Path):
+    probe = Probe(tiny.save(tmp_path / "gpt2", "gpt2"))
+    text = "the film was good , and the story was not bad ."
+    ((one,),) = responses(encoder_for(probe), [(text, (Place(len(text) - 5, "bad", "good"),))])
+    assert one.layers["first"] == pytest.approx([0.0] * 4, abs=1e-6)
+    assert one.behind == 2  # the full stop, and the special token
+    assert one.layers["rows"][0] == 0 and one.layers["rows"][-1] > 0
+
+
+def test_theory_has_the_exponents_of_its_formulas(minilm: Probe):
+    """One word put into n others: 1/√n for random features, and 1/n for the mean's shift."""
+    maps = RandomMaps(minilm).measures()
+    texts = [text.window for text in hosted_texts(DOCUMENTS, texts=6, longest=8).texts]
+    rows = {
+        name: [[maps[name](window(size))[0] for size in (1, 2, 4, 8)] for window in texts]
+        for name in ("random features", "mean of word vectors")
+    }
+    n = np.log([[one.tokens for one in row] for row in rows["random features"]])
+    change = np.log([[one.change for one in row] for row in rows["random features"]])
+    shift = np.log([[one.shift for one in row] for row in rows["mean of word vectors"]])
+    assert np.polyfit(n.mean(0), change.mean(0), 1)[0] == pytest.approx(-0.5, abs=0.03)
+    assert np.polyfit(n.mean(0), shift.mean(0), 1)[0] == pytest.approx(-1.0, abs=0.1)
+
+
+def test_random_features_at_infinite_width_are_those_of_many_neurons(minilm: Probe):
+    text = hosted_texts(DOCUMENTS, texts=1, longest=1).texts[0].window(1)
+    theory = RandomMaps(minilm)
+    found = theory.measures()["random features"](text)[1]  # a word replaced by another
+    whole, places = text
+    (ids, X), (other, Y) = (theory.vectors(one) for one in (whole, with_edit(whole, places[1])))
+    assert len(ids) == len(other)
+    torch.manual_seed(0)
+    V = torch.randn(40_000, X.numel(), dtype=torch.float32)
+    u, v = (torch.relu(V @ one.flatten().float()) for one in (X, Y))
+    assert found.change == pytest.approx(float((v - u).norm() / u.norm()), rel=0.02)
+
+
+@pytest.mark.slow
+def test_workers_and_resuming_give_the_same_numbers(tmp_path: Path):
+    options = SMALL | {"baselines": True, "out": tmp_path / "one"}
+    one = ws.length("minilm", DOCUMENTS, **options, workers=1)
+    again = ws.length("minilm", DOCUMENTS, **options, workers=1)
+    two = ws.length("minilm", DOCUMENTS, **(options | {"out": tmp_path / "two"}), workers=2)
+    drop = ("seconds", "files")
+    facts = [{k: v for k, v in found.to_dict().items() if k not in drop} for found in (one, again)]
+    assert facts[0] == facts[1]
+    assert one.frame().equals(two.frame())
+    assert [model.name for model in one.baselines][:2] == ["minilm:random", "mean of word vectors"]
+    for name in ("index.html", "length.svg", "length.png", "length.csv", "length.json"):
+        assert (tmp_path / "one" / name).stat().st_size > 500
+    laws = json.loads((tmp_path / "one" / "length.json").read_text())["laws"]
+    assert {"model", "role", "law", "exponent", "low", "high"} <= set(laws[0])
+    columns = {"model", "kind", "role", "window", "tokens", "change", "cosine_distance"}
+    assert columns <= set(one.frame().columns)
+
+
+def test_functions_and_scorers_of_pairs_have_curves():
+    scorer = PairScorer("overlap", lambda pairs: [len({*a} & {*b}) / 30 for a, b in pairs])
+    found = ws.length([letters, scorer], DOCUMENTS, **SMALL)
+    assert [model.name for model in found.models] == ["letters", "overlap"]
+    first = found.models[0].curve().points
+    assert first[0].change > first[-1].change > 0 and not found.models[0].layers
+    text = hosted_texts(DOCUMENTS, texts=6, longest=4).texts[0]
+    whole, places = text.window(1)
+    u, v = letters([whole, with_edit(whole, places[0])])
+    row = found.frame().query("model == 'letters' and role == 'change' and window == 1").iloc[0]
+    assert row["change"] == pytest.approx(np.linalg.norm(v - u) / np.linalg.norm(u))
+
+
+def test_a_claim_of_visibility_needs_its_interval():
+    sizes = np.array([10.0, 100.0, 1000.0])
+    assert _crossing(sizes, np.array([0.2, 0.4, 0.6])) == pytest.approx(10**2.5)
+    assert _crossing(sizes, np.array([0.6, 0.4, 0.4])) == math.inf
+    assert _crossing(sizes, np.array([0.5, 0.7, 0.5])) == 0
+
+
+@pytest.mark.parametrize(
+    ("level", "claim"), [(1e-6, "never"), (1.9, "always"), (0.02, "from"), (0.03, "from")]
+)
+def test_the_claim_follows_the_level(level: float, claim: str):
+    from wordsway.lengths.responses import Response
+    from wordsway.lengths.result import MeasuredText
+
+    rng = np.random.default_rng(0)
+    texts = []
+    for number in range(100):
+        own = 0.3 * math.exp(rng.normal(0, 0.2))
+        each = [Response(n, 5, own / n, own / n, own, {}) for n in (5, 10, 20, 40)]
+        texts.append(MeasuredText(str(number), "k", tuple({"change": one} for one in each)))
+    found = ModelLength("m", (1, 2, 4, 8), tuple(texts), (), level, 0).curve()
+    assert found.invisible.claim == claim
+    if claim == "from":
+        assert found.invisible.tokens.low < 0.3 / level < found.invisible.tokens.high
+    assert found.laws["power"].exponent.value == pytest.approx(-1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"windows": (1, 2)},
+        {"windows": (1, 2, 400)},
+        {"place": "top"},
+        {"level": 0.0},
+        {"data": "gold", "host": "own"},
+        {"kinds": ("nonsense",)},
+        {"target": "cls"},
+    ],
+)
+def test_wrong_requests_are_refused(wrong: dict[str, Any]):
+    with pytest.raises((InputError, ws.WordswayError)):
+        ws.length(**{"models": "minilm", "data": DOCUMENTS, **SMALL, **wrong})
+
+
+@pytest.mark.slow
+def test_the_command_writes_json_and_reports_bad_windows(tmp_path: Path, capsys):
+    file = tmp_path / "documents.txt"
+    file.write_text("\n".join(DOCUMENTS))
+    common = ["length", "--data", str(file), "--texts", "5", "--no-baselines"]
+    common += ["--out", str(tmp_path / "out")]
+    assert run([*common, "--windows", "1,2,4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["models"]] == ["minilm"] and found["texts"] == 5
+    assert run([*common, "--windows", "1;2"]) == 2
+    assert "use commas" in capsys.readouterr().err
+    assert run([*common, "--windows", "1,2,4", "--forecast"]) == 0
+
+
+def test_a_request_that_forecasts_counts_every_job():
+    request = LengthRequest("minilm", DOCUMENTS, **SMALL)
+    jobs = request.jobs(request.hosted())
+    assert list(jobs) == ["minilm"] and len(jobs["minilm"]) == 3
+    assert all(job.peak_bytes() > 5e8 for some in jobs["minilm"] for job in some)
