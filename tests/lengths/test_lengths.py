@@ -114,6 +114,7 @@ def naive(probe: Probe, a: str, b: str) -> tuple[float, float, list[list[float]]
 def test_responses_are_those_of_the_naive_version(minilm: Probe):
     texts = [text.window(3) for text in hosted_texts(DOCUMENTS, texts=4, longest=3).texts]
     for (whole, places), found in zip(texts, responses(encoder_for(minilm), texts), strict=True):
+        assert not isinstance(found, InputError)
         for place, one in zip(places, found, strict=True):
             change, distance, layers = naive(minilm, whole, with_edit(whole, place))
             assert one.change == pytest.approx(change, rel=1e-4)
@@ -126,7 +127,9 @@ def test_responses_are_those_of_the_naive_version(minilm: Probe):
 def test_rows_before_a_word_of_a_decoder_do_not_change(tmp_path: Path):
     probe = Probe(tiny.save(tmp_path / "gpt2", "gpt2"))
     text = "the film was good , and the story was not bad ."
-    ((one,),) = responses(encoder_for(probe), [(text, (Place(len(text) - 5, "bad", "good"),))])
+    (found,) = responses(encoder_for(probe), [(text, (Place(len(text) - 5, "bad", "good"),))])
+    assert not isinstance(found, InputError)
+    (one,) = found
     assert one.layers["first"] == pytest.approx([0.0] * 4, abs=1e-6)
     assert one.behind == 2  # the full stop, and the special token
     assert one.layers["rows"][0] == 0 and one.layers["rows"][-1] > 0

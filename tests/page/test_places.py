@@ -185,3 +185,23 @@ def test_no_folder_outside_of_the_root(client, folder):
     for path in ("/api/audit", "/api/audit/start"):
         more = {"models": ["minilm"]} if path.endswith("start") else {}
         assert 400 <= client.ask(path, folder=folder, **more).status < 500
+
+
+@pytest.mark.slow
+def test_length_draws_a_curve_and_gives_the_same_numbers_as_the_verb(tab, client):
+    """Gold texts: no reviews are read."""
+    import wordsway as ws
+    from wordsway.page.length import WINDOWS
+
+    tab.goto("/length?data=everyday&texts=8")
+    tab.locator("form.ask button.primary").click()
+    tab.locator(".result[data-state=done]").wait_for(timeout=300_000)
+    assert "tokens" in tab.locator(".headline").first.inner_text()
+    assert tab.locator(".slot svg").count() >= 3
+    answer = client.ask("/api/length", models=["minilm"], data="everyday", texts=8)
+    shown = answer.last("length")["series"][0]
+    found = ws.length("minilm", "everyday", texts=8, windows=WINDOWS, baselines=False, workers=1)
+    expected = [point.change for point in found.models[0].curve().points]
+    assert shown["change"] == pytest.approx(expected, rel=1e-6)
+    wrong = client.ask("/api/length", models=["nothing"])
+    assert "a model among" in str(wrong.events or wrong.body)

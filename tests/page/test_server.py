@@ -38,7 +38,7 @@ def test_every_answer_carries_the_policy(client):
 
 def test_every_place_has_an_address(client):
     assert client.get("/").headers["location"] == "/words"
-    for place in ("words", "attention", "theory", "audit"):
+    for place in ("words", "attention", "theory", "audit", "length"):
         found = client.get(f"/{place}?text=%3Cscript%3E")
         assert found.status == 200 and b"%3C" not in found.body
         assert found.headers["content-type"].startswith("text/html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,7 +46,7 @@ TARGETS = ("pooled", "last-token")
 #: Sentences of a job.
 CHUNK = 32
 #: Texts of the models' twins, and of random maps, whose curves differ less from text to text.
-TWIN_TEXTS, THEORY_TEXTS = 60, 20
+TWIN_TEXTS, THEORY_TEXTS = 32, 20
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,34 @@ class LengthRequest:
                     windows[-1] += [failures.get(job.key, "not measured")] * len(job.texts)
         return replace(self.measured(name, hosted, windows), sha256=jobs[0][0].model_sha256)
 
+    def result(
+        self,
+        hosted: HostedTexts,
+        named: Mapping[str, ModelLength],
+        here: Mapping[str, ModelLength],
+        interrupted: bool = False,
+        seconds: float = 0.0,
+    ) -> Length:
+        """The result: models by name, in the order of `jobs`, then those of this process."""
+        count = len(self.names)
+        return Length(
+            (*list(named.values())[:count], *here.values()),
+            tuple(named.values())[count:],
+            hosted.source,
+            hosted.host,
+            self.place,
+            tuple(self.kinds),
+            str(self.target),
+            sequence_of(self.windows),
+            len(hosted.texts),
+            hosted.too_long,
+            self.level,
+            self.seed,
+            interrupted,
+            seconds,
+            versions(),
+        )
+
 
 @takes(LengthRequest)
 @validated
@@ -258,24 +286,8 @@ def length(
         )
         named = {name: request.stored(name, hosted, some, store) for name, some in jobs.items()}
         here = {} if tally.interrupted else _here(request, hosted, progress)
-    count = len(request.names)
-    result = Length(
-        (*list(named.values())[:count], *here.values()),
-        tuple(named.values())[count:],
-        hosted.source,
-        hosted.host,
-        request.place,
-        tuple(request.kinds),
-        str(request.target),
-        sequence_of(request.windows),
-        len(hosted.texts),
-        hosted.too_long,
-        request.level,
-        request.seed,
-        tally.interrupted,
-        time.perf_counter() - started,
-        versions(),
-    )
+    seconds = time.perf_counter() - started
+    result = request.result(hosted, named, here, tally.interrupted, seconds)
     return result if out is None else write(result, Path(out))
 
 

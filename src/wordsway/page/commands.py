@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordsway.auditing.audit import DRAWS
+from wordsway.lengths.length import LEVEL
 from wordsway.probing.tiers import headline_tier
 
 #: Values that a verb uses by default; None, False and 0 are always left out.
@@ -21,6 +22,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "pairs": {"models": ["minilm"]},
     "attract": {"model": "minilm", "show_layer": "1"},
     "audit": {"target": "cosine", "draws": DRAWS},
+    "length": {"data": "imdb", "place": "own", "level": LEVEL, "windows": "1,2,4,8,16"},
 }
 #: Lists in Python, repeated options on the command line.
 REPEATED = {"models": "model", "tiers": "tier", "kinds": "kind"}

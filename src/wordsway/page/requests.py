@@ -117,6 +117,20 @@ class PageAuditRequest(FolderRequest):
     seed: Seed = 0
 
 
+class PageLengthRequest(PageRequest):
+    """One word in texts of growing length."""
+
+    models: Annotated[list[Name], Field(min_length=1, max_length=3)]
+    data: Literal["imdb", "gold", "everyday", "medical", "legal", "finance", "support"] = "imdb"
+    edit: Short = "negation"
+    texts: Annotated[int, Field(ge=8, le=200)] = 16
+    host: Literal["own", "filler"] | None = None
+    place: Literal["own", "beginning", "middle", "end"] = "own"
+    level: Annotated[float, Field(gt=0, le=2, strict=False)] = 0.05
+    baselines: bool = False
+    seed: Seed = 0
+
+
 class EmptyRequest(PageRequest):
     """No fields."""
 
@@ -129,24 +143,22 @@ class FileRequest(PageRequest):
     attention: AttentionRequest | None = None
     theory: TheoryRequest | None = None
     audit: FolderRequest | None = None
+    length: PageLengthRequest | None = None
 
     @property
     def place(self) -> str:
         """The name of the place."""
-        return next(
-            name for name in ("words", "attention", "theory", "audit") if getattr(self, name)
-        )
+        return next(name for name in PLACES if getattr(self, name))
 
     @model_validator(mode="after")
     def one_place(self) -> FileRequest:
-        given = [self.words, self.attention, self.theory, self.audit]
-        if sum(one is not None for one in given) != 1:
+        if sum(getattr(self, name) is not None for name in PLACES) != 1:
             raise ValueError("request the file of exactly one place")
         return self
 
 
 #: Places on the page: each is a module here with its tasks, and a module of assets/ that draws it.
-PLACES = ("words", "attention", "theory", "audit")
+PLACES = ("words", "attention", "theory", "audit", "length")
 #: Every request by its path below /api/: its fields, and the worker that answers it.
 REQUESTS: dict[str, tuple[type[PageRequest], str]] = {
     "words": (PageWordsRequest, "models"),
@@ -157,4 +169,6 @@ REQUESTS: dict[str, tuple[type[PageRequest], str]] = {
     "audits": (EmptyRequest, "maps"),
     "audit": (FolderRequest, "maps"),
     "audit/start": (PageAuditRequest, "audits"),
+    "length/kinds": (EmptyRequest, "maps"),
+    "length": (PageLengthRequest, "audits"),
 }

@@ -20,6 +20,7 @@ from wordsway.engine.tables import writable
 from wordsway.paper.figure import OPEN, Figure, Finding, Sources, find_sources
 from wordsway.paper.ingredients import ingredients, read_outs
 from wordsway.paper.learned_flips import flips
+from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import PhaseDiagram
 from wordsway.paper.pretrained import (
     AnswersToTwoPrompts,
@@ -53,6 +54,7 @@ _ALL: tuple[Figure[Any], ...] = (
     ingredients(),
     PhaseDiagram(),
     read_outs(),
+    LengthStudy(),
 )
 FIGURES = {figure.name: figure for figure in _ALL}
 

@@ -1,0 +1,108 @@
+// Length: how far one word moves models as the text around it grows.
+import { asked, field, h, number, option, remember } from "./dom.js";
+import { ask, get } from "./stream.js";
+import { chart } from "./chart.js";
+import { Status } from "./status.js";
+import { Export } from "./export.js";
+
+const FIRST = { models: "minilm", data: "imdb", edit: "negation", texts: "16", place: "own", level: "0.05", baselines: "", seed: "0" };
+const COLOURS = ["#0072B2", "#D55E00", "#009E73"];
+const DATA = ["imdb", "gold", "everyday", "medical", "legal", "finance", "support"];
+
+export async function open(main) {
+  const place = new Place(main, asked());
+  let known;
+  try {
+    await ask("/api/length/kinds", {}, (event) => { if (event.kind === "kinds") known = event; });
+    place.build(known, await get("/api/models"));
+  } catch (error) { place.status.failed(error); }
+}
+
+class Place {
+  constructor(main, given) {
+    this.state = { ...FIRST, ...given };
+    this.status = new Status(() => { if (this.form) this.measure(false); else location.reload(); });
+    main.replaceChildren(h("h1", {}, "How long before one word drowns?"),
+      h("p", { class: "lead" }, "One sentence of a text is changed (is → is not). The text around it grows. How far does the change still move the model?"), this.status.element);
+  }
+
+  build(known, offered) {
+    const state = this.state;
+    this.known = known;
+    const chosen = state.models.split(",");
+    const models = [...new Set([...offered.models.map((one) => one.name), ...chosen])];
+    this.models = h("div", { class: "maps", role: "group", "aria-label": "Models" }, models.map((name) => h("label", {}, h("input", { type: "checkbox", "data-model": name, checked: chosen.includes(name) }), " ", name)));
+    const choice = (name, label, values) => h("select", { "aria-label": label }, values.map((one) => option(one, one, state[name])));
+    const input = (name, label) => h("input", { "aria-label": label, value: state[name], size: 6, inputmode: "decimal" });
+    this.fields = {
+      data: choice("data", "Texts from", DATA), edit: choice("edit", "Edit", known.kinds), place: choice("place", "Place of the sentence", ["own", "beginning", "middle", "end"]),
+      texts: input("texts", "Number of texts"), level: input("level", "Level of cosine distance"), seed: input("seed", "Seed"),
+    };
+    this.baselines = h("input", { type: "checkbox", "aria-label": "Baselines", checked: state.baselines === "yes" });
+    const labels = { data: "Texts from", edit: "Edit", place: "Place", texts: "Texts", level: "Level", seed: "Seed" };
+    this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.models,
+      h("div", { class: "controls" }, Object.entries(this.fields).map(([name, element]) => field(labels[name], element)), field("Baselines", this.baselines),
+        h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"))),
+      h("p", { class: "soft" }, "16 texts take about a minute with minilm; baselines (random weights, word vectors, random maps) take longer. The first run downloads the reviews. 200 texts give narrow intervals: use the command below."));
+    this.said = h("div", { role: "status" });
+    this.change = h("div", { class: "slot tall" });
+    this.shares = h("div", { class: "slot" });
+    this.layers = h("div", { class: "slot" });
+    this.table = h("div", { class: "scroll" });
+    this.exports = new Export(this.status, () => ({ length: this.body() }));
+    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.said, this.change), h("section", { class: "card below" }, this.shares, this.layers),
+      h("section", { class: "card" }, this.table, h("dl", { class: "soft" }, Object.entries(known.meanings).flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]))), this.exports.element);
+    this.status.element.before(this.form);
+    this.status.element.after(this.result);
+    addEventListener("popstate", () => location.reload());
+  }
+
+  body() {
+    const state = this.state;
+    return { models: state.models.split(","), data: state.data, edit: state.edit, texts: Number(state.texts), place: state.place, level: Number(state.level), baselines: state.baselines === "yes", seed: Number(state.seed) };
+  }
+
+  async measure(push = true) {
+    if (push) {
+      const models = [...this.models.querySelectorAll("[data-model]:checked")].map((one) => one.dataset.model);
+      if (!models.length) { this.status.failed(new Error("Select at least one model.")); return; }
+      Object.assign(this.state, { models: models.join(), baselines: this.baselines.checked ? "yes" : "" }, Object.fromEntries(Object.entries(this.fields).map(([name, one]) => [name, one.value])));
+    }
+    remember(Object.fromEntries(Object.entries(this.state).map(([name, value]) => [name, value === FIRST[name] ? "" : value])), push);
+    this.leaving?.abort();
+    const mine = this.leaving = new AbortController();
+    this.result.dataset.state = "working";
+    this.status.working("Waiting for the server…");
+    try {
+      await ask("/api/length", this.body(), (event) => this.receive(event), mine.signal);
+      this.result.dataset.state = "done";
+      this.status.done("Done.");
+    } catch (error) {
+      if (mine === this.leaving) this.status.failed(error);
+    }
+  }
+
+  receive(event) {
+    if (event.kind === "progress") this.status.working(`${event.stage}…`, event.total ? event.done / event.total : null);
+    if (event.kind === "started") this.exports.show(event.command, event.python);
+    if (event.kind === "length") this.draw(event);
+  }
+
+  draw(found) {
+    const width = innerWidth < 640 ? 380 : 640;
+    const line = (one, values) => one.n.map((n, at) => [n, values[at]]);
+    const colour = (one) => (one.colour === null ? "var(--soft, #777)" : COLOURS[one.colour % COLOURS.length]);
+    const models = found.series.filter((one) => one.model);
+    const ticks = models[0].n.map((n) => Math.round(n));
+    this.said.replaceChildren(...found.said.map((text) => h("p", { class: "headline" }, text)), ...found.beside.map((text) => h("p", { class: "soft" }, text)));
+    this.change.replaceChildren(chart({ title: `Relative change of the embedding, ${found.texts} texts`, width: Math.max(width, innerWidth < 640 ? 380 : 900), height: 380, logx: true, logy: true, xlabel: "tokens n", ylabel: "change", xticks: ticks,
+      series: found.series.map((one) => ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.change), upper: one.model ? one.high : undefined })) }));
+    this.shares.replaceChildren(chart({ title: "Share of texts", width, height: 260, logx: true, xlabel: "tokens n", ylabel: "share", xticks: ticks,
+      series: models.flatMap((one) => [{ name: `${one.name}: moved more by the change than by a rewording`, short: one.name, colour: colour(one), points: line(one, one.auc) }, { name: `${one.name}: cosine above ${Number((1 - found.level).toPrecision(6))}`, colour: colour(one), kind: "dashed", points: line(one, one.below) }]) }));
+    this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^−a by layer (0 keeps the word, 1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "a",
+      series: Object.entries(one.rates).map(([name, points], at) => ({ name, colour: ["#CC79A7", "#E69F00", "#56B4E9"][at], points })) })));
+    this.table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "model"), ["tokens", "change", "median cosine", "moved more than by a rewording", "above the level"].map((name) => h("th", { class: "num" }, name)))),
+      h("tbody", {}, found.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(Math.round(n)), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])].map((value) => h("td", { class: "num" }, value))))))));
+    this.result.hidden = false;
+  }
+}

@@ -1,0 +1,313 @@
+"""How long before one word drowns? Trained models, their twins and theory over growing texts.
+
+| part | texts |
+|---|---|
+| negation | reviews, negated; all models |
+| antonyms | one word replaced by its opposite, so that no position moves |
+| filler | the same model with sentences of other reviews around the negated one |
+| beginning, middle, end | the same windows with the sentence moved |
+| other seed | other reviews |
+| gold | the package's triples among texts of their field |
+| long | a decoder up to 2,000 tokens |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wordsway.core.laws import Interval, fit_laws
+from wordsway.engine.job import Job
+from wordsway.engine.store import Store
+from wordsway.lengths.length import LengthRequest
+from wordsway.lengths.result import Length, ModelLength
+from wordsway.lengths.theory import FEATURES, MEAN, TRANSFORMER
+from wordsway.lengths.windows import HostedTexts
+from wordsway.paper.figure import HOLDS, OWN, UNDECIDED, Figure, Finding, Sources, check, decide
+
+WINDOWS, QUICK_WINDOWS = (1, 2, 4, 8, 24), (1, 2, 4, 8)
+TEXTS, QUICK_TEXTS = 200, 24
+MODELS = ("minilm", "mpnet", "smollm2")
+#: Differences of exponents and of logarithms that count as none.
+SAME = 0.1
+
+Plan = dict[str, tuple[LengthRequest, HostedTexts, dict[str, list[list[Any]]]]]
+
+
+@dataclass
+class LengthStudy(Figure[dict[str, Length]]):
+    """Change of the output against the number of tokens, with laws and controls."""
+
+    name: str = "length"
+    title: str = "How long before one word drowns?"
+    study: ClassVar[bool] = True
+    reviews: ClassVar[bool] = True
+    plan: Plan = field(default_factory=dict)
+
+    def requests(
+        self, installed: Sequence[str], quick: bool, seed: int
+    ) -> dict[str, LengthRequest]:
+        """The parts of the study for the models that are installed."""
+        windows = QUICK_WINDOWS if quick else WINDOWS
+        texts = QUICK_TEXTS if quick else TEXTS
+        first = installed[0]
+
+        def part(models: Any = first, baselines: bool = False, **more: Any) -> LengthRequest:
+            options = {"windows": windows, "texts": texts, "seed": seed} | more
+            return LengthRequest(models, baselines=baselines, **options)
+
+        found = {"negation": part([first] if quick else list(installed), baselines=True)}
+        if quick:
+            return found
+        found["antonyms"] = part(kinds=("antonyms",), baselines=True)
+        found["filler"] = part(host="filler")
+        found |= {
+            place: part(place=place, windows=windows[-3:], texts=texts // 2)
+            for place in ("beginning", "middle", "end")
+        }
+        found["other seed"] = part(seed=seed + 1)
+        found["gold"] = part(data="gold")
+        if "smollm2" in installed:
+            found["long"] = part("smollm2", host="filler", windows=(*windows, 96), texts=16)
+        return found
+
+    def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Job]:
+        installed = [name for name in MODELS if name in sources.models]
+        self.plan = {}
+        if installed:
+            for name, request in self.requests(installed, quick, seed).items():
+                hosted = request.hosted()
+                self.plan[name] = request, hosted, request.jobs(hosted)
+        return [
+            job
+            for _, _, jobs in self.plan.values()
+            for windows in jobs.values()
+            for some in windows
+            for job in some
+        ]
+
+    def missing(self, sources: Sources) -> list[str]:
+        return [
+            f"{name} over growing texts: not present; run `wordsway data get {name}` first"
+            for name in MODELS
+            if name not in sources.models
+        ]
+
+    def read(self, store: Store, jobs: Sequence[Job]) -> dict[str, Length] | None:
+        found = {}
+        for name, (request, hosted, every) in self.plan.items():
+            if all(job.key in store for some in every.values() for one in some for job in one):
+                named = {key: request.stored(key, hosted, one, store) for key, one in every.items()}
+                found[name] = request.result(hosted, named, {})
+        return found if "negation" in found else None
+
+    def drawing(self, data: dict[str, Length]) -> Length:
+        return data["negation"]
+
+    def caption(self, data: dict[str, Length]) -> str:
+        main = data["negation"]
+        return (
+            f"{main.texts} reviews in which one sentence is negated, in windows of "
+            f"{', '.join(map(str, main.windows))} sentences. Left: the relative change of the "
+            "embedding with 95 % intervals over texts; dashed: twins with random weights; grey: "
+            "random maps of word vectors. Then: how often the change moves the model farther than "
+            "a rewording of the same size; how many changed texts look the same at the level; and "
+            "the rate at which every layer loses the word, by read-out."
+        )
+
+    def tables(self, data: dict[str, Length], folder: Path) -> list[Path]:
+        paths = []
+        for name, found in data.items():
+            path = folder / f"{self.name}-{name.replace(' ', '-')}.json"
+            found.save(path)
+            paths.append(path)
+        return paths
+
+    def findings(self, data: dict[str, Length]) -> list[Finding]:
+        main = data["negation"]
+        found = [*self._theory(main), *self._trained(main)]
+        if len(main.models) == 3:
+            found += self._prediction(main)
+        return [*found, *self._controls(data)]
+
+    def _said(self, claim: str, series: str, measured: str, verdict: str, rule: str) -> Finding:
+        return Finding(self.name, claim, series, measured, verdict, rule, OWN)
+
+    def _theory(self, main: Length) -> list[Finding]:
+        named = {model.name: model for model in main.baselines}
+        mean, features, transformer = (named[name] for name in (MEAN, FEATURES, TRANSFORMER))
+        shift = exponent(mean, "shift")
+        apart = exponent(mean, "change")
+        found = [
+            self._said(
+                "a mean of word vectors moves by 1/n",
+                MEAN,
+                f"exponent of the shift {shift:.2f}; of the relative change {apart:.2f}, because "
+                "the mean itself shrinks",
+                decide(shift, -1.05, -0.95),
+                "the exponent of the shift is between −1.05 and −0.95",
+            ),
+            self._said(
+                "random features lose a word like 1/√n",
+                FEATURES,
+                f"exponent {exponent(features):.3f}",
+                decide(exponent(features), -0.52, -0.48),
+                "the exponent is between −0.52 and −0.48",
+            ),
+        ]
+        for model in main.models:
+            twin = named.get(f"{model.name}:random")
+            if twin is not None:
+                difference = exponent(twin).value - exponent(transformer).value
+                found.append(
+                    self._said(
+                        "a twin with random weights decays as a random transformer does",
+                        twin.name,
+                        f"exponents {exponent(twin):.2f} and {exponent(transformer):.2f}",
+                        check(abs(difference) < SAME),
+                        f"the exponents differ by less than {SAME}",
+                    )
+                )
+        return found
+
+    def _trained(self, main: Length) -> list[Finding]:
+        named = {model.name: model for model in main.baselines}
+        found = []
+        for model in main.models:
+            curve, twin = model.curve(), named.get(f"{model.name}:random")
+            own = exponent(model)
+            if twin is not None:
+                slower = own.low > exponent(twin).high
+                found.append(
+                    self._said(
+                        "training keeps the word longer than random weights do",
+                        model.name,
+                        f"exponents {own:.2f} and {exponent(twin):.2f}",
+                        check(slower) if slower or own.high < exponent(twin).low else UNDECIDED,
+                        "the whole interval of the exponent is above that of the twin",
+                    )
+                )
+            floor = curve.laws["floor"]
+            begins = f"{floor.begins:.0f}" if curve.laws.best == "floor" else "not found"
+            found += [
+                self._said(
+                    "the change falls to a floor",
+                    model.name,
+                    f"begins at {begins} tokens; best law: {curve.laws.best or 'open'}",
+                    HOLDS if curve.laws.best == "floor" else UNDECIDED,
+                    "the law with a floor has the smallest error on held-out texts, and the 95 % "
+                    "interval of each difference is above 0",
+                ),
+                self._said(
+                    "theory brackets the trained model: between a mean of rows and RF",
+                    model.name,
+                    f"exponent {own:.2f}",
+                    decide(own, exponent(named[MEAN]).value, exponent(named[FEATURES]).value),
+                    "the interval is between the exponents of the mean and of random features",
+                ),
+                self._rows(model),
+            ]
+        return found
+
+    def _rows(self, model: ModelLength) -> Finding:
+        rows, mean = (last_layer(model, name) for name in ("rows", "mean"))
+        ratio = fit_laws(model.values("change", "tokens"), mean / rows)["power"].exponent
+        assert ratio is not None
+        return self._said(
+            "the mean of the last layer decays as its rows do",
+            model.name,
+            f"exponent of the mean minus that of the rows {ratio:.2f}",
+            decide(ratio, -SAME, SAME),
+            f"the interval of the difference is between −{SAME} and {SAME}",
+        )
+
+    def _prediction(self, main: Length) -> list[Finding]:
+        """A law fitted to two models, each relative to its shortest texts, against the third."""
+        found = []
+        for third in main.models:
+            others = [model for model in main.models if model is not third]
+            n = np.concatenate([model.values("change", "tokens") for model in others])
+            y = [model.values("change", "change") for model in others]
+            relative = np.concatenate([one / np.exp(np.log(one[:, :1]).mean()) for one in y])
+            laws = fit_laws(n, relative)
+            law = laws[laws.best or "floor"]
+            points = third.curve().points
+            tokens = [point.tokens for point in points]
+            fitted = law.at(tokens) / law.at(tokens[:1]) * points[0].change
+            inside = [p.low <= one <= p.high for p, one in zip(points, fitted, strict=True)]
+            factors = ", ".join(
+                f"{one / p.change:.2f} at {p.tokens:.0f}"
+                for p, one in zip(points[1:], fitted[1:], strict=True)
+            )
+            found.append(
+                self._said(
+                    f"a law of {' and '.join(model.name for model in others)} predicts the third",
+                    third.name,
+                    f"predicted over measured: {factors} tokens ({law.law})",
+                    check(all(inside)),
+                    "every prediction is inside the 95 % interval of the measured mean",
+                )
+            )
+        return found
+
+    def _controls(self, data: dict[str, Length]) -> list[Finding]:
+        main = data["negation"].models[0]
+        found = []
+        for name, claim in {
+            "filler": "the content of the host does not matter",
+            "antonyms": "a replaced word decays as an inserted one",
+            "other seed": "another seed, with other texts, agrees",
+        }.items():
+            if name in data:
+                other = data[name].models[0]
+                apart = exponent(main).low <= exponent(other).high
+                overlap = apart and exponent(other).low <= exponent(main).high
+                found.append(
+                    self._said(
+                        claim,
+                        f"{main.name}, {name}",
+                        f"exponents {exponent(main):.2f} and {exponent(other):.2f}",
+                        check(overlap),
+                        "the 95 % intervals of the exponents overlap",
+                    )
+                )
+        if "beginning" in data and "end" in data:
+            found.append(self._position(data))
+        return found
+
+    def _position(self, data: dict[str, Length]) -> Finding:
+        first, last = (data[name].models[0] for name in ("beginning", "end"))
+        logs = np.log(last.values("change", "change")[:, -1])
+        logs -= np.log(first.values("change", "change")[:, -1])
+        half = 1.96 * logs.std(ddof=1) / np.sqrt(len(logs))
+        ratio = Interval(float(logs.mean()), logs.mean() - half, logs.mean() + half, len(logs))
+        tokens = first.curve().points[-1].tokens
+        return self._said(
+            "at fixed length the place of the word does not matter",
+            f"{first.name}, {tokens:.0f} tokens",
+            f"at the end {np.exp(ratio.value):.2f} [{np.exp(ratio.low):.2f}, "
+            f"{np.exp(ratio.high):.2f}] times as far as at the beginning",
+            decide(ratio, -SAME, SAME),
+            f"the logarithm of the ratio is between −{SAME} and {SAME}",
+        )
+
+
+def exponent(model: ModelLength, what: str = "change") -> Interval:
+    """The exponent of the power law of changes of meaning."""
+    found = fit_laws(
+        model.values("change", "tokens"), model.values("change", what), seed=model.seed
+    )
+    interval = found["power"].exponent
+    assert interval is not None
+    return interval
+
+
+def last_layer(model: ModelLength, read_out: str) -> np.ndarray:
+    """The change of the last layer by a read-out, (texts, windows)."""
+    return np.array(
+        [[one["change"].layers[read_out][-1] for one in text.windows] for text in model.measured]
+    )
