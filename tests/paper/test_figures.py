@@ -27,7 +27,11 @@ HERE = Sources(
 )
 
 
-@pytest.mark.parametrize("name", FIGURES)
+#: The study of lengths reads reviews to find its texts.
+NAMES = [pytest.param(one, marks=pytest.mark.slow if one == "length" else ()) for one in FIGURES]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_quick_is_a_true_subset(name: str) -> None:
     """Every figure has jobs where its data is; the quick ones are some of the same."""
     figure = FIGURES[name]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from wordsway.auditing.background import Place, RandomWords, background, place_of
@@ -27,6 +28,8 @@ from wordsway.text.corpora import Text
 PLACES = {"beginning": 0.0, "middle": 0.5, "end": 1.0}
 #: What an edit does to the meaning.
 ROLES = ("change", "rewording", "heavy rewording", "random")
+#: Documents that filler is taken from, and their least number of sentences.
+FILLER, FILLER_SENTENCES = 500, 2
 
 
 @dataclass(frozen=True)
@@ -156,15 +159,27 @@ def _single_texts(data: str | Path | Sequence[str], encoding: str | None) -> boo
     return bool(table.triples or table.pairs)
 
 
+@lru_cache(maxsize=2)
+def _reviews(sentences_at_least: int) -> tuple[Text, ...]:
+    return tuple(_long(corpus("imdb"), sentences_at_least))
+
+
+def _long(texts: Iterable[Text], sentences_at_least: int) -> Iterator[Text]:
+    """The texts with about that many sentences, by their punctuation."""
+    for text in texts:
+        if sum(map(text.text.count, ".!?\n")) >= sentences_at_least - 1:
+            yield text
+
+
 def _documents(
     data: str | Path | Sequence[str], encoding: str | None, seed: int, sentences_at_least: int
 ) -> list[Text]:
     """The documents with about that many sentences, in an order drawn by the seed."""
-    long = [
-        text
-        for text in corpus(data, encoding=encoding)
-        if sum(map(text.text.count, ".!?\n")) >= sentences_at_least - 1
-    ]
+    long: Iterable[Text]
+    if data == "imdb":
+        long = _reviews(sentences_at_least)
+    else:
+        long = _long(corpus(data, encoding=encoding), sentences_at_least)
     return sorted(long, key=lambda text: derive(seed, "length", text.sha256))
 
 
@@ -203,7 +218,7 @@ def _surroundings(
     pools: dict[str, list[str]] = {}
     if host != "own" and not (host == "filler" and single):
         chosen = data if host == "filler" else host
-        texts = _documents(chosen, encoding, derive(seed, "host"), 1)
+        texts = _documents(chosen, encoding, derive(seed, "host"), FILLER_SENTENCES)[:FILLER]
         pools[""] = [one for text in texts for one in sentences(text.text)]
     elif host == "filler":
         for case in collect(data, texts=10**6, seed=derive(seed, "host"), encoding=encoding).cases:

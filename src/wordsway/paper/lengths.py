@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,8 +29,9 @@ from wordsway.lengths.theory import FEATURES, MEAN, TRANSFORMER
 from wordsway.lengths.windows import HostedTexts
 from wordsway.paper.figure import HOLDS, OWN, UNDECIDED, Figure, Finding, Sources, check, decide
 
-WINDOWS, QUICK_WINDOWS = (1, 2, 4, 8, 24), (1, 2, 4, 8)
-TEXTS, QUICK_TEXTS = 200, 24
+WINDOWS = (1, 2, 4, 8, 24)
+#: Texts, and the first ones of them, which a quick run measures in the first model alone.
+TEXTS, QUICK_TEXTS = 200, 32
 MODELS = ("minilm", "mpnet", "smollm2")
 #: Differences of exponents and of logarithms that count as none.
 SAME = 0.1
@@ -48,40 +49,40 @@ class LengthStudy(Figure[dict[str, Length]]):
     reviews: ClassVar[bool] = True
     plan: Plan = field(default_factory=dict)
 
-    def requests(
-        self, installed: Sequence[str], quick: bool, seed: int
-    ) -> dict[str, LengthRequest]:
+    def requests(self, installed: Sequence[str], seed: int) -> dict[str, LengthRequest]:
         """The parts of the study for the models that are installed."""
-        windows = QUICK_WINDOWS if quick else WINDOWS
-        texts = QUICK_TEXTS if quick else TEXTS
         first = installed[0]
 
         def part(models: Any = first, baselines: bool = False, **more: Any) -> LengthRequest:
-            options = {"windows": windows, "texts": texts, "seed": seed} | more
+            options: dict[str, Any] = {"windows": WINDOWS, "texts": TEXTS, "seed": seed} | more
             return LengthRequest(models, baselines=baselines, **options)
 
-        found = {"negation": part([first] if quick else list(installed), baselines=True)}
-        if quick:
-            return found
-        found["antonyms"] = part(kinds=("antonyms",), baselines=True)
-        found["filler"] = part(host="filler")
-        found |= {
-            place: part(place=place, windows=windows[-3:], texts=texts // 2)
-            for place in ("beginning", "middle", "end")
+        found = {
+            "negation": part(list(installed), baselines=True),
+            "antonyms": part(kinds=("antonyms",), baselines=True),
+            "filler": part(host="filler"),
+            **{
+                place: part(place=place, windows=WINDOWS[-3:], texts=TEXTS // 2)
+                for place in ("beginning", "middle", "end")
+            },
+            "other seed": part(seed=seed + 1),
+            "gold": part(data="gold"),
         }
-        found["other seed"] = part(seed=seed + 1)
-        found["gold"] = part(data="gold")
         if "smollm2" in installed:
-            found["long"] = part("smollm2", host="filler", windows=(*windows, 96), texts=16)
+            found["long"] = part("smollm2", host="filler", windows=(*WINDOWS, 96), texts=16)
         return found
 
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Job]:
         installed = [name for name in MODELS if name in sources.models]
         self.plan = {}
-        if installed:
-            for name, request in self.requests(installed, quick, seed).items():
-                hosted = request.hosted()
-                self.plan[name] = request, hosted, request.jobs(hosted)
+        for name, request in self.requests(installed, seed).items() if installed else ():
+            hosted = request.hosted()
+            if quick:
+                hosted = replace(hosted, texts=hosted.texts[:QUICK_TEXTS])
+                request = replace(request, models=installed[:1])
+            self.plan[name] = request, hosted, request.jobs(hosted)
+            if quick:
+                break
         return [
             job
             for _, _, jobs in self.plan.values()
@@ -110,8 +111,9 @@ class LengthStudy(Figure[dict[str, Length]]):
 
     def caption(self, data: dict[str, Length]) -> str:
         main = data["negation"]
+        count = len(main.models[0].measured)
         return (
-            f"{main.texts} reviews in which one sentence is negated, in windows of "
+            f"{count} reviews in which one sentence is negated, in windows of "
             f"{', '.join(map(str, main.windows))} sentences. Left: the relative change of the "
             "embedding with 95 % intervals over texts; dashed: twins with random weights; grey: "
             "random maps of word vectors. Then: how often the change moves the model farther than "
@@ -298,10 +300,11 @@ class LengthStudy(Figure[dict[str, Length]]):
 
 def exponent(model: ModelLength, what: str = "change") -> Interval:
     """The exponent of the power law of changes of meaning."""
-    found = fit_laws(
-        model.values("change", "tokens"), model.values("change", what), seed=model.seed
-    )
-    interval = found["power"].exponent
+    laws = model.curve().laws
+    if what != "change":
+        values = model.values("change", "tokens"), model.values("change", what)
+        laws = fit_laws(*values, seed=model.seed)
+    interval = laws["power"].exponent
     assert interval is not None
     return interval
 
