@@ -279,3 +279,17 @@ def test_ctrl_c_answers_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
     assert "are kept in" in err and "run the same command again to resume" in err
     _, alive = psutil.wait_procs(workers, timeout=15)
     assert not alive
+
+
+def test_jobs_that_hold_one_model_follow_each_other():
+    """The largest of every family comes first; then a worker loads each model once."""
+    from dataclasses import replace
+
+    from wordsway.engine.run import Meter
+    from wordsway.lengths.jobs import LengthJob
+
+    job = LengthJob((("It is good.", ()),), "one", "a" * 64, "pooled")
+    texts = [(("It is good. " * size, ()),) for size in (1, 2, 3, 4)]
+    jobs = [replace(job, texts=text, model=name) for text in texts for name in ("one", "two")]
+    order = [each.model for each in Meter(jobs).order]
+    assert order[2:] == ["one"] * 3 + ["two"] * 3

@@ -85,6 +85,10 @@ class TextsJob(Job):
         return self.tokens
 
     @property
+    def holds(self) -> str:
+        return self.model
+
+    @property
     def family(self) -> Hashable:
         return (self.kind, self.model, self.model_sha256, getattr(self, "target", None))
 

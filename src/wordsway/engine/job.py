@@ -54,6 +54,13 @@ class Job(ABC):
         return 0.0
 
     @property
+    def holds(self) -> str:
+        """What a worker keeps in memory for the next job, such as a model; jobs with the same one
+        follow each other.
+        """
+        return ""
+
+    @property
     def source(self) -> str | None:
         """The name of data outside the content, whose bytes are compared between machines and
         runs. None if there is no such data.

@@ -167,10 +167,11 @@ class Meter:
 
 
 def _ordered(jobs: Sequence[Job]) -> list[Job]:
-    """The largest job of every family first, so that all are known early; then by size. Jobs of
-    one source follow each other where sizes are the same: a worker keeps the texts of the last one.
+    """The largest job of every family first, so that all are known early; then by size, those that
+    hold the same model together. Jobs of one source follow each other where sizes are the same: a
+    worker keeps the texts of the last one.
     """
-    ranked = sorted(jobs, key=lambda job: (-job.size, job.source or "", job.key))
+    ranked = sorted(jobs, key=lambda job: (job.holds, -job.size, job.source or "", job.key))
     first = {job.family: job.key for job in reversed(ranked)}
     return sorted(ranked, key=lambda job: first[job.family] != job.key)
 
