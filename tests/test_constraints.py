@@ -202,3 +202,44 @@ def test_what_does_not_go_together_is_refused() -> None:
     ):
         with pytest.raises(ws.InputError):
             make()
+
+
+@pytest.mark.parametrize("kind", ["linf", "l3", "shell", "ellipsoid", "choices"])
+def test_learning_minimises_the_loss_over_the_set(kind: str) -> None:
+    for seed in range(DRAWS):
+        texts = [ws.Sample.gaussian(n=N, d=D, seed=10 * seed + number) for number in range(4)]
+        phi, labels = ws.RAF(d=D, seed=seed), [1, -1, 1]
+        constraint, grid = random_set(kind, seed)
+        if kind == "choices":
+            grid = constraint.vectors - texts[3].X[0]
+        found = ws.learn(phi, texts[:3], labels, texts[3], -1, constraint=constraint).best
+        train = torch.stack([phi.exact(text).flatten() for text in texts])
+        theta = torch.linalg.pinv(train[:3]) @ torch.tensor(labels).double()
+        theta = theta + train[3] * (-1 - train[3] @ theta) / train[3].dot(train[3])
+        changed = texts[3].X.repeat(len(grid), 1, 1)
+        changed[:, 0] += grid
+        errors = (phi.exact(changed).flatten(1) @ theta - 1) ** 2
+        assert found.error <= float(errors.min()) * (1 + 1e-3) + 1e-3
+        if kind == "choices":
+            assert found.error == pytest.approx(float(errors.min()), rel=1e-6, abs=1e-9)
+        else:
+            assert float(constraint.gauge(found.delta)) <= constraint.size(D)
+
+
+def test_measure_takes_names() -> None:
+    found = ws.measure("raf", n=4, d=3, constraint="linf", radius=0.5, objective="row:1")
+    plain = found.to_dict()
+    assert (plain["constraint"], plain["objective"], plain["radius"]) == ("linf", "row:1", 0.5)
+    assert max(map(abs, plain["trials"][0]["delta"])) <= 0.5
+    pair = ws.measure("rf", n=4, d=3, together="0,2").to_dict()
+    assert pair["together"] == "0,2" and len(pair["trials"][0]["delta"]) == 2
+    wrong: list[dict[str, Any]] = [
+        {"constraint": "l7"},
+        {"objective": "nuclear"},
+        {"together": "0,9"},
+        {"together": "x"},
+        {"together": "0,1", "positions": "all"},
+    ]
+    for named in wrong:
+        with pytest.raises(ws.InputError):
+            ws.measure("raf", n=4, d=3, **named)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Annotated, Any, final
 
 import torch
@@ -318,5 +319,23 @@ def exactly_in(constraint: Constraint | None, x: torch.Tensor, radius: float) ->
     return torch.stack(flat).reshape(x.shape)
 
 
-#: Constraints with no other argument than a radius, as the command line names them.
-NAMED = {"l1": lambda r: Lp(1, r), "l2": L2, "linf": Linf, "shell": Shell}
+#: Constraints with no other argument than a radius, by name.
+NAMED: dict[str, Callable[[float | None], Constraint]] = {
+    "l1": lambda radius: Lp(1, radius),
+    "l2": L2,
+    "linf": Linf,
+    "shell": Shell,
+}
+
+
+def named(name: str, radius: float | None = None) -> Constraint:
+    """The constraint of this name.
+
+    >>> named("linf", 0.5)
+    Linf(0.5)
+    """
+    if name not in NAMED:
+        raise InputError(
+            f"a constraint among {', '.join(NAMED)}", repr(name), "or one of wordsway.constraints"
+        )
+    return NAMED[name](radius)

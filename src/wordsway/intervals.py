@@ -12,12 +12,13 @@ import itertools
 import logging
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 
-from wordsway.constraints import L2, Choices, Constraint, euclidean, exactly_in
+from wordsway.constraints import L2, Choices, Constraint, euclidean, exactly_in, named
 from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
 from wordsway.core.errors import InputError, WordswayError, needs
 from wordsway.core.progress import Progress, silent, stretch_of
@@ -162,7 +163,7 @@ def sensitivity(
     *,
     positions: Positions = "all",
     radius: Radius | None = None,
-    constraint: Constraint | Choices | None = None,
+    constraint: Constraint | Choices | str | None = None,
     together: Positions | None = None,
     objective: Any = "frobenius",
     seed: Seed = 0,
@@ -184,8 +185,9 @@ def sensitivity(
         position or a list;
         "word:3" is word 3 of the original text, wherever a position may stand
     radius : of the ball for Δ, √d by default
-    constraint : another set for Δ, from `wordsway.constraints`; the upper end is certified for the
-        ball around it, and exact for a finite set
+    constraint : another set for Δ, from `wordsway.constraints`, or the name of one with this
+        ``radius`` ("l1", "linf", "shell"); the upper end is certified for the ball around it, and
+        exact for a finite set
     together : rows that all move at once, each in the set, in place of ``positions``
     objective : the norm of the change, relative to that of φ(X): "frobenius", "largest-row",
         "operator", "row:3", or an array θ of the features' shape, for |θ·change|/(‖θ‖‖φ(X)‖)
@@ -314,11 +316,33 @@ def sensitivity(
         map=phi.describe(),
         versions=versions(),
         proof=proved,
-        constraint=None if constraint is None else repr(constraint),
+        constraint=moves.name,
         objective="frobenius" if moves.norm is None else moves.norm.name,
         together=moves.together,
         **means[0],
     )
+
+
+def reached(
+    constraint: Constraint | Choices | str | None,
+    radius: float | None,
+    sample: Sample,
+    rows: Sequence[int],
+) -> tuple[Constraint | Choices | None, float]:
+    """The constraint, and the norm of the longest Δ that it allows at one of the rows."""
+    if isinstance(constraint, str):
+        constraint = named(constraint, radius)
+    elif constraint is not None and radius is not None:
+        raise InputError(
+            "a radius or a constraint", f"both, {constraint!r}", "pass the constraint alone"
+        )
+    if constraint is None:
+        return None, ball_radius(radius, sample.d)
+    constraint.check(sample.d)
+    if isinstance(constraint, Choices):
+        changes = torch.cdist(constraint.vectors, sample.X[list(rows)])
+        return constraint, float(changes.max()) * (1 + 1e-9)
+    return constraint, constraint.span(sample.d)
 
 
 @dataclass(frozen=True)
@@ -336,36 +360,31 @@ class _Moves:
     choices: Choices | None
     together: tuple[int, ...] | None
     norm: ChangeNorm | None
+    name: str | None
 
     @staticmethod
     def of(
         phi: FeatureMap,
         sample: Sample,
         radius: float | None,
-        constraint: Constraint | Choices | None,
+        constraint: Constraint | Choices | str | None,
         together: Positions | None,
         objective: Any,
     ) -> _Moves:
-        if constraint is not None:
-            constraint.check(sample.d)
-            if radius is not None:
-                raise InputError(
-                    "a radius or a constraint", f"both, {constraint!r}", "pass the constraint alone"
-                )
+        rows = None if together is None else tuple(rows_of(together, sample))
+        constraint, reach = reached(
+            constraint, radius, sample, range(sample.n) if rows is None else rows
+        )
         choices = constraint if isinstance(constraint, Choices) else None
         ball = None if isinstance(constraint, Choices) else constraint
-        reach = ball_radius(radius, sample.d) if ball is None else ball.span(sample.d)
-        rows = None if together is None else tuple(rows_of(together, sample))
-        if choices is not None:
-            changes = torch.cdist(choices.vectors, sample.X)
-            reach = float(changes.max() if rows is None else changes[:, list(rows)].max())
-        elif rows is not None and ball is None:
-            ball = L2(reach)
-        elif rows is None and euclidean(ball):
+        if rows is None and euclidean(ball):
             ball = None
+        elif ball is None and choices is None:
+            ball = L2(reach)
         plain = isinstance(objective, str) and objective == "frobenius"
         norm = None if plain else ChangeNorm(objective, phi.exact(sample))
-        return _Moves(phi, sample, reach, ball, choices, rows, norm)
+        name = None if constraint is None else repr(constraint)
+        return _Moves(phi, sample, reach, ball, choices, rows, norm, name)
 
     def check(self, positions: Positions, average: int | None, vocabulary: Any) -> None:
         """Refuse arguments that do not go together."""

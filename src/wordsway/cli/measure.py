@@ -20,6 +20,25 @@ def measure_command(
     radius: Annotated[
         float | None, typer.Option("--radius", help="Maximum norm of Δ; √d by default.")
     ] = None,
+    constraint: Annotated[
+        str | None,
+        typer.Option(
+            "--constraint",
+            help="Set of Δ of this radius: l2 (default), linf, l1 or shell. By default it is the "
+            "largest inside the ball of radius √d.",
+        ),
+    ] = None,
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective",
+            help="Norm of the change: frobenius, largest-row, operator, or row:J for row J.",
+        ),
+    ] = "frobenius",
+    together: Annotated[
+        str | None,
+        typer.Option("--together", help="Rows that all move at once: 0,3 or 0-7."),
+    ] = None,
     layer: Annotated[
         str,
         typer.Option(
@@ -67,6 +86,9 @@ def measure_command(
         certificate=certificate,
         memory=opt.bytes_of(memory),
         average=average,
+        constraint=constraint,
+        objective=objective,
+        together=together,
     )
     if proof is not None and request.trials != 1:
         raise InputError(

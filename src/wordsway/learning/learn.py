@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from wordsway.constraints import Choices, Constraint
 from wordsway.core.checks import Bytes, NonNegative, Radius, Seed, validated
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import versions
 from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.seeds import check_seed
-from wordsway.core.vectors import ball_radius
-from wordsway.intervals import MEMORY
+from wordsway.intervals import MEMORY, reached
 from wordsway.learning.features import TrainingFeatures
 from wordsway.learning.losses import check_setting
 from wordsway.learning.problem import FlipProblem
@@ -33,6 +33,7 @@ def learn(
     penalty: NonNegative = 0.0,
     positions: Positions = 0,
     radius: Radius | None = None,
+    constraint: Constraint | Choices | str | None = None,
     seed: Seed = 0,
     certificate: bool = True,
     memory: Bytes = MEMORY,
@@ -46,6 +47,7 @@ def learn(
     loss : the loss that Δ minimises: "align", "direct" or "penalised" (with ``penalty``)
     positions : rows of X that may change, as in `sensitivity`; the first by default
     radius : of the ball for Δ, √d by default
+    constraint : another set for Δ, as in `sensitivity`
     seed : seed of the search; the same seed gives the same numbers
     certificate : also certify S, which gives a lower bound of the error
     memory : budget of the search in bytes
@@ -63,7 +65,7 @@ def learn(
     _check_texts(train, labels, X)
     phi.check(X.n, X.d)
     rows = rows_of(positions, X)
-    reach = ball_radius(radius, X.d)
+    constraint, reach = reached(constraint, radius, X, rows)
     steps = len(rows) + 1
     progress("interpolating", 0, steps)
     features = TrainingFeatures(phi, lambda number: train[number].X, len(train), rows)
@@ -73,6 +75,7 @@ def learn(
             row,
             [setting],
             radius=reach,
+            constraint=constraint,
             seed=seed,
             certificate=certificate,
             memory=memory,

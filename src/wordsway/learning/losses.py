@@ -16,6 +16,7 @@ from typing import NamedTuple, final
 
 import torch
 
+from wordsway.constraints import Constraint
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import unit
 from wordsway.maps.base import Readout, View
@@ -74,7 +75,8 @@ def check_setting(update: str, loss: str, penalty: float) -> FlipSetting:
 
 @final
 class NegativeLosses(Objective):
-    """−loss at one row i over ‖Δ‖ ≤ radius, one problem per setting; the driver maximises.
+    """−loss at one row i over ‖Δ‖ ≤ radius or a set in that ball, one problem per setting; the
+    driver maximises.
 
     Every loss is a quadratic function of u and of the alignment a after the setting's update,
 
@@ -97,11 +99,12 @@ class NegativeLosses(Objective):
         *,
         y: float,
         residual: float,
+        constraint: Constraint | None = None,
     ) -> None:
         self.readout = readout
         self.view = view
         self.row = row
-        self.reach = radius
+        self.reach, self.constraint = radius, constraint
         self.dimension = view.X.shape[1]
         self.dtype = view.X.dtype
         self.device = view.X.device
@@ -154,10 +157,12 @@ class NegativeLosses(Objective):
         size = max(0, count - 1 - len(ideas))
         random = unit(torch.randn(size, d, dtype=self.dtype, generator=noise))
         if self.bytes_retained_per_eval:
-            return torch.cat([zero, NEAR * self.reach * random])
+            points = torch.cat([zero, NEAR * self.reach * random])
+            return points if self.constraint is None else self.constraint.project(points)
         others = torch.cat([ideas, self.reach * random])
         share = torch.rand(len(others), 1, dtype=self.dtype, generator=noise) ** 0.5
-        return torch.cat([zero, others * share])[:count]
+        points = torch.cat([zero, others * share])[:count]
+        return points if self.constraint is None else self.constraint.project(points)
 
     def describe(self, value: float) -> str:
         return f"least loss {-value:.4g}"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
+from wordsway.constraints import Choices, Constraint, euclidean, exactly_in
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import single_thread
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import generator
-from wordsway.core.vectors import exactly_inside
 from wordsway.intervals import MEMORY
 from wordsway.learning.features import Stack, TrainingFeatures
 from wordsway.learning.interpolate import interpolate
@@ -85,6 +86,7 @@ class FlipProblem:
         settings: Sequence[FlipSetting],
         *,
         radius: float,
+        constraint: Constraint | Choices | None = None,
         seed: int = 0,
         certificate: bool = True,
         memory: int = MEMORY,
@@ -92,8 +94,9 @@ class FlipProblem:
     ) -> list[FlipRow]:
         """The Δ of one row that minimises the loss of each setting, all settings in one search.
 
-        Where weights are drawn on demand, those of a row are only kept until the next row is
-        searched: evaluate a row's other changes before that.
+        ``constraint`` is a set in the ball of this radius, the ball by default. Where weights are
+        drawn on demand, those of a row are only kept until the next row is searched: evaluate
+        a row's other changes before that.
         """
         started = time.perf_counter()
         for setting in settings:
@@ -105,24 +108,43 @@ class FlipProblem:
                 bound = self.view.certify([row], radius)
                 end = math.inf if bound is None else float(bound.upper[0])
                 upper = end if end < math.inf else None
-            deltas = self._minimise(row, settings, radius, seed, memory, progress)
+            if isinstance(constraint, Choices):
+                deltas = self._choose(row, settings, constraint)
+            else:
+                ball = None if euclidean(constraint) else constraint
+                deltas = self._minimise(row, settings, radius, ball, seed, memory, progress)
+                deltas = exactly_in(ball, deltas, radius)
             seconds = (time.perf_counter() - started) / len(settings)
             return [
-                self.evaluate(row, exactly_inside(delta, radius), setting.update, upper, seconds)
+                self.evaluate(row, delta, setting.update, upper, seconds)
                 for delta, setting in zip(deltas, settings, strict=True)
             ]
+
+    def _choose(self, row: int, settings: Sequence[FlipSetting], choices: Choices) -> torch.Tensor:
+        """The Δ of each setting that puts one of the vectors in the row's place, (T, d)."""
+        losses = self._losses(self.readout, self.view, row, settings, 1.0, None)
+        deltas = choices.vectors - self.X.X[row]
+        found = []
+        for number in range(len(settings)):
+            index = torch.full((len(deltas),), number)
+            parts = zip(index.split(256), deltas.split(256), strict=True)
+            found.append(deltas[torch.cat([losses.value(*part) for part in parts]).argmax()])
+        return torch.stack(found)
 
     def _minimise(
         self,
         row: int,
         settings: Sequence[FlipSetting],
         radius: float,
+        constraint: Constraint | None,
         seed: int,
         memory: int,
         progress: Progress,
     ) -> torch.Tensor:
         """The best Δ of each setting, (T, d); all begin at the same places."""
-        rough = self._losses(self.search_readout, self.search_view, row, settings, radius)
+        rough = self._losses(
+            self.search_readout, self.search_view, row, settings, radius, constraint
+        )
         noise = generator(seed, "descent", row, device=rough.device)
         first = rough.starts(rough.plan.starts, noise)
         which = torch.arange(len(settings), device=rough.device)
@@ -137,7 +159,7 @@ class FlipProblem:
         ).x
         if self.search_view is self.view or self.view.bytes_retained_per_eval:
             return x
-        exact = self._losses(self.readout, self.view, row, settings, radius)
+        exact = self._losses(self.readout, self.view, row, settings, radius, constraint)
         x = x.to(exact.dtype)
         polished = maximise(
             exact,
@@ -157,10 +179,10 @@ class FlipProblem:
         row: int,
         settings: Sequence[FlipSetting],
         radius: float,
+        constraint: Constraint | None,
     ) -> NegativeLosses:
-        return NegativeLosses(
-            readout, view, row, radius, settings, y=float(self.y), residual=self.residual
-        )
+        how: dict[str, Any] = {"y": float(self.y), "residual": self.residual}
+        return NegativeLosses(readout, view, row, radius, settings, **how, constraint=constraint)
 
     def _predictions(
         self, row: int, delta: torch.Tensor, update: str

@@ -17,8 +17,8 @@ from wordsway.core.result import SequenceResult, versions
 from wordsway.core.runtime import peak_bytes
 from wordsway.core.sample import rows_of
 from wordsway.core.seeds import derive
-from wordsway.core.vectors import ball_radius
 from wordsway.gaussian.joint import TextGramFactor
+from wordsway.intervals import reached
 from wordsway.learning.features import TrainingFeatures
 from wordsway.learning.problem import FlipProblem
 from wordsway.learning.results import FlipRow
@@ -208,11 +208,13 @@ def _search(
     settings = [options.setting for options in every]
     results: list[list[FlipRow]] = [[] for _ in every]
     real: list[dict[str, Any]] = [{} for _ in every]
+    constraint, reach = reached(request.constraint, request.radius, drawn.sample, rows)
     for number, row in enumerate(rows, 1):
         found = problem.search(
             row,
             settings,
-            radius=ball_radius(request.radius, request.d),
+            radius=reach,
+            constraint=constraint,
             seed=seed,
             certificate=request.certificate,
         )

@@ -26,7 +26,7 @@ from wordsway.maps.proof import Proof
 from wordsway.optimize import maximise
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.memory import check_memory
-from wordsway.studies.request import Request, as_rows, first_row
+from wordsway.studies.request import Request, as_rows, first_row, rows_together
 from wordsway.studies.texts import Drawn, GaussianTexts, Source, TextOptions
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"
             "data": request.data,
             "source": self.source,
             "positions": request.named_rows,
-            "radius": request.radius if request.radius is not None else request.d**0.5,
+            "radius": request.reach,
+            **request.moves,
             "mean": self.mean,
             "sd": self.sd,
             "mean_upper": self.mean_upper,
@@ -170,6 +171,9 @@ def measure(
     texts: TextOptions | None = None,
     certificate: bool = True,
     average: int | None = None,
+    constraint: str | None = None,
+    objective: str = "frobenius",
+    together: str | None = None,
     effort: float = 1.0,
     memory: int = MEMORY,
     progress: Progress = silent,
@@ -185,6 +189,7 @@ def measure(
         row, of real text the first word
     data : "gaussian", "imdb", "imdb:MODEL" or a file; ``texts`` says how it is read and embedded
     average : number of random Δ to try at each row and, on real text, as many real words
+    constraint, objective : by name, as in `sensitivity`; together : rows, as "0,3" or "0-7"
 
     >>> result = measure("raf", n=5, d=4, trials=2)
     >>> len(result.trials), result.interrupted, len(result.trials[0].delta)
@@ -205,6 +210,9 @@ def measure(
         effort=effort,
         memory=memory,
         average=average,
+        constraint=constraint,
+        objective=objective,
+        together=together,
     )
     return run_trials(request, progress=progress)
 
@@ -275,6 +283,9 @@ def run_trial(
         drawn.sample,
         positions=_positions(request, phi, drawn.sample, search_seed),
         radius=request.radius,
+        constraint=request.constraint,
+        together=None if request.together is None else rows_together(request.together),
+        objective=request.objective,
         seed=search_seed,
         effort=request.effort,
         certificate=request.certificate,
@@ -308,6 +319,8 @@ def _positions(request: Request, phi: FeatureMap, sample: Sample, seed: int) -> 
     """The positions to search: all of the request, or its shortlist. Weights that are drawn where
     they are queried would be drawn in another order for it.
     """
+    if request.together is not None:
+        return "all"
     rows = rows_of(request.named_rows, sample)
     if request.shortlist is None or len(rows) <= request.shortlist + 1:
         return request.named_rows

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from wordsway.constraints import named
 from wordsway.core.checks import Bytes, Count, Effort, NonNegative, Radius, check_fields
 from wordsway.core.errors import InputError
 from wordsway.intervals import MEMORY, Draws
 from wordsway.learning.losses import FlipSetting, check_setting
 from wordsway.maps import FeatureMap
+from wordsway.maps.objectives import OBJECTIVES
 from wordsway.maps.registry import MapKind, check_options, kind_of
 from wordsway.studies.texts import TextOptions
 
@@ -61,6 +63,8 @@ class Request:
     ``average`` is the number of random Δ (and real words) to try next to the worst one. With a
     ``shortlist``, a short search of all rows chooses that many of them (and the first) for the
     search itself: enough where only the largest S of all rows is wanted.
+    ``constraint`` names a set with this radius, ``objective`` a norm, ``together`` rows ("0-3,7")
+    that all move, in place of ``positions``; see `sensitivity`.
 
     >>> request = Request("drf", n=6, d=5, options={"depth": 4})
     >>> request.features, request.settings
@@ -83,9 +87,28 @@ class Request:
     learning: LearningOptions | None = None
     average: Draws | None = None
     shortlist: Count | None = None
+    constraint: str | None = None
+    objective: str = "frobenius"
+    together: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.constraint is not None:
+            named(self.constraint, self.radius)
+        if not re.fullmatch(r"frobenius|largest-row|operator|row:\d{1,6}", self.objective):
+            raise InputError(
+                f"an objective among {', '.join(OBJECTIVES)}", repr(self.objective), "choose one"
+            )
+        if self.objective != "frobenius" and self.learning is not None:
+            raise InputError("frobenius for learning", self.objective, "leave the objective out")
+        if self.together is not None:
+            self._check_together()
+        if self.shortlist is not None and self.moves:
+            raise InputError(
+                "a shortlist of rows in the ball, in the Frobenius norm",
+                ", ".join(self.moves),
+                "leave the shortlist out",
+            )
         given = {name: value for name, value in self.options.items() if value is not None}
         object.__setattr__(self, "options", given)
         check_options(self.map, given)
@@ -104,6 +127,22 @@ class Request:
         if self.learning is not None and self.learning.real_words:
             raise InputError(
                 "a corpus, to try real words", "gaussian texts", "pass --data imdb, or a file"
+            )
+
+    def _check_together(self) -> None:
+        special = isinstance(self.positions, str) or self.positions != (0,)
+        if special or self.learning is not None or self.average is not None:
+            raise InputError(
+                "together without positions, averages and learning",
+                f"together={self.together}",
+                "leave the others out",
+            )
+        rows = rows_together(self.together or "")
+        if not all(row < self.n for row in rows) or len(set(rows)) < len(rows):
+            raise InputError(
+                f"distinct rows below {self.n} that move together",
+                repr(self.together),
+                "count rows from 0: 0,3 or 0-7",
             )
 
     def _check_positions(self) -> None:
@@ -190,6 +229,18 @@ class Request:
         return sizes | {"depth": self.settings.get("depth")} | more
 
     @property
+    def reach(self) -> float:
+        """The radius of the ball or of the constraint."""
+        return named(self.constraint or "l2", self.radius).size(self.d)
+
+    @property
+    def moves(self) -> dict[str, Any]:
+        """Constraint, objective and rows together, where they are not the paper's."""
+        given = {"constraint": self.constraint, "together": self.together}
+        found = {name: value for name, value in given.items() if value is not None}
+        return found | ({"objective": self.objective} if self.objective != "frobenius" else {})
+
+    @property
     def content(self) -> dict[str, Any]:
         """All that determines a result, except the trial and how a layer learns, as JSON.
 
@@ -213,6 +264,7 @@ class Request:
             plain["radius"] = float(self.radius)
         if self.memory != MEMORY:
             plain["memory"] = self.memory
+        plain |= self.moves
         if self.average is not None:
             plain["average"] = self.average
         if self.shortlist is not None:
@@ -220,6 +272,24 @@ class Request:
         if self.data != "gaussian":
             plain["texts"] = self.texts.content
         return plain
+
+
+def rows_together(text: str) -> list[int]:
+    """The rows that a request moves together.
+
+    >>> rows_together("0,3"), rows_together("2-4,7")
+    ([0, 3], [2, 3, 4, 7])
+    """
+    rows: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
+        if found is None:
+            raise InputError("rows that move together", repr(text), "write 0,3 or 0-7")
+        first = int(found[1])
+        rows += range(first, int(found[2] or first) + 1)
+    if not rows:
+        raise InputError("rows that move together", repr(text), "write 0,3 or 0-7")
+    return rows
 
 
 def as_rows(positions: str | int | Sequence[int | str]) -> Rows:
