@@ -28,9 +28,9 @@ MAPS: dict[str, Any] = {
 
 def disc(count: int = 120) -> torch.Tensor:
     """A grid of the unit disc, its boundary included."""
-    angle = 2 * math.pi * torch.arange(count).double() / count
+    angle = 2 * math.pi * torch.arange(count, dtype=torch.float64) / count
     circle = torch.stack([angle.cos(), angle.sin()], 1)
-    return torch.cat([share * circle for share in torch.linspace(0, 1, 25).double()])
+    return torch.cat([share * circle for share in torch.linspace(0, 1, 25, dtype=torch.float64)])
 
 
 def random_set(kind: str, seed: int) -> tuple[Any, torch.Tensor]:
@@ -42,7 +42,7 @@ def random_set(kind: str, seed: int) -> tuple[Any, torch.Tensor]:
         return c.Shell(r), r * grid[-120:]
     if kind == "subspace":
         basis = torch.randn(1, D, generator=noise).double()
-        line = torch.linspace(-r, r, 2001).double()[:, None]
+        line = torch.linspace(-r, r, 2001, dtype=torch.float64)[:, None]
         return c.Subspace(basis, r), line * basis / basis.norm()
     if kind == "ellipsoid":
         A = torch.randn(D, D, generator=noise).double()

@@ -290,7 +290,8 @@ def sensitivity(
         if certificate and moves.choices is not None and converged:
             bound = Certificate(torch.tensor(lowers, dtype=torch.float64), ENUMERATED)
         elif certificate:
-            bound = exact.certify(rows, reach, certifying)
+            within = exact if moves.constraint is None else moves.within(exact)
+            bound = within.certify(rows, reach, certifying)
             certifying("certifying", 1, 1)
         means = averages(view, rows, moves.radius, seed, memory, average, vocabulary)
         proved = None

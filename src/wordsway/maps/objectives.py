@@ -143,7 +143,7 @@ class ChangeView(View):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        found = self.like.certify(rows, radius, progress)
+        found = self.like.within(self.reach, self.constraint).certify(rows, radius, progress)
         return None if found is None else _in_norm(found, self.norm, self._before, self.rounding)
 
     @property
@@ -233,11 +233,11 @@ class DefinitionView(ChangeView):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        if self.together is None:
+        if self.blocks == 1:
             return self.like.certify(rows, radius, progress)
         if not isinstance(self.like, AttentionView) or not self.like.layer.scores.normalised:
             return None
-        return certify_hull(self.like, self.together, radius / self.blocks**0.5)
+        return certify_hull(self.like, self.together or (), radius / self.blocks**0.5)
 
 
 def certify_hull(view: AttentionView, together: Sequence[int], radius: float) -> Certificate:

@@ -6,6 +6,8 @@ V_l‖, so its change is at most g_j times the move of its preactivation, with g
 
     ρ_l = ρ_{l−1} ‖diag(g) V_l‖_op,    ρ_0 = radius,    S ≤ ρ_L/‖φ(X)‖.
 
+Of an ellipsoid or subspace {Az: ‖z‖ ≤ r}, the first layer's matrix is V_1A and ρ_0 = r.
+
 **With probability 1 − 1e-9**, for Gaussian weights that need not be there. Bound each neuron's
 change by a convex function, |ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u), and let F(u) = ‖(r_j(u_j))_j‖, convex
 and L-Lipschitz. Write F(u) = sup_y y·u − F*(y). Then sup_Δ F(VΔ) is the supremum of a Gaussian
@@ -35,12 +37,21 @@ from collections.abc import Sequence
 
 import torch
 
+from wordsway.constraints import LinearBall
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.activation import Activation
 from wordsway.maps.dense.backward import BackwardLayer, backward_bound
 from wordsway.maps.dense.layers import Trace
 from wordsway.maps.dense.neurons import Neurons
-from wordsway.maps.rigorous import FAILURE, SAFE, Certificate, U, opnorm_upper_bound, relative
+from wordsway.maps.rigorous import (
+    FAILURE,
+    SAFE,
+    Certificate,
+    U,
+    gamma,
+    opnorm_upper_bound,
+    relative,
+)
 
 #: Cells of the grids over the component of a change along the direction already queried: angles in
 #: the first layer, lengths in the later ones.
@@ -51,15 +62,21 @@ WEIGHTED_UP_TO = 1024
 
 
 def certify(
-    trace: Trace, rows: Sequence[int], radius: float, progress: Progress = silent
+    trace: Trace,
+    rows: Sequence[int],
+    radius: float,
+    progress: Progress = silent,
+    ball: LinearBall | None = None,
 ) -> Certificate | None:
     """The best certificate there is for each row, or None where the activation's Lipschitz constant
-    is unknown.
+    is unknown. ``ball`` is a set of Δ in the ball of this radius, for each of the rows that move.
     """
     layers = trace.layers
     if layers.activation.lipschitz is None:
         return None
     exact = None if layers.on_demand else _exact(trace, rows, radius)
+    if exact is not None and ball is not None:
+        exact = torch.minimum(exact, _exact(trace, rows, radius, ball))
     if layers.beta is None:
         assert exact is not None
         return Certificate.exact(exact)
@@ -69,7 +86,9 @@ def certify(
     return Certificate.probable(probable if exact is None else torch.minimum(exact, probable))
 
 
-def _exact(trace: Trace, rows: Sequence[int], radius: float) -> torch.Tensor:
+def _exact(
+    trace: Trace, rows: Sequence[int], radius: float, ball: LinearBall | None = None
+) -> torch.Tensor:
     phi = trace.layers
     act = phi.activation
     z = [part.to(torch.float64) for part in trace.z]
@@ -81,8 +100,12 @@ def _exact(trace: Trace, rows: Sequence[int], radius: float) -> torch.Tensor:
     ]
     upper = []
     for i in rows:
-        V = phi.first.block(i).dense()
-        rho = radius * _weighted_norm(V.to(torch.float64), z[0], errors[0], radius, act)
+        V = phi.first.block(i).dense().to(torch.float64)
+        rho = radius
+        if ball is None:
+            rho *= _weighted_norm(V, z[0], errors[0], radius, act)
+        else:
+            rho = _in_ball(V, z[0], errors[0], radius, act, ball)
         for W, pre, error, norm in zip(later, z[1:], errors[1:], plain, strict=True):
             rho *= norm if norm is not None else _weighted_norm(W, pre, error, rho, act)
         upper.append(relative(rho * (1 + 8 * phi.depth * U), trace.norm_below))
@@ -95,6 +118,29 @@ def _weighted_norm(
     reach = rho * V.norm(dim=1) * SAFE
     weighted = act.gain(z, reach, error)[:, None] * V
     return opnorm_upper_bound(weighted, 2 * U * float(weighted.norm()))
+
+
+def _in_ball(
+    V: torch.Tensor,
+    z: torch.Tensor,
+    error: torch.Tensor,
+    radius: float,
+    act: Activation,
+    ball: LinearBall,
+) -> float:
+    """How far the first layer moves by Δ = Az + e, ‖z‖ ≤ r, e being the rounding of Δ and of x + Δ:
+    ‖e‖ ≤ ``radius`` − the norm of the longest Az, or 1e-12 of it.
+    """
+    d = len(ball.A)
+    blocks = V.shape[1] // d
+    A = torch.block_diag(*[ball.A] * blocks)
+    size = ball.size(d) * math.sqrt(blocks)
+    rest = max(radius - ball.span(d) * math.sqrt(blocks), 0.0) + 1e-12 * radius
+    VA, off = V @ A, 2 * gamma(len(A)) * float(V.norm()) * float(A.norm())
+    reach = (size * (VA.norm(dim=1) + off) + rest * V.norm(dim=1)) * SAFE
+    gain = act.gain(z, reach, error)[:, None]
+    along = opnorm_upper_bound(gain * VA, off + 2 * U * float(VA.norm()))
+    return (size * along + rest * opnorm_upper_bound(gain * V, 2 * U * float(V.norm()))) * SAFE
 
 
 def gaussian_bounds(

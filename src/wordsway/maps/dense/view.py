@@ -7,6 +7,7 @@ from typing import final
 
 import torch
 
+from wordsway.constraints import LinearBall
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.base import Pull, Readout, View
 from wordsway.maps.dense.certificate import certify
@@ -102,7 +103,8 @@ class FullyConnectedView(View):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        return certify(self.trace, rows, radius, progress)
+        ball = self.constraint if isinstance(self.constraint, LinearBall) else None
+        return certify(self.trace, rows, radius, progress, ball)
 
     @property
     def rounding(self) -> float:

@@ -30,6 +30,10 @@ def request_line(request: Request) -> str:
         where = "all rows" if request.positions == "all" else "all words"
     else:
         where = _named(request.positions)
+    if request.together is not None:
+        where = f"rows {request.together} together"
+    for name, value in request.moves.items():
+        where += f" · {value}" if name != "together" else ""
     return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
 
 
