@@ -8,7 +8,7 @@ TOOLS := $(VENV)/.tools
 # One test per core, each with one thread: threads of several tests would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup run check test lint types fast bench bench-quick browser docs report dist data clean
+.PHONY: help setup run check test lint types fast bench bench-quick browser slurm docs report dist data clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -22,7 +22,7 @@ run: data        ## the paper's figures, a quick subset, into out/reproduce/inde
 check: data $(TOOLS)  ## style, types and the fast tests, side by side: under two minutes on two cores
 	@$(MAKE) --no-print-directory --jobs=2 types fast lint
 
-test: data $(TOOLS) browser  ## every test, doctests included: under twelve minutes on two cores
+test: data $(TOOLS) browser slurm  ## every test, doctests included: under twelve minutes on two cores
 	$(PYTEST)
 
 lint: $(TOOLS)   ## style alone (Ruff)
@@ -44,6 +44,9 @@ bench-quick: data $(TOOLS)  ## a small share of it in five minutes, into out/ben
 
 browser: $(TOOLS)  ## a Chromium for the tests of the page: found, or installed where that is allowed
 	$(BIN)/python -m tools.browser
+
+slurm: $(TOOLS)  ## Slurm for the tests of clusters: found, or installed where that is allowed
+	$(BIN)/python -m tools.slurm
 
 docs: $(TOOLS)   ## the documentation site, offline, into out/docs/index.html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs

@@ -21,6 +21,8 @@ ELSEWHERE = {
     "reproduce": "tests/paper/test_reproduce.py",
     "data": "tests/data/test_data.py",
     "--cluster": "tests/engine/test_dask.py",
+    "--shard": "tests/engine/test_slurm.py",
+    "--merge": "tests/engine/test_run.py",
 }
 OF_MODELS = ("words", "swap", "attract", "attention", "pairs", "audit", "compare")
 #: Texts and words of the small vocabulary; smaller sizes; files that the test lays down.

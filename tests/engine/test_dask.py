@@ -232,7 +232,7 @@ def test_a_cluster_of_ones_own_whose_workers_are_gone_is_one_line(
     clock[0] += 10
     with pytest.raises(WordswayError, match=r"no worker of local:3 is left.*what was stored is"):
         watch.check()
-    cluster.local = None
+    cluster.address = "tcp://here:1"
     clock[0] += 1000
     watch.check()  # somebody else's may come back
 

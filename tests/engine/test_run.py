@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -17,10 +18,11 @@ import pytest
 
 import jobs
 from jobs import CELLS, GRID, Here, OnThese, cell, fake, small_cells, table
+from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance
-from wordsway.engine.run import Machines, Meter, run_jobs
+from wordsway.engine.run import Machines, Meter, run_jobs, shard_of
 from wordsway.engine.store import Store
 from wordsway.engine.workers import JobOutcome, LocalWorkers, work
 
@@ -293,3 +295,36 @@ def test_jobs_that_hold_one_model_follow_each_other():
     jobs = [replace(job, texts=text, model=name) for text in texts for name in ("one", "two")]
     order = [each.model for each in Meter(jobs).order]
     assert order[2:] == ["one"] * 3 + ["two"] * 3
+
+
+def test_shards_are_all_cells_once_and_balanced() -> None:
+    every = [cell("raf", n, 4, trial) for n in (4, 8, 16) for trial in range(7)]
+    parts = [shard_of(every[::-1], f"{index}/4") for index in range(1, 5)]
+    assert sorted(job.key for part in parts for job in part) == sorted(job.key for job in every)
+    assert [part[0] for part in parts] == [shard_of(every, f"{i}/4")[0] for i in range(1, 5)]
+    sizes = [sum(job.size for job in part) for part in parts]
+    assert max(sizes) < 1.5 * min(sizes)
+    for wrong in ("0/4", "5/4", "1", "/", "a/b", "-1/4", "1/0"):
+        with pytest.raises(InputError, match=r"1/4, 2/4, 3/4 and 4/4 are all"):
+            shard_of(every, wrong)
+
+
+def test_shards_of_separate_folders_are_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "grid.toml"
+    study.write_text(GRID)
+    assert jobs.sweep_here(study, tmp_path / "whole") == 0
+    line = ["sweep", str(study), "--workers", "1", "--out"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+        for part in (1, 2, 3):
+            out = str(tmp_path / f"part-{part}")
+            assert run([*line, out, "--shard", f"{part}/3"]) == 0
+        merged = [f"--merge={tmp_path / f'part-{part}'}" for part in (1, 2, 3)]
+        capsys.readouterr()
+        assert run([*line, str(tmp_path / "all"), *merged, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["before"] == CELLS
+        assert run([*line, str(tmp_path / "all"), "--merge", str(tmp_path / "none")]) == 2
+    assert table(tmp_path / "all") == table(tmp_path / "whole")
+    assert len(table(tmp_path / "part-1")) < len(table(tmp_path / "all"))

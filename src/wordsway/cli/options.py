@@ -381,7 +381,8 @@ class RunningOptions:
         str | None,
         typer.Option(
             "--cluster",
-            help="A Dask scheduler: tcp://host:port or local:COUNT.",
+            help="A Dask scheduler (tcp://host:port), or local:COUNT or slurm:COUNT[,queue=…,…] to "
+            "start one.",
             rich_help_panel=RUNNING,
         ),
     ] = None

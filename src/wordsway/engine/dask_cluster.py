@@ -1,7 +1,8 @@
 """Run jobs on a Dask cluster, on one machine or many. The only file that imports Dask.
 
-Any running scheduler can be used, whatever started its workers (dask-jobqueue, dask-kubernetes, a
-list of machines); the workers need wordsway installed. Dask runs the jobs of a dead worker again on
+Any running scheduler can be used, whatever started its workers (dask-kubernetes, a list of
+machines); on Slurm, dask-jobqueue starts one here and submits workers as jobs. The workers need
+wordsway installed. Dask runs the jobs of a dead worker again on
 another one.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shlex
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.core.runtime import run_with_timeout
@@ -29,26 +32,38 @@ PATIENCE = 10
 POLL, CHECK, LOST = 0.02, 2.0, 60.0
 #: Jobs submitted per worker ahead of their turn.
 AHEAD = 2
+#: What ``slurm:COUNT`` takes: options of `SLURMCluster`; the scheduler's port, by default any free
+#: one; and a virtual environment to activate in the jobs, this one by default.
+SLURM = ("queue", "account", "walltime", "memory", "interface", "port", "activate")
 NOISY = ("", ".worker", ".nanny", ".scheduler", ".comm", ".core", ".client", ".utils")
 
 
 class DaskCluster:
-    """Jobs as tasks of a Dask cluster: ``tcp://host:port``, ``tls://host:port``, or ``local:4`` for
-    a scheduler and four workers here.
+    """Jobs as tasks of a Dask cluster: ``tcp://host:port``, ``tls://host:port``; ``local:4`` for a
+    scheduler and four workers here; ``slurm:64,queue=short`` for a scheduler here and 64 workers as
+    jobs of Slurm.
     """
 
     def __init__(self, address: str, memory: int, progress: Progress = silent) -> None:
         self.address, self.progress = address, progress
+        #: A cluster that was started here, and how many workers it is to have.
         self.local: Any = None
+        self.wanted = 0
         self.client: Any = None
         import distributed  # noqa: F401 (it sets the levels of its loggers when it is imported)
 
         for name in ("tornado", "tornado.application", *(f"distributed{part}" for part in NOISY)):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        count = self._workers_here()
+        kind, _, options = address.partition(":")
+        if kind in ("local", "slurm"):
+            self.wanted, slurm = _options(address, options, () if kind == "local" else SLURM)
         progress(f"waiting for the Dask scheduler at {address}", 0, 0)
         try:
-            self._connect(count, memory)
+            if kind == "slurm":
+                self.local = _slurm_cluster(self.wanted, slurm)
+            elif kind == "local":
+                self.local = _local_cluster(self.wanted, memory)
+            self._connect()
         except WordswayError:
             self.close()
             raise
@@ -60,30 +75,10 @@ class DaskCluster:
                 "--cluster local:4"
             ) from None
 
-    def _workers_here(self) -> int | None:
-        if not self.address.startswith("local:"):
-            return None
-        count = self.address.removeprefix("local:")
-        if not count.isdecimal() or not 1 <= int(count) <= 1024:
-            raise InputError(
-                "a cluster as tcp://host:port or local:COUNT",
-                repr(self.address),
-                "local:4 starts four workers here",
-            )
-        return int(count)
+    def _connect(self) -> None:
+        from distributed import Client
 
-    def _connect(self, count: int | None, memory: int) -> None:
-        from distributed import Client, LocalCluster
-
-        if count is not None:
-            self.local = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                memory_limit=max(memory // count, 2**30),
-            )
+        if self.local is not None:
             self.client = Client(self.local, timeout=PATIENCE)
             return
         # A port that accepts and never answers blocks the handshake beyond its time-out.
@@ -94,7 +89,7 @@ class DaskCluster:
     ) -> Iterator[JobOutcome]:
         from distributed import as_completed
 
-        count = self._check_workers(provenance)
+        count = max(self.wanted, self._check_workers(provenance))
         waiting = iter(jobs)
         queue = as_completed(with_results=False)
         running: dict[Any, tuple[Any, Job]] = {}
@@ -146,11 +141,11 @@ class DaskCluster:
             self.progress(f"waiting for workers of the Dask scheduler at {self.address}", 0, 0)
             if not warned and time.monotonic() - started > PATIENCE:
                 warned = True
+                remedy = f"start some with `dask worker {self.address}`"
+                if self.address.startswith("slurm:"):
+                    remedy = "`squeue --me` shows the jobs of its workers"
                 log.warning(
-                    "no worker has joined the Dask scheduler at %s: start some with "
-                    "`dask worker %s`",
-                    self.address,
-                    self.address,
+                    "no worker has joined the Dask scheduler at %s: %s", self.address, remedy
                 )
             time.sleep(0.2)
         answers = self.client.run(versions, "transformers", on_error="return")
@@ -174,7 +169,60 @@ class DaskCluster:
                 self.client.close(timeout=2)
         with contextlib.suppress(Exception):
             if self.local is not None:
-                self.local.close(timeout=2)
+                self.local.close(timeout=2 if self.address.startswith("local:") else 20)
+
+
+def _options(address: str, options: str, known: Sequence[str]) -> tuple[int, dict[str, str]]:
+    """The number of workers, and what follows it as ``name=value``.
+
+    >>> _options("slurm:8,queue=short", "8,queue=short", SLURM)
+    (8, {'queue': 'short'})
+    """
+    count, *rest = options.split(",")
+    given = {name: value for name, _, value in (one.partition("=") for one in rest)}
+    if not count.isdecimal() or not 1 <= int(count) <= 1024 or not set(given) <= set(known):
+        raise InputError(
+            "a cluster as tcp://host:port, local:COUNT or slurm:COUNT,NAME=VALUE,…, a name being "
+            f"{', '.join(SLURM)}",
+            repr(address),
+            "local:4 starts four workers here",
+        )
+    return int(count), given
+
+
+def _local_cluster(count: int, memory: int) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+        memory_limit=max(memory // count, 2**30),
+    )
+
+
+def _slurm_cluster(count: int, options: dict[str, str]) -> Any:
+    """A scheduler here, on free ports, and ``count`` workers that Slurm starts, and starts again
+    when they die. Dask's configuration (``jobqueue.slurm``) has all other settings of the jobs.
+    """
+    needs("cluster", "dask_jobqueue")
+    from dask_jobqueue import SLURMCluster
+
+    folder = options.pop("activate", None)
+    scheduler = {"dashboard_address": ":0", "port": int(options.pop("port", "0"))}
+    cluster = SLURMCluster(
+        cores=1,
+        processes=1,
+        **({"memory": "4GB", "walltime": "01:00:00"} | options),
+        python=sys.executable if folder is None else "python",
+        job_script_prologue=[f"source {shlex.quote(folder)}/bin/activate"] if folder else [],
+        scheduler_options=scheduler,
+        silence_logs=logging.CRITICAL,
+    )
+    cluster.adapt(minimum=count, maximum=count)
+    return cluster
 
 
 class _WorkerWatch:
@@ -199,7 +247,7 @@ class _WorkerWatch:
             self.seen, self.warned = now, False
             return
         address = self.cluster.address
-        if self.cluster.local is not None and now - self.seen > LOST:
+        if address.startswith("local:") and now - self.seen > LOST:
             raise WordswayError(
                 f"no worker of {address} is left, they died faster than they start: run the same "
                 "command again; what was stored is safe"

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from wordsway.core.checks import Bytes, Workers, check_fields
-from wordsway.core.errors import needs
+from wordsway.core.errors import InputError, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import available_memory
 from wordsway.engine.dask_cluster import DaskCluster
@@ -61,8 +61,9 @@ class Tally:
 
 @dataclass(frozen=True)
 class Machines:
-    """Where jobs run: ``workers`` processes here (one per core by default), or a Dask ``cluster``;
-    ``memory`` limits all workers together, in bytes.
+    """Where jobs run: ``workers`` processes here (one per core by default), or a Dask ``cluster``
+    (``tcp://host:port``, ``local:COUNT``, ``slurm:COUNT``); ``memory`` limits all workers together,
+    in bytes.
     """
 
     workers: Workers | None = None
@@ -86,6 +87,22 @@ class Machines:
         if self.cluster is not None:
             return DaskCluster(self.cluster, self.limit, progress)
         return LocalWorkers(self.count, self.limit)
+
+
+def shard_of(jobs: Sequence[Job], shard: str | None) -> Sequence[Job]:
+    """Part 3 of 64 of the jobs for ``3/64``, all of them for None.
+
+    Every part has large and small jobs; which ones depends neither on what is stored nor on the
+    order of the jobs.
+    """
+    if shard is None:
+        return jobs
+    index, _, count = shard.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+        raise InputError(
+            "a shard as INDEX/COUNT, counted from 1", repr(shard), "1/4, 2/4, 3/4 and 4/4 are all"
+        )
+    return _ordered(list({job.key: job for job in jobs}.values()))[int(index) - 1 :: int(count)]
 
 
 def run_jobs(

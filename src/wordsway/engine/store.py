@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wordsway.core.errors import WordswayError, disk_refusal, first_line
+from wordsway.core.errors import InputError, WordswayError, disk_refusal, first_line
 from wordsway.engine.job import key_of
 
 log = logging.getLogger("wordsway")
@@ -137,6 +137,22 @@ class Store:
     def add(self, record: Record) -> str:
         """Append a finished job to the segment of this run."""
         return self._append(asdict(record))
+
+    def merge(self, folder: Path | str) -> int:
+        """Copy the finished jobs of another store, or of a folder of results that has one, that
+        this one lacks; how many they were.
+        """
+        path = next(
+            (one for one in (Path(folder), Path(folder) / "store") if (one / "segments").is_dir()),
+            None,
+        )
+        if path is None:
+            raise InputError("a folder with a store to merge", str(folder), "name an --out folder")
+        before = len(self)
+        for key, record in Store(path).records():
+            if key not in self:
+                self.add(record)
+        return len(self) - before
 
     def fail(self, content: dict[str, Any], error: str) -> None:
         """Record why a job failed; it counts as neither done nor left until it is retried."""

@@ -14,7 +14,7 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
 from wordsway.engine.forecast import SweepForecast, forecast_jobs
 from wordsway.engine.function import stop_in_worker
-from wordsway.engine.run import Machines, Tally, run_jobs
+from wordsway.engine.run import Machines, Tally, run_jobs, shard_of
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts, writable
 from wordsway.studies.functions import function_jobs
@@ -172,6 +172,8 @@ def sweep(
     cluster: str | None = None,
     memory: int | None = None,
     retry_failed: bool = False,
+    shard: str | None = None,
+    merge: Sequence[FilePath] = (),
     progress: Progress = silent,
 ) -> Sweep:
     """Run the cells of a grid that the store in ``out`` lacks, on this machine or a Dask cluster.
@@ -190,8 +192,11 @@ def sweep(
     pair_by : parameters of the grid across which text, weights and search keep their seeds:
         common random numbers, for `Sweep.differences`
     out : folder for the store and the tables (cells.csv, cells.parquet); several runs may share it
-    workers : processes on this machine, one per core by default; ``cluster``: a Dask scheduler
+    workers : processes on this machine, one per core by default
+    cluster : a Dask scheduler (``tcp://host:port``), or ``local:4`` or ``slurm:64`` to start one
     memory : limit for all workers together, in bytes
+    shard : "3/64" runs the third of 64 parts of the grid; runs of all parts may share ``out``
+    merge : folders of other runs (``out``), whose cells are taken over first
 
     It can be killed at any time; the same call resumes it. Results of a function whose source, or
     anything that it uses in its folder, has changed since are computed again.
@@ -201,7 +206,10 @@ def sweep(
     machines = Machines(workers, cluster, memory)
     folder = writable(Path(out))
     store = Store(folder / "store")
-    tally = run_jobs(planned.cells, store, machines, retry_failed=retry_failed, progress=progress)
+    for other in merge:
+        store.merge(other)
+    cells = shard_of(planned.cells, shard)
+    tally = run_jobs(cells, store, machines, retry_failed=retry_failed, progress=progress)
     own = [cell.key for cell in planned.cells] if callable(study) else None
     facts = cells_frame(store, own, facts=True)
     tables = export(facts, folder)
