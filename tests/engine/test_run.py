@@ -293,7 +293,7 @@ def test_jobs_that_hold_one_model_follow_each_other():
     job = LengthJob((("It is good.", ()),), "one", "a" * 64, "pooled")
     texts = [(("It is good. " * size, ()),) for size in (1, 2, 3, 4)]
     jobs = [replace(job, texts=text, model=name) for text in texts for name in ("one", "two")]
-    order = [each.model for each in Meter(jobs).order]
+    order = [each.model for each in Meter(jobs).order if isinstance(each, LengthJob)]
     assert order[2:] == ["one"] * 3 + ["two"] * 3
 
 
