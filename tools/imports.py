@@ -27,6 +27,7 @@ PACKAGE = ROOT / "src" / "wordsway"
 #: From the ground up: each room imports only from itself and from rooms named before it.
 ROOMS = (
     "version",
+    "proof_format",
     "verifier",
     "core",
     "constraints",

@@ -30,7 +30,7 @@ from wordsway.core.vectors import ball_radius
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
 from wordsway.maps.objectives import ChangeNorm, norm_view, together_view
-from wordsway.maps.proof import Proof, prove
+from wordsway.maps.proof import LARGER_SLACK, SLACK, Proof, prove
 from wordsway.maps.rigorous import VERIFIED, Certificate, U
 from wordsway.optimize import Plan, maximise, maximise_ranked
 from wordsway.optimize.driver import MANY
@@ -544,15 +544,17 @@ def _verified(
     phi: FeatureMap, sample: Sample, rows: list[int], radius: float, bound: Certificate
 ) -> tuple[Certificate, Proof | None]:
     """The verified bound and its proof; ``bound`` itself where there is none."""
-    proved = prove(phi, sample, rows, radius)
-    if proved is None:
-        return bound, None
-    try:
-        upper = torch.tensor(proved.verify().uppers, dtype=torch.float64)
-    except WordswayError as refused:
-        _log.warning("%s; upper rests on %s", refused, bound.kind)
-        return bound, None
-    return Certificate(upper, VERIFIED), proved
+    for slack in (SLACK, LARGER_SLACK):
+        proved = prove(phi, sample, rows, radius, slack)
+        if proved is None:
+            return bound, None
+        try:
+            upper = torch.tensor(proved.verify().uppers, dtype=torch.float64)
+            return Certificate(upper, VERIFIED), proved
+        except WordswayError as error:
+            refused = error
+    _log.warning("%s; upper rests on %s", refused, bound.kind)
+    return bound, None
 
 
 def _uppers(

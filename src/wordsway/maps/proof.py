@@ -2,16 +2,17 @@
 
 A proof holds the text and the weights, one claim for each row, and the multipliers, cells and norms
 with which a claim is verified. Any positive multipliers are valid, so they are written down as they
-were tuned; each claim is raised by `SLACK`, which pays for halved intervals and claimed norms.
+were tuned; each claim is raised by `SLACK`, which pays for halved intervals.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from wordsway.core.checks import validated
 from wordsway.core.errors import InputError, WordswayError, needs
 from wordsway.core.result import Result
 from wordsway.core.sample import Sample
+from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.dual import (
     FINE_SPLITS,
     SPLITS,
@@ -30,27 +32,30 @@ from wordsway.maps.attention.certificates.dual import (
 )
 from wordsway.maps.attention.certificates.one_matrix import SolvedDual, WrapperContext, solve
 from wordsway.maps.attention.certificates.reading import certify_row, solve_mean
+from wordsway.maps.attention.certificates.silence import silencing_weights
 from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.one_matrix.view import AttentionView
+from wordsway.maps.attention.scores.relu import ReluBounds
+from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.dense.definition import FullyConnected
-from wordsway.maps.rigorous import eigenvalue_upper_bound, opnorm_upper_bound
+from wordsway.maps.rigorous import opnorm_upper_bound
+from wordsway.maps.wrappers.block import NormedText, longest_move
+from wordsway.maps.wrappers.norm import Norm, NormedMap
 from wordsway.maps.wrappers.read_out import ReadOut
 from wordsway.maps.wrappers.residual import Residual
-from wordsway.verifier.check import Verified, check
-from wordsway.verifier.format import Array, Document, RefusedError, digest, write
+from wordsway.proof_format import Array, Document, RefusedError, digest, write
+from wordsway.verifier.check import check
 from wordsway.version import __version__
 
 if TYPE_CHECKING:
     import pandas
 
-#: By how much a claim exceeds the certificate.
-SLACK = 1e-3
-#: By how much a claimed eigenvalue exceeds the computed one.
+#: By how much a claim exceeds the certificate; the larger part where the smaller one is refused.
+SLACK, LARGER_SLACK = 1e-3, 1e-2
+#: By how much numbers are raised that have to be above a computed one.
 RAISED = 1 + 1e-6
-#: The same relative to the trace.
-TINY = 1e-13
 #: Fully connected maps with more weights than this have no verifier: it would take hours.
 MOST_WEIGHTS = 2**20
 
@@ -149,56 +154,98 @@ def verify(path: str | Path) -> Verification:
 
 def _verification(data: bytes) -> Verification:
     needs("proofs", "flint")
+    started = time.perf_counter()
     try:
-        found: Verified = check(data)
+        found = check(data)
     except RefusedError as error:
         raise WordswayError(f"not proved: {error}") from None
+    fields, arrays = found.fields, found.arrays
     return Verification(
-        found.rows,
-        found.uppers,
-        found.radius,
-        found.fields["map"],
-        found.inputs,
-        found.fields.get("about", {}),
+        tuple(claim["row"] for claim in fields["claims"]),
+        tuple(claim["upper"] for claim in fields["claims"]),
+        fields["radius"],
+        fields["map"],
+        {name: digest(part) for name, part in arrays.items() if "/" not in name},
+        fields.get("about", {}),
         len(data),
-        found.seconds,
+        time.perf_counter() - started,
     )
 
 
-def prove(phi: FeatureMap, sample: Sample, rows: Sequence[int], radius: float) -> Proof | None:
-    """A proof of the upper end at each of the rows; None where this kind of map has no verifier."""
-    read_out: str | int = "all"
-    if isinstance(phi, ReadOut):
-        read_out = phi.which if isinstance(phi.which, str) else phi.which % sample.n
-        phi = phi.inner
-    residual = isinstance(phi, Residual)
-    inner = phi.inner if isinstance(phi, Residual) else phi
-    if isinstance(inner, FullyConnected) and inner is phi and read_out == "all":
-        return _dense(inner, sample, rows, radius)
-    if not isinstance(inner, Attention):
+def prove(
+    phi: FeatureMap, sample: Sample, rows: Sequence[int], radius: float, slack: float = SLACK
+) -> Proof | None:
+    """A proof of the upper end, raised by ``slack``, at each of the rows; None where this kind of
+    map has no verifier.
+    """
+    if isinstance(phi, FullyConnected):
+        return _dense(phi, sample, rows, radius)
+    layers = _Layers.of(phi, sample)
+    if layers is None:
         return None
+    inner, X = layers.attention, sample.X.to(torch.float64)
     function = inner.function
     about = {
         "kind": "attention",
-        "scores": "sink" if function.scores.sink else "softmax",
+        "scores": layers.scores,
         "power": function.power,
         "log_n": function.log_n,
         "temperature": inner.temperature,
         "mask": inner.mask,
         "size": inner.window if inner.mask == "window" else inner.visible,
         "alibi": inner.positions == "alibi",
-        "residual": residual,
-        "read_out": read_out,
+        "residual": layers.residual,
+        "read_out": layers.read_out,
+        "front": _norm(layers.front),
+        "outer": _norm(layers.outer),
     }
-    view = inner.view(sample, torch.float64)
-    if not (
-        isinstance(view, AttentionView)
-        and isinstance(view.bounds, SoftmaxBounds)
-        and inner.positions in ("none", "alibi")
-    ):
-        return None
-    claims = _Attention(view, radius, read_out, residual=residual).claims(rows)
-    return _written(phi, about, {"X": sample.X, "W": inner.weight}, claims, radius)
+    inputs = {"X": X, "W": inner.weight}
+    if inner.positions in ("sinusoidal", "learned"):
+        inputs["positions"] = inner.encoded(torch.zeros_like(X))
+    claims = _Attention(layers, sample, radius, slack).claims(rows)
+    return _written(phi, about, inputs, claims, radius)
+
+
+def _norm(norm: Norm | None) -> dict[str, Any] | None:
+    return None if norm is None else {"norm": norm.kind, "epsilon": norm.epsilon}
+
+
+class _Layers(NamedTuple):
+    """A map that the verifier knows: a read-out of N(X + A(N(X))), each part optional."""
+
+    phi: FeatureMap
+    read_out: str | int
+    outer: Norm | None
+    residual: bool
+    front: Norm | None
+    attention: Attention
+    scores: str
+
+    @classmethod
+    def of(cls, phi: FeatureMap, sample: Sample) -> _Layers | None:
+        """None where the verifier does not know the map."""
+        read_out: str | int = "all"
+        inner = phi
+        if isinstance(inner, ReadOut):
+            read_out = inner.which if isinstance(inner.which, str) else inner.which % sample.n
+            inner = inner.inner
+        outer = inner.norm if isinstance(inner, NormedMap) else None
+        inner = inner.inner if isinstance(inner, NormedMap) else inner
+        residual = isinstance(inner, Residual)
+        inner = inner.inner if isinstance(inner, Residual) else inner
+        front = inner.norm if isinstance(inner, NormedText) else None
+        inner = inner.inner if isinstance(inner, NormedText) else inner
+        if not isinstance(inner, Attention) or not inner.one_matrix:
+            return None
+        kinds = (("softmax", SoftmaxBounds), ("relu", ReluBounds), ("sigmoid", SigmoidBounds))
+        known = [name for name, kind in kinds if isinstance(inner.function.bounds, kind)]
+        scores = "sink" if inner.function.scores.sink else known[0] if known else None
+        normed = outer is not None or front is not None
+        unknown = read_out != "all" and (normed or scores == "sigmoid")
+        unknown |= scores == "sigmoid" and (outer is not None or (residual and front is not None))
+        if scores is None or unknown:
+            return None
+        return cls(phi, read_out, outer, residual, front, inner, scores)
 
 
 Claims = Iterable[tuple[dict[str, Any], dict[str, Array]]]
@@ -236,16 +283,14 @@ def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: flo
 
     def claims() -> Claims:
         for i in rows:
-            rho, norms = radius, []
+            rho = radius
             first = weights[0][:, i * sample.d : (i + 1) * sample.d]
             for V, z in zip([first, *weights[1:]], trace.z, strict=True):
                 reach = rho * V.norm(dim=1).clamp_min(1e-300)
                 gain = torch.where(z > 0, 1.0, (1 - z.abs() / reach).clamp_min(0))
-                norm = opnorm_upper_bound(gain[:, None] * V) * RAISED
-                norms.append(norm**2)
-                rho *= norm
+                rho *= opnorm_upper_bound(gain[:, None] * V) * RAISED
             upper = rho / trace.norm_below * RAISED if trace.norm_below else 0.0
-            yield {"row": int(i), "upper": float(upper)}, {"norms": np.array(norms)}
+            yield {"row": int(i), "upper": float(upper)}, {}
 
     inputs = {"X": sample.X} | {f"V{l}": V for l, V in enumerate(weights, 1)}
     return _written(phi, {"kind": "dense", "depth": phi.depth}, inputs, claims(), radius)
@@ -258,76 +303,84 @@ def _array(part: torch.Tensor) -> Array:
 class _Attention:
     """The claims about one attention layer."""
 
-    def __init__(
-        self, view: AttentionView, radius: float, read_out: str | int, *, residual: bool
-    ) -> None:
-        self.layer, self.radius, self.read_out = view.layer, radius, read_out
-        self.residual, self.view = residual, view
-        rows = view.layer.phi + (view.layer.X if residual else 0)
-        if isinstance(read_out, int):
-            rows = rows[read_out]
-        self.norm = float((rows.sum(0) if read_out == "mean" else rows).norm())
+    def __init__(self, layers: _Layers, sample: Sample, radius: float, slack: float) -> None:
+        self.layers, self.radius, self.slack = layers, radius, slack
+        self.text = sample
+        if layers.front is not None:
+            self.text = Sample(layers.front(sample.X.to(torch.float64)), rescale=False)
+        view = layers.attention.view(self.text, torch.float64)
+        assert isinstance(view, AttentionView) and isinstance(view.bounds, RowBounds)
+        self.layer, self.bounds = view.layer, view.bounds
+        if isinstance(self.bounds, SigmoidBounds):
+            self.bounds = SigmoidBounds((0.0,))
+        self.norm = float(layers.phi.exact(sample).norm())
+        self.sizes = None
+        if layers.front is not None:
+            centred = layers.front.centre(sample.X.to(torch.float64))
+            self.sizes = layers.front.size(centred).squeeze(1)
+        before = self.layer.phi + (sample.X.to(self.layer.phi) if layers.residual else 0)
+        self.around = WrapperContext(self.layer.norm_below, layers.residual and self.sizes is None)
+        if layers.outer is not None:
+            centred = layers.outer.centre(before)
+            sizes = layers.outer.size(centred).squeeze(1)
+            errors = torch.zeros_like(sizes)
+            self.around = replace(self.around, before=centred, sizes=sizes, errors=errors)
 
     def claims(self, rows: Sequence[int]) -> Claims:
         """One claim for each row, and the arrays that belong to it."""
-        layer, bounds, r = self.layer, self.view.bounds, self.radius
-        assert isinstance(bounds, SoftmaxBounds)
-        if isinstance(self.read_out, int):
-            found = certify_row(layer, bounds, self.read_out, rows, r).upper.tolist()
+        layer, read, r = self.layer, self.layers.read_out, self.radius
+        if isinstance(read, int):
+            found = certify_row(layer, self.bounds, read, rows, r).upper.tolist()
             for i, move in zip(rows, found, strict=True):
-                move += r if self.residual and i == self.read_out else 0.0
-                yield self._claim(i, move), {}
+                move += r if self.layers.residual and i == read else 0.0
+                yield self._claim(i, move, r), self._silence(i, r)
             return
-        around = WrapperContext(layer.norm_below, self.residual)
-        mean = self.read_out == "mean"
-        solved = (solve_mean if mean else solve)(layer, bounds, rows, r, around)
-        for i, one in zip(rows, solved, strict=True):
-            rows_moved = layer.rows_attending_to(i)
-            alone = (layer.s > -math.inf).sum(1) == 1  # rows with one key change by Δ
-            kept = ~alone[rows_moved] | layer.scores.sink
-            arrays = self._multipliers(one, kept) | self._norms(i, one, kept, mean=mean)
-            yield self._claim(i, one.total if mean else math.sqrt(one.total)), arrays
+        for i in rows:
+            reach = r
+            if self.sizes is not None:
+                reach = float(longest_move(self.sizes[i], layer.X.shape[1], r)) * RAISED
+            solver = solve_mean if read == "mean" else solve
+            (one,) = solver(layer, self.bounds, [i], reach, self.around)
+            move = one.total / len(layer.X) if read == "mean" else math.sqrt(one.total)
+            move += r if self.sizes is not None and self.layers.residual else 0.0
+            arrays = self._multipliers(one, reach) | self._silence(i, reach)
+            y = layer.directions(i, layer.rows_attending_to(i))
+            arrays["axis"] = _array(y.mean(0) if len(y) else layer.X[i])
+            yield self._claim(i, move, reach), arrays
 
-    def _claim(self, i: int, move: float) -> dict[str, Any]:
-        return {"row": int(i), "upper": move / self.norm * (1 + SLACK)}
+    def _claim(self, i: int, move: float, reach: float) -> dict[str, Any]:
+        found = {"row": int(i), "upper": move / self.norm * (1 + self.slack)}
+        return found | ({} if self.sizes is None else {"reach": reach})
 
-    def _multipliers(self, solved: SolvedDual, kept: torch.Tensor) -> dict[str, Array]:
+    def _silence(self, i: int, reach: float) -> dict[str, Array]:
+        """How keys are weighted in the bound of a ReLU row."""
+        if self.layers.scores != "relu" or not float(self.layer.X[i].norm()) > 0:
+            return {}
+        return {"silence": _array(silencing_weights(self.layer, i, reach))}
+
+    def _multipliers(self, solved: SolvedDual, r: float) -> dict[str, Array]:
         """Cells of β, in order, with λ, κ and ν; and the weights of the rows."""
-        fourth = len(solved.multipliers) > 2
+        fourth, prices = len(solved.multipliers) > 2, solved.problem.prices
         lo, hi, _ = halved_cells(
-            solved.problem, self.radius, solved.multipliers, FINE_SPLITS if fourth else SPLITS
+            solved.problem, r, solved.multipliers, FINE_SPLITS if fourth else SPLITS
         )
         lo, order = lo.sort()
         hi = hi[order]
-        start, end = cells(self.radius, lo)
+        start, end = cells(r, lo)
         tuned = [
             interpolate((lo + hi) / 2, (start + end) / 2, part).exp() for part in solved.multipliers
         ]
-        if not fourth:
-            tuned.append(torch.zeros_like(lo))
-        lo[0], hi[-1] = -self.radius, self.radius
+        lam, kappa, *nu = tuned
+        found = {}
+        if prices.joined is not None:
+            found["joined"] = np.array(prices.joined.at[1:])
+        lo[0], hi[-1] = -r, r
         lo[1:] = hi[:-1]
-        table = torch.stack([lo, hi, *tuned], 1)
+        table = torch.stack([lo, hi, lam, kappa, nu[0] if nu else torch.zeros_like(lo)], 1)
         rows = solved.problem.rows
         weights = (rows.price_width2 / rows.width2)[:, 0].sqrt().nan_to_num(1.0)
-        return {"cells": _array(table), "weights": _array(weights[kept])}
-
-    def _norms(
-        self, i: int, solved: SolvedDual, kept: torch.Tensor, *, mean: bool
-    ) -> dict[str, Array]:
-        """The axis e and the claimed eigenvalues."""
-        layer, prices = self.layer, solved.problem.prices
-        y = layer.directions(i, layer.rows_attending_to(i))[kept]
-        axis = y.mean(0) if len(y) else layer.X[i]
-        if mean:
-            rest = y - axis
-            largest = eigenvalue_upper_bound(rest @ rest.T)
-        else:
-            largest = prices.norm_y**2
-        found = {"axis": _array(axis)} if not mean else {}
-        sizes = [float((part * part).sum()) for part in (prices.across, y)]
-        found["norms"] = np.array([prices.norm_a**2, largest]) * RAISED + TINY * np.array(sizes)
-        return found | (_fourth(prices.across[kept]) if len(solved.multipliers) > 2 else {})
+        found |= {"cells": _array(table), "weights": _array(weights)}
+        return found | (_fourth(prices.across) if fourth else {})
 
 
 def _fourth(A: torch.Tensor) -> dict[str, Array]:
@@ -340,11 +393,4 @@ def _fourth(A: torch.Tensor) -> dict[str, Array]:
     tau = 0.0
     if len(values) > 1:
         tau = min(0.999, max(0.0, 1 - 1.02 * float(values[-2]) / float(values[-1])))
-    Gv, s = G @ v, 1 - math.sqrt(1 - tau)
-    cross = torch.outer(v, Gv)
-    inner = G - s * (cross + cross.T) + s * s * float(v @ Gv) * torch.outer(v, v)
-    top = float(torch.linalg.eigvalsh(inner)[-1])
-    root = v.sqrt()
-    most = float(torch.linalg.eigvalsh(root[:, None] * gram * root)[-1])
-    top, most = top * RAISED + TINY * float(G.trace()), most * RAISED + TINY * float(gram.trace())
-    return {"fourth": _array(v), "fourth-norms": np.array([tau, top, most])}
+    return {"fourth": _array(v), "tau": np.array([tau])}

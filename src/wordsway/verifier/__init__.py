@@ -1,6 +1,5 @@
-"""An independent verifier of proofs: it imports nothing of wordsway outside this package.
+"""An independent verifier of proofs: of wordsway it imports the file format alone.
 
 All inequalities are checked in ball arithmetic (Arb, through python-flint): a number is an interval
-that contains it, every operation rounds outwards. NumPy is used for Cholesky factors alone, which
-are guesses: the verifier bounds what they leave over in balls.
+that contains it, every operation rounds outwards. NumPy guesses eigenvalues and Cholesky factors.
 """

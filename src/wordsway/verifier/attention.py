@@ -1,180 +1,205 @@
-"""Verify claims about softmax attention with one matrix, φ(X) = P X.
-
-    s_jl = c·x_jᵀWx_l,     P_jl = e^{s_jl}/Σ_l e^{s_jl}  over the keys l that row j attends to
-
-(with a sink, 1 is added to the sum). c = d^(−power)/temperature, times max(1, log n) with
-``log_n``. Fix row i, and let A_j = c·Wᵀx_j, m_j the mean of φ_j over the keys other than i, and
-y_j = x_i − m_j. The proof is in docs/proofs.md.
-
-All of it follows from XWXᵀ, XWWᵀXᵀ and XXᵀ: with the shares Q_jl of row j without key i,
-y_j = Σ_l T_jl x_l, T = (1 at l = i) − Q, so that y_j·y_k = (T XXᵀ Tᵀ)_jk.
-"""
+"""Verify claims about attention with one matrix; docs/proofs.md has the statements and proofs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any
 
-from wordsway.verifier.balls import (
-    arb,
-    arb_mat,
-    chosen,
-    column,
-    eigenvalue_bound,
-    entries,
-    identity,
-    matrix,
-    require,
-    root,
-    scaled,
-)
-from wordsway.verifier.format import Array, Document, RefusedError
-from wordsway.verifier.rows import Beta, CellRow, Row
+from wordsway.proof_format import Array, Document, RefusedError
+from wordsway.verifier import balls
+from wordsway.verifier.balls import arb, arb_mat, norm_square, require, root, square
+from wordsway.verifier.layer import Layer, Norm
+from wordsway.verifier.rows import Beta, Row
 
-#: Rounds of halving u in one cell of β, and β where one row is read out, at most.
-ROUNDS, DEPTH = 60, 14
-
-
-class Softmax:
-    """φ(X) in balls: scores, shares and inner products of rows."""
-
-    def __init__(self, document: Document) -> None:
-        about, arrays = document.fields["map"], document.arrays
-        self.X, W = arrays["X"], arrays["W"]
-        require(self.X.ndim == 2 and min(self.X.shape) > 0, "X is a matrix")
-        self.n, self.d = self.X.shape
-        require(W.shape == (self.d, self.d), "W is a d×d matrix")
-        require(about["scores"] in ("softmax", "sink"), "the scores are known")
-        self.sink, self.residual = about["scores"] == "sink", bool(about["residual"])
-        self.sees = visible(self.n, about["mask"], about["size"])
-        X = self.rows = matrix(self.X)
-        self.keys = X * matrix(W) * factor(about, self.n, self.d)
-        self.scores = (self.keys * X.transpose()).tolist()
-        if about["alibi"]:
-            self.scores = [
-                [s - arb(abs(j - l)) / 256 for l, s in enumerate(row)]
-                for j, row in enumerate(self.scores)
-            ]
-        self.XX, self.AA = X * X.transpose(), self.keys * self.keys.transpose()
-        self.P = arb_mat([self.softmax(j) for j in range(self.n)])
-        #: φ_j·x_l and φ_j·φ_k.
-        self.phi_x = self.P * self.XX
-        self.phi_phi = self.phi_x * self.P.transpose()
-
-    def exponentials(self, j: int) -> tuple[list[arb], arb]:
-        """e^{s_jl} over the visible keys, 0 elsewhere, divided by their largest; and the sink's."""
-        seen = {l: s for l, s in enumerate(self.scores[j]) if self.sees[j][l]}
-        shift = arb(max([float(s.mid()) for s in seen.values()] + [0.0] * self.sink))
-        found = [(seen[l] - shift).exp() if l in seen else arb(0) for l in range(self.n)]
-        return found, (-shift).exp() if self.sink else arb(0)
-
-    def softmax(self, j: int) -> list[arb]:
-        found, sink = self.exponentials(j)
-        total = sum(found, sink)
-        return [x / total for x in found]
-
-    def without(self, j: int, i: int) -> tuple[list[arb], arb, arb]:
-        """The shares of row j without key i; its logit and share of key i."""
-        found, sink = self.exponentials(j)
-        mine, found[i] = found[i], arb(0)
-        rest = sum(found, sink)
-        return [x / rest for x in found], (mine / rest).log(), mine / (mine + rest)
-
-    def norm_square(self, read: str | int) -> arb:
-        """A lower bound of ‖φ(X)‖², of n times the mean, or of one row; of X + φ(X)."""
-        whole = self.phi_phi
-        if self.residual:
-            whole += self.phi_x + self.phi_x.transpose() + self.XX
-        if read == "mean":
-            return sum(whole.entries(), arb(0))
-        return whole[read, read] if isinstance(read, int) else whole.trace()
-
-    def distance2(self, i: int, key: int) -> arb:
-        """‖x_key − φ_i‖²."""
-        return (self.XX[key, key] - 2 * self.phi_x[i, key] + self.phi_phi[i, i]).nonnegative_part()
-
-
-def factor(about: dict[str, Any], n: int, d: int) -> arb:
-    """c."""
-    power, temperature = about["power"], about["temperature"]
-    require(power in (0.5, 1.0), "the scores are divided by √d or d")
-    require(type(temperature) is float and temperature > 0, "the temperature is positive")
-    found = 1 / (arb(d) if power == 1 else arb(d).sqrt()) / arb(temperature)
-    return found * arb(n).log().max(arb(1)) if about["log_n"] else found
-
-
-def visible(n: int, mask: str, size: int | None) -> list[list[bool]]:
-    """Which row j attends to which key l."""
-    require(mask in ("none", "causal", "window", "padding"), "the mask is known")
-    least = type(size) is int and size >= 1
-    require(least if mask in ("window", "padding") else size is None, "the mask has a size")
-    size = size or n
-    after, before = {"causal": (0, n), "window": (size - 1, size - 1)}.get(mask, (n, n))
-    last = size if mask == "padding" else n
-    return [[l < last and -before <= l - j <= after for l in range(n)] for j in range(n)]
+#: Tolerances of rows relative to their caps, tried in turn; how often β of one row is halved.
+TOLERANCES, DEPTH = (1e-2, 1e-3, 1e-4, 1e-5), 14
 
 
 class Moves:
-    """The rows that move with row i, and their inner products."""
+    """The rows j ≠ i that attend to key i (or ``only`` one), with their A_j, y_j and p⁰_j."""
 
-    def __init__(self, text: Softmax, i: int, only: int | None = None) -> None:
-        self.text, self.i = text, i
-        every = [j for j in range(text.n) if j != i and text.sees[j][i]]
-        every = every if only is None else [j for j in every if j == only]
-        #: Rows that attend to key i alone change by Δ.
-        self.captive = [j for j in every if not text.sink and sum(text.sees[j]) == 1]
-        self.rows = [j for j in every if j not in self.captive]
-        self.logit, self.before, T = [], [], []
-        for j in self.rows:
-            shares, logit, before = text.without(j, i)
-            T.append([arb(int(l == i)) - share for l, share in enumerate(shares)])
-            self.logit.append(logit)
-            self.before.append(before)
-        self.T = arb_mat(T) if T else arb_mat(0, text.n)
-        self.yy = self.T * text.XX * self.T.transpose()
-        self.y2 = [self.yy[k, k].nonnegative_part() for k in range(len(self.rows))]
-        self.a2 = [text.AA[j, j].nonnegative_part() for j in self.rows]
+    def __init__(self, layer: Layer, i: int, r: arb, only: int | None = None) -> None:
+        self.layer, self.r = layer, r
+        every = [j for j in range(layer.n) if j != i and layer.sees[j][i]]
+        self.rows = every if only is None else [j for j in every if j == only]
+        self.parts = [layer.without(j, i) for j in self.rows]
+        self.before = [part[2] for part in self.parts]
+        self.Y = balls.table([part[0] for part in self.parts], layer.n) * layer.rows
+        keys = layer.keys.tolist()
+        self.A = balls.table([keys[j] for j in self.rows], layer.d)
+        self.scales, self.most, self.extra = [arb(1)] * len(self.rows), arb("inf"), arb(0)
+        if layer.norm is not None:
+            self.normalise(layer.norm)
 
-    def row(self, k: int, ae: arb, ye: arb, weight: arb, r: arb, *, linear: bool = False) -> Row:
-        """Row k of these, given A·e, y·e and its weight."""
-        start, before, reach = self.logit[k], self.before[k], r * root(self.a2[k])
-        return Row(start, before, self.y2[k], ye, ae, weight, reach, r * r, linear)
-
-    def along(self, axis: Array | None) -> tuple[list[arb], list[arb], arb]:
-        """A_j·e, y_j·e and (x_i − φ_i)·e for the unit vector e along ``axis``; along the
-        mean of the y_j where there is none.
+    def normalise(self, norm: Norm) -> None:
+        """Row j counts most·min(1, ‖w_j‖²/β_j²), and all of them ``extra``: 4D and 0, or 2D and 2D
+        for each row that may turn by more than a right angle, where these are few.
         """
-        text, count = self.text, len(self.rows)
-        if axis is None:
-            mean = [sum((self.T[k, l] for k in range(count)), arb(0)) for l in range(text.n)]
-            mean = mean if count else [arb(int(l == self.i)) for l in range(text.n)]
-            vector = text.rows.transpose() * column(mean)
+        centred, steep = norm.centred.tolist(), []
+        for j, y in zip(self.rows, self.Y.tolist(), strict=True):
+            g = norm.squares[j] - abs(balls.dot(centred[j], y))
+            steep += [[x / g for x in centred[j]]] if g > 0 else []
+        turned = balls.float_above(self.r**2 * norm_square(balls.table(steep, self.layer.d)))
+        count = len(self.rows) - len(steep) + min(int(turned), len(steep))
+        few = count <= len(self.rows) // 4
+        self.most = most = arb(self.layer.d) * (2 if few else 4)
+        self.scales, self.extra = [most / norm.sizes2[j] for j in self.rows], most * count * few
+
+    def bounded(self, e: arb_mat, weights: list[arb], kind: str) -> list[Row]:
+        """The rows: F is the square of the change, or the share (``mean``). Where all y_j are along
+        e (``along``), there is no κ-term.
+        """
+        found, r = [], self.r
+        products = zip((self.A * e).entries(), (self.Y * e).entries(), strict=True)
+        sizes = zip(balls.squares(self.A), balls.squares(self.Y), strict=True)
+        parts = zip(self.parts, products, sizes, weights, self.scales, strict=True)
+        for (_, start, before, rest), (ae, ye), (a2, y2), weight, scale in parts:
+            row = Row(start, before, r * root(a2), ae, weight, arb(1), rest=rest)
+            if kind == "mean":
+                row.plain = arb(1)
+            else:
+                row.cap = (scale * (root(y2) + r) ** 2).min(self.most)
+                row.square, row.own, row.cross = scale * y2, scale * r * r, scale * ye
+                row.quartic = scale * scale * int(kind == "all")
+            found.append(row)
+        return found
+
+    @cached_property
+    def mean(self) -> tuple[arb_mat, arb]:
+        """The mean ȳ of the y_j, and ‖(y_j − ȳ)_j‖² at most."""
+        ones = arb_mat([[arb(1)]] * len(self.rows))
+        mean = ones.transpose() * self.Y / len(self.rows)
+        return mean, norm_square(self.Y - ones * mean)
+
+    def summed(self, most: arb, cell: Beta) -> arb:
+        """‖Σ_j (row j)‖ = ‖(P − P⁰)ȳ + PΔ + Σ_j (p_j − p⁰_j)(y_j − ȳ)‖ at most, ȳ along e, where
+        P = Σ_j p_j ≤ ``most``: the square of the first two terms is convex in P.
+        """
+        before, (mean, spread) = sum(self.before, arb(0)), self.mean
+        long = root(balls.squares(mean)[0])
+        moved, gained = square(before * long), (most - before) * long
+        for beta in (arb(cell.lo), arb(cell.hi)):
+            moved = moved.max(square(gained) + 2 * most * gained * beta + square(most * self.r))
+        return root(moved) + root(spread * (most + balls.dot(self.before, self.before)))
+
+
+class MovedRow:
+    """Row i moves by at most ‖f + kΔ‖, f = x_i − φ_i, or ``hull``. A residual stream adds Δ, k = 2;
+    with a norm in front, a vector of length ``added`` instead.
+    """
+
+    def __init__(self, layer: Layer, i: int, r: arb, added: arb, silent: Array | None) -> None:
+        self.layer, self.i, self.r, self.added = layer, i, r, added
+        self.times = 2 if layer.residual and layer.front is None else 1
+        once = r if self.times == 2 else arb(0)
+        rows, phi, self.cap = layer.rows.tolist(), layer.phi.tolist()[i], arb("inf")
+        if layer.scores == "sigmoid":
+            require(layer.norm is None and self.times == 1 + layer.residual, "row i has a bound")
+            p0 = layer.P[i, i]
+            apart = arb_mat([[(1 - p0) * x for x in rows[i]], [p0 * x for x in rows[i]]])
         else:
-            require(axis.shape == (text.d,), "the axis has d entries")
-            vector = matrix(axis[:, None])
-        square = sum((x * x for x in entries(vector)), arb(0))
-        require(square > 0, "the axis is not zero")
-        e = vector / square.sqrt()
-        xe, ke = text.rows * e, entries(text.keys * e)
-        far = xe[self.i, 0] - (text.P * xe)[self.i, 0]
-        return [ke[j] for j in self.rows], entries(self.T * xe), far
+            zero = [[arb(0)] * layer.d] if layer.scores in ("sink", "relu") else []
+            ends = [rows[i], *(rows[l] for l in layer.others(i)), *zero]
+            apart = arb_mat([[x - y for x, y in zip(end, phi, strict=True)] for end in ends])
+        self.f = apart.tolist()[0]
+        self.square, *others = balls.squares(apart)
+        hull = root(reduce(arb.max, others, arb(0)))
+        if silent is not None:
+            require(layer.scores == "relu", "row i can be silenced")
+            self.cap = (silence(layer, i, r, silent, hull, root(self.square) + r) + once) ** 2
+        self.hull = (hull + once) ** 2
+
+    def bound(self, cell: Beta, e: arb_mat, room: arb) -> arb:
+        """An upper bound of the square for Δ = βe + Δ⊥, β in the cell and ‖Δ⊥‖² ≤ ``room``."""
+        along = balls.dot(self.f, e.entries())
+        most = (arb(cell.lo) * along).max(arb(cell.hi) * along)
+        return self.longest(most + root(self.square - along * along) * root(room))
+
+    def longest(self, product: arb) -> arb:
+        """An upper bound of the square where f·Δ ≤ ``product``."""
+        layer, k = self.layer, self.times
+        found = (self.square + 2 * k * product + (k * self.r) ** 2).max(self.hull).min(self.cap)
+        if layer.residual and k == 1:
+            found = (root(found) + self.added) ** 2
+        D, norm = arb(layer.d), layer.norm
+        return found if norm is None else 4 * D * (found / norm.sizes2[self.i]).min(arb(1))
 
 
-def prove(document: Document, text: Softmax, claim: dict[str, Any], r: float) -> None:
+def silence(layer: Layer, i: int, r: arb, weights: Array, hull: arb, far: arb) -> arb:
+    """An upper bound of ‖row i‖ for ReLU scores: its own key has the share w/(w + R) of it."""
+    others, rows = layer.others(i), layer.rows.tolist()
+    require(weights.ndim == 2 and weights.shape[1] == len(others), "every key has a weight")
+    require(len(weights) > 0 and bool(((weights >= 0) & (weights <= 1)).all()), "0 ≤ λ ≤ 1")
+    x, Wt = balls.unit(arb_mat([rows[i]])), layer.W.transpose()
+    length, size = (root(balls.squares(part)[i]) for part in (layer.rows, layer.phi))
+    mu = balls.matrix(weights) * balls.table([rows[l] for l in others], layer.d) * Wt
+    along, beside = (mu * x).entries(), map(root, balls.squares(balls.across(mu, x)))
+    turned = (layer.W * x + Wt * x).transpose() / 2
+    (own,), (wide2,) = (turned * x).entries(), balls.squares(balls.across(turned, x))
+    most = balls.eigenvalue_bound((layer.W + Wt) / 2)
+    middle, wide = (own + most) / 2, root(square((own - most) / 2) + wide2)
+    peak = arb.atan2(2 * root(wide2), own - most)  # twice the angle of the largest value
+    found, count = hull, len(weights)
+    for k, (part, rest) in enumerate(zip(along, beside, strict=True)):
+        short, long = (length + r) * k / count, (length + r) * (k + 1) / count
+        product = (short * short + length * length - r * r) / 2
+        R, turn = arb(0), arb(0)
+        if product >= 0:
+            cosine = (product / (long * length)).min(arb(1))
+            sine = root(1 - cosine * cosine)
+            R = short * (cosine * part - sine * rest) if part >= 0 else R
+            turn = (peak - 2 * arb.atan2(sine, cosine)).nonnegative_part()
+        w = (long * long * (middle + wide * turn.cos())).nonnegative_part()
+        p = w / (w + R) if R > 0 else arb(1)
+        found = found.max(p * (long + size).min(far) + (1 - p) * hull)
+    return found
+
+
+def own_keys(own: MovedRow, weights: list[arb]) -> tuple[list[Row], arb_mat, arb_mat]:
+    """What keys l ≠ i add to row i for sigmoid scores: rows of the dual, their q_l, and the x_l."""
+    layer, i, r, times = own.layer, own.i, own.r, own.times
+    others, rows = layer.others(i), layer.rows.tolist()
+    X, x, p0 = balls.table([rows[l] for l in others], layer.d), arb_mat([rows[i]]), layer.P[i, i]
+    queries, worth, e = X * layer.W.transpose(), balls.norm_square(X), balls.unit(x)
+    step = r / root(balls.squares(x)[0])
+    high = (1 - p0 + times * step).max(abs((times - 1) * step - p0))
+    low = abs(1 - p0 - times * step).max((times - 1) * step + p0)
+    products, along = (X * x.transpose()).entries(), (queries * e).entries()
+    sizes = zip(balls.squares(X), balls.squares(queries), strict=True)
+    found = []
+    for l, product, qe, (x2, q2), c in zip(others, products, along, sizes, weights, strict=True):
+        known = 2 * abs(product)
+        cap = worth + known * high.max(low) + 2 * times * r * root(x2)
+        row = Row(layer.s[i][l], layer.P[i, l], r * root(q2), qe, c, cap, square=worth)
+        row.gain, row.tilt = known * (high + low) / 2, known * (high - low) / (4 * r)
+        row.quadratic = arb(times * times)
+        found.append(row)
+    return found, queries, X
+
+
+def prove(document: Document, layer: Layer, claim: dict[str, Any], r: float) -> None:
     """Refuse the claim unless all of its inequalities hold."""
-    i, upper, read = claim["row"], claim["upper"], document.fields["map"]["read_out"]
-    known = type(read) is int and 0 <= read < text.n
-    require(known or read in ("all", "mean"), "the read-out is known")
-    norm = text.norm_square(read)
-    require(norm > 0, "‖φ(X)‖ > 0")
-    target = arb(upper) ** 2 * norm
-    mine = [name for name in document.arrays if name.startswith(f"{i}/")]
-    arrays = {name.partition("/")[2]: document.arrays[name] for name in mine}
-    if read in ("all", "mean"):
-        dual(text, i, r, arrays, target, mean=read == "mean")
+    i, read = claim["row"], document.fields["map"]["read_out"]
+    one = type(read) is int and 0 <= read < layer.n
+    require(one or read in ("all", "mean"), "the read-out is known")
+    plain = layer.front is None and layer.norm is None and layer.scores != "sigmoid"
+    require(plain or read == "all", "the read-out is of normalised shares, without norms")
+    norm2 = layer.norm_square(read)
+    require(norm2 > 0, "‖φ(X)‖ > 0")
+    target, reach = arb(claim["upper"]) ** 2 * norm2, r
+    if layer.front is not None:  # row i of N(X) moves in another ball
+        reach = claim["reach"]
+        require(type(reach) is float and reach > 0, "the reach is positive")
+        require(layer.front.reach2(i, arb(r)) <= arb(reach) ** 2, "‖N(x_i + Δ) − N(x_i)‖ ≤ reach")
+    named = ((name.partition("/"), values) for name, values in document.arrays.items())
+    arrays = {name: values for (row, _, name), values in named if row == str(i)}
+    own = MovedRow(layer, i, arb(reach), arb(r), arrays.get("silence"))
+    if one:
+        one_row(own, read, target)
     else:
-        one_row(text, i, read, arb(r), target)
+        dual(own, arrays, target, read)
 
 
 def cells_of(values: Array, r: float) -> list[Beta]:
@@ -184,155 +209,100 @@ def cells_of(values: Array, r: float) -> list[Beta]:
     ends = [-r, *(cell.hi for cell in cells)]
     covered = all(cell.lo <= end for cell, end in zip(cells, ends, strict=False)) and ends[-1] >= r
     require(covered and all(cell.lo <= cell.hi for cell in cells), "the cells cover [−r, r]")
-    positive = all(cell.lam > 0 and cell.kappa > 0 and cell.nu >= 0 for cell in cells)
-    require(positive, "the multipliers are positive")
+    require(bool((values[:, 2:4] > 0).all() and (values[:, 4] >= 0).all()), "λ, κ > 0 and ν ≥ 0")
     return cells
 
 
-def dual(
-    text: Softmax, i: int, radius: float, arrays: dict[str, Array], target: arb, *, mean: bool
-) -> None:
+def dual(own: MovedRow, arrays: dict[str, Array], target: arb, kind: str) -> None:
     """All rows, or the mean: the sum over rows in every cell of β."""
-    moves, r = Moves(text, i), arb(radius)
-    cells, count = cells_of(arrays["cells"], radius), len(moves.rows)
-    require(arrays["weights"].shape == (count,), "every row has a weight")
-    weights = [arb(x) for x in arrays["weights"].tolist()]
+    layer, moves = own.layer, Moves(own.layer, own.i, own.r)
+    cells = cells_of(arrays["cells"], float(own.r))
+    weights, count = [arb(x) for x in arrays["weights"].tolist()], len(moves.rows)
     require(all(weight > 0 for weight in weights), "the weights are positive")
-    ae, ye, far_e = moves.along(None if mean else arrays["axis"])
-    sigma_a, sigma_y = arrays["norms"].tolist()
-    A = gram(chosen(text.AA, moves.rows), ae, weights)
-    norm_a = eigenvalue_bound(A, sigma_a, "the norm of the keys")
+    sigmoid, mean = layer.scores == "sigmoid", kind == "mean" and count > 0
+    axis = moves.mean[0] if mean else balls.matrix(arrays["axis"][None])
+    e = balls.unit(arb_mat([layer.rows.tolist()[own.i]]) if sigmoid else axis)
+    rows = moves.bounded(e, weights[:count], "along" if sigmoid else kind)
+    A, B = moves.A, moves.Y
+    if sigmoid:
+        keys, queries, B = own_keys(own, weights[count:])
+        rows, A = rows + keys, balls.table(A.tolist() + queries.tolist(), layer.d)
+    require(len(weights) == len(rows), "every row has a weight")
+    A, B = balls.scaled(weights, balls.across(A, e)), balls.across(B, e)
+    prices = prices_of(A, arb_mat(0, layer.d) if mean else B, arrays.get("joined"), cells)
     fourth = fourth_bound(A, arrays) if any(cell.nu > 0 for cell in cells) else arb(0)
-    long = spread = P0 = P2 = norm_y = arb(0)
-    if mean and count:
-        ones = column([arb(1)] * count)
-        centre = identity(count) - ones * ones.transpose() / count
-        centred = centre * moves.yy * centre
-        long = root(sum(moves.yy.entries(), arb(0))) / count
-        spread = root(eigenvalue_bound(centred, sigma_y, "the spread of the means"))
-        P0 = sum(moves.before, arb(0))
-        P2 = sum((p * p for p in moves.before), arb(0))
-    elif count:
-        Y = gram(moves.yy, ye, [arb(1)] * count)
-        norm_y = eigenvalue_bound(Y, sigma_y, "the norm of the means")
-    rows = [moves.row(k, ae[k], ye[k], weights[k], r, linear=mean) for k in range(count)]
-    captive, own = len(moves.captive), MovedRow(text, i, far_e, r)
-    caps = arb(count) if mean else sum(((root(y2) + r) ** 2 for y2 in moves.y2), arb(0))
-    for cell in cells:
-        room = (r * r - arb(nearest(cell)) ** 2).nonnegative_part()
-        price = room * (arb(cell.lam) * norm_a + arb(cell.kappa) * norm_y)
-        price += arb(cell.nu) * fourth * room * room
-        own2 = own.bound(cell, room)
+    caps = sum((row.cap for row in rows), moves.extra)
+    for cell, price in zip(cells, prices, strict=True):
+        room = cell.room(moves.r)
+        paid = room * price + arb(cell.nu) * fourth * room * room + moves.extra
+        own2 = own.bound(cell, e, room)
 
-        def finish(total: arb, cell: Beta = cell, price: arb = price, own2: arb = own2) -> arb:
-            most = (total + price).min(caps).nonnegative_part()
-            if not mean:
-                return most + captive * r * r + own2
-            moved = (P0 * long) ** 2
-            for beta in (arb(cell.lo), arb(cell.hi)):
-                gained = most - P0
-                at = (gained * long) ** 2 + 2 * most * gained * beta * long + (most * r) ** 2
-                moved = moved.max(at)
-            others = root(moved) + spread * root(most + P2)
-            return (others + captive * r + root(own2)) ** 2
+        def finish(total: arb, cell: Beta = cell, paid: arb = paid, own2: arb = own2) -> arb:
+            most = (total + paid).min(caps)
+            return (moves.summed(most, cell) + root(own2)) ** 2 if mean else most + own2
 
-        refine([CellRow(row, cell) for row in rows], finish, target, cell)
+        refine(rows, cell, target, finish)
 
 
-def gram(products: arb_mat, along: list[arb], weights: list[arb]) -> arb_mat:
-    """The weighted inner products of rows without their parts along e."""
-    part = column(along)
-    return scaled(weights, products - part * part.transpose(), weights)
+def prices_of(A: arb_mat, B: arb_mat, joined: Array | None, cells: list[Beta]) -> list[arb]:
+    """λ‖Au‖² + κ‖Bu‖² ≤ λg(κ/λ) in each cell: g(ρ) = ‖(A, √ρB)‖² is convex, with slope ≤ ‖B‖²."""
+    slope, known, found = norm_square(B), [], []
+    for rho in map(arb, [0.0] if joined is None else [0.0, *joined.tolist()]):
+        both = balls.table(A.tolist() + (B * rho.sqrt()).tolist(), A.ncols())
+        known.append((rho, norm_square(both)))
+    for lam, rho in ((arb(cell.lam), arb(cell.kappa) / arb(cell.lam)) for cell in cells):
+        bounds = [norm + (rho - at) * slope for at, norm in known if at <= rho]
+        for (low, below), (high, above) in pairwise(known):
+            if low <= rho <= high:
+                bounds.append(below + (above - below) * (rho - low) / (high - low))
+        found.append(lam * reduce(arb.min, bounds))
+    return found
 
 
 def fourth_bound(A: arb_mat, arrays: dict[str, Array]) -> arb:
-    """B with Σ_j (a_j·u)⁴ ≤ B‖u‖⁴, from A_jl = a_j·a_l: λ_max(CGC) + τμ², G_jl = A_jl², any unit
-    vector v ≥ 0, 0 ≤ τ < 1, C = I − (1 − √(1−τ))vvᵀ, and μ = λ_max(√v_j A_jl √v_l).
+    """B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴: λ_max(CGC) + τμ², G_jl = (A_j·A_l)², any unit vector v ≥ 0,
+    0 ≤ τ < 1, C = I − (1 − √(1−τ))vvᵀ, and μ = ‖(√v_j A_j)_j‖².
     """
-    v_float, (tau, sigma, m) = arrays["fourth"], arrays["fourth-norms"].tolist()
-    count = A.nrows()
-    require(v_float.shape == (count,) and bool((v_float >= 0).all()), "v is not negative")
+    given, (tau,), count = arrays["fourth"], arrays["tau"].tolist(), A.nrows()
+    require(given.shape == (count,) and bool((given >= 0).all()), "v is not negative")
     require(0 <= tau < 1, "0 ≤ τ < 1")
-    size = sum((arb(x) ** 2 for x in v_float.tolist()), arb(0)).sqrt()
-    require(size > 0, "v is not zero")
-    v = [arb(x) / size for x in v_float.tolist()]
-    G = arb_mat([[x * x for x in row] for row in A.tolist()])
-    C = identity(count) - column(v) * column(v).transpose() * (1 - (1 - arb(tau)).sqrt())
-    top = eigenvalue_bound(C * G * C, sigma, "the norm of the fourth powers")
-    half = [root(x) for x in v]
-    most = eigenvalue_bound(scaled(half, A, half), m, "the norm of the eigenmatrix")
-    return top + arb(tau) * most * most
+    v = balls.unit(balls.matrix(given[None]))
+    G = arb_mat([[x * x for x in row] for row in (A * A.transpose()).tolist()])
+    I = arb_mat([[int(j == l) for l in range(count)] for j in range(count)])
+    C = I - v * v.transpose() * (1 - (1 - arb(tau)).sqrt())
+    most = norm_square(balls.scaled([root(x) for x in v.entries()], A))
+    return balls.eigenvalue_bound(C * G * C) + arb(tau) * most * most
 
 
-class MovedRow:
-    """‖row i‖² ≤ max(‖x_i + Δ − φ_i‖², max_l ‖x_l − φ_i‖²) over the keys l ≠ i that it attends to,
-    and zero with a sink; where Δ is added to the row (residual), with Δ in each norm.
-    """
-
-    def __init__(self, text: Softmax, i: int, far_e: arb, r: arb) -> None:
-        self.r, self.times = r, 2 if text.residual else 1
-        self.square, self.along = text.distance2(i, i), far_e
-        self.across = root(self.square - far_e * far_e)
-        others = [text.distance2(i, l) for l in range(text.n) if l != i and text.sees[i][l]]
-        if text.sink:
-            others.append(text.phi_phi[i, i].nonnegative_part())
-        self.hull = (root(reduce(arb.max, others, arb(0))) + (r if text.residual else 0)) ** 2
-
-    def bound(self, cell: Beta, room: arb) -> arb:
-        """An upper bound for β in the cell and ‖Δ⊥‖² ≤ ``room``."""
-        k, r = self.times, self.r
-        beta = (arb(cell.lo) * self.along).max(arb(cell.hi) * self.along)
-        reached = self.square + 2 * k * (beta + self.across * root(room)) + (k * r) ** 2
-        return reached.nonnegative_part().max(self.hull)
-
-
-def nearest(cell: Beta) -> float:
-    """The smallest |β| in the cell."""
-    return 0.0 if cell.lo <= 0 <= cell.hi else min(abs(cell.lo), abs(cell.hi))
-
-
-def refine(rows: list[CellRow], finish: Callable[[arb], arb], target: arb, cell: Beta) -> None:
-    """Halve intervals until the bound of the cell is at most ``target``."""
-    for _ in range(ROUNDS):
-        if finish(sum((row.bound for row in rows), arb(0))) <= target:
+def refine(
+    rows: list[Row], cell: Beta, target: arb, finish: Callable[[arb], arb], limit: arb | None = None
+) -> None:
+    """Bound rows more and more finely until the bound of the cell is at most ``target``."""
+    for part in TOLERANCES:
+        found = [row.largest(cell, part * float(row.cap), limit) for row in rows]
+        if finish(sum(found, arb(0))) <= target:
             return
-        gaps = [row.gap for row in rows]
-        most = max(gaps, default=0.0)
-        if not most > 0:
-            break
-        for row, gap in zip(rows, gaps, strict=True):
-            if gap >= most / 8:
-                row.split()
-    raise RefusedError(
-        f"the change is not proved to be at most U‖φ(X)‖ for β in [{cell.lo:.6g}, {cell.hi:.6g}]"
-    )
+    raise RefusedError(f"the change is at most U‖φ(X)‖ for β in [{cell.lo:.6g}, {cell.hi:.6g}]")
 
 
-def one_row(text: Softmax, i: int, read: int, r: arb, target: arb) -> None:
-    """One row j = ``read``: with e = y_j/‖y_j‖ its change depends on β and p_j alone, and its score
-    moves by a with |a − βA_j·e| ≤ ‖A_j⊥‖√(r² − β²).
-    """
-    if read == i:
-        own = MovedRow(text, i, arb(0), r)
-        reached = (root(own.square) + own.times * r) ** 2
-        require(reached.max(own.hull) <= target, "row i stays in the hull of the text")
+def one_row(own: MovedRow, read: int, target: arb) -> None:
+    """One row j = ``read``: with e along y_j its change depends on β and p_j alone."""
+    if read == own.i:
+        require(own.longest(own.r * root(own.square)) <= target, "row i stays in the hull")
         return
-    moves = Moves(text, i, read)
-    require(not moves.captive or r * r <= target, "a row that attends to one key moves by Δ")
-    if not moves.rows:  # the row does not attend to key i, or to it alone
+    moves, r = Moves(own.layer, own.i, own.r, read), float(own.r)
+    if not moves.rows:  # the row does not attend to key i
         return
-    ae, ye, _ = moves.along(None)
-    row = moves.row(0, ae[0], ye[0], arb(1), r)
-    across = root(moves.a2[0] - ae[0] ** 2)
-    waiting = [(-float(r), 0.0, 0), (0.0, float(r), 0)]  # r is a float
+    e = balls.unit(moves.Y)
+    (row,), (apart2,) = moves.bounded(e, [arb(1)], "along"), balls.squares(balls.across(moves.A, e))
+    waiting = [(-r, 0.0, 0), (0.0, r, 0)]
     while waiting:
         lo, hi, depth = waiting.pop()
         cell = Beta(lo, hi, 0.0, 1.0, 0.0)
-        limit = across * root(r * r - arb(nearest(cell)) ** 2)
         try:
-            refine([CellRow(row, cell, limit)], lambda total: total, target, cell)
+            limit = root(apart2 * cell.room(own.r))
+            refine([row], cell, target, lambda total: total, limit)
         except RefusedError:
-            if depth == DEPTH:
-                raise
+            require(depth < DEPTH, "the row moves by at most U‖φ(X)_j‖")
             middle = lo + (hi - lo) / 2
             waiting += [(lo, middle, depth + 1), (middle, hi, depth + 1)]

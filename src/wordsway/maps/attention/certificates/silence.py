@@ -42,8 +42,26 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     rows = layer.keys_visible_to(i)
     others = layer.X[rows]
     hull = float(((others - phi) ** 2).sum(1).max()) ** 0.5 if len(others) else 0.0
-    norm, size, far = float(x.norm()), float(phi.norm()), float((x - phi).norm()) + r
+    size, far = float(phi.norm()), float((x - phi).norm()) + r
+    short, long, cosine = _cells(layer, x, r)
+    errors = layer.errors.keys[rows]
+    others_score = short * _others_score(layer.queries[rows], x, cosine, errors)
+    own = long**2 * _own_score(layer, x, cosine)
+    p = own / (own + others_score).clamp_min(1e-300)
+    reach = (long + size).clamp_max(far)
+    best = (p * reach + (1 - p) * hull).clamp_min(max(hull, size))
+    return float(best.max()) ** 2 * SAFE
 
+
+def silencing_weights(layer: Layer, i: int, r: float) -> torch.Tensor:
+    """The λ with which `own_row_above` bounds R, for each cell of ℓ (CELLS, keys)."""
+    x = layer.X[i]
+    return _weights(layer.queries[layer.keys_visible_to(i)], x, _cells(layer, x, r)[2])
+
+
+def _cells(layer: Layer, x: torch.Tensor, r: float) -> tuple[torch.Tensor, ...]:
+    """The ends of cells of ℓ, and the least cosine of x′ with x in each."""
+    norm = float(x.norm())
     edges = torch.linspace(
         0, (norm + r + layer.text_error) * SAFE, CELLS + 1, dtype=torch.float64, device=x.device
     )
@@ -53,17 +71,7 @@ def own_row_above(layer: Layer, i: int, r: float) -> float:
     off = 16 * U * (short**2 + norm**2 + r * r) + 2 * (norm + r) * layer.text_error
     product = product - off
     cosine = torch.where(product >= 0, product / (long * norm) * (1 - 16 * U), -1.0).clamp(-1, 1)
-    errors = layer.errors.keys[rows]
-    others_score = (
-        short * _others_score(layer.queries[rows], x, cosine, errors)
-        if len(others)
-        else torch.zeros_like(short)
-    )
-    own = long**2 * _own_score(layer, x, cosine)
-    p = own / (own + others_score).clamp_min(1e-300)
-    reach = (long + size).clamp_max(far)
-    best = (p * reach + (1 - p) * hull).clamp_min(max(hull, size))
-    return float(best.max()) ** 2 * SAFE
+    return short, long, cosine
 
 
 def _others_score(
@@ -76,7 +84,22 @@ def _others_score(
     the best ones, computed from μ = Σ_l λ_l k_l itself, less the rounding of μ and of its parts.
     """
     unit = x / x.norm()
-    along = K @ unit
+    sine = ((1 - cosine) * (1 + cosine)).clamp_min(0).sqrt()
+    found = _weights(K, x, cosine)
+    mu = found @ K
+    along = mu @ unit
+    across = (mu - along[:, None] * unit).norm(dim=1)
+    n, d = K.shape
+    error = found @ (errors + 4 * (n + d + 16) * U * K.norm(dim=1))
+    proved = cosine * along - sine * across - 2 * error
+    return torch.where(along - error > 0, proved * (1 - 1e-12), 0.0).clamp_min(0)
+
+
+def _weights(K: torch.Tensor, x: torch.Tensor, cosine: torch.Tensor) -> torch.Tensor:
+    """The best λ found for each of the cosines, (cosines, keys)."""
+    if not len(K):
+        return K.new_zeros(len(cosine), 0)
+    along = K @ (x / x.norm())
     gram = K @ K.T - torch.outer(along, along)  # of the parts across x
     sine = ((1 - cosine) * (1 + cosine)).clamp_min(0).sqrt()
     weight = (along > 0).to(K.dtype).repeat(len(cosine), 1)
@@ -94,13 +117,7 @@ def _others_score(
         )
         pace = 1 / math.sqrt(step + 1) / gradient.abs().amax(1, keepdim=True).clamp_min(1e-300)
         weight = (weight + pace * gradient).clamp(0, 1)
-    mu = found @ K
-    along = mu @ unit
-    across = (mu - along[:, None] * unit).norm(dim=1)
-    n, d = K.shape
-    error = found @ (errors + 4 * (n + d + 16) * U * K.norm(dim=1))
-    proved = cosine * along - sine * across - 2 * error
-    return torch.where(along - error > 0, proved * (1 - 1e-12), 0.0).clamp_min(0)
+    return found
 
 
 def _own_score(layer: Layer, x: torch.Tensor, cosine: torch.Tensor) -> torch.Tensor:
