@@ -10,7 +10,7 @@ from typing import Any
 from wordsway.proof_format import Array, Document, RefusedError
 from wordsway.verifier import balls
 from wordsway.verifier.balls import arb, arb_mat, norm_square, require, root, square
-from wordsway.verifier.layer import Layer, Norm
+from wordsway.verifier.layer import BallLayer, BallNorm
 from wordsway.verifier.rows import Beta, Row
 
 #: Tolerances of rows relative to their caps, tried in turn; how often β of one row is halved.
@@ -20,7 +20,7 @@ TOLERANCES, DEPTH = (1e-2, 1e-3, 1e-4, 1e-5), 14
 class Moves:
     """The rows j ≠ i that attend to key i (or ``only`` one), with their A_j, y_j and p⁰_j."""
 
-    def __init__(self, layer: Layer, i: int, r: arb, only: int | None = None) -> None:
+    def __init__(self, layer: BallLayer, i: int, r: arb, only: int | None = None) -> None:
         self.layer, self.r = layer, r
         every = [j for j in range(layer.n) if j != i and layer.sees[j][i]]
         self.rows = every if only is None else [j for j in every if j == only]
@@ -33,7 +33,7 @@ class Moves:
         if layer.norm is not None:
             self.normalise(layer.norm)
 
-    def normalise(self, norm: Norm) -> None:
+    def normalise(self, norm: BallNorm) -> None:
         """Row j counts most·min(1, ‖w_j‖²/β_j²), and all of them ``extra``: 4D and 0, or 2D and 2D
         for each row that may turn by more than a right angle, where these are few.
         """
@@ -90,7 +90,7 @@ class MovedRow:
     with a norm in front, a vector of length ``added`` instead.
     """
 
-    def __init__(self, layer: Layer, i: int, r: arb, added: arb, silent: Array | None) -> None:
+    def __init__(self, layer: BallLayer, i: int, r: arb, added: arb, silent: Array | None) -> None:
         self.layer, self.i, self.r, self.added = layer, i, r, added
         self.times = 2 if layer.residual and layer.front is None else 1
         once = r if self.times == 2 else arb(0)
@@ -127,7 +127,7 @@ class MovedRow:
         return found if norm is None else 4 * D * (found / norm.sizes2[self.i]).min(arb(1))
 
 
-def silence(layer: Layer, i: int, r: arb, weights: Array, hull: arb, far: arb) -> arb:
+def silence(layer: BallLayer, i: int, r: arb, weights: Array, hull: arb, far: arb) -> arb:
     """An upper bound of ‖row i‖ for ReLU scores: its own key has the share w/(w + R) of it."""
     others, rows = layer.others(i), layer.rows.tolist()
     require(weights.ndim == 2 and weights.shape[1] == len(others), "every key has a weight")
@@ -179,7 +179,7 @@ def own_keys(own: MovedRow, weights: list[arb]) -> tuple[list[Row], arb_mat, arb
     return found, queries, X
 
 
-def prove(document: Document, layer: Layer, claim: dict[str, Any], r: float) -> None:
+def prove(document: Document, layer: BallLayer, claim: dict[str, Any], r: float) -> None:
     """Refuse the claim unless all of its inequalities hold."""
     i, read = claim["row"], document.fields["map"]["read_out"]
     one = type(read) is int and 0 <= read < layer.n

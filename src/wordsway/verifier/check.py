@@ -8,10 +8,10 @@ from typing import Any
 from wordsway.proof_format import Document, RefusedError, digest, read
 from wordsway.verifier import attention, dense
 from wordsway.verifier.balls import PRECISION, ctx, require
-from wordsway.verifier.layer import Layer
+from wordsway.verifier.layer import BallLayer
 
 KINDS: dict[str, Any] = {
-    "attention": (Layer, attention.prove),
+    "attention": (BallLayer, attention.prove),
     "dense": (dense.Network, dense.prove),
 }
 

@@ -15,7 +15,7 @@ from wordsway.verifier import balls
 from wordsway.verifier.balls import arb, arb_mat, require
 
 
-class Norm:
+class BallNorm:
     """N(u) = √D·Cu/β of rows, β² = ‖Cu‖² + Dε, C = I (RMS norm) or I − 11ᵀ/D (layer norm)."""
 
     def __init__(self, about: dict[str, Any], rows: arb_mat) -> None:
@@ -39,7 +39,7 @@ class Norm:
         return 2 * D * (1 - (1 - sine2).sqrt()) if sine2 < 1 else arb(4 * D)
 
 
-class Layer:
+class BallLayer:
     """``rows`` are the text that the layer attends to (positions added, a norm in ``front``),
     ``keys`` the A_j = c·Wᵀx_j, ``phi`` its rows, ``out`` those of the map before its ``norm``.
     """
@@ -57,7 +57,7 @@ class Layer:
         if "positions" in arrays:
             require(arrays["positions"].shape == X.shape, "every row has a position")
             rows = rows + balls.matrix(arrays["positions"])
-        self.front = Norm(about["front"], rows) if about["front"] else None
+        self.front = BallNorm(about["front"], rows) if about["front"] else None
         self.rows = rows = rows if self.front is None else self.front.rows()
         self.W = balls.matrix(W) * factor(about, self.n, self.d)
         self.keys = rows * self.W
@@ -69,7 +69,7 @@ class Layer:
         self.P = arb_mat([self.shares(j) for j in range(self.n)])
         self.phi = self.P * rows
         self.out = given + self.phi if self.residual else self.phi
-        self.norm = Norm(about["outer"], self.out) if about["outer"] else None
+        self.norm = BallNorm(about["outer"], self.out) if about["outer"] else None
 
     def others(self, i: int) -> list[int]:
         """The keys l ≠ i that row i attends to."""
