@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -163,3 +164,56 @@ def test_counted_bytes_are_those_of_a_measurement(
     )
     counted = kind_of(name).peak_bytes(n, d, rows, effort=0.2, **options)
     assert 0.5 * counted - 1e7 <= float(ran.stdout) <= 1.6 * counted + 1e7
+
+
+OTHER = """
+import torch
+
+def cauchy(d, seed, tail=1.0):
+    \"\"\"Attention with Cauchy weights.\"\"\"
+    draw = torch.Generator().manual_seed(seed)
+    W = torch.empty(d, d, dtype=torch.float64).cauchy_(0, tail, generator=draw) / d
+    return lambda X: torch.softmax(X @ W @ X.mT, -1) @ X
+
+def no_default(d, seed, tail): ...
+"""
+ENTRIES = """
+[wordsway.maps]
+cauchy = other_maps:cauchy
+raf = other_maps:cauchy
+broken = other_maps:missing
+no-default = other_maps:no_default
+"""
+
+
+@pytest.mark.slow
+def test_maps_of_other_packages_are_found_by_their_entry_points(tmp_path: Path) -> None:
+    (tmp_path / "other_maps.py").write_text(OTHER)
+    about = tmp_path / "other_maps-1.5.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-maps\nVersion: 1.5\n")
+    (about / "entry_points.txt").write_text(ENTRIES)
+    (tmp_path / "grid.toml").write_text(
+        '[[grid]]\nmap = "cauchy"\nn = 4\nd = 3\ntail = [1.0, 2.0]\n'
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+
+    def said(*words: str) -> tuple[Any, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "wordsway", *words, "--json"],
+            env=os.environ | {"PYTHONPATH": path},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+    measured, warned = said("measure", "--map", "cauchy", "--n", "4", "--d", "3", "--tail", "2")
+    assert measured["map"] == "cauchy" and measured["tail"] == 2.0 and measured["mean"] > 0
+    for name in ("raf", "broken", "no-default"):
+        assert f"ignoring the map {name} of other-maps 1.5" in warned
+    grid = ("sweep", "grid.toml", "--out", "out", "--workers", "1")
+    assert said(*grid)[0]["done"] == 2 and said(*grid)[0]["before"] == 2
+    (tmp_path / "other_maps.py").write_text(OTHER.replace("-1) @ X", "-1) @ (3 * X)"))
+    assert said(*grid)[0]["done"] == 2, "its source is part of a cell"

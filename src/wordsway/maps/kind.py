@@ -6,6 +6,7 @@ and plots read it from here; none of them names a map.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from wordsway.core.errors import InputError
 from wordsway.maps.base import FeatureMap
 from wordsway.optimize import Plan, sampling
 from wordsway.optimize.driver import stages
+
+#: Numbers that the search in a map of unknown structure holds per entry of the text.
+OF_CALLABLES = 512
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,46 @@ class MapKind:
     composed: bool = False
     #: Whether weights that do not fit are drawn for many texts together, one row's then in full.
     joint: bool = False
+    #: The version or the source of a map of another package: part of the identity of its results.
+    source: str = ""
+
+    @classmethod
+    def of(cls, name: str, make: Callable[..., Any], source: str = "") -> MapKind:
+        """The kind of map that a function of n, d, seed (those that it has) and options draws: a
+        `FeatureMap` or a torch callable. Options are its other parameters, with their defaults.
+
+        >>> kind = MapKind.of("twice", lambda d, factor=2.0: lambda X: factor * X)
+        >>> [(option.name, option.default) for option in kind.options]
+        [('factor', 2.0)]
+        """
+        known = inspect.signature(make).parameters
+        own = [one for one in known.values() if one.name not in ("n", "d", "seed")]
+        for one in own:
+            if not isinstance(one.default, bool | int | float | str):
+                raise InputError(
+                    f"a default of the option {one.name} of the map {name}",
+                    "none" if one.default is one.empty else repr(one.default),
+                    "give it a number, a string, True or False",
+                )
+
+        def build(n: int, d: int, seed: int, **options: Any) -> FeatureMap:
+            sizes = {"n": n, "d": d, "seed": seed}
+            found = make(**{key: value for key, value in sizes.items() if key in known}, **options)
+            return found if isinstance(found, FeatureMap) else FeatureMap.of(found)
+
+        return cls(
+            name=name,
+            title=name,
+            about=(inspect.getdoc(make) or f"A map of {make.__module__}.").splitlines()[0],
+            make=build,
+            count=lambda n, d, **options: n * d,
+            search_bytes=lambda size, **options: 8.0 * OF_CALLABLES * size.n * size.d,
+            references=lambda d, **options: [],
+            options=tuple(
+                Option(one.name, type(one.default), one.default, f"Of {name}.") for one in own
+            ),
+            source=source,
+        )
 
     def check(self, n: int, d: int, **options: Any) -> None:
         """Refuse options that the map does not have, or that do not go together."""

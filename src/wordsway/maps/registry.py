@@ -1,11 +1,18 @@
-"""All maps by name. A new map is one file or folder next to this one, and a line here."""
+"""All maps by name. A new map is one file or folder next to this one, and a line here.
+
+Maps of other packages are entry points of the group ``wordsway.maps``.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from dataclasses import replace
+from importlib import metadata
 from typing import Any
 
-from wordsway.core.errors import InputError
+from wordsway.core.errors import InputError, first_line
+from wordsway.engine.function import ImportableFunction
 from wordsway.maps.attention.kinds import (
     ATTENTION_KIND,
     PRESETS,
@@ -17,6 +24,7 @@ from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
 from wordsway.maps.kind import MapKind, Option, TheoryCurve
 from wordsway.maps.wrappers.kind import block_kind, with_wrappers
 
+log = logging.getLogger("wordsway")
 GPT_BLOCK_KIND = block_kind(
     "gpt-block",
     ATTENTION_KIND,
@@ -32,8 +40,7 @@ BERT_BLOCK_KIND = block_kind(
     order="post",
 )
 
-#: In the order in which they are listed and drawn.
-MAPS: dict[str, MapKind] = {
+_OWN: dict[str, MapKind] = {
     kind.name: kind
     for kind in (
         RF_KIND,
@@ -47,6 +54,31 @@ MAPS: dict[str, MapKind] = {
         *(with_wrappers(preset) for preset in PRESETS),
     )
 }
+
+
+def _installed() -> dict[str, MapKind]:
+    """The maps of other packages: each entry point is a `MapKind`, or a function for `MapKind.of`.
+    One that cannot be used is left out with a warning.
+    """
+    found = {}
+    for entry in metadata.entry_points(group="wordsway.maps"):
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
+        try:
+            loaded = entry.load()
+            if entry.name in _OWN:
+                raise InputError("another name", repr(entry.name), "wordsway has such a map")
+            if isinstance(loaded, MapKind):
+                found[entry.name] = replace(loaded, name=entry.name, source=package)
+            else:
+                source = ImportableFunction.of(loaded).source
+                found[entry.name] = MapKind.of(entry.name, loaded, source)
+        except Exception as error:  # another package may raise anything
+            log.warning("ignoring the map %s of %s (%s)", entry.name, package, first_line(error))
+    return found
+
+
+#: In the order in which they are listed and drawn.
+MAPS: dict[str, MapKind] = _OWN | _installed()
 
 __all__ = [
     "MAPS",
@@ -77,7 +109,8 @@ def all_options() -> dict[str, Option]:
     ['k', 'depth', 'residual', 'norm', 'read_out', 'hidden', 'scores', 'heads', 'mask', 'pe', \
 'temperature', 'window', 'visible']
     """
-    return {option.name: option for kind in MAPS.values() for option in kind.options}
+    own = {option.name: option for kind in _OWN.values() for option in kind.options}
+    return {option.name: option for kind in MAPS.values() for option in kind.options} | own
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:

@@ -260,6 +260,8 @@ class Request:
             "effort": self.effort,
         }
         plain |= {name: value for name, value in self.options.items() if name not in plain}
+        if self.kind.source:
+            plain["source"] = self.kind.source
         if self.radius is not None:
             plain["radius"] = float(self.radius)
         if self.memory != MEMORY:
