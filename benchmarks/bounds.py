@@ -15,6 +15,7 @@ import torch
 import wordsway as ws
 from benchmarks import lirpa
 from wordsway.maps.attention.certificates.bounds import hull
+from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.rigorous import opnorm_upper_bound
 
 #: n, d and the radius over √d, first row, one draw each.
@@ -38,6 +39,25 @@ def ball_lipschitz(X: torch.Tensor, W: torch.Tensor, radius: float) -> float:
     return radius * math.sqrt(3 * (A * A * reach**4 * (4 * n + 1) + n))
 
 
+def distribution_lipschitz(layer: Layer, i: int, radius: float) -> float:
+    """The local bound of Yudin et al. (2025), ‖P‖ + 2g‖A‖‖X‖² with g = max_j p₁(1 − p₁ + p₂) of the
+    two largest shares of row j, at its largest over the ball, times the length of the move.
+    docs/bounds.md has the proof.
+    """
+    spread = radius * layer.keys.norm(dim=1)
+    c = layer.X @ layer.W.T
+    c[i] += layer.keys[i]
+    H = (layer.W + layer.W.T) / 2
+    spread[i] = radius * torch.cdist(c, c).max() + radius**2 * opnorm_upper_bound(H)
+    top = layer.P.topk(min(2, len(c)), dim=1).values
+    first, second = top[:, 0], top[:, -1] if len(c) > 1 else 0 * top[:, 0]
+    high, next_high = (first * spread.exp()).clamp_max(1), second * spread.exp()
+    g = float((high * (1 - first * (-spread).exp() + next_high)).clamp_max(0.5).max())
+    mean = min(math.sqrt(len(c)), opnorm_upper_bound(layer.P) * math.exp(float(spread.max())))
+    reach = opnorm_upper_bound(layer.X) + radius
+    return radius * (mean + 2 * g * opnorm_upper_bound(layer.W) * reach**2)
+
+
 def distance_lipschitz(n: int, d: int, W: torch.Tensor) -> float:
     """The constant of Kim et al. (2021) for L2 attention P X WWᵀ/√d, one head: √n(4c + 1)‖W‖²/√d
     with c·e^(c+1) = n − 1.
@@ -59,6 +79,7 @@ def instance(package: Any | None, n: int, d: int, share: float) -> dict[str, flo
         "ours": s.upper,
         "hull": hull(layer, 0, radius) / layer.norm,
         "Lipschitz": ball_lipschitz(X.X, phi.weight, radius) / layer.norm,
+        "distribution": distribution_lipschitz(layer, 0, radius) / layer.norm,
     }
     if package is not None and n * d <= LARGEST:
         found |= lirpa.bounds(package, X.X, phi.weight, 0, radius)
@@ -94,7 +115,7 @@ def page() -> str:
     package = lirpa.load()
     if package is None:
         print("auto_LiRPA is not on PYTHONPATH: its two columns stay empty", file=sys.stderr)
-    columns = ["attained", "ours", "hull", "Lipschitz", *lirpa.METHODS]
+    columns = ["attained", "ours", "hull", "Lipschitz", "distribution", *lirpa.METHODS]
     lines = ["| n | d | radius/√d | " + " | ".join(columns) + " |"]
     lines.append("|---" * (3 + len(columns)) + "|")
     best: dict[str, int] = {}

@@ -7,7 +7,7 @@ import math
 import torch
 
 import wordsway as ws
-from benchmarks.bounds import ball_lipschitz, distance_lipschitz
+from benchmarks.bounds import ball_lipschitz, distance_lipschitz, distribution_lipschitz
 from benchmarks.lirpa import MovedWord
 
 
@@ -37,3 +37,19 @@ def test_no_jacobian_exceeds_the_lipschitz_bounds() -> None:
                 lambda Y, phi=phi: phi.features(Y[None], Y.dtype).flatten(), X
             )
             assert float(torch.linalg.matrix_norm(jacobian.flatten(1), 2)) <= bound
+
+
+def test_the_bound_by_the_distribution_holds_and_its_norm_of_softmax() -> None:
+    noise = torch.Generator().manual_seed(0)
+    for n in range(2, 9):
+        p = torch.softmax(3 * torch.randn(200, n, generator=noise).double(), 1)
+        jacobians = torch.diag_embed(p) - p[:, :, None] * p[:, None]
+        first, second = p.topk(2, dim=1).values.unbind(1)
+        norms = torch.linalg.matrix_norm(jacobians, 2)
+        assert bool((norms <= first * (1 - first + second) * (1 + 1e-9) + 1e-15).all())
+    for seed in range(12):
+        W, X = (0.3, 1.0, 4.0)[seed % 3] * ws.RAF(3, seed).weight, ws.Sample.gaussian(4, 3, seed)
+        phi = ws.RAF(weight=W)
+        s = ws.sensitivity(phi, X, positions=1, radius=0.2, certificate=False)
+        layer = phi.view(X).layer
+        assert s.lower * layer.norm <= distribution_lipschitz(layer, 1, 0.2)

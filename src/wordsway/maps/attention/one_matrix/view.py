@@ -16,6 +16,7 @@ import torch
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.one_matrix import certify
+from wordsway.maps.attention.certificates.small_moves import small_move_bound
 from wordsway.maps.attention.layer import LayerView, Starts
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.readout import AttentionReadout
@@ -24,6 +25,8 @@ from wordsway.maps.base import Readout
 from wordsway.maps.rigorous import Certificate
 from wordsway.maps.rows import Moving
 
+#: Up to this share of √d the bound for small moves may be the smaller one.
+SMALL = 0.5
 #: What S at each of the rows cannot exceed, where it is known without a dual problem:
 #: certify(layer, rows, radius, progress).
 Certify = Callable[[Layer, Sequence[int], float, Progress], Certificate]
@@ -84,9 +87,13 @@ class AttentionView(LayerView[Layer]):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate:
-        if isinstance(self.bounds, RowBounds):
-            return certify(self.layer, self.bounds, rows, radius, progress)
-        return self.bounds(self.layer, rows, radius, progress)
+        if not isinstance(self.bounds, RowBounds):
+            return self.bounds(self.layer, rows, radius, progress)
+        found = certify(self.layer, self.bounds, rows, radius, progress)
+        if not self.layer.scores.plain_softmax or radius > SMALL * self.X.shape[1] ** 0.5:
+            return found
+        small = [small_move_bound(self.layer, row, radius) for row in rows]
+        return found.replaced([min(ends) for ends in zip(found.upper.tolist(), small, strict=True)])
 
     def readout(self, thetas: torch.Tensor) -> Readout:
         return AttentionReadout(self.layer, thetas)

@@ -46,6 +46,8 @@ class Scores(ABC):
 
     #: Whether the shares of a row sum to one.
     normalised: bool = True
+    #: Whether shares are softmax of the scores, so that the bound for small moves holds.
+    plain_softmax: bool = False
     #: Whether a share is logistic in its score, and the shares of a row sum to at most one.
     logistic: bool = False
     #: Whether every row also attends to a key of score 0 and value 0.

@@ -30,6 +30,7 @@ class SoftmaxScores(Scores):
 
     def __init__(self, *, sink: bool = False) -> None:
         self.sink = sink
+        self.plain_softmax = not sink
 
     def attention(self, s: torch.Tensor) -> torch.Tensor:
         return torch.softmax(_with_sink(s), -1)[..., :-1] if self.sink else torch.softmax(s, -1)

@@ -1,0 +1,52 @@
+"""The bound for small moves of softmax attention: never exceeded, and the best constant at 0."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import wordsway as ws
+from wordsway.maps.attention.certificates.small_moves import small_move_bound
+from wordsway.maps.attention.one_matrix.layer import Layer
+
+
+def map_of(seed: int, noise: torch.Generator) -> tuple[ws.Attention, ws.Sample]:
+    n, d = (int(size) for size in torch.randint(1, 6, (2,), generator=noise))
+    W = 4 * float(torch.rand(1, generator=noise)) * torch.randn(d, d, generator=noise).double()
+    return ws.Attention(weight=W, mask=("none", "causal")[seed % 2]), ws.Sample.gaussian(n, d, seed)
+
+
+def test_no_random_move_exceeds_it() -> None:
+    for seed in range(60):
+        noise = torch.Generator().manual_seed(seed)
+        phi, X = map_of(seed, noise)
+        radius, i = float(torch.rand(1, generator=noise)) * math.sqrt(X.d), seed % X.n
+        moves = torch.nn.functional.normalize(torch.randn(2000, X.d, generator=noise).double())
+        moves *= radius * torch.rand(2000, 1, generator=noise).double() ** 0.3
+        texts = X.X.repeat(2000, 1, 1)
+        texts[:, i] += moves
+        before = phi.exact(X)
+        largest = float((phi.exact(texts) - before).flatten(1).norm(dim=1).max() / before.norm())
+        layer = phi.view(X).layer
+        assert isinstance(layer, Layer) and largest <= small_move_bound(layer, i, radius)
+
+
+def test_its_constant_at_zero_is_the_norm_of_the_jacobian() -> None:
+    for seed in range(20):
+        phi, X = ws.RAF(4, seed), ws.Sample.gaussian(5, 4, seed)
+        jacobian = torch.autograd.functional.jacobian(
+            lambda x, phi=phi, X=X: phi.features(
+                torch.cat([x[None], X.X[1:]])[None], torch.float64
+            ).flatten(),
+            X.X[0],
+        )
+        steep = float(torch.linalg.matrix_norm(jacobian, 2)) / float(phi.exact(X).norm())
+        assert small_move_bound(phi.view(X).layer, 0, 1e-5) / 1e-5 == pytest.approx(steep, rel=1e-3)
+
+
+def test_it_is_the_certificate_where_it_is_smaller() -> None:
+    phi, X = ws.RAF(16, 11), ws.Sample.gaussian(4, 16, 10)
+    s = ws.sensitivity(phi, X, positions=0, radius=0.04)
+    assert s.upper is not None and s.lower <= s.upper < 1.2 * s.lower
