@@ -148,7 +148,7 @@ def _gelu_terms(z: torch.Tensor) -> torch.Tensor:
 _GELU_LIPSCHITZ = 1.1289042340379  # ϕ′(√2), where ϕ″ = (2 − z²)·density vanishes; rounded up
 _LEAK = 0.01
 
-_KNOWN = {
+KNOWN = {
     a.name: a
     for a in (
         Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype), 1.0, (), kink=True),
@@ -199,18 +199,18 @@ def activation(
     if isinstance(which, Activation):
         return which
     if isinstance(which, str):
-        if which not in _KNOWN:
+        if which not in KNOWN:
             raise InputError(
-                f"an activation among {', '.join(sorted(_KNOWN))}",
+                f"an activation among {', '.join(sorted(KNOWN))}",
                 repr(which),
                 "or pass an elementwise torch callable",
             )
-        return _KNOWN[which]
+        return KNOWN[which]
     if not callable(which):
         raise InputError(
             "an activation's name or a callable",
             type(which).__name__,
-            f"use one of {', '.join(sorted(_KNOWN))}",
+            f"use one of {', '.join(sorted(KNOWN))}",
         )
     function = which
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from wordsway.core.checks import described, fits
 from wordsway.core.errors import InputError
+from wordsway.gaussian.laws import LAWS
 from wordsway.maps.base import FeatureMap
 from wordsway.optimize import Plan, sampling
 from wordsway.optimize.driver import stages
@@ -48,6 +49,9 @@ class Option:
             raise InputError(f"{self.name} ≥ {self.least}", value, f"pass a positive {self.name}")
         if self.most is not None and value is not None and value > self.most:
             raise InputError(f"{self.name} ≤ {self.most:,}", value, f"pass a smaller {self.name}")
+
+
+WEIGHTS = Option("weights", str, None, "Law of the weights; gaussian by default.", choices=LAWS)
 
 
 @dataclass(frozen=True)

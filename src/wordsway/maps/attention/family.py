@@ -19,6 +19,7 @@ from wordsway.core.errors import InputError, positive
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import check_seed
+from wordsway.gaussian.laws import Law, check_law, law_name
 from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
 from wordsway.maps.attention.heads.layer import Setting
 from wordsway.maps.attention.heads.view import HeadsView
@@ -69,6 +70,7 @@ class Attention(FeatureMap):
     strength : λ of "differential"
     weight, weights : W, or {"Q": …, "K": …, "V": …, "O": …} (d×d, a row x has the query Qᵀx), in
         place of the seed; "Q2" and "K2" for "differential"
+    law : of the drawn weights, a name of `wordsway.gaussian.laws` or a function (rows, cols, seed)
 
     >>> from wordsway import Sample
     >>> phi = Attention(d=8, scores="sink", heads=2, mask="causal", positions="rope")
@@ -96,6 +98,7 @@ class Attention(FeatureMap):
         strength: Number = 0.5,
         weight: Any = None,
         weights: Mapping[str, Any] | None = None,
+        law: Law = "gaussian",
         name: str = "attention",
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
@@ -106,12 +109,14 @@ class Attention(FeatureMap):
         self.scores, self.mask, self.positions = scores, mask, positions
         self.temperature, self.window, self.visible = float(temperature), window, visible
         self.heads, self.strength = heads, float(strength)
+        check_law(law)
+        self.law = law_name(law)
         self.function: ScoreFunction = SCORES[scores]
         self.seed: int | None = None
         shape = self.function.shape
         if weight is None and weights is None:
             self.seed = check_seed(seed)
-            drawn = draw_projections(positive("d", d), self.seed, heads, shape)
+            drawn = draw_projections(positive("d", d), self.seed, heads, shape, law)
         else:
             drawn = given_projections(d, heads, shape, weight, weights)
         #: The matrices by name, as ``weights`` takes them.
@@ -258,6 +263,7 @@ class Attention(FeatureMap):
             "window": (self.window, None),
             "visible": (self.visible, None),
             "strength": (self.strength, 0.5),
+            "law": (self.law, "gaussian"),
         }
         about |= {name: value for name, (value, usual) in optional.items() if value != usual}
         return about | {"seed": self.seed}
@@ -281,6 +287,7 @@ class Preset(Attention):
         seed: Seed = 0,
         *,
         weight: Any = None,
+        law: Law = "gaussian",
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -289,6 +296,7 @@ class Preset(Attention):
             seed,
             scores=self.preset,
             weight=weight,
+            law=law,
             name=type(self).name,
             dtype=dtype,
             device=device,
@@ -300,7 +308,8 @@ class Preset(Attention):
         return view
 
     def describe(self) -> dict[str, Any]:
-        return {"map": self.name, "d": self.d, "seed": self.seed}
+        law = {} if self.law == "gaussian" else {"law": self.law}
+        return {"map": self.name, "d": self.d} | law | {"seed": self.seed}
 
 
 @final

@@ -27,7 +27,15 @@ from wordsway.maps.attention.one_matrix.view import bytes_per_point
 from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.attention.scores.sparsemax import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.scores.sparsemax import sparse_keys_bytes
-from wordsway.maps.kind import MapKind, Option, SearchSize, TheoryCurve, constant, falling
+from wordsway.maps.kind import (
+    WEIGHTS,
+    MapKind,
+    Option,
+    SearchSize,
+    TheoryCurve,
+    constant,
+    falling,
+)
 
 #: Tensors of (cells, rows, grid points) that the dual holds at once.
 DUAL_TENSORS = 12
@@ -48,13 +56,22 @@ OPTIONS = (
     Option("temperature", float, None, "Divisor of the scores; 1 by default."),
     Option("window", int, None, "Attend only to keys nearer than this (mask window).", least=1),
     Option("visible", int, None, "Number of leading keys to attend to (mask padding).", least=1),
+    WEIGHTS,
 )
 
 
 def _make(
-    n: int, d: int, seed: int, *, pe: str, temperature: float | None, **options: Any
+    n: int,
+    d: int,
+    seed: int,
+    *,
+    pe: str,
+    temperature: float | None,
+    weights: str | None,
+    **options: Any,
 ) -> Attention:
-    return Attention(d, seed, positions=pe, temperature=temperature or 1.0, **options)
+    how: dict[str, Any] = {"temperature": temperature or 1.0, "law": weights or "gaussian"}
+    return Attention(d, seed, positions=pe, **how, **options)
 
 
 def _validate(n: int, d: int, **options: Any) -> None:
@@ -144,20 +161,23 @@ def preset(
     where it has one.
     """
 
-    def filled(d: int) -> dict[str, Any]:
-        return ATTENTION_KIND.filled(chosen(d))
+    def filled(d: int, **options: Any) -> dict[str, Any]:
+        return ATTENTION_KIND.filled(chosen(d) | options)
 
-    def make(n: int, d: int, seed: int) -> Attention:
-        return _make(n, d, seed, name=name, **filled(d)) if made is None else made(d, seed)
+    def make(n: int, d: int, seed: int, weights: str | None) -> Attention:
+        if made is None:
+            return _make(n, d, seed, name=name, **filled(d, weights=weights))
+        return made(d, seed, law=weights or "gaussian")
 
     return MapKind(
         name=name,
         title=title,
         about=about,
         make=make,
-        count=lambda n, d: n * d,
-        search_bytes=lambda size: _bytes(size, **filled(size.d)),
-        references=lambda d: _references(d, **filled(d)),
+        count=lambda n, d, **options: n * d,
+        search_bytes=lambda size, **options: _bytes(size, **filled(size.d, **options)),
+        references=lambda d, **options: _references(d, **filled(d, **options)),
+        options=(WEIGHTS,),
         composed=made is None,
     )
 

@@ -33,6 +33,7 @@ from wordsway.gaussian.dense import (
     gaussian_blocks,
 )
 from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
+from wordsway.gaussian.laws import Law, check_law, draw_by_law, law_name
 from wordsway.gaussian.operator import RowsTogether
 from wordsway.maps.activation import Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
@@ -73,10 +74,13 @@ class FullyConnected(FeatureMap):
         dtype: torch.dtype,
         device: torch.device | str,
         draw: str,
+        law: Law,
     ) -> None:
         """Take the given weights, or draw them."""
         self.dtype, self.device = dtype, torch.device(checked_device(device))
         phi = activation_of(activation)
+        check_law(law)
+        self.law = law_name(law)
         if weights is not None:
             self.seed = None
             self.layers = self._accept(weights, n, phi)
@@ -92,6 +96,21 @@ class FullyConnected(FeatureMap):
         on_demand = draw == "on-demand" or (
             draw == "auto" and entries * self.dtype.itemsize > DENSE_BYTES
         )
+        if law != "gaussian":
+            if on_demand:
+                size = f"{entries * self.dtype.itemsize / 2**20:,.0f} MB"
+                raise InputError(
+                    "Gaussian weights where they do not fit, or a small map",
+                    f"{self.law} weights of {size}",
+                    'pass draw="dense" if they may all be drawn',
+                )
+            shapes = [(k, n * d), *[(k, k)] * (depth - 1)]
+            drawn = [
+                draw_by_law(law, *shape, self.seed, "layer", layer) * math.sqrt(beta / shape[1])
+                for layer, shape in enumerate(shapes, 1)
+            ]
+            self.layers = self._accept(drawn, n, phi)
+            return
         how: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "on_demand": on_demand}
         first = gaussian_blocks(
             k, n, d, scale=math.sqrt(beta / (n * d)), seed=derive(self.seed, "layer", 1), **how
@@ -158,7 +177,9 @@ class FullyConnected(FeatureMap):
         return (
             sizes
             | ({"depth": self.depth} if self.name == "drf" else {})
-            | {"activation": self.activation.name, "seed": self.seed}
+            | {"activation": self.activation.name}
+            | ({} if self.law == "gaussian" else {"law": self.law})
+            | {"seed": self.seed}
         )
 
 
@@ -173,6 +194,7 @@ class RF(FullyConnected):
         either)
     weight : your own V (k×D) instead of a seed, with ``n``
     activation : a name or an elementwise torch callable
+    law : of the drawn weights, a name of `wordsway.gaussian.laws` or a function (rows, cols, seed)
 
     >>> phi = RF(n=3, d=2, seed=0)
     >>> phi(Sample.gaussian(n=3, d=2, seed=0)).shape
@@ -191,13 +213,14 @@ class RF(FullyConnected):
         *,
         weight: Any = None,
         activation: str | Activation | Elementwise = "relu",
+        law: Law = "gaussian",
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
         draw: str = "auto",
     ) -> None:
         how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
         weights = None if weight is None else [weight]
-        self._make(n, d, k, 1, seed, weights, beta=1.0, draw=draw, **how)
+        self._make(n, d, k, 1, seed, weights, beta=1.0, draw=draw, law=law, **how)
 
     def search_view(self, sample: Sample) -> FullyConnectedView:
         """Weights that were drawn for many texts are available in single precision."""
@@ -261,13 +284,14 @@ class DRF(FullyConnected):
         *,
         weights: Sequence[Any] | None = None,
         activation: str | Activation | Elementwise = "relu",
+        law: Law = "gaussian",
         beta: Positive | None = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
         draw: str = "auto",
     ) -> None:
         how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
-        self._make(n, d, k, depth, seed, weights, beta=beta, draw=draw, **how)
+        self._make(n, d, k, depth, seed, weights, beta=beta, draw=draw, law=law, **how)
 
 
 def default_beta(phi: Activation) -> float:

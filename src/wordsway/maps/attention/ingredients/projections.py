@@ -18,6 +18,7 @@ import torch
 from wordsway.core.errors import InputError
 from wordsway.core.sample import finite_matrix
 from wordsway.core.seeds import generator
+from wordsway.gaussian.laws import Law, draw_by_law
 
 
 @dataclass(frozen=True)
@@ -126,13 +127,20 @@ MANY = {
 }
 
 
-def draw_projections(d: int, seed: int, heads: int | None, shape: str) -> dict[str, torch.Tensor]:
-    """Entries N(0, 1/d), each matrix from its own stream; W is that of `RAF` with this seed."""
+def draw_projections(
+    d: int, seed: int, heads: int | None, shape: str, law: Law = "gaussian"
+) -> dict[str, torch.Tensor]:
+    """Entries N(0, 1/d), or of another law, each matrix from its own stream; W is that of `RAF`
+    with this seed.
+    """
     check_heads(d, heads)
     drawn = {}
     for name in ONE[shape] if heads is None else MANY[shape]:
         path = ("attention", d) if name == "W" else ("attention", d, name)
-        noise = torch.randn(d, d, dtype=torch.float64, generator=generator(seed, *path))
+        if law == "gaussian":
+            noise = torch.randn(d, d, dtype=torch.float64, generator=generator(seed, *path))
+        else:
+            noise = draw_by_law(law, d, d, seed, *path)
         drawn[name] = noise / math.sqrt(d)
     return drawn
 
