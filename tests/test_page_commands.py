@@ -20,6 +20,7 @@ ELSEWHERE = {
     "serve": "tests/page",
     "reproduce": "tests/paper/test_reproduce.py",
     "data": "tests/data/test_data.py",
+    "length": "tests/lengths/test_lengths.py",
     "--cluster": "tests/engine/test_dask.py",
     "--shard": "tests/engine/test_slurm.py",
     "--merge": "tests/engine/test_run.py",

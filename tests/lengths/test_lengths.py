@@ -91,6 +91,20 @@ def test_filler_comes_from_other_texts_of_the_same_field():
         assert len({field[one] for one in text.document}) == 1
 
 
+def test_triples_of_the_user_are_put_among_each_other(tmp_path: Path):
+    rows = [
+        f'"The dose is {n} mg a day.","Take {n} mg daily.","The dose is {n}0 mg a day.",dose'
+        for n in range(2, 9)
+    ]
+    file = tmp_path / "triples.csv"
+    file.write_text("text,rewording,change,kind\n" + "\n".join(rows))
+    found = hosted_texts(file, longest=4)
+    assert found.host == "filler" and {text.kind for text in found.texts} == {"dose"}
+    assert all(len(text.document) == 4 for text in found.texts)
+    other = hosted_texts(file, longest=4, host=DOCUMENTS)
+    assert all(set(text.document) & set(SENTENCES) for text in other.texts)
+
+
 def test_another_seed_draws_other_texts_and_the_same_seed_the_same():
     one, two = (hosted_texts("gold", texts=20, longest=4, seed=0) for _ in range(2))
     assert one == two

@@ -28,7 +28,9 @@ def length_command(
     ] = "imdb",
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="A kind of edit; default negation; may be repeated."),
+        typer.Option(
+            "--kind", help="A kind of meaning-changing edit; may be repeated; default negation."
+        ),
     ] = None,
     windows: Annotated[
         str, typer.Option("--windows", help="Sentences of the texts, separated by commas.")
@@ -85,7 +87,7 @@ def length_command(
     from wordsway.lengths.length import LengthRequest, forecast_length, length
 
     asked: dict[str, Any] = {
-        "kinds": kind or ["negation"],
+        "kinds": kind,
         "windows": _sizes(windows),
         "texts": texts,
         "quick": quick,

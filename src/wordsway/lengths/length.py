@@ -58,7 +58,8 @@ class LengthRequest:
     models : one or several encoders, as in `audit`; "minilm:random" is a twin with random weights
     data : where edited sentences come from: "imdb" (reviews), a file or a list of documents, "gold"
         or one of its fields, or a file of triples or pairs
-    kinds : kinds of meaning-changing edits; several take turns
+    kinds : kinds of meaning-changing edits, which take turns; negation by default, and all kinds of
+        a file of triples or pairs
     windows : sentences of each text
     texts : how many, one per document: 200, 40 if ``quick``
     host : what surrounds the sentence: "own" (its document), "filler" (other texts of the data), or
@@ -73,7 +74,7 @@ class LengthRequest:
 
     models: Any = "minilm"
     data: str | Path | Several[str] = "imdb"
-    kinds: Several[str] = ("negation",)
+    kinds: Several[str] | None = None
     windows: Several[Count] = WINDOWS
     texts: Count | None = None
     quick: bool = False
@@ -233,7 +234,7 @@ class LengthRequest:
             hosted.source,
             hosted.host,
             self.place,
-            tuple(self.kinds),
+            tuple(dict.fromkeys(text.kind for text in hosted.texts)),
             str(self.target),
             sequence_of(self.windows),
             len(hosted.texts),

@@ -86,7 +86,7 @@ def hosted_texts(
     data: str | Path | Sequence[str] = "imdb",
     *,
     host: str | Path | Sequence[str] | None = None,
-    kinds: Sequence[str] = ("negation",),
+    kinds: Sequence[str] | None = None,
     texts: int = 200,
     longest: int = 16,
     fits: Callable[[Sequence[str]], bool] = lambda texts: True,
@@ -101,6 +101,8 @@ def hosted_texts(
     ----------
     data : "imdb" (reviews), a file or a list of documents, "gold" or one of its fields, or a file
         of triples or pairs
+    kinds : kinds of meaning-changing edits, which take turns; negation by default, and all kinds of
+        a file of triples or pairs
     host : "own" (the sentences of the same document), "filler" (those of others of the same data),
         or a file or a list of documents. By default "own", and "filler" for triples and pairs
     fits : whether every model can read all of these texts
@@ -114,11 +116,12 @@ def hosted_texts(
     source = data if isinstance(data, str) else getattr(data, "name", "documents")
     found: Iterator[tuple[Case, str, Sequence[str], int]]
     if single:
-        cases = collect(data, kinds=kinds, texts=10**6, seed=seed, encoding=encoding).cases
+        gold = ["negation"] if str(data) in GOLD else None
+        cases = collect(data, kinds=kinds or gold, texts=10**6, seed=seed, encoding=encoding).cases
         found = ((case, case.id.rpartition(" ")[0], (case.text,), 0) for case in cases)
     else:
-        kinds = turning_kinds(kinds)
-        found = _in_documents(data, kinds, 1 if name != "own" else longest, seed, encoding)
+        wanted = turning_kinds(kinds or ["negation"])
+        found = _in_documents(data, wanted, 1 if name != "own" else longest, seed, encoding)
     surround = _surroundings(name, data, single, encoding, seed)
     hosted: list[HostedText] = []
     too_long = 0
