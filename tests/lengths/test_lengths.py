@@ -129,13 +129,17 @@ def test_responses_are_those_of_the_naive_version(minilm: Probe):
     texts = [text.window(3) for text in hosted_texts(DOCUMENTS, texts=4, longest=3).texts]
     for (whole, places), found in zip(texts, responses(encoder_for(minilm), texts), strict=True):
         assert not isinstance(found, InputError)
-        for place, one in zip(places, found, strict=True):
-            change, distance, layers = naive(minilm, whole, with_edit(whole, place))
+        assert len(found) == len(places) + 1
+        versions = [whole, *(with_edit(whole, place) for place in places)]
+        word = versions[1] if places[0].after.strip() else whole
+        pairs = [(whole, one) for one in versions[1:]] + [(versions[-1], word)]
+        for (before, after), one in zip(pairs, found, strict=True):
+            change, distance, layers = naive(minilm, before, after)
             assert one.change == pytest.approx(change, rel=1e-4)
             assert one.cosine_distance == pytest.approx(distance, rel=1e-3, abs=1e-8)
             means = list(zip(one.layers["mean"], one.layers["last"], strict=True))
             assert np.allclose(means, layers, rtol=1e-3, atol=1e-7)
-            assert one.tokens == len(minilm.ids_of([whole])[0])
+            assert one.tokens == len(minilm.ids_of([before])[0])
 
 
 def test_rows_before_a_word_of_a_decoder_do_not_change(tmp_path: Path):

@@ -27,7 +27,11 @@ def model(name: str, falls: Any, seed: int = 0, texts: int = 60) -> ModelLength:
                 role: Response(
                     int(one), 5, value, value**2 / 2, value, dict.fromkeys(READ_OUTS, (value,))
                 )
-                for role, value in (("change", change), ("rewording", 0.8 * change))
+                for role, value in (
+                    ("change", change),
+                    ("word", change),
+                    ("rewording", 0.8 * change),
+                )
             }
             for one, change in zip(n, y, strict=True)
         ]
@@ -68,7 +72,7 @@ def verdicts(trained: Any, twin: float, end: float) -> dict[tuple[str, str], str
 
 def test_models_that_keep_the_word():
     found = verdicts(floor, -0.95, 1.0)
-    assert found["the change falls to a floor", "mpnet"] == "agrees"
+    assert found["the effect of the word falls to a floor", "mpnet"] == "agrees"
     assert found["training keeps the word longer than random weights do", "minilm"] == "agrees"
     assert found["a mean of word vectors moves by 1/n", "mean of word vectors"] == "agrees"
     assert found["random features lose a word like 1/√n", "random features"] == "agrees"
@@ -82,7 +86,7 @@ def test_models_that_keep_the_word():
 
 def test_models_that_lose_the_word():
     found = verdicts(power(-1.2), -0.5, 2.0)
-    assert found["the change falls to a floor", "mpnet"] == "undecided"
+    assert found["the effect of the word falls to a floor", "mpnet"] == "undecided"
     assert found["training keeps the word longer than random weights do", "minilm"] == "disagrees"
     bracket = ("theory brackets the trained model", "minilm")
     assert found[bracket] == "disagrees"

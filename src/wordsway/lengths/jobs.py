@@ -31,7 +31,7 @@ class LengthJob(TextsJob):
     theory: str = ""
     seed: int = 0
     kind = "length"
-    version = 1
+    version = 2
 
     def run(self) -> dict[str, Any]:
         """What each edit changes, or why a text cannot be read: in one thread, and always the same

@@ -194,7 +194,7 @@ class LengthRequest:
             if len(found) < len(own):
                 failed.append(f"{text.id}: {next(one for one in own if isinstance(one, str))}")
                 continue
-            roles = tuple(dict(zip(text.edits, one, strict=True)) for one in found)
+            roles = tuple(dict(zip(text.roles, one, strict=True)) for one in found)
             measured.append(MeasuredText(text.id, text.kind, roles))
         if not measured:
             raise WordswayError(f"{name} has no results ({failed[0]}): run the same command again")

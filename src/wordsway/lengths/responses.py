@@ -11,15 +11,15 @@ for tokens that both texts have in common are compared one to one. Read-outs:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
 from wordsway.auditing.background import Place
-from wordsway.auditing.changes import changes_of
-from wordsway.auditing.encoder import AnyEncoder, BlackBoxEncoder
+from wordsway.auditing.encoder import AnyEncoder, BlackBoxEncoder, ScoringEncoder
 from wordsway.core.errors import InputError
 from wordsway.core.reading import word_spans
 from wordsway.lengths.windows import with_edit
@@ -30,6 +30,7 @@ from wordsway.probing.targets import cosine_distance, relative
 READ_OUTS = ("rows", "mean", "first", "last")
 #: A text in its window, and the places of its edits.
 WindowText = tuple[str, tuple[Place, ...]]
+Version = TypeVar("Version")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Response:
 class TextStates(NamedTuple):
     """A text in a model: its token ids, the states (n, d) of every layer, and the output (k,)."""
 
-    ids: tuple[int, ...]
+    ids: tuple[int | str, ...]
     layers: Sequence[torch.Tensor]
     output: torch.Tensor
 
@@ -102,46 +103,67 @@ def states_of(
     return [TextStates(one, *more) for one, more in zip(ids, found, strict=True)]
 
 
+def all_responses(
+    places: Sequence[Place],
+    versions: Sequence[Version],
+    compare: Callable[[Version, Version], Response],
+) -> list[Response]:
+    """The responses to every edit of a text, and to its word alone; ``versions`` are the text and
+    its edited texts.
+
+    A word that is put in or taken out moves the positions of all words behind it. The word alone is
+    the change against the last edit, a random word in its place: both texts are equally long. If
+    the change takes the word out, it is the text itself against the random word.
+    """
+    found = [compare(versions[0], one) for one in versions[1:]]
+    if len(places) > 1:
+        has_word = versions[1] if places[0].after.strip() else versions[0]
+        found.append(compare(versions[-1], has_word))
+    return found
+
+
 def responses(
     encoder: AnyEncoder, texts: Sequence[WindowText], target: int | str = "pooled"
 ) -> list[list[Response] | InputError]:
-    """What each edit of each text changes, or why the text cannot be read."""
-    if isinstance(encoder, BlackBoxEncoder):
-        return _of_black_box(encoder, texts)
+    """What each edit of each text changes and the word alone, or why the text cannot be read."""
     found: list[list[Response] | InputError] = []
-    read: list[tuple[int, list[tuple[int, ...]]]] = []
+    read: list[tuple[int, list[tuple[Any, ...]]]] = []
     for number, (text, places) in enumerate(texts):
         try:
-            ids = encoder.tokens([text, *(with_edit(text, place) for place in places)])
-            read.append((number, ids))
+            read.append(
+                (number, encoder.tokens([text, *(with_edit(text, place) for place in places)]))
+            )
             found.append([])
         except InputError as error:
             found.append(error)
-    states = iter(states_of(encoder.probe, [one for _, ids in read for one in ids], target))
-    for number, ids in read:
-        own = next(states)
-        found[number] = [response(own, next(states)) for _ in ids[1:]]
-    return found
-
-
-def _of_black_box(
-    encoder: BlackBoxEncoder, texts: Sequence[WindowText]
-) -> list[list[Response] | InputError]:
-    """Words in the place of tokens; of a scorer of pairs the fall of the score."""
-    effects = changes_of(
-        encoder, [(text, list(places), 0) for text, places in texts], draws=0, seed=0
-    )
-    found: list[list[Response] | InputError] = []
-    for (text, places), one in zip(texts, effects, strict=True):
-        if isinstance(one, InputError):
-            found.append(one)
-            continue
-        count = len(word_spans(text))
-        behind = [len(word_spans(text[p.start + len(p.before) :])) for p in places]
-        found.append(
-            [
-                Response(count, left, effect.layers[-1], effect.distances[-1], None, {})
-                for left, effect in zip(behind, one, strict=True)
-            ]
+    every = [one for _, tokens in read for one in tokens]
+    if isinstance(encoder, ScoringEncoder):
+        versions: Iterator[Any] = iter(every)
+        compare: Any = partial(_scored, encoder)
+    elif isinstance(encoder, BlackBoxEncoder):
+        outputs = encoder.pooled(every)[:, 0] if every else ()
+        versions = (
+            TextStates(tuple(_words(text)), (), output)
+            for (text,), output in zip(every, outputs, strict=True)
         )
+        compare = response
+    else:
+        versions, compare = iter(states_of(encoder.probe, every, target)), response
+    for number, tokens in read:
+        own = [next(versions) for _ in tokens]
+        found[number] = all_responses(texts[number][1], own, compare)
     return found
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, in the place of the tokens that a black box does not show."""
+    return [text[a:b] for a, b in word_spans(text)]
+
+
+def _scored(encoder: ScoringEncoder, text: tuple[str], edited: tuple[str]) -> Response:
+    """How far the score of (text, edited text) is below that of (text, text)."""
+    own, other = encoder.scores([text, edited]).tolist()
+    words = _words(text[0])
+    fall = own - other
+    behind = common_end(words, _words(edited[0]))
+    return Response(len(words), behind, abs(fall) / (abs(own) or 1.0), fall, None, {})

@@ -181,7 +181,7 @@ class ModelLength:
     def discrimination(self) -> tuple[Discrimination, ...]:
         """The change of meaning against each kind of rewording, by cosine distance."""
         found = []
-        for against in ROLES[1:3]:
+        for against in ("rewording", "heavy rewording"):
             texts = self._with("change", against)
             if not texts:
                 continue
@@ -205,16 +205,16 @@ class ModelLength:
 
     @cached_property
     def layers(self) -> tuple[LayerDecay, ...]:
-        """Every layer by every read-out, for changes of meaning; none for a model without layers,
-        and none where a layer does not change at all.
+        """Every layer by every read-out, for the word alone; none for a model without layers, and
+        none where a layer does not change at all.
         """
-        texts = self._with("change")
-        if not texts or not texts[0].windows[0]["change"].layers:
+        texts = self._with("word")
+        if not texts or not texts[0].windows[0]["word"].layers:
             return ()
-        tokens = self.values("change", "tokens")
+        tokens = self.values("word", "tokens")
         every = {
             name: np.array(
-                [[one["change"].layers[name] for one in text.windows] for text in texts]
+                [[one["word"].layers[name] for one in text.windows] for text in texts]
             )  # (texts, windows, layers)
             for name in READ_OUTS
         }

@@ -19,7 +19,13 @@ from functools import partial
 import torch
 
 from wordsway.core.seeds import derive
-from wordsway.lengths.responses import Response, TextStates, WindowText, response
+from wordsway.lengths.responses import (
+    Response,
+    TextStates,
+    WindowText,
+    all_responses,
+    response,
+)
 from wordsway.lengths.windows import with_edit
 from wordsway.maps.attention.kinds import RAF_KIND
 from wordsway.maps.base import FeatureMap
@@ -83,8 +89,8 @@ class RandomMaps:
 
     def _through(self, chain: Sequence[FeatureMap], text: WindowText) -> list[Response]:
         """Responses of maps behind one another; the output is the mean of the last rows."""
-        first, *edited = [self._states(chain, one) for one in _versions(text)]
-        return [response(first, one) for one in edited]
+        versions = [self._states(chain, one) for one in _versions(text)]
+        return all_responses(text[1], versions, response)
 
     def _states(self, chain: Sequence[FeatureMap], text: str) -> TextStates:
         ids, X = self.vectors(text)
@@ -95,20 +101,23 @@ class RandomMaps:
 
     def _features(self, text: WindowText) -> list[Response]:
         """Random features of the whole text, with k → ∞."""
-        (ids, X), *edited = [self.vectors(one) for one in _versions(text)]
-        found = []
-        for other, Y in edited:
-            head, tail = common(ids, other), common_end(ids, other)
-            a, b = (float(len(one)) for one in (X, Y))
-            inside = zip(X[head : len(X) - tail], Y[head : len(Y) - tail], strict=False)
-            c = head + tail + sum(float(x @ y) for x, y in inside) / X.shape[1]
-            a2, b2, c2 = torch.tensor([[a, a, a], [b, b, b], [a, b, c]], dtype=torch.float64)
-            kernels = [float(relu_kernel(*one)) for one in (a2, b2, c2)]
-            square = max(0.0, kernels[0] + kernels[1] - 2 * kernels[2])
-            cosine = kernels[2] / math.sqrt(kernels[0] * kernels[1])
-            change = math.sqrt(square / kernels[0])
-            found.append(Response(len(ids), tail, change, 1 - cosine, math.sqrt(square), {}))
-        return found
+        versions = [self._states((), one) for one in _versions(text)]
+        return all_responses(text[1], versions, features_response)
+
+
+def features_response(text: TextStates, edited: TextStates) -> Response:
+    """The change of infinitely many random features of the whole text; rows of norm √d."""
+    X, Y = text.layers[0], edited.layers[0]
+    head, tail = common(text.ids, edited.ids), common_end(text.ids, edited.ids)
+    a, b = float(len(X)), float(len(Y))
+    inside = zip(X[head : len(X) - tail], Y[head : len(Y) - tail], strict=False)
+    c = head + tail + sum(float(x @ y) for x, y in inside) / X.shape[1]
+    sizes = torch.tensor([[a, a, a], [b, b, b], [a, b, c]], dtype=torch.float64)
+    own, other, both = (float(relu_kernel(*one)) for one in sizes)
+    square = max(0.0, own + other - 2 * both)
+    cosine = both / math.sqrt(own * other)
+    change = math.sqrt(square / own)
+    return Response(len(X), tail, change, 1 - cosine, math.sqrt(square), {})
 
 
 def _versions(text: WindowText) -> list[str]:

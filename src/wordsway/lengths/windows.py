@@ -26,8 +26,8 @@ from wordsway.text.corpora import Text
 
 #: Where the edited sentence stands in its window: the share of the other sentences before it.
 PLACES = {"beginning": 0.0, "middle": 0.5, "end": 1.0}
-#: What an edit does to the meaning.
-ROLES = ("change", "rewording", "heavy rewording", "random")
+#: What is compared: an edit with the text, or ("word") the change with a random word in its place.
+ROLES = ("change", "word", "rewording", "heavy rewording", "random")
 #: Documents that filler is taken from, and their least number of sentences.
 FILLER, FILLER_SENTENCES = 500, 2
 
@@ -46,6 +46,11 @@ class HostedText:
     document: tuple[str, ...]
     at: int
     edits: dict[str, Place]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of the responses: of the edits, and of the word alone (`all_responses`)."""
+        return (*self.edits, "word")
 
     def window(self, size: int, place: str = "own") -> tuple[str, tuple[Place, ...]]:
         """The text of ``size`` sentences around the edited one, and the places of the edits in it.

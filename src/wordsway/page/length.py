@@ -32,7 +32,10 @@ def length_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
         "texts": found.texts,
         "level": found.level,
         "said": [sentence.strip() for model in found.models for sentence in said(model, found)],
-        "beside": [f"{model.name}: {fall(model.curve())}" for model in found.baselines],
+        "beside": [
+            f"{model.name}, the word alone: {fall(model.curve('word'))}"
+            for model in found.baselines
+        ],
         "series": [_series(model, colours) for model in found.every],
         "layers": [_layers(model) for model in found.models if model.layers],
     }
@@ -73,7 +76,7 @@ def _options(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _series(model: ModelLength, colours: dict[str, int]) -> dict[str, Any]:
-    points = model.curve().points
+    points, alone = model.curve().points, model.curve("word").points
     own = model.name.partition(":")[0]
     return {
         "name": model.name,
@@ -81,7 +84,8 @@ def _series(model: ModelLength, colours: dict[str, int]) -> dict[str, Any]:
         "model": model.name in colours,
         "n": [round(one.tokens, 1) for one in points],
         "change": [one.change for one in points],
-        "high": [one.high for one in points],
+        "word": [one.change for one in alone],
+        "word_high": [one.high for one in alone],
         "cosine": [1 - one.cosine_distance for one in points],
         "below": [one.below for one in points],
         "auc": [one.auc for one in model.discrimination if one.against == "rewording"],

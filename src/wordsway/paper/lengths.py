@@ -114,11 +114,12 @@ class LengthStudy(Figure[dict[str, Length]]):
         count = len(main.models[0].measured)
         return (
             f"{count} reviews in which one sentence is negated, in windows of "
-            f"{', '.join(map(str, main.windows))} sentences. Left: the relative change of the "
-            "embedding with 95 % intervals over texts; dashed: twins with random weights; grey: "
-            "random maps of word vectors. Then: how often the change moves the model farther than "
-            "a rewording of the same size; how many changed texts look the same at the level; and "
-            "the rate at which every layer loses the word, by read-out."
+            f"{', '.join(map(str, main.windows))} sentences. First: how far the word alone (“not” "
+            "against a random word in its place) moves the embedding, with 95 % intervals over "
+            "texts; dashed: twins with random weights; grey: random maps of word vectors. Then: "
+            "the whole change, which also moves later positions; how often it moves the model farther "
+            "than a rewording; how many changed texts look the same at the level; and the rate at "
+            "which every layer loses the word, by read-out."
         )
 
     def tables(self, data: dict[str, Length], folder: Path) -> list[Path]:
@@ -180,7 +181,7 @@ class LengthStudy(Figure[dict[str, Length]]):
         named = {model.name: model for model in main.baselines}
         found = []
         for model in main.models:
-            curve, twin = model.curve(), named.get(f"{model.name}:random")
+            curve, twin = model.curve("word"), named.get(f"{model.name}:random")
             own = exponent(model)
             if twin is not None:
                 slower = own.low > exponent(twin).high
@@ -195,9 +196,19 @@ class LengthStudy(Figure[dict[str, Length]]):
                 )
             floor = curve.laws["floor"]
             begins = f"{floor.begins:.0f}" if curve.laws.best == "floor" else "not found"
+            inserted = model.curve("change").laws.best == "floor"
             found += [
                 self._said(
-                    "the change falls to a floor",
+                    "an inserted word moves the output however long the text is, because all later "
+                    "positions move",
+                    model.name,
+                    f"best law of the negation: {model.curve('change').laws.best or 'open'}, of "
+                    f"the word alone: {curve.laws.best or 'open'}",
+                    check(inserted and curve.laws.best != "floor") if inserted else UNDECIDED,
+                    "the negation has a floor, and the word in texts of equal length has none",
+                ),
+                self._said(
+                    "the effect of the word falls to a floor",
                     model.name,
                     f"begins at {begins} tokens; best law: {curve.laws.best or 'open'}",
                     HOLDS if curve.laws.best == "floor" else UNDECIDED,
@@ -217,7 +228,7 @@ class LengthStudy(Figure[dict[str, Length]]):
 
     def _rows(self, model: ModelLength) -> Finding:
         rows, mean = (last_layer(model, name) for name in ("rows", "mean"))
-        ratio = fit_laws(model.values("change", "tokens"), mean / rows)["power"].exponent
+        ratio = fit_laws(model.values("word", "tokens"), mean / rows)["power"].exponent
         assert ratio is not None
         return self._said(
             "the mean of the last layer decays as its rows do",
@@ -232,12 +243,12 @@ class LengthStudy(Figure[dict[str, Length]]):
         found = []
         for third in main.models:
             others = [model for model in main.models if model is not third]
-            n = np.concatenate([model.values("change", "tokens") for model in others])
-            y = [model.values("change", "change") for model in others]
+            n = np.concatenate([model.values("word", "tokens") for model in others])
+            y = [model.values("word", "change") for model in others]
             relative = np.concatenate([one / np.exp(np.log(one[:, :1]).mean()) for one in y])
             laws = fit_laws(n, relative)
             law = laws[laws.best or "floor"]
-            points = third.curve().points
+            points = third.curve("word").points
             tokens = [point.tokens for point in points]
             fitted = law.at(tokens) / law.at(tokens[:1]) * points[0].change
             inside = [p.low <= one <= p.high for p, one in zip(points, fitted, strict=True)]
@@ -261,7 +272,7 @@ class LengthStudy(Figure[dict[str, Length]]):
         found = []
         for name, claim in {
             "filler": "the content of the host does not matter",
-            "antonyms": "a replaced word decays as an inserted one",
+            "antonyms": "an antonym decays as an inserted word does, against a random word each",
             "other seed": "another seed, with other texts, agrees",
         }.items():
             if name in data:
@@ -283,8 +294,8 @@ class LengthStudy(Figure[dict[str, Length]]):
 
     def _position(self, data: dict[str, Length]) -> Finding:
         first, last = (data[name].models[0] for name in ("beginning", "end"))
-        logs = np.log(last.values("change", "change")[:, -1])
-        logs -= np.log(first.values("change", "change")[:, -1])
+        logs = np.log(last.values("word", "change")[:, -1])
+        logs -= np.log(first.values("word", "change")[:, -1])
         half = 1.96 * logs.std(ddof=1) / np.sqrt(len(logs))
         ratio = Interval(float(logs.mean()), logs.mean() - half, logs.mean() + half, len(logs))
         tokens = first.curve().points[-1].tokens
@@ -299,10 +310,10 @@ class LengthStudy(Figure[dict[str, Length]]):
 
 
 def exponent(model: ModelLength, what: str = "change") -> Interval:
-    """The exponent of the power law of changes of meaning."""
-    laws = model.curve().laws
+    """The exponent of the power law of the word alone."""
+    laws = model.curve("word").laws
     if what != "change":
-        values = model.values("change", "tokens"), model.values("change", what)
+        values = model.values("word", "tokens"), model.values("word", what)
         laws = fit_laws(*values, seed=model.seed)
     interval = laws["power"].exponent
     assert interval is not None
@@ -312,5 +323,5 @@ def exponent(model: ModelLength, what: str = "change") -> Interval:
 def last_layer(model: ModelLength, read_out: str) -> np.ndarray:
     """The change of the last layer by a read-out, (texts, windows)."""
     return np.array(
-        [[one["change"].layers[read_out][-1] for one in text.windows] for text in model.measured]
+        [[one["word"].layers[read_out][-1] for one in text.windows] for text in model.measured]
     )

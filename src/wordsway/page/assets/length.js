@@ -95,14 +95,14 @@ class Place {
     const models = found.series.filter((one) => one.model);
     const ticks = models[0].n.map((n) => Math.round(n));
     this.said.replaceChildren(...found.said.map((text) => h("p", { class: "headline" }, text)), ...found.beside.map((text) => h("p", { class: "soft" }, text)));
-    this.change.replaceChildren(chart({ title: `Relative change of the embedding, ${found.texts} texts`, width: Math.max(width, innerWidth < 640 ? 380 : 900), height: 380, logx: true, logy: true, xlabel: "tokens n", ylabel: "change", xticks: ticks,
-      series: found.series.map((one) => ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.change), upper: one.model ? one.high : undefined })) }));
+    this.change.replaceChildren(chart({ title: `How far the word alone moves the embedding (against a random word in its place), ${found.texts} texts`, width: Math.max(width, innerWidth < 640 ? 380 : 900), height: 380, logx: true, logy: true, xlabel: "tokens n", ylabel: "change", xticks: ticks,
+      series: [...models.map((one) => ({ name: `${one.name}: the whole change, moved positions included`, colour: colour(one), kind: "dotted", points: line(one, one.change) })), ...found.series].map((one) => one.points ? one : ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.word), upper: one.model ? one.word_high : undefined })) }));
     this.shares.replaceChildren(chart({ title: "Share of texts", width, height: 260, logx: true, xlabel: "tokens n", ylabel: "share", xticks: ticks,
       series: models.flatMap((one) => [{ name: `${one.name}: moved more by the change than by a rewording`, short: one.name, colour: colour(one), points: line(one, one.auc) }, { name: `${one.name}: cosine above ${Number((1 - found.level).toPrecision(6))}`, colour: colour(one), kind: "dashed", points: line(one, one.below) }]) }));
     this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^−a by layer (0 keeps the word, 1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "a",
       series: Object.entries(one.rates).map(([name, points], at) => ({ name, colour: ["#CC79A7", "#E69F00", "#56B4E9"][at], points })) })));
-    this.table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "model"), ["tokens", "change", "median cosine", "moved more than by a rewording", "above the level"].map((name) => h("th", { class: "num" }, name)))),
-      h("tbody", {}, found.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(Math.round(n)), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])].map((value) => h("td", { class: "num" }, value))))))));
+    this.table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "model"), ["tokens", "word alone", "change", "median cosine", "moved more than by a rewording", "above the level"].map((name) => h("th", { class: "num" }, name)))),
+      h("tbody", {}, found.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(Math.round(n)), number(one.word[at]), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])].map((value) => h("td", { class: "num" }, value))))))));
     this.result.hidden = false;
   }
 }

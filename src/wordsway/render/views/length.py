@@ -15,6 +15,7 @@ from wordsway.render.views.common import provenance
 #: What the sentence in question does, by role.
 DONE = {
     "change": "change of meaning",
+    "word": "the word alone",
     "rewording": "rewording of the same size",
     "heavy rewording": "rewording of most words",
     "random": "random word",
@@ -22,14 +23,17 @@ DONE = {
 MEANINGS = {
     "change": "‖v′ − v‖/‖v‖ of the output: how far the edit moves it, relative to its size. Means "
     "are geometric; intervals are 95 % over texts.",
+    "word alone": "The same between two texts of equal length: with the word, and with a random "
+    "word in its place. A word that is put in or taken out also moves the positions of all words "
+    "behind it, and some models react to that however long the text is.",
     "law": "power: n^e. floor: n^e plus a constant, which is as large as the falling part at the n "
     "that is given. The law with the smallest error on texts that were held out, if the 95 % "
     "interval of the differences allows a choice; otherwise –.",
     "invisible": "The share of changed texts whose cosine with the original is above 1 − level.",
     "discrimination": "The share of texts that the change of meaning moves farther than a "
-    "rewording does. 0.5 is a coin.",
-    "rows": "Root mean square over the other words' rows of their relative change. A word that is "
-    "put in moves all later positions, too: layer 0 shows how much of it that is.",
+    "rewording does. 0.5 is a coin. A change that moves positions (negation) has an advantage over a "
+    "rewording that does not; antonyms have none.",
+    "rows": "Root mean square over the other words' rows of their relative change.",
     "mean": "The same of the mean over all rows, which most embeddings are.",
     "last": "The same of the last row, from which a decoder predicts.",
 }
@@ -45,7 +49,9 @@ def length_view(found: Length) -> b.ResultView:
         b.headline(f"How long before one word drowns? {kinds} in {count}, host: {found.host}")
     ]
     blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
-    blocks += [b.soft(f"{one.name}: {fall(one.curve())}") for one in found.baselines]
+    blocks += [
+        b.soft(f"{one.name}, the word alone: {fall(one.curve('word'))}") for one in found.baselines
+    ]
     blocks.append(_curves(found))
     if any(model.discrimination for model in found.models):
         blocks.append(_discrimination(found))
@@ -82,14 +88,27 @@ def _named(found: Length) -> list[tuple[str, ModelLength]]:
 
 def said(model: ModelLength, found: Length) -> list[str]:
     """What may be said of a model."""
-    curve = model.curve()
-    first, last = curve.points[0], curve.points[-1]
+    change, word = model.curve(), model.curve("word")
     return [
-        f"{model.name}: {number(first.change)} [{number(first.low)}, {number(first.high)}] in "
-        f"texts of {first.tokens:.0f} tokens, {number(last.change)} [{number(last.low)}, "
-        f"{number(last.high)}] at {last.tokens:.0f}: {fall(curve)}.",
-        _visibility(curve, found.level),
+        f"{model.name}, the word alone: {_ends(word)}: {fall(word)}.",
+        f"  The whole change: {_ends(change)}: {fall(change)}."
+        + (_SHIFTED if change.laws.best == "floor" and word.laws.best != "floor" else ""),
+        _visibility(change, found.level),
     ]
+
+
+_SHIFTED = (
+    " That is how the model reacts to moved positions, not to the word: the word alone fades on."
+)
+
+
+def _ends(curve: LengthCurve) -> str:
+    first, last = curve.points[0], curve.points[-1]
+    return (
+        f"{number(first.change)} [{number(first.low)}, {number(first.high)}] in texts of "
+        f"{first.tokens:.0f} tokens, {number(last.change)} [{number(last.low)}, "
+        f"{number(last.high)}] at {last.tokens:.0f}"
+    )
 
 
 def fall(curve: LengthCurve) -> str:
@@ -121,7 +140,7 @@ def _curves(found: Length) -> b.Table:
     columns += [b.Column(f"{size} sent.") for size in found.windows]
     rows: list[list[b.Cell]] = []
     for model in found.every:
-        shown = model.curves if model in found.models else model.curves[:1]
+        shown = model.curves if model in found.models else model.curves[:2]
         for curve in shown:
             points = [f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points]
             rows.append([model.name, DONE[curve.role], *points])
@@ -152,7 +171,7 @@ def _laws(found: Length) -> b.Table:
     ]
     rows: list[list[b.Cell]] = []
     for model in found.every:
-        for curve in model.curves if model in found.models else model.curves[:1]:
+        for curve in model.curves if model in found.models else model.curves[:2]:
             laws = curve.laws
             floor = next((one for one in laws.laws if one.law == "floor"), None)
             begins = f"{floor.begins:.0f}" if floor and laws.best == "floor" else "–"
@@ -196,7 +215,7 @@ def _layers(model: ModelLength) -> b.Table:
 
 def picture(found: Length) -> Chart:
     """Change, discrimination and visibility against n, and rates by layer."""
-    panels = [_change(found)]
+    panels = [_moves(found, "word"), _moves(found, "change")]
     if any(model.discrimination for model in found.models):
         panels.append(_separation(found))
     panels.append(_seen(found))
@@ -216,12 +235,12 @@ def _tokens(points: Iterable[Any]) -> list[float]:
     return [float(round(one.tokens)) for one in points]
 
 
-def _change(found: Length) -> Panel:
+def _moves(found: Length, role: str) -> Panel:
     colours = {model.name: place for place, model in enumerate(found.models)}
     curves: list[Curve] = []
     references: list[ReferenceLine] = []
     for model in found.every:
-        points = model.curve().points
+        points = model.curve(role).points
         own = model.name if model.name in colours else model.name.partition(":")[0]
         if own in colours:
             ends = [(one.change, one.low, one.high) for one in points]
@@ -232,7 +251,8 @@ def _change(found: Length) -> Panel:
             style = _STYLES[len(references) % len(_STYLES)]
             references.append(ReferenceLine(model.name, _tokens(points), values, style=style))
     return Panel(
-        f"{', '.join(found.kinds)}: how far the output moves",
+        f"{', '.join(found.kinds)}: "
+        + ("the word alone" if role == "word" else "the whole change, positions included"),
         curves,
         references,
         logarithmic=True,
