@@ -31,8 +31,8 @@ MEANINGS = {
     "interval of the differences allows a choice; otherwise –.",
     "invisible": "The share of changed texts whose cosine with the original is above 1 − level.",
     "discrimination": "The share of texts that the change of meaning moves farther than a "
-    "rewording does. 0.5 is a coin. A change that moves positions (negation) has an advantage over a "
-    "rewording that does not; antonyms have none.",
+    "rewording does. 0.5 is a coin. A change that moves positions (negation) has an "
+    "advantage over a rewording that does not; antonyms have none.",
     "rows": "Root mean square over the other words' rows of their relative change.",
     "mean": "The same of the mean over all rows, which most embeddings are.",
     "last": "The same of the last row, from which a decoder predicts.",
