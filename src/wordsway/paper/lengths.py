@@ -118,8 +118,8 @@ class LengthStudy(Figure[dict[str, Length]]):
             "against a random word in its place) moves the embedding, with 95 % intervals over "
             "texts; dashed: twins with random weights; grey: random maps of word vectors. Then: "
             "the whole change, which also moves later positions; how often it moves the model "
-            "farther than a rewording; how many changed texts look the same at the level; and the rate at "
-            "which every layer loses the word, by read-out."
+            "farther than a rewording; how many changed texts look the same at the level; and the "
+            "rate at which every layer loses the word, by read-out."
         )
 
     def tables(self, data: dict[str, Length], folder: Path) -> list[Path]:
