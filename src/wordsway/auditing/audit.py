@@ -7,14 +7,13 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wordsway.auditing.baselines import MEANS, OVERLAP, word_means, word_overlap
 from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
 from wordsway.auditing.changes import changes_of, tokens_of
-from wordsway.auditing.encoder import AnyEncoder, Encoder, encoder_for
+from wordsway.auditing.encoder import AnyEncoder, Encoder, RequestOfModels, encoder_for
 from wordsway.auditing.jobs import (
     CHUNK,
     LOCAL_TEXTS,
@@ -70,7 +69,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import save_table, writable
-from wordsway.models.encoders import AnyModel, listed, names_a_model, opened
+from wordsway.models.encoders import AnyModel
 from wordsway.models.endpoint import Endpoint, EndpointForecast
 from wordsway.models.files import ModelName, labels_of, locate
 from wordsway.text.files import Encoding
@@ -83,7 +82,7 @@ Texts = str | Path | Several[str]
 
 
 @dataclass(frozen=True)
-class AuditRequest:
+class AuditRequest(RequestOfModels):
     """What an audit measures.
 
     Parameters
@@ -132,19 +131,6 @@ class AuditRequest:
                 "kinds that should either flip or stay", ", ".join(sorted(both)), "name each once"
             )
 
-    @cached_property
-    def encoders(self) -> list[ModelName | AnyModel]:
-        """The models, each once: names, and encoders passed as objects."""
-        given = {str(one) if names_a_model(one) else id(one): one for one in listed(self.models)}
-        return [
-            ModelName.of(key) if isinstance(key, str) else opened(one) for key, one in given.items()
-        ]
-
-    @property
-    def names(self) -> list[ModelName]:
-        """The models that were named; only these run in worker processes."""
-        return [one for one in self.encoders if isinstance(one, ModelName)]
-
     def cases(self, progress: Progress = silent) -> Cases:
         """The texts and their edits."""
         return collect(
@@ -165,14 +151,6 @@ class AuditRequest:
         draws, local = (0, 0) if baseline or cases.retrieval else (self.draws, self.local)
         jobs = jobs_of(cases.cases, *files, str(self.target), draws, *rest)
         return jobs, LocalPlan(cases.cases, cases.kinds, *files, local, *rest)
-
-    @property
-    def twins(self) -> list[ModelName]:
-        """The twins with random weights that are measured as baselines."""
-        if not self.baselines:
-            return []
-        twins = [name._replace(twin=0) for name in self.names if name.twin is None]
-        return [twin for twin in twins if twin not in self.names]
 
 
 @takes(AuditRequest)

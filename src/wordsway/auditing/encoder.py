@@ -14,7 +14,15 @@ import torch
 
 from wordsway.auditing.background import RandomWords
 from wordsway.core.errors import InputError
-from wordsway.models.encoders import PairScorer, TextEncoder, opened
+from wordsway.models.encoders import (
+    AnyModel,
+    PairScorer,
+    TextEncoder,
+    listed,
+    names_a_model,
+    opened,
+)
+from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
 from wordsway.probing.targets import (
     LogitsTarget,
@@ -183,3 +191,31 @@ def encoder_for(
     if isinstance(found, PairScorer):
         return ScoringEncoder(found, target)
     return BlackBoxEncoder(found, target)
+
+
+class RequestOfModels:
+    """The models of a request, and the twins with random weights that are measured beside them."""
+
+    models: Any
+    baselines: bool
+
+    @cached_property
+    def encoders(self) -> list[ModelName | AnyModel]:
+        """The models, each once: names, and encoders passed as objects."""
+        given = {str(one) if names_a_model(one) else id(one): one for one in listed(self.models)}
+        return [
+            ModelName.of(key) if isinstance(key, str) else opened(one) for key, one in given.items()
+        ]
+
+    @property
+    def names(self) -> list[ModelName]:
+        """The models that were named; only these run in worker processes."""
+        return [one for one in self.encoders if isinstance(one, ModelName)]
+
+    @property
+    def twins(self) -> list[ModelName]:
+        """The twins with random weights that are measured as baselines."""
+        if not self.baselines:
+            return []
+        twins = [name._replace(twin=0) for name in self.names if name.twin is None]
+        return [twin for twin in twins if twin not in self.names]

@@ -7,11 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.encoder import encoder_for
+from wordsway.auditing.encoder import RequestOfModels, encoder_for
 from wordsway.core.checks import (
     Count,
     FilePath,
@@ -35,7 +34,6 @@ from wordsway.lengths.responses import Response, WindowText, responses
 from wordsway.lengths.result import Length, MeasuredText, ModelLength, sequence_of
 from wordsway.lengths.theory import THEORY
 from wordsway.lengths.windows import PLACES, HostedTexts, hosted_texts
-from wordsway.models.encoders import AnyModel, listed, names_a_model, opened
 from wordsway.models.files import ModelName, labels_of, locate
 from wordsway.models.probe import Probe
 from wordsway.text.files import Encoding
@@ -50,7 +48,7 @@ TWIN_TEXTS, THEORY_TEXTS = 32, 20
 
 
 @dataclass(frozen=True)
-class LengthRequest:
+class LengthRequest(RequestOfModels):
     """What `length` measures.
 
     Parameters
@@ -102,25 +100,6 @@ class LengthRequest:
             )
         if not 0 < self.level <= 2:
             raise InputError("a cosine distance above 0", self.level, "such as 0.05")
-
-    @cached_property
-    def encoders(self) -> list[ModelName | AnyModel]:
-        """The models, each once: names, and encoders passed as objects."""
-        given = {str(one) if names_a_model(one) else id(one): one for one in listed(self.models)}
-        return [
-            ModelName.of(key) if isinstance(key, str) else opened(one) for key, one in given.items()
-        ]
-
-    @property
-    def names(self) -> list[ModelName]:
-        """The models that were named."""
-        return [one for one in self.encoders if isinstance(one, ModelName)]
-
-    @cached_property
-    def twins(self) -> list[ModelName]:
-        """The twins with random weights that are measured as baselines."""
-        twins = [one._replace(twin=0) for one in self.names if one.twin is None]
-        return [one for one in twins if one not in self.names] if self.baselines else []
 
     def hosted(self, progress: Progress = silent) -> HostedTexts:
         """The texts and their edits; each fits into every model."""
