@@ -222,7 +222,7 @@ class ModelLength:
         for name, values in every.items():
             for layer in range(values.shape[2]):
                 y = values[..., layer]
-                if y.max() <= RESOLUTION:
+                if np.median(y) <= RESOLUTION:
                     continue
                 laws = fit_laws(tokens, y, seed=self.seed, samples=LAYER_SAMPLES)
                 means = np.exp(np.log(np.maximum(y, RESOLUTION)).mean(0))

@@ -195,7 +195,9 @@ class LengthStudy(Figure[dict[str, Length]]):
                     )
                 )
             floor = curve.laws["floor"]
-            begins = f"{floor.begins:.0f}" if curve.laws.best == "floor" else "not found"
+            begins = "no floor was found"
+            if curve.laws.best == "floor":
+                begins = f"from {floor.begins:.0f} tokens on"
             inserted = model.curve("change").laws.best == "floor"
             found += [
                 self._said(
@@ -210,7 +212,7 @@ class LengthStudy(Figure[dict[str, Length]]):
                 self._said(
                     "the effect of the word falls to a floor",
                     model.name,
-                    f"begins at {begins} tokens; best law: {curve.laws.best or 'open'}",
+                    f"{begins}; best law: {curve.laws.best or 'open'}",
                     HOLDS if curve.laws.best == "floor" else UNDECIDED,
                     "the law with a floor has the smallest error on held-out texts, and the 95 % "
                     "interval of each difference is above 0",
