@@ -204,12 +204,13 @@ def _scales(axes: Axes, panel: Panel) -> None:
         _logarithms(axes, panel)
     else:
         axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.25)  # space for the key
-        span = (ticks[-1] - ticks[0]) or 1
-        ticks = [
-            tick
-            for place, tick in enumerate(ticks)  # two labels must not run into each other
-            if place == 0 or tick - ticks[place - 1] > 0.02 * span
-        ]
+    along = [math.log(tick) for tick in ticks] if panel.logarithmic else ticks
+    near = (0.035 if panel.logarithmic else 0.02) * ((along[-1] - along[0]) or 1)
+    ticks = [
+        tick
+        for place, tick in enumerate(ticks)  # two labels must not run into each other
+        if place == 0 or along[place] - along[place - 1] > near
+    ]
     turned = 0 if len(ticks) <= 13 else 45
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], rotation=turned)
 
