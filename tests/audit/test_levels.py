@@ -231,12 +231,14 @@ def test_models_without_understanding_behave_as_theory_says() -> None:
 
 def test_overlap_as_a_model() -> None:
     edit = Edit.between("The shop is open.", "The store is open.", "light", "keeping", "light")
-    ((one,),) = changes_of(
+    (found,) = changes_of(
         encoder_for(word_overlap()),
         [(edit.text, [Place(edit.start, edit.before, edit.after)], 0)],
         draws=0,
         seed=0,
     )
+    assert not isinstance(found, InputError)
+    (one,) = found
     assert one.value == pytest.approx(0.4) and one.cosine == pytest.approx(0.6)
 
 

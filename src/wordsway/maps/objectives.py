@@ -113,7 +113,7 @@ class ChangeView(View):
     def __init__(self, like: View, norm: ChangeNorm, features: int) -> None:
         super().__init__(like.X, replace(like.plan, solver="ascent"))
         self.like, self.norm, self.small = like, norm, like.small
-        self.dimension, self.blocks = like.dimension, like.blocks
+        self.dimension, self.rows_moved = like.dimension, like.rows_moved
         self.bytes_per_point = like.bytes_per_point + 6 * features * like.X.itemsize
         self.bytes_retained_per_eval, self.max_batch = like.bytes_retained_per_eval, like.max_batch
 
@@ -199,9 +199,9 @@ class DefinitionView(ChangeView):
             before = phi.features(like.X[None], like.X.dtype).clone()
         super().__init__(like, ChangeNorm("frobenius", before[0]), before.numel())
         self._map, self._features, self.together = phi, before, together
-        self.blocks = len(together or (0,))
-        self.dimension = self.blocks * sample.d
-        self.bytes_per_point = self.blocks * like.bytes_per_point
+        self.rows_moved = len(together or (0,))
+        self.dimension = self.rows_moved * sample.d
+        self.bytes_per_point = self.rows_moved * like.bytes_per_point
         self.bytes_per_point += 8 * (sample.X.numel() + before.numel()) * like.X.itemsize
 
     @property
@@ -212,7 +212,9 @@ class DefinitionView(ChangeView):
         X, each = self.X, torch.arange(len(rows), device=self.X.device)[:, None]
         places = rows[:, None] if self.together is None else torch.tensor([self.together])
         moved = X.new_zeros(len(rows), *X.shape)
-        moved = moved.index_put((each, places.to(X.device)), delta.unflatten(-1, (self.blocks, -1)))
+        moved = moved.index_put(
+            (each, places.to(X.device)), delta.unflatten(-1, (self.rows_moved, -1))
+        )
         return self._map.features(X + moved, X.dtype) - self._features
 
     def smoothed(self, width: float) -> View:
@@ -224,7 +226,7 @@ class DefinitionView(ChangeView):
         """The single rows' suggestions side by side."""
         if self.together is None:
             return super().suggest(problems, count, noise)
-        alone = self.like.within(self.reach / self.blocks**0.5)
+        alone = self.like.within(self.reach / self.rows_moved**0.5)
         return torch.cat([alone.suggest([row], count, noise) for row in self.together], -1)
 
     def landmark(self, problem: int) -> torch.Tensor:
@@ -233,11 +235,11 @@ class DefinitionView(ChangeView):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        if self.blocks == 1:
+        if self.rows_moved == 1:
             return self.like.certify(rows, radius, progress)
         if not isinstance(self.like, AttentionView) or not self.like.layer.scores.normalised:
             return None
-        return certify_hull(self.like, self.together or (), radius / self.blocks**0.5)
+        return certify_hull(self.like, self.together or (), radius / self.rows_moved**0.5)
 
 
 def certify_hull(view: AttentionView, together: Sequence[int], radius: float) -> Certificate:

@@ -37,9 +37,9 @@ class Objective(ABC):
     dimension: int
     dtype: torch.dtype
     device: torch.device
-    #: The set that each of equally long ``blocks`` of x is taken from; None for the ball.
+    #: The set that each of ``rows_moved`` equal parts of x is taken from; None for the ball.
     constraint: Constraint | None = None
-    blocks: int = 1
+    rows_moved: int = 1
     #: Working memory of one point of a batch, so that the driver can size its batches.
     bytes_per_point: int = 0
     #: Memory that one evaluation at a new point retains permanently; 0 if it retains none.
@@ -71,7 +71,7 @@ class Objective(ABC):
         return self.constraint.step(self._split(x), self._split(move)).flatten(-2)
 
     def _split(self, x: torch.Tensor) -> torch.Tensor:
-        return x.unflatten(-1, (self.blocks, -1))
+        return x.unflatten(-1, (self.rows_moved, -1))
 
     @abstractmethod
     def value_and_gradient(

@@ -169,7 +169,7 @@ class FullyConnected(FeatureMap):
         self.check(sample.n, sample.d)
         layers = replace(self.layers, first=RowsTogether(self.layers.first, rows))
         view = FullyConnectedView(layers, sample.X.to(self.device, dtype), self.name)
-        view.blocks, view.dimension = len(rows), len(rows) * sample.d
+        view.rows_moved, view.dimension = len(rows), len(rows) * sample.d
         return view
 
     def describe(self) -> dict[str, Any]:
