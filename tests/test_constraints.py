@@ -159,9 +159,10 @@ def test_rows_together_of_a_deep_map_drawn_on_demand_are_certified() -> None:
 def test_steps_stay_in_the_set_and_lead_to_the_largest_product(kind: str) -> None:
     for seed in range(20):
         constraint, grid = random_set(kind, seed)
-        x = constraint.project(torch.randn(D).double())
-        g = torch.randn(D).double()
-        for _ in range(200):
+        draws = torch.Generator().manual_seed(seed)
+        x = constraint.project(torch.randn(D, generator=draws).double())
+        g = torch.randn(D, generator=draws).double()
+        for _ in range(1000):
             x = constraint.step(x, g)
             assert float(constraint.gauge(x)) <= constraint.size(D) * (1 + 1e-9)
         assert float(x @ g) >= float((grid @ g).max()) * (1 - 1e-3)

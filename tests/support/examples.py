@@ -47,6 +47,8 @@ from wordsway.data.fetch import Catalogue
 from wordsway.engine.forecast import SweepForecast
 from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.learning.results import FlipResult, FlipRow
+from wordsway.lengths.responses import READ_OUTS, Response
+from wordsway.lengths.result import Length, MeasuredText, ModelLength
 from wordsway.maps.proof import Verification
 from wordsway.paper.reproduce import Reproduction
 from wordsway.probing.attention import AttentionMap, AttentionMaps
@@ -376,6 +378,42 @@ class Example:
     tabled: tuple[float, ...]
 
 
+def length(text: str) -> Length:
+    """Two texts over three lengths in a model of that name, and a twin."""
+    layers: dict[str, tuple[float, ...]] = dict.fromkeys(READ_OUTS, (0.1,))
+
+    def roles(n: int) -> dict[str, Response]:
+        shares = {"change": 1.0, "rewording": 0.5, "word": 2.0}
+        return {
+            role: Response(n, 4, share * 8.642 / n, share / n, 1.0, layers)
+            for role, share in shares.items()
+        }
+
+    windows = tuple(roles(n) for n in (20, 40, 80))
+    measured = tuple(MeasuredText(name, "negation", windows) for name in ("1", "2"))
+    one, twin = (
+        ModelLength(name, (1, 2, 4), measured, (), 0.05, 7, "a" * 64)
+        for name in (text, f"{text}:random")
+    )
+    return Length(
+        models=(one,),
+        baselines=(twin,),
+        data="imdb",
+        host="own",
+        place="own",
+        kinds=("negation",),
+        target="pooled",
+        windows=(1, 2, 4),
+        texts=2,
+        too_long=0,
+        level=0.05,
+        seed=7,
+        interrupted=False,
+        seconds=83.0,
+        versions=VERSIONS,
+    )
+
+
 EXAMPLES: dict[type[Result], Example] = {
     Sensitivity: Example(sensitivity, (0.4321, 0.8765, 0.4198, 0.8531), (0.4321, 0.8765, 0.4198)),
     Verification: Example(verification, (0.8765, 0.8531), (0.8765, 0.8531)),
@@ -387,6 +425,7 @@ EXAMPLES: dict[type[Result], Example] = {
     FlipResult: Example(learning, (0.4282, 0.5801, 0.5282), (0.4282, 0.5801, 0.0512)),
     Pairs: Example(pairs, (0.9697,), (0.9697, 0.2521)),
     Audit: Example(audit, (0.7123,), (0.7123, 0.6512, 0.275)),
+    Length: Example(length, (0.4321, 0.8642), (0.4321, 0.8642)),
     Measurement: Example(
         measurement, (0.4321, 0.8765, 0.4198, 0.0731, 0.0567, 0.0922), (0.4321, 0.8765, 0.0731)
     ),

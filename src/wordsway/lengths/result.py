@@ -302,7 +302,7 @@ def _crossing(sizes: np.ndarray, share: np.ndarray) -> float:
     """The size from which on the share stays at ½ or above, between windows by a line over log n;
     0 if it does at all windows, infinite if not at the last.
 
-    >>> _crossing(np.array([10.0, 100.0]), np.array([0.25, 0.75])) ** 2
+    >>> round(_crossing(np.array([10.0, 100.0]), np.array([0.25, 0.75])) ** 2, 9)
     1000.0
     """
     under = np.flatnonzero(share < 0.5)

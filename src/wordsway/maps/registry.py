@@ -106,7 +106,7 @@ def all_options() -> dict[str, Option]:
     """The options of all maps by name, for a command line that serves every one of them.
 
     >>> list(all_options())
-    ['k', 'depth', 'activation', 'weights', 'residual', 'norm', 'read_out', 'hidden', 'scores', \
+    ['k', 'activation', 'weights', 'depth', 'residual', 'norm', 'read_out', 'hidden', 'scores', \
 'heads', 'mask', 'pe', 'temperature', 'window', 'visible']
     """
     own = {option.name: option for kind in _OWN.values() for option in kind.options}

@@ -68,7 +68,7 @@ class Request:
 
     >>> request = Request("drf", n=6, d=5, options={"depth": 4})
     >>> request.features, request.settings
-    (30, {'k': None, 'depth': 4})
+    (30, {'k': None, 'depth': 4, 'activation': None, 'weights': None})
     """
 
     map: str

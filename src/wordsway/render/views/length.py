@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
+from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.lengths.result import Length, LengthCurve, ModelLength
 from wordsway.render import blocks as b
@@ -228,7 +229,7 @@ def _band(
 ) -> Curve:
     """A curve of (value, low, high)."""
     mean, low, high = zip(*ends, strict=True)
-    return Curve(label, x, mean, (), high, lower=low, **look)
+    return Curve(shortened(label, 40), x, mean, (), high, lower=low, **look)
 
 
 def _tokens(points: Iterable[Any]) -> list[float]:
@@ -249,7 +250,9 @@ def _moves(found: Length, role: str) -> Panel:
         else:
             values = [one.change for one in points]
             style = _STYLES[len(references) % len(_STYLES)]
-            references.append(ReferenceLine(model.name, _tokens(points), values, style=style))
+            references.append(
+                ReferenceLine(shortened(model.name, 40), _tokens(points), values, style=style)
+            )
     return Panel(
         f"{', '.join(found.kinds)}: "
         + ("the word alone" if role == "word" else "the whole change, positions included"),
@@ -309,7 +312,7 @@ def _by_layer(model: ModelLength) -> Panel:
             curves.append(_band(name, [one.layer for one in some], ends, colour=colour))
     last = max(one.layer for one in model.layers)
     return Panel(
-        f"{model.name}: change ∝ n^−a, by layer and read-out",
+        f"{shortened(model.name, 30)}: change ∝ n^−a, by layer and read-out",
         curves,
         [ReferenceLine("a mean of unrelated rows: a = 1", [0, last], [1.0, 1.0])],
         x_label="layer",

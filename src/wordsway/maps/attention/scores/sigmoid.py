@@ -145,9 +145,11 @@ class SigmoidBounds(RowBounds):
     """Rows without a normaliser; see the module's proof."""
 
     reweightings = (0.0, 1.0)
+    young_parameters: tuple[float, ...] = (0.0, 0.1, 0.3, 1.0)
 
-    def __init__(self, young_parameters: tuple[float, ...] = (0.0, 0.1, 0.3, 1.0)) -> None:
-        self.young_parameters = young_parameters
+    def __init__(self, young_parameters: tuple[float, ...] | None = None) -> None:
+        if young_parameters is not None:
+            self.young_parameters = young_parameters
 
     def own_row(self, layer: Layer, i: int, radius: float, young: float) -> OwnRow:
         length = float(layer.X[i].norm())
