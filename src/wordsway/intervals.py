@@ -407,14 +407,14 @@ class _Moves:
         return self.together is None and self.norm is None
 
     @property
-    def blocks(self) -> int:
+    def rows_moved(self) -> int:
         return 1 if self.together is None else len(self.together)
 
     @property
     def reached(self) -> float:
         """The radius of a ball that holds fl(x_i + Δ) − x_i for every allowed Δ, of all rows."""
         one = self.radius * (1 + 4 * U) + 2 * U * float(self.sample.X.norm(dim=1).max())
-        return one if self.together is None else one * math.sqrt(self.blocks) * (1 + 4 * U)
+        return one if self.together is None else one * math.sqrt(self.rows_moved) * (1 + 4 * U)
 
     def view(self, view: View) -> View:
         """The view of these moves, from that of one row."""
@@ -424,7 +424,7 @@ class _Moves:
 
     def within(self, view: View) -> View:
         """The view, to be searched over these moves."""
-        return view.within(self.radius * math.sqrt(self.blocks), self.constraint)
+        return view.within(self.radius * math.sqrt(self.rows_moved), self.constraint)
 
     def moved(self, row: int, delta: torch.Tensor) -> Sample:
         """The text after a move."""
@@ -489,7 +489,7 @@ def _search(
         )
     else:
         found = maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
-    x = found.x if moves.together is None else found.x.unflatten(1, (moves.blocks, -1))
+    x = found.x if moves.together is None else found.x.unflatten(1, (moves.rows_moved, -1))
     return exactly_in(moves.constraint, x, moves.radius), found.converged
 
 
@@ -514,8 +514,8 @@ def _try_choices(
     if moves.together is None:
         return torch.stack([best(row, vectors - X[row])[0] for row in rows]), True
     each = [vectors - X[row] for row in moves.together]
-    if len(vectors) ** moves.blocks <= COMBINATIONS:
-        every = torch.tensor(list(itertools.product(range(len(vectors)), repeat=moves.blocks)))
+    if len(vectors) ** moves.rows_moved <= COMBINATIONS:
+        every = torch.tensor(list(itertools.product(range(len(vectors)), repeat=moves.rows_moved)))
         columns = [part[index] for part, index in zip(each, every.T, strict=True)]
         return best(rows[0], torch.stack(columns, 1))[0][None], True
     delta, value = torch.stack([part[0] for part in each]), -math.inf

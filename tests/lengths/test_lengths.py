@@ -20,7 +20,7 @@ from wordsway.core.errors import InputError
 from wordsway.lengths.length import LengthRequest
 from wordsway.lengths.responses import responses
 from wordsway.lengths.result import ModelLength, _crossing
-from wordsway.lengths.theory import RandomMaps
+from wordsway.lengths.theory import THEORY, RandomMaps
 from wordsway.lengths.windows import hosted_texts, with_edit
 from wordsway.models.encoders import PairScorer
 from wordsway.models.probe import Probe
@@ -155,7 +155,7 @@ def test_rows_before_a_word_of_a_decoder_do_not_change(tmp_path: Path):
 
 def test_theory_has_the_exponents_of_its_formulas(minilm: Probe):
     """One word put into n others: 1/√n for random features, and 1/n for the mean's shift."""
-    maps = RandomMaps(minilm).measures()
+    maps = {name: RandomMaps(minilm).measure(name) for name in THEORY}
     texts = [text.window for text in hosted_texts(DOCUMENTS, texts=6, longest=8).texts]
     rows = {
         name: [[maps[name](window(size))[0] for size in (1, 2, 4, 8)] for window in texts]
@@ -171,7 +171,7 @@ def test_theory_has_the_exponents_of_its_formulas(minilm: Probe):
 def test_random_features_at_infinite_width_are_those_of_many_neurons(minilm: Probe):
     text = hosted_texts(DOCUMENTS, texts=1, longest=1).texts[0].window(1)
     theory = RandomMaps(minilm)
-    found = theory.measures()["random features"](text)[1]  # a word replaced by another
+    found = theory.measure("random features")(text)[1]  # a word replaced by another
     whole, places = text
     (ids, X), (other, Y) = (theory.vectors(one) for one in (whole, with_edit(whole, places[1])))
     assert len(ids) == len(other)

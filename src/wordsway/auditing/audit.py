@@ -64,7 +64,7 @@ from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.core.runtime import checked_device
-from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
@@ -351,12 +351,8 @@ def forecast_audit(
     chosen = request.cases(progress)
     every = [request.jobs(name, chosen) for name in (*request.names, *request.twins)]
     jobs: list[Job] = [job for own, plan in every for job in (*own, *plan.jobs)]
-    machines = Machines(workers)
-    left = jobs
-    if out is not None and out.exists():
-        store = Store(out / "store")
-        left = [job for job in jobs if job.key not in store]
-    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(jobs))
+    store = Store(out / "store") if out is not None and out.exists() else None
+    return forecast_unfinished(jobs, store, workers)
 
 
 def forecast_endpoint(

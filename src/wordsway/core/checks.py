@@ -158,7 +158,7 @@ def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
 
 def takes(request: type) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:
     """A verb whose ``**options`` are the fields of a request: its signature lists those that are
-    not parameters of its own.
+    not among its parameters.
     """
 
     def around(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:

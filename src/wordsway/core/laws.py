@@ -186,14 +186,12 @@ def fit_laws(n: np.ndarray, y: np.ndarray, *, seed: int = 0, samples: int = SAMP
     first = float(np.exp(x.mean(0).min()))
     x = x - math.log(first)
     units = len(x)
-    drawn = np.random.default_rng(seed).integers(units, size=(samples, units))
-    share = np.stack([np.bincount(one, minlength=units) for one in drawn]) / units
-    share = np.concatenate([np.full((1, units), 1 / units), share])  # all units, then the draws
+    curves = resampled(x, seed, samples), resampled(log_y, seed, samples)
     names = [name for name, (_, ranges) in LAWS.items() if x.shape[1] > len(ranges) + 1]
     errors = _held_out(x, log_y, names) if units >= FOLDS else {}
     found = []
     for name in names:
-        scale, parameters = _fit(name, share @ x, share @ log_y)
+        scale, parameters = _fit(name, *curves)
         error = math.sqrt(errors[name].mean()) if errors else None
         exponent = begins = None
         if name != "logarithm":
@@ -203,6 +201,16 @@ def fit_laws(n: np.ndarray, y: np.ndarray, *, seed: int = 0, samples: int = SAMP
         whole = tuple(float(one[0]) for one in parameters)
         found.append(Law(name, first, math.exp(scale[0]), whole, error, exponent, begins))
     return Laws(tuple(found), _best(errors))
+
+
+def resampled(values: np.ndarray, seed: int = 0, samples: int = SAMPLES) -> np.ndarray:
+    """The mean of values (T, K) over T units, then the means of ``samples`` draws of T units with
+    replacement, (1 + samples, K); a seed draws the same units for any values of T units.
+    """
+    units = len(values)
+    drawn = np.random.default_rng(seed).integers(units, size=(samples, units))
+    share = np.stack([np.bincount(one, minlength=units) for one in drawn]) / units
+    return np.concatenate([np.full((1, units), 1 / units), share]) @ values
 
 
 def _interval(values: np.ndarray, units: int) -> Interval:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.core.result import Result
 from wordsway.engine.job import Job
+from wordsway.engine.run import Machines
+from wordsway.engine.store import Store
 
 if TYPE_CHECKING:
     import pandas
@@ -74,6 +76,17 @@ class SweepForecast(Result):
         import pandas
 
         return pandas.DataFrame([self.to_dict()])
+
+
+def forecast_unfinished(
+    jobs: Sequence[Job], store: Store | None, workers: int | None, what: str = "cells"
+) -> SweepForecast:
+    """Time and memory on this machine of the jobs that the store does not have."""
+    every = {job.key: job for job in jobs}
+    left = [job for key, job in every.items() if store is None or key not in store]
+    here = Machines(workers)
+    total = len(every)
+    return forecast_jobs(left, workers=here.count, memory=here.limit, what=what, total=total)
 
 
 def forecast_jobs(

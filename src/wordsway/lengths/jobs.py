@@ -40,7 +40,7 @@ class LengthJob(TextsJob):
         with ONE_AT_A_TIME, single_thread(True):
             encoder = encoder_of(self.model, self.model_sha256, "cosine", self.device)
             if self.theory:
-                measure = RandomMaps(encoder.probe, self.seed).measures()[self.theory]
+                measure = RandomMaps(encoder.probe, self.seed).measure(self.theory)
                 found: list[list[Response] | InputError] = [measure(text) for text in self.texts]
             else:
                 found = responses(encoder, self.texts, self.target)

@@ -21,17 +21,16 @@ from wordsway.core.checks import (
     validated,
 )
 from wordsway.core.errors import InputError, WordswayError
-from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
 from wordsway.core.runtime import checked_device
-from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
-from wordsway.engine.tables import save_table, writable
+from wordsway.engine.tables import writable
 from wordsway.lengths.jobs import LengthJob, responses_in
 from wordsway.lengths.responses import Response, WindowText, responses
-from wordsway.lengths.result import Length, MeasuredText, ModelLength, sequence_of
+from wordsway.lengths.result import Length, MeasuredText, ModelLength
 from wordsway.lengths.theory import THEORY
 from wordsway.lengths.windows import PLACES, HostedTexts, hosted_texts
 from wordsway.models.files import ModelName, labels_of, locate
@@ -92,7 +91,7 @@ class LengthRequest(RequestOfModels):
             raise InputError(
                 f"a place among own, {', '.join(PLACES)}", repr(self.place), "choose one of them"
             )
-        if len(sequence_of(self.windows)) < 3:
+        if len(self.sizes) < 3:
             raise InputError("at least three windows", str(list(self.windows)), "such as 1, 4, 16")
         if str(self.target) not in (*TARGETS, "input", "last") and not str(self.target).isdigit():
             raise InputError(
@@ -100,6 +99,11 @@ class LengthRequest(RequestOfModels):
             )
         if not 0 < self.level <= 2:
             raise InputError("a cosine distance above 0", self.level, "such as 0.05")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sentences of the windows in growing order, each once."""
+        return tuple(sorted(set(self.windows)))
 
     def hosted(self, progress: Progress = silent) -> HostedTexts:
         """The texts and their edits; each fits into every model."""
@@ -131,29 +135,31 @@ class LengthRequest(RequestOfModels):
 
     def in_windows(self, hosted: HostedTexts) -> list[list[WindowText]]:
         """The texts of every window."""
-        return [
-            [text.window(size, self.place) for text in hosted.texts]
-            for size in sequence_of(self.windows)
-        ]
+        return [[text.window(size, self.place) for text in hosted.texts] for size in self.sizes]
 
     def jobs(self, hosted: HostedTexts) -> dict[str, list[list[LengthJob]]]:
         """The jobs of every named model, twin and random map, by window."""
         labels = labels_of(name.model for name in self.names)
+        windows = self.in_windows(hosted)
         found = {}
         for name in (*self.names, *self.twins):
             texts = TWIN_TEXTS if name in self.twins else None
-            found[str(name._replace(model=labels[name.model]))] = self._jobs(name, hosted, texts)
+            found[str(name._replace(model=labels[name.model]))] = self._jobs(name, windows, texts)
         if self.baselines and self.names:
             first = self.names[0]._replace(twin=None)
-            found |= {theory: self._jobs(first, hosted, THEORY_TEXTS, theory) for theory in THEORY}
+            found |= {theory: self._jobs(first, windows, THEORY_TEXTS, theory) for theory in THEORY}
         return found
 
     def _jobs(
-        self, name: ModelName, hosted: HostedTexts, texts: int | None, theory: str = ""
+        self,
+        name: ModelName,
+        windows: Sequence[Sequence[WindowText]],
+        texts: int | None,
+        theory: str = "",
     ) -> list[list[LengthJob]]:
         files = str(name), locate(name.model).digest, str(self.target), self.device
         found = []
-        for size, every in zip(sequence_of(self.windows), self.in_windows(hosted), strict=True):
+        for size, every in zip(self.sizes, windows, strict=True):
             some, step = every[:texts], max(1, CHUNK // size)
             parts = [tuple(some[at : at + step]) for at in range(0, len(some), step)]
             seed = self.seed if theory else 0
@@ -177,7 +183,7 @@ class LengthRequest(RequestOfModels):
             measured.append(MeasuredText(text.id, text.kind, roles))
         if not measured:
             raise WordswayError(f"{name} has no results ({failed[0]}): run the same command again")
-        rest = sequence_of(self.windows), tuple(measured), tuple(failed)
+        rest = self.sizes, tuple(measured), tuple(failed)
         return ModelLength(name, *rest, self.level, self.seed)
 
     def stored(
@@ -215,7 +221,7 @@ class LengthRequest(RequestOfModels):
             self.place,
             tuple(dict.fromkeys(text.kind for text in hosted.texts)),
             str(self.target),
-            sequence_of(self.windows),
+            self.sizes,
             len(hosted.texts),
             hosted.too_long,
             self.level,
@@ -297,9 +303,8 @@ def write(found: Length, folder: Path) -> Length:
     """Write the page, a picture and the tables; return the result with its files."""
     names = ("index.html", "length.svg", "length.png", "length.csv", "length.json")
     full = replace(found, files=tuple(folder / name for name in names))
-    save_table(csv_frame(full.frame()), folder / "length.csv")
-    for name in ("index.html", "length.svg", "length.png", "length.json"):
-        full.save(folder / name)
+    for path in full.files:
+        full.save(path)
     return full
 
 
@@ -313,9 +318,5 @@ def forecast_length(
     """Time and memory of the unfinished part on this machine."""
     hosted = request.hosted(progress)
     jobs = [job for one in request.jobs(hosted).values() for some in one for job in some]
-    machines = Machines(workers)
-    left = jobs
-    if out is not None and out.exists():
-        store = Store(out / "store")
-        left = [job for job in jobs if job.key not in store]
-    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(jobs))
+    store = Store(out / "store") if out is not None and out.exists() else None
+    return forecast_unfinished(jobs, store, workers)

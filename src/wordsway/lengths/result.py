@@ -7,7 +7,7 @@ texts. All intervals are 95 % over texts, which are drawn with replacement.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wordsway.auditing.scores import intervals
-from wordsway.core.laws import RESOLUTION, SAMPLES, Interval, Laws, fit_laws
+from wordsway.core.laws import RESOLUTION, Interval, Laws, fit_laws, resampled
 from wordsway.core.result import SequenceResult, fields_of
 from wordsway.lengths.responses import READ_OUTS, Response
 from wordsway.lengths.windows import ROLES
@@ -144,7 +144,7 @@ class ModelLength:
             self.values(role, name) for name in ("tokens", "change", "cosine_distance")
         )
         logs = np.log(np.maximum(change, RESOLUTION))
-        means = np.exp(_resampled(logs, self.seed))
+        means = np.exp(resampled(logs, self.seed))
         low, high = np.quantile(means[1:], (0.025, 0.975), axis=0)
         shares = intervals((distance < self.level).astype(float))
         sizes = np.exp(np.log(tokens).mean(0))
@@ -166,7 +166,7 @@ class ModelLength:
         return LengthCurve(role, len(tokens), points, laws, self._invisible(distance, sizes))
 
     def _invisible(self, distance: np.ndarray, sizes: np.ndarray) -> Invisible:
-        below = _resampled((distance < self.level).astype(float), self.seed)
+        below = resampled((distance < self.level).astype(float), self.seed)
         crossed = np.array([_crossing(sizes, share) for share in below])
         low, high = np.quantile(crossed[1:], (0.025, 0.975), method="nearest")
         if high == 0:
@@ -289,15 +289,6 @@ class ModelLength:
         }
 
 
-def _resampled(values: np.ndarray, seed: int) -> np.ndarray:
-    """The mean over texts of values (texts, windows), then the means of `SAMPLES` draws of texts
-    with replacement.
-    """
-    count = len(values)
-    drawn = np.random.default_rng(seed).integers(count, size=(SAMPLES, count))
-    return np.concatenate([values.mean(0)[None], values[drawn].mean(1)])
-
-
 def _crossing(sizes: np.ndarray, share: np.ndarray) -> float:
     """The size from which on the share stays at ½ or above, between windows by a line over log n;
     0 if it does at all windows, infinite if not at the last.
@@ -384,8 +375,3 @@ class Length(SequenceResult[ModelLength], items="models", brief="data host windo
         ]
         columns = ["model", "text", "kind", "role", "window", *numbers]
         return pandas.DataFrame(rows, columns=columns)
-
-
-def sequence_of(windows: Sequence[int]) -> tuple[int, ...]:
-    """Windows in growing order, each once."""
-    return tuple(sorted(set(windows)))

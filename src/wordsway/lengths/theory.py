@@ -62,30 +62,26 @@ class RandomMaps:
         X = table(torch.tensor(ids, device=self.probe.layers.device)).double().cpu()
         return ids, X * (math.sqrt(X.shape[1]) / X.norm(dim=1, keepdim=True).clamp_min(1e-12))
 
-    def measures(self) -> dict[str, Callable[[WindowText], list[Response]]]:
-        """Each theory as a function of a text with its edits."""
+    def measure(self, name: str) -> Callable[[WindowText], list[Response]]:
+        """A theory as a function of a text with its edits."""
+        return self._features if name == FEATURES else partial(self._through, self._chain(name))
+
+    def _chain(self, name: str) -> Sequence[FeatureMap]:
+        """The maps of a theory, one behind the other."""
+        if name == MEAN:
+            return ()
         d = int(self.probe.layers.model.get_input_embeddings().weight.shape[1])
+        if name == TRANSFORMER:
+            heads = HEADS if d % HEADS == 0 else 1
+            seeds = [
+                derive(self.seed, "length", "block", number)
+                for number in range(self.probe.layers.count)
+            ]
+            block = kind_of("bert-block").build
+            return [block(n=2, d=d, seed=seed, heads=heads) for seed in seeds]
         plain = RAF_KIND.build(n=2, d=d, seed=derive(self.seed, "length", "raf"))
-        heads = HEADS if d % HEADS == 0 else 1
-        blocks = [
-            kind_of("bert-block").build(
-                n=2, d=d, seed=derive(self.seed, "length", "block", number), heads=heads
-            )
-            for number in range(self.probe.layers.count)
-        ]
-        chains: dict[str, Sequence[FeatureMap]] = {
-            MEAN: (),
-            **dict(
-                zip(
-                    ATTENTION,
-                    ([plain], [residual(plain)], [layer_norm(residual(plain))]),
-                    strict=True,
-                )
-            ),
-            TRANSFORMER: blocks,
-        }
-        found = {name: partial(self._through, chain) for name, chain in chains.items()}
-        return {name: found.get(name, self._features) for name in THEORY}
+        added = residual(plain)
+        return [dict(zip(ATTENTION, (plain, added, layer_norm(added)), strict=True))[name]]
 
     def _through(self, chain: Sequence[FeatureMap], text: WindowText) -> list[Response]:
         """Responses of maps behind one another; the output is the mean of the last rows."""

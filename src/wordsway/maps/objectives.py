@@ -17,6 +17,7 @@ and 0, so that a row that attends to a moved one changes by at most
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, final
@@ -117,9 +118,9 @@ class ChangeView(View):
         self.bytes_per_point = like.bytes_per_point + 6 * features * like.X.itemsize
         self.bytes_retained_per_eval, self.max_batch = like.bytes_retained_per_eval, like.max_batch
 
+    @abstractmethod
     def changes(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """φ(X′) − φ(X) of each point, (B, …), differentiable in Δ."""
-        raise NotImplementedError
 
     def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         return self.norm.squares(self.changes(rows, delta)) / self.norm.size**2
@@ -147,9 +148,9 @@ class ChangeView(View):
         return None if found is None else _in_norm(found, self.norm, self._before, self.rounding)
 
     @property
+    @abstractmethod
     def _before(self) -> float:
         """‖φ(X)‖."""
-        raise NotImplementedError
 
 
 def _in_norm(found: Certificate, norm: ChangeNorm, before: float, error: float) -> Certificate:

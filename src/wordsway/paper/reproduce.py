@@ -12,7 +12,7 @@ from wordsway.core.errors import InputError, needs
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, fields_of, versions
-from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
@@ -212,10 +212,7 @@ def forecast_reproduction(
     store = Store(writable(Path(out)) / "store")
     sources = find_sources(fetch=False, reviews=_reviews(chosen))
     jobs = _jobs(chosen, sources, quick, seed)
-    every = {job.key: job for some in jobs.values() for job in some}
-    left = [job for key, job in every.items() if key not in store]
-    machines = Machines(workers)
-    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(every))
+    return forecast_unfinished([job for some in jobs.values() for job in some], store, workers)
 
 
 def _reviews(chosen: Sequence[Figure[Any]]) -> bool:

@@ -19,7 +19,7 @@ from wordsway.core.reading import word_spans
 from wordsway.core.result import Result
 from wordsway.core.runtime import single_thread
 from wordsway.core.seeds import derive
-from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job, canonical
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
@@ -505,8 +505,4 @@ def forecast_corpus(
 ) -> SweepForecast:
     """Time and memory of the remaining texts on this machine."""
     store = Store(writable(Path(out)) / "store")
-    machines = Machines(workers)
-    left = [job for job in jobs if job.key not in store]
-    return forecast_jobs(
-        left, workers=machines.count, memory=machines.limit, what="texts", total=len(jobs)
-    )
+    return forecast_unfinished(jobs, store, workers, "texts")

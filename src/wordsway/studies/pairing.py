@@ -22,7 +22,7 @@ KINDS = ("text", "weights")
 
 
 def draws_of(trials: Trials, most: int) -> list[Draw]:
-    """The draws of one setting, at most so many.
+    """The draws of one setting, at most ``most`` of them.
 
     >>> draws_of(2, 9), draws_of({"text": 2, "weights": 2}, 9)
     ([0, 1], [(0, 0), (0, 1), (1, 0), (1, 1)])

@@ -12,7 +12,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.laws import laws, slope
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
-from wordsway.engine.forecast import SweepForecast, forecast_jobs
+from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.function import stop_in_worker
 from wordsway.engine.run import Machines, Tally, run_jobs, shard_of
 from wordsway.engine.store import Store
@@ -244,6 +244,4 @@ def forecast_sweep(
     """Time and memory of the remaining cells of a sweep on this machine."""
     grid = study if isinstance(study, Study) else load_study(study)
     store = Store(writable(Path(out)) / "store")
-    machines = Machines(workers)
-    left = [cell for cell in grid.cells if cell.key not in store]
-    return forecast_jobs(left, workers=machines.count, memory=machines.limit, total=len(grid.cells))
+    return forecast_unfinished(grid.cells, store, workers)
