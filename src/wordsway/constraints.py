@@ -29,6 +29,8 @@ from wordsway.core.errors import InputError
 from wordsway.core.sample import finite_matrix
 from wordsway.core.vectors import exactly_inside, into_ball
 
+#: Combinations of vectors at several rows that are all tried; beyond, row after row is improved.
+COMBINATIONS = 100_000
 Exponent = Annotated[float, Within(1, 1e6, "L2 is the Euclidean ball, Linf the cube")]
 
 
@@ -293,6 +295,16 @@ class Choices:
     @validated
     def __init__(self, vectors: Any) -> None:
         self.vectors = finite_matrix(vectors, "the vectors to choose from")
+
+    def combined(self, rows: torch.Tensor) -> torch.Tensor:
+        """Δ of every combination of vectors in the place of the rows (m×d), (V^m, m, d)."""
+        V, m = len(self.vectors), len(rows)
+        if V**m > COMBINATIONS:
+            raise InputError(
+                f"at most {COMBINATIONS:,} combinations", f"{V}^{m}", "pass fewer vectors or rows"
+            )
+        every = torch.cartesian_prod(*[torch.arange(V)] * m).reshape(-1, m)
+        return self.vectors[every] - rows
 
     def check(self, d: int) -> None:
         if self.vectors.shape[1] != d:

@@ -2,23 +2,21 @@
 
 S_φ(X) = sup over rows i and ‖Δ‖ ≤ radius of ‖φ(X^i(Δ)) − φ(X)‖_F / ‖φ(X)‖_F, radius = √d;
 
-or over another set of Δ (`wordsway.constraints`), several rows at once, or in another norm
-(`wordsway.maps.objectives`).
+or over another set of Δ (`wordsway.constraints`), several rows at once, texts with a word more or
+less, or in another norm (`wordsway.maps.objectives`).
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 
-from wordsway.constraints import L2, Choices, Constraint, euclidean, exactly_in, named
+from wordsway.constraints import COMBINATIONS, L2, Choices, Constraint, euclidean, exactly_in, named
 from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
 from wordsway.core.errors import InputError, WordswayError, needs
 from wordsway.core.progress import Progress, silent, stretch_of
@@ -29,11 +27,10 @@ from wordsway.core.seeds import check_seed
 from wordsway.core.vectors import ball_radius
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
-from wordsway.maps.objectives import ChangeNorm, norm_view, together_view
+from wordsway.maps.objectives import EDITS, ChangeNorm, EditView, aligned, norm_view, together_view
 from wordsway.maps.proof import LARGER_SLACK, SLACK, Proof, prove
 from wordsway.maps.rigorous import VERIFIED, Certificate, U
 from wordsway.optimize import Plan, maximise, maximise_ranked
-from wordsway.optimize.driver import MANY
 
 if TYPE_CHECKING:
     import pandas
@@ -45,8 +42,6 @@ Draws = Annotated[int, Within(1, 1_000_000, "1,000 tell enough")]
 MEMORY = 2**31
 #: The kind of an upper end where all vectors of a finite set were tried, in float64.
 ENUMERATED = "enumeration"
-#: Combinations of vectors at several rows that are all tried; beyond, row after row is improved.
-COMBINATIONS = 100_000
 #: The status of a search whose groups of starts agree, and of one whose groups ended at different
 #: values, or before they stalled.
 CONVERGED = "converged"
@@ -94,7 +89,9 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     weights; rounding errors are bounded on paper), "1 − 1e-9" (probability over their draw) or
     "enumeration" (every vector of a finite set was tried, in float64). ``proof`` can be saved and
     verified again. ``radius`` is the norm of the longest Δ of the ``constraint``. Rows that move
-    ``together`` have a ``delta`` with one row for each of them.
+    ``together`` have a ``delta`` with one row for each of them. The ``delta`` of an insertion
+    (``edit``) is the word's vector, to be checked with ``phi(X.inserted(position, delta))``, that
+    of a deletion is empty.
     """
 
     lower: float
@@ -117,6 +114,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     constraint: str | None = None
     objective: str = "frobenius"
     together: tuple[int, ...] | None = None
+    edit: str = "replace"
 
     def by_word(self) -> tuple[WordSensitivity, ...]:
         """One entry per word of the original text: the best of its rows, certified by the largest
@@ -166,6 +164,7 @@ def sensitivity(
     constraint: Constraint | Choices | str | None = None,
     together: Positions | None = None,
     objective: Any = "frobenius",
+    edit: str = "replace",
     seed: Seed = 0,
     plan: Plan | None = None,
     effort: Effort = 1.0,
@@ -191,6 +190,9 @@ def sensitivity(
     together : rows that all move at once, each in the set, in place of ``positions``
     objective : the norm of the change, relative to that of φ(X): "frobenius", "largest-row",
         "operator", "row:3", or an array θ of the features' shape, for |θ·change|/(‖θ‖‖φ(X)‖)
+    edit : "replace" moves rows by Δ; "insert" puts a word Δ of the set (around 0) before a row, or
+        at the end for position n; "delete" leaves a row out. Features with a row for each word are
+        compared at the words that both texts have
     seed : of the search, a whole number; the same seed gives the same numbers
     plan : how hard to search (`Plan`); the map proposes one. Beyond eight rows, all are searched by
         a part of it, and the four with the largest S by all of it
@@ -227,67 +229,42 @@ def sensitivity(
     seed = check_seed(seed)
     sample = X if isinstance(X, Sample) else Sample(X)
     phi.check(sample.n, sample.d)
-    moves = _Moves.of(phi, sample, radius, constraint, together, objective)
-    rows = rows_of(positions, sample) if moves.together is None else [moves.together[0]]
+    moves = _Moves.of(phi, sample, radius, constraint, together, objective, edit)
+    rows = moves.places(positions)
     moves.check(positions, average, vocabulary)
     # A certificate takes about as long as the search.
     searching = stretch_of(progress, 0, 1, 2 if certificate else 1)
     certifying = stretch_of(progress, 1, 2, 2)
-    first: Sensitivity | None = None
-    if len(rows) > 1 and moves.choices is None:
-        # before the others: weights drawn on demand are then the same ones
-        first = sensitivity(
-            phi,
-            sample,
-            positions=rows[0],
-            radius=radius,
-            constraint=constraint,
-            objective=objective,
-            seed=seed,
-            plan=plan,
-            effort=effort,
-            certificate=False,
-            memory=memory,
-            progress=stretch_of(searching, 0, 1, len(rows)),
-        )
-        searching = stretch_of(searching, 1, len(rows), len(rows))
-    others = rows if first is None else rows[1:]
     view = moves.view(search_view_of(phi, sample))
-    many = plan is None and len(others) > MANY
-    ranking = moves.view(search_view_of(phi, sample, ranking=True)) if many else view
+    several = len(rows) > 1 or moves.finite
+    first = -math.inf
     with single_thread(view.small), torch.no_grad():
+        if not moves.finite:
+            how: dict[str, Any] = {"seed": seed, "plan": plan, "effort": effort, "memory": memory}
+            part = stretch_of(searching, 0, 1, len(rows))
+            delta, converged = _search(view, rows[:1], moves, **how, progress=part)
+            if several:
+                # Before the others are searched: weights drawn on demand are then the same ones.
+                first = moves.attained(rows[0], delta[0])
+                part = stretch_of(searching, 1, len(rows), len(rows))
+                more, rest = _search(view, rows[1:], moves, **how, progress=part)
+                delta, converged = torch.cat([delta, more]), converged and rest
         exact = view
-        several = first is not None or moves.choices is not None
-        if moves.choices is None:
-            delta, converged = _search(
-                view,
-                ranking,
-                others,
-                moves,
-                seed=seed,
-                plan=plan,
-                effort=effort,
-                memory=memory,
-                progress=searching,
-            )
-            if first is not None:
-                delta = torch.cat([first.delta[None], delta])
-                converged = converged and first.status == CONVERGED
         if (certificate or several) and view.X.dtype != torch.float64:
             exact = moves.view(phi.view(sample, torch.float64))
-        if moves.choices is not None:
+        if moves.finite:
             delta, converged = _try_choices(exact, rows, moves, memory)
         lowers = _attained(exact, rows, delta) if several else [0.0]
         # The definition itself, at the best witness, in float64; evaluated before any other query
         # of weights that are drawn on demand.
         best = max(range(len(rows)), key=lowers.__getitem__)
         lowers[best] = moves.attained(rows[best], delta[best])
-        if first is not None:
-            lowers[0] = first.lower
-            best = best if lowers[best] > first.lower else 0
+        if first > -math.inf:
+            lowers[0] = first
+            best = best if lowers[best] > first else 0
         bound = None
         reach = moves.reached
-        if certificate and moves.choices is not None and converged:
+        if certificate and moves.finite and converged:
             bound = Certificate(torch.tensor(lowers, dtype=torch.float64), ENUMERATED)
         elif certificate:
             within = exact if moves.constraint is None else moves.within(exact)
@@ -295,7 +272,7 @@ def sensitivity(
             certifying("certifying", 1, 1)
         means = averages(view, rows, moves.radius, seed, memory, average, vocabulary)
         proved = None
-        if proof and bound is not None and moves.plain and moves.choices is None:
+        if proof and bound is not None and moves.plain:
             needs("proofs", "flint")
             bound, proved = _verified(phi, sample, rows, reach, bound)
         uppers = _uppers(moves, rows, lowers, delta, bound)
@@ -320,30 +297,29 @@ def sensitivity(
         constraint=moves.name,
         objective="frobenius" if moves.norm is None else moves.norm.name,
         together=moves.together,
+        edit=moves.edit,
         **means[0],
     )
 
 
 def reached(
-    constraint: Constraint | Choices | str | None,
-    radius: float | None,
-    sample: Sample,
-    rows: Sequence[int],
+    constraint: Constraint | Choices | str | None, radius: float | None, rows: torch.Tensor
 ) -> tuple[Constraint | Choices | None, float]:
-    """The constraint, and the norm of the longest Δ that it allows at one of the rows."""
+    """The constraint, and the norm of the longest Δ that it allows at one of the rows (m×d)."""
     if isinstance(constraint, str):
         constraint = named(constraint, radius)
     elif constraint is not None and radius is not None:
         raise InputError(
             "a radius or a constraint", f"both, {constraint!r}", "pass the constraint alone"
         )
+    d = rows.shape[1]
     if constraint is None:
-        return None, ball_radius(radius, sample.d)
-    constraint.check(sample.d)
+        return None, ball_radius(radius, d)
+    constraint.check(d)
     if isinstance(constraint, Choices):
-        changes = torch.cdist(constraint.vectors, sample.X[list(rows)])
+        changes = torch.cdist(constraint.vectors, rows)
         return constraint, float(changes.max()) * (1 + 1e-9)
-    return constraint, constraint.span(sample.d)
+    return constraint, constraint.span(d)
 
 
 @dataclass(frozen=True)
@@ -362,6 +338,7 @@ class _Moves:
     together: tuple[int, ...] | None
     norm: ChangeNorm | None
     name: str | None
+    edit: str
 
     @staticmethod
     def of(
@@ -371,11 +348,21 @@ class _Moves:
         constraint: Constraint | Choices | str | None,
         together: Positions | None,
         objective: Any,
+        edit: str,
     ) -> _Moves:
         rows = None if together is None else tuple(rows_of(together, sample))
-        constraint, reach = reached(
-            constraint, radius, sample, range(sample.n) if rows is None else rows
-        )
+        if edit not in EDITS:
+            raise InputError(f"an edit among {', '.join(EDITS)}", repr(edit), "choose one of them")
+        if edit == "delete" and (constraint is not None or radius is not None):
+            raise InputError("a deletion, which has no Δ", "a set of Δ", "leave it out")
+        if edit == "delete":
+            sample.deleted(0)
+        if edit != "replace":
+            phi.check(sample.n + (1 if edit == "insert" else -1), sample.d)
+        origin = sample.X if rows is None else sample.X[list(rows)]
+        if edit == "insert":
+            origin = torch.zeros_like(origin[:1])
+        constraint, reach = reached(constraint, radius, origin)
         choices = constraint if isinstance(constraint, Choices) else None
         ball = None if isinstance(constraint, Choices) else constraint
         if rows is None and euclidean(ball):
@@ -385,13 +372,27 @@ class _Moves:
         plain = isinstance(objective, str) and objective == "frobenius"
         norm = None if plain else ChangeNorm(objective, phi.exact(sample))
         name = None if constraint is None else repr(constraint)
-        return _Moves(phi, sample, reach, ball, choices, rows, norm, name)
+        reach = 0.0 if edit == "delete" else reach
+        return _Moves(phi, sample, reach, ball, choices, rows, norm, name, edit)
+
+    def places(self, positions: Positions) -> list[int]:
+        """The rows to search: one for rows together, and up to n for insertions."""
+        if self.together is not None:
+            return [self.together[0]]
+        if self.edit == "insert":
+            return rows_of(
+                positions, self.sample.inserted(self.sample.n, torch.zeros(self.sample.d))
+            )
+        return rows_of(positions, self.sample)
 
     def check(self, positions: Positions, average: int | None, vocabulary: Any) -> None:
         """Refuse arguments that do not go together."""
         if self.together is not None and not (isinstance(positions, str) and positions == "all"):
             raise InputError("positions or together", "both", "leave positions out")
         special = self.together is not None or self.constraint is not None
+        special = special or self.edit != "replace"
+        if self.together is not None and self.edit != "replace":
+            raise InputError("one word to insert or delete", "rows together", "leave them out")
         if (special or self.choices is not None) and (
             average is not None or vocabulary is not None
         ):
@@ -404,7 +405,19 @@ class _Moves:
     @property
     def plain(self) -> bool:
         """Whether a proof for one row in a ball applies."""
-        return self.together is None and self.norm is None
+        one = self.together is None and self.norm is None
+        return one and self.choices is None and self.edit == "replace"
+
+    @property
+    def finite(self) -> bool:
+        """Whether finitely many texts are tried."""
+        return self.choices is not None or self.edit == "delete"
+
+    def candidates(self, row: int) -> torch.Tensor:
+        """All Δ of a row where they are finitely many, (V, d)."""
+        if self.choices is None:
+            return torch.zeros(1, 0, dtype=torch.float64)
+        return self.choices.vectors - (self.sample.X[row] if self.edit == "replace" else 0.0)
 
     @property
     def rows_moved(self) -> int:
@@ -418,6 +431,8 @@ class _Moves:
 
     def view(self, view: View) -> View:
         """The view of these moves, from that of one row."""
+        if self.edit != "replace":
+            view = EditView(self.phi, self.sample, view, self.edit)
         if self.together is not None:
             view = together_view(self.phi, self.sample, self.together, view)
         return view if self.norm is None else norm_view(self.phi, self.sample, view, self.norm)
@@ -428,6 +443,10 @@ class _Moves:
 
     def moved(self, row: int, delta: torch.Tensor) -> Sample:
         """The text after a move."""
+        if self.edit == "insert":
+            return self.sample.inserted(row, delta)
+        if self.edit == "delete":
+            return self.sample.deleted(row)
         if self.together is None:
             return self.sample.replaced(row, delta)
         found = self.sample
@@ -438,12 +457,14 @@ class _Moves:
     def attained(self, row: int, delta: torch.Tensor) -> float:
         """S at Δ by the definition in float64."""
         before = self.phi.exact(self.sample)
-        return self._size(self.phi.exact(self.moved(row, delta)) - before) / self._whole(before)
+        after = self._features(row, self.moved(row, delta), before)
+        return self._size(after - before) / self._whole(before)
 
     def attained_for_sure(self, row: int, delta: torch.Tensor) -> tuple[float, float]:
         """S at Δ by the definition in float64, and a lower bound on it in exact arithmetic."""
         other = self.moved(row, delta)
-        before, after = self.phi.exact(self.sample), self.phi.exact(other)
+        before = self.phi.exact(self.sample)
+        after = self._features(row, other, before)
         off = self.phi.view(self.sample, torch.float64).rounding
         try:
             more = self.phi.view(other, torch.float64).rounding
@@ -451,6 +472,11 @@ class _Moves:
             more = off
         size, moved = self._whole(before), self._size(after - before)
         return moved / size, (moved - more - off) / (size + off) * (1 - 1e-12)
+
+    def _features(self, row: int, moved: Sample, before: torch.Tensor) -> torch.Tensor:
+        after = self.phi.exact(moved)
+        place = torch.tensor([row], device=after.device)
+        return aligned(before, self.edit, place, after[None])[0]
 
     def _size(self, change: torch.Tensor) -> float:
         return float(change.norm() if self.norm is None else self.norm(change[None])[0])
@@ -461,7 +487,6 @@ class _Moves:
 
 def _search(
     view: View,
-    ranking: View,
     rows: list[int],
     moves: _Moves,
     *,
@@ -472,8 +497,7 @@ def _search(
     progress: Progress,
 ) -> tuple[torch.Tensor, bool]:
     """The best Δ of each row (P, d), float64 and exactly in the set, and whether the search
-    converged. ``ranking`` evaluates many rows first; a plan passed by the caller applies to every
-    row.
+    converged. A plan passed by the caller applies to every row.
     """
     objective = moves.within(view)
     problems = torch.tensor(rows, device=view.X.device)
@@ -482,7 +506,6 @@ def _search(
             objective,
             problems,
             view.plan.scaled(effort),
-            ranking=moves.within(ranking),
             seed=seed,
             memory=memory,
             progress=progress,
@@ -499,8 +522,6 @@ def _try_choices(
     """The best Δ of each row among the vectors that may stand there, and whether all of them, or
     all combinations at rows together, were tried.
     """
-    assert moves.choices is not None
-    vectors, X = moves.choices.vectors, moves.sample.X
     at_once = max(1, min(256, memory // max(1, view.bytes_per_point)))
 
     def best(row: int, deltas: torch.Tensor) -> tuple[torch.Tensor, float]:
@@ -512,17 +533,17 @@ def _try_choices(
         return deltas[place], float(value)
 
     if moves.together is None:
-        return torch.stack([best(row, vectors - X[row])[0] for row in rows]), True
-    each = [vectors - X[row] for row in moves.together]
-    if len(vectors) ** moves.rows_moved <= COMBINATIONS:
-        every = torch.tensor(list(itertools.product(range(len(vectors)), repeat=moves.rows_moved)))
-        columns = [part[index] for part, index in zip(each, every.T, strict=True)]
-        return best(rows[0], torch.stack(columns, 1))[0][None], True
+        return torch.stack([best(row, moves.candidates(row))[0] for row in rows]), True
+    each = [moves.candidates(row) for row in moves.together]
+    count = len(each[0])
+    if moves.choices is not None and count**moves.rows_moved <= COMBINATIONS:
+        every = moves.choices.combined(moves.sample.X[list(moves.together)])
+        return best(rows[0], every)[0][None], True
     delta, value = torch.stack([part[0] for part in each]), -math.inf
     while True:
         before = value
         for number, part in enumerate(each):
-            tried = delta.repeat(len(vectors), 1, 1)
+            tried = delta.repeat(count, 1, 1)
             tried[:, number] = part
             found, reached = best(rows[0], tried)
             if reached > value:
@@ -590,6 +611,7 @@ def _entries(
     ends: list[float] | list[None] = [None] * len(rows) if uppers is None else uppers
     entries = []
     for row, low, up in zip(rows, lowers, ends, strict=True):
-        index = sample.reading.tokens[row].word if sample.reading else None
-        entries.append(WordSensitivity(row, sample.word(row), low, up, index))
+        inside = row < sample.n  # a word may be inserted at the end
+        index = sample.reading.tokens[row].word if inside and sample.reading else None
+        entries.append(WordSensitivity(row, sample.word(row) if inside else None, low, up, index))
     return tuple(entries)

@@ -50,13 +50,11 @@ def infinite_width_change(
     *,
     depth: int = 1,
     activation: str = "relu",
-    beta: float | None = None,
 ) -> torch.Tensor:
     """‖φ(X^i(Δ)) − φ(X)‖/‖φ(X)‖ at infinite width, for ‖Δ‖ = length·√d at the given cosine with x_i
     (rows of norm √d).
 
-    ``beta`` is β of the layers: by default 1 for one layer (RF), 2 for deeper ReLU and 1 for deeper
-    erf networks (DRF).
+    β of the layers is 1 for one layer (RF), 2 for deeper ReLU and 1 for deeper erf networks (DRF).
     """
     if activation not in KERNELS:
         raise InputError(
@@ -65,7 +63,7 @@ def infinite_width_change(
             "other limits have no closed form here",
         )
     kernel = KERNELS[activation]
-    beta = beta if beta is not None else (2.0 if depth > 1 and activation == "relu" else 1.0)
+    beta = 2.0 if depth > 1 and activation == "relu" else 1.0
     length, cosine = torch.broadcast_tensors(length.to(torch.float64), cosine.to(torch.float64))
     # ‖X‖² = D, X·X′ = D + √d·length·√d·cosine, ‖X′‖² = D + 2(…) + length²·d, each divided by D = nd
     # and times β.
@@ -79,16 +77,9 @@ def infinite_width_change(
     return ((a + b - 2 * c).clamp_min(0) / a).sqrt()
 
 
-def infinite_width(
-    n: int,
-    *,
-    depth: int = 1,
-    activation: str = "relu",
-    beta: float | None = None,
-    radius: float = 1.0,
-) -> float:
-    """S of RF (depth 1) or DRF at infinite width: the maximum over ‖Δ‖ ≤ radius·√d, found on a
-    refined grid.
+def infinite_width(n: int, *, depth: int = 1, activation: str = "relu") -> float:
+    """S of RF (depth 1) or DRF at infinite width: the maximum over ‖Δ‖ ≤ √d, found on a refined
+    grid.
 
     >>> round(infinite_width(100) * 10, 2)        # a little below 1/√n
     0.99
@@ -96,16 +87,12 @@ def infinite_width(
     if n < 1 or depth < 1:
         raise InputError("n ≥ 1 and depth ≥ 1", f"n={n}, depth={depth}", "pass positive sizes")
     least = torch.tensor([0.0, -1.0], dtype=torch.float64)
-    most = torch.tensor([radius, 1.0], dtype=torch.float64)
-    low = least
-    high = most
-    best = 0.0
+    most = torch.tensor([1.0, 1.0], dtype=torch.float64)
+    low, high, best = least, most, 0.0
     for _ in range(6):
         length = torch.linspace(float(low[0]), float(high[0]), 33, dtype=torch.float64)[:, None]
         cosine = torch.linspace(float(low[1]), float(high[1]), 65, dtype=torch.float64)[None, :]
-        value = infinite_width_change(
-            n, length, cosine, depth=depth, activation=activation, beta=beta
-        )
+        value = infinite_width_change(n, length, cosine, depth=depth, activation=activation)
         place = int(value.argmax())
         best = max(best, float(value.max()))
         centre = torch.stack([length.flatten()[place // 65], cosine.flatten()[place % 65]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 import wordsway as ws
 from wordsway.maps.dense import backward
-from wordsway.maps.dense.backward import BackwardLayer, backward_bound, constants
+from wordsway.maps.dense.backward import BackwardLayer, backward_bound, constants, gain
 
 
 def test_the_comparison_holds_for_small_layers():
@@ -62,8 +63,7 @@ def test_the_numbers_of_a_layer_bound_drawn_ones(first):
     for _ in range(20):
         rho = float(rng.uniform(1, 8))
         s = float(rng.uniform(0.05, 0.4)) * rho
-        now = constants(layer, rho, s, s / rho, t)
-        assert now is not None
+        now = numbers(layer, rho, s, t)
         h = torch.relu(z)
         g = torch.as_tensor(rng.normal(size=k))
         g = g - h * (h @ g) / (h @ h)
@@ -93,13 +93,21 @@ def test_the_numbers_of_a_layer_bound_drawn_ones(first):
                     assert inside(now, following, rho, s, t, float(q), following * max(0.0, k_g))
 
 
+def numbers(layer, rho, s, t):
+    Q = gain(layer, rho)
+    now = constants(layer, Q, rho, rho + s / Q, s, s / rho, t)
+    assert now is not None
+    return now
+
+
 def inside(now, following, rho, s, t, after, push) -> bool:
     """Whether a state is below the frontier of the control problem, its variables at their box."""
     angle = np.linspace(0, math.pi / 2, 400)
     Q = now.Q + now.sigma * t
-    x = now.d * s * math.sqrt(1 + t * now.lipschitz / now.Q / now.low)
+    largest = max(now.lipschitz)
+    x = now.d * s * math.sqrt(1 + t * largest / now.Q / now.low)
     most = np.sqrt((Q * rho) ** 2 + 2 * Q * rho * x * np.cos(angle) + x * x)
-    pushed = now.P * (rho + s / now.Q) + now.lipschitz * rho * t
+    pushed = now.most_P * (rho + s / now.Q) + largest * rho * t
     pushed = following * (pushed + (now.N + t) * x * np.sin(angle))
     return bool(((after <= most * 1.001) & (push <= pushed * 1.001)).any())
 
@@ -110,36 +118,64 @@ def test_the_value_is_above_every_policy():
     k = 6000
     layers = [small_layer(k, number == 0, rng)[0] for number in range(3)]
     sigmas = [layer.sigma for layer in layers] * 2
-    known = []
-    for layer in layers:
-        now = constants(layer, 4.0, 0.8, 0.3, 6.0)
-        assert now is not None
-        known.append(now)
-    found = backward.value(known, sigmas, 0.2, 6.0, 0.999999)
+    known = [numbers(layer, 4.0, 0.8, 6.0) for layer in layers]
+    found = backward.value(known, sigmas, 0.2, 6.0, None)
+    reached = backward.value(known, sigmas, 0.2, 6.0, None, 1 + backward.GRID / 2)
     for _ in range(2000):
         rho, s = 1.0, 0.2
-        for number, (now, following) in enumerate(zip(known, sigmas[1:], strict=False)):
-            if number == len(known) - 1:
-                rho = now.Q * rho + s
-                break
+        for now, following in zip(known, sigmas[1:], strict=False):
+            straight = now.Q * rho + s
             angle = float(rng.uniform(0, math.pi / 2))
             x = now.d * s
             push = now.P * (rho + s / now.Q) + now.N * x * math.sin(angle)
             rho = math.sqrt((now.Q * rho) ** 2 + 2 * now.Q * rho * x * math.cos(angle) + x * x)
             s = following * push
-        assert rho <= found
+        assert straight <= found
+        assert rho + s / 2 <= reached
 
 
 def test_the_tail_is_above_a_drawn_quantile():
+    """Positive parts, the largest of several, and sums above their mean that depend on others."""
     rng = np.random.default_rng(3)
-    rates, branches = [0.3, 0.2, 0.5, 0.1], [1, 1, 3, 2]
+    factors = [[0.03], [0.02], [0.05, 0.05, 0.01], [0.01, 0.01]]
     drawn = sum(
-        rate * np.maximum(rng.normal(size=(200_000, b)), 0).max(1)
-        for rate, b in zip(rates, branches, strict=True)
+        np.maximum(np.array(some) * rng.normal(size=(200_000, len(some))), 0).max(1)
+        for some in factors
     )
+    shared = rng.normal(size=(200_000, 4))
+    several = shared[:, :2].clip(-2, 2)
+    drawn = drawn + 0.02 * np.maximum(shared[:, 0], 0) + 0.01 * np.maximum(several, 0).max(1)
+    terms = [partial(backward.positive, some) for some in factors]
+    terms.append(partial(backward.of_layer, 0.02, 0.01, (1.0, 1.0)))
     for failure in (0.1, 0.01, 0.001):
-        y = backward.quantile(rates, branches, failure)
+        y = backward.quantile(terms, failure)
         assert np.quantile(drawn, 1 - failure) <= y <= 2.5 * np.quantile(drawn, 1 - failure)
+
+
+@pytest.mark.parametrize("q", [0.0, 0.3, 0.9])
+def test_no_angle_takes_a_neuron_further_than_the_lowered_threshold(q):
+    """Beyond the first layer: one threshold for all angles, touched by one of them."""
+    angle = np.linspace(-math.pi / 2, math.pi / 2, 2001)[:, None]
+    drawn = np.linspace(-4, 4, 81)
+    gaps = np.cos(angle) * drawn - 1.3 * (1 - q * np.sin(angle))
+    lowered = np.maximum(drawn - 1.3 * math.sqrt(1 - q * q), 0)
+    assert (np.maximum(gaps, 0) <= lowered + 1e-12).all()
+    left = 1.3 * (1 - q * np.sin(angle)) - np.cos(angle) * drawn.clip(0)
+    rest = (1 - q) * np.maximum(1.3 - drawn.clip(0) / math.sqrt(1 - q * q), 0)
+    assert (np.maximum(left, 0) >= rest - 1e-12).all()
+
+
+def test_flips_stay_below_their_variance():
+    """E exp(λ(Σp − mean)) ≤ exp(λ²V/2), in the mean over draws."""
+    rng = np.random.default_rng(4)
+    m, sd = -torch.rand(300, dtype=torch.float64) / 10, 0.04
+    count = torch.ones_like(m)
+    _, mean, V = backward.flips(count, m, sd, 5.0)
+    drawn = np.maximum(m.numpy() + sd * rng.normal(size=(20_000, 300)), 0).sum(1)
+    above = drawn - mean * math.sqrt(2 * math.pi)
+    assert abs(above.mean()) < 4 * above.std() / math.sqrt(len(above))
+    for rate in (0.5, 2.0, 4.0):
+        assert np.exp(rate * above).mean() <= math.exp(rate**2 * V / 2) * 1.05
 
 
 @pytest.mark.slow

@@ -124,6 +124,7 @@ def test_numbers_that_prove_nothing_are_refused(name, array, value, message):
         check(write(Document(document.fields, arrays)))
 
 
+@pytest.mark.slow
 def test_a_tampered_proof_proves_nothing_that_is_false():
     assert "; 0 of them" in tamper(230)
 

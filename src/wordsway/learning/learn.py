@@ -34,6 +34,7 @@ def learn(
     positions: Positions = 0,
     radius: Radius | None = None,
     constraint: Constraint | Choices | str | None = None,
+    together: Positions | None = None,
     seed: Seed = 0,
     certificate: bool = True,
     memory: Bytes = MEMORY,
@@ -48,6 +49,7 @@ def learn(
     positions : rows of X that may change, as in `sensitivity`; the first by default
     radius : of the ball for Δ, √d by default
     constraint : another set for Δ, as in `sensitivity`
+    together : rows that all move at once, each in the set, in place of ``positions``
     seed : seed of the search; the same seed gives the same numbers
     certificate : also certify S, which gives a lower bound of the error
     memory : budget of the search in bytes
@@ -64,12 +66,14 @@ def learn(
     setting = check_setting(update, loss, penalty)
     _check_texts(train, labels, X)
     phi.check(X.n, X.d)
-    rows = rows_of(positions, X)
-    constraint, reach = reached(constraint, radius, X, rows)
-    steps = len(rows) + 1
+    rows = rows_of(positions if together is None else together, X)
+    constraint, reach = reached(constraint, radius, X.X[rows])
+    moved = None if together is None else tuple(rows)
+    searched = rows if moved is None else rows[:1]
+    steps = len(searched) + 1
     progress("interpolating", 0, steps)
     features = TrainingFeatures(phi, lambda number: train[number].X, len(train), rows)
-    problem = FlipProblem(features, labels, X, y)
+    problem = FlipProblem(features, labels, X, y, moved)
     found = [
         problem.search(
             row,
@@ -81,7 +85,7 @@ def learn(
             memory=memory,
             progress=stretch_of(progress, number, number + 1, steps),
         )[0]
-        for number, row in enumerate(rows, 1)
+        for number, row in enumerate(searched, 1)
     ]
     return FlipResult(
         rows=tuple(found),
@@ -96,6 +100,7 @@ def learn(
         seconds=time.perf_counter() - started,
         map=phi.describe(),
         versions=versions(),
+        together=moved,
     )
 
 

@@ -105,7 +105,7 @@ class NegativeLosses(Objective):
         self.view = view
         self.row = row
         self.reach, self.constraint = radius, constraint
-        self.dimension = view.X.shape[1]
+        self.dimension, self.rows_moved = view.dimension, view.rows_moved
         self.dtype = view.X.dtype
         self.device = view.X.device
         self.bytes_per_point = view.bytes_per_point
@@ -158,11 +158,13 @@ class NegativeLosses(Objective):
         random = unit(torch.randn(size, d, dtype=self.dtype, generator=noise))
         if self.bytes_retained_per_eval:
             points = torch.cat([zero, NEAR * self.reach * random])
-            return points if self.constraint is None else self.constraint.project(points)
-        others = torch.cat([ideas, self.reach * random])
-        share = torch.rand(len(others), 1, dtype=self.dtype, generator=noise) ** 0.5
-        points = torch.cat([zero, others * share])[:count]
-        return points if self.constraint is None else self.constraint.project(points)
+        else:
+            others = torch.cat([ideas, self.reach * random])
+            share = torch.rand(len(others), 1, dtype=self.dtype, generator=noise) ** 0.5
+            points = torch.cat([zero, others * share])[:count]
+        if self.constraint is None:
+            return points
+        return self.project(torch.full((len(points),), self.row), points)
 
     def describe(self, value: float) -> str:
         return f"least loss {-value:.4g}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from wordsway.constraints import Choices, Constraint, euclidean, exactly_in
+from wordsway.constraints import L2, Choices, Constraint, euclidean, exactly_in
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import single_thread
@@ -21,6 +21,7 @@ from wordsway.learning.interpolate import interpolate
 from wordsway.learning.losses import POLISH, UPDATES, FlipSetting, NegativeLosses
 from wordsway.learning.results import FlipRow
 from wordsway.maps.base import Readout, View, nonzero_norm, search_view_of
+from wordsway.maps.objectives import together_view
 from wordsway.optimize import maximise
 
 #: How far rounding may carry an error below its certified bound.
@@ -37,15 +38,20 @@ class FlipProblem:
         f(X^i(Δ), θ′) = u + A(Δ)·(y − f(X, θ*)),
 
     and the changed text is to get −y. Features, Gram matrix and factorisation serve every row, both
-    updates and all losses.
+    updates and all losses. With rows ``together``, Δ is (m, d), and all of them move.
     """
 
     def __init__(
-        self, features: TrainingFeatures, labels: Sequence[int], X: Sample, y: int
+        self,
+        features: TrainingFeatures,
+        labels: Sequence[int],
+        X: Sample,
+        y: int,
+        together: tuple[int, ...] | None = None,
     ) -> None:
         _check_labels([*labels, y])
         stack = Stack(features, len(labels), X)
-        self.phi, self.X, self.y = stack.phi, X, int(y)
+        self.phi, self.X, self.y, self.together = stack.phi, X, int(y), together
         self.train = len(labels)
         found = interpolate(stack, torch.tensor(labels, dtype=torch.float64), float(y))
         self.updates = found
@@ -55,12 +61,19 @@ class FlipProblem:
         if found.fresh2 > 0:
             thetas.append(found.fresh / found.fresh2)
         stacked = torch.stack(thetas)
-        self.view = self.phi.view(X, torch.float64)
+        self.view = self._moving(self.phi.view(X, torch.float64))
         self.readout = self.view.readout(stacked)
         self.search_view, self.search_readout = self.view, self.readout
         fast = search_view_of(self.phi, X)
         if fast.X.dtype != torch.float64 and not fast.plan.widths:  # losses with kinks gain nothing
+            fast = self._moving(fast)
             self.search_view, self.search_readout = fast, fast.readout(stacked)
+
+    def _moving(self, view: View) -> View:
+        """The view of the rows that move, from that of one row."""
+        if self.together is None:
+            return view
+        return together_view(self.phi, self.X, self.together, view)
 
     @property
     def residual(self) -> float:
@@ -96,7 +109,7 @@ class FlipProblem:
 
         ``constraint`` is a set in the ball of this radius, the ball by default. Where weights are
         drawn on demand, those of a row are only kept until the next row is searched: evaluate
-        a row's other changes before that.
+        a row's other changes before that. Rows together have the set, or the ball, each.
         """
         started = time.perf_counter()
         for setting in settings:
@@ -105,14 +118,19 @@ class FlipProblem:
             upper = None
             if certificate:
                 progress("certifying", 0, 1)
-                bound = self.view.certify([row], radius)
+                bound = self.view.certify([row], radius * self._root)
                 end = math.inf if bound is None else float(bound.upper[0])
                 upper = end if end < math.inf else None
             if isinstance(constraint, Choices):
                 deltas = self._choose(row, settings, constraint)
             else:
                 ball = None if euclidean(constraint) else constraint
-                deltas = self._minimise(row, settings, radius, ball, seed, memory, progress)
+                if self.together is not None and ball is None:
+                    ball = L2(radius)
+                reach = radius * self._root
+                deltas = self._minimise(row, settings, reach, ball, seed, memory, progress)
+                if self.together is not None:
+                    deltas = deltas.unflatten(1, (len(self.together), -1))
                 deltas = exactly_in(ball, deltas, radius)
             seconds = (time.perf_counter() - started) / len(settings)
             return [
@@ -120,14 +138,22 @@ class FlipProblem:
                 for delta, setting in zip(deltas, settings, strict=True)
             ]
 
+    @property
+    def _root(self) -> float:
+        return math.sqrt(len(self.together or (0,)))
+
     def _choose(self, row: int, settings: Sequence[FlipSetting], choices: Choices) -> torch.Tensor:
-        """The Δ of each setting that puts one of the vectors in the row's place, (T, d)."""
+        """The Δ of each setting that puts one of the vectors in the row's place, (T, d), or in the
+        place of each row that moves.
+        """
         losses = self._losses(self.readout, self.view, row, settings, 1.0, None)
         deltas = choices.vectors - self.X.X[row]
+        if self.together is not None:
+            deltas = choices.combined(self.X.X[list(self.together)])
         found = []
         for number in range(len(settings)):
             index = torch.full((len(deltas),), number)
-            parts = zip(index.split(256), deltas.split(256), strict=True)
+            parts = zip(index.split(256), deltas.flatten(1).split(256), strict=True)
             found.append(deltas[torch.cat([losses.value(*part) for part in parts]).argmax()])
         return torch.stack(found)
 
@@ -187,9 +213,9 @@ class FlipProblem:
     def _predictions(
         self, row: int, delta: torch.Tensor, update: str
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """u and A(Δ), each (B,), for Δ (B, d)."""
+        """u and A(Δ), each (B,), for Δ (B, d) or (B, m, d)."""
         rows = torch.full((len(delta),), row)
-        readings = self.readout.values(rows, delta.to(self.view.X.dtype))
+        readings = self.readout.values(rows, delta.flatten(1).to(self.view.X.dtype))
         return readings[:, 0], readings[:, UPDATES.index(update) + 1]
 
     def evaluate(

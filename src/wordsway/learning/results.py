@@ -77,7 +77,8 @@ class FlipResult(SequenceResult[FlipRow], items="rows"):
     """One `FlipRow` per searched row, in the order of ``positions``; ``best`` is the easiest.
 
     Iterating, indexing and ``len`` go over the rows. ``delta`` is the best row's Δ; check it with
-    ``phi(X.replaced(position, delta))``.
+    ``phi(X.replaced(position, delta))``. Rows that move ``together`` have one result, and a
+    ``delta`` with a row for each of them.
     """
 
     rows: tuple[FlipRow, ...]
@@ -92,6 +93,7 @@ class FlipResult(SequenceResult[FlipRow], items="rows"):
     seconds: float
     map: dict[str, Any]
     versions: dict[str, str]
+    together: tuple[int, ...] | None = None
 
     @property
     def best(self) -> FlipRow:

@@ -13,6 +13,18 @@ attention whose rows are means of the text's rows, φ_j(X′) lies in the convex
 and 0, so that a row that attends to a moved one changes by at most
 
     max(‖φ_j‖, ‖x_l − φ_j‖ for rows l that stay, ‖x_k − φ_j‖ + r for rows k that move).
+
+With sigmoid scores a term of φ_j changes by at most ‖x_l‖, or ‖x_k‖ + r: the terms of moved rows k,
+and in a moved row all of them. The same holds for the values of a head, with r‖V_h‖ in the place of
+r, and heads add up, each times ‖O_h‖. Residual streams, norms and read-outs around such a layer
+have their own bounds for Σ_j ‖w_j‖² ≤ Q and ‖Δ‖ ≤ r√m.
+
+A text X′ with a word more or less has other rows of features than X. Features of a fixed size are
+compared as they are; of features with a row for each word, the rows of the words that both texts
+have are compared, and S is still relative to ‖φ(X)‖. Deletions are finitely many. An inserted word
+is a zero row that moves: with X⁰ the text with a zero row at that place,
+
+    ‖φ(X′) − φ(X)‖ ≤ ‖φ(X′) − φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖ ≤ S(X⁰)·‖φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖.
 """
 
 from __future__ import annotations
@@ -27,13 +39,32 @@ import torch
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample, float64
+from wordsway.maps.attention.heads import HeadsLayer, HeadsView
+from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.view import AttentionView
-from wordsway.maps.base import FeatureMap, View, nonzero_norm
+from wordsway.maps.base import (
+    FeatureMap,
+    FeatureRangeError,
+    Readout,
+    TracedReadout,
+    View,
+    nonzero_norm,
+)
 from wordsway.maps.dense.definition import FullyConnected
 from wordsway.maps.dense.view import FullyConnectedView
-from wordsway.maps.rigorous import SAFE, Certificate, relative
-from wordsway.maps.rows import Derived, RowView
+from wordsway.maps.rigorous import (
+    SAFE,
+    Certificate,
+    norm_lower_bound,
+    opnorm_upper_bound,
+    relative,
+)
+from wordsway.maps.rows import Derived, Moving, RowView
+from wordsway.maps.wrappers.norm import NormedView
+from wordsway.maps.wrappers.read_out import ReadOutView
+from wordsway.maps.wrappers.residual import ResidualView
 
+EDITS = ("replace", "insert", "delete")
 OBJECTIVES = ("frobenius", "largest-row", "operator", "row:J")
 
 
@@ -221,6 +252,12 @@ class DefinitionView(ChangeView):
     def smoothed(self, width: float) -> View:
         return self
 
+    def readout(self, thetas: torch.Tensor) -> Readout:
+        theta, before = thetas.to(self.X), self._features
+        return TracedReadout(
+            lambda *move: (before + self.changes(*move)).flatten(1) @ theta.T, self.X
+        )
+
     def suggest(
         self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
     ) -> torch.Tensor:
@@ -228,7 +265,8 @@ class DefinitionView(ChangeView):
         if self.together is None:
             return super().suggest(problems, count, noise)
         alone = self.like.within(self.reach / self.rows_moved**0.5)
-        return torch.cat([alone.suggest([row], count, noise) for row in self.together], -1)
+        every = [[row] * len(problems) for row in self.together]
+        return torch.cat([alone.suggest(rows, count, noise) for rows in every], -1)
 
     def landmark(self, problem: int) -> torch.Tensor:
         return -self.X[list(self.together or (problem,))].flatten()
@@ -238,20 +276,182 @@ class DefinitionView(ChangeView):
     ) -> Certificate | None:
         if self.rows_moved == 1:
             return self.like.certify(rows, radius, progress)
-        if not isinstance(self.like, AttentionView) or not self.like.layer.scores.normalised:
+        view = _around_hull(self.like, self.together or ())
+        return None if view is None else view.certify(rows[:1], radius, progress)
+
+
+def _around_hull(view: View, together: tuple[int, ...]) -> View | None:
+    """The view with the attention in it certified for rows together; None where that is unknown."""
+    if isinstance(view, AttentionView | HeadsView):
+        scores = view.layer.scores if isinstance(view, AttentionView) else view.layer.setting.scores
+        return None if scores.limit is None else HullView(view, together, scores.limit)
+    if isinstance(view, ResidualView | NormedView | ReadOutView):
+        inner = _around_hull(view.inner, together)
+        return None if inner is None else view.copied(inner=inner)
+    return None
+
+
+@final
+class HullView(RowView):
+    """The view of attention, certified for rows that move together, by ``radius`` in all."""
+
+    def __init__(
+        self, view: AttentionView | HeadsView, together: tuple[int, ...], limit: str
+    ) -> None:
+        super().__init__(view.X, view.plan)
+        self._view, self._together, self._limit = view, list(together), limit
+        self.rows_before, self.norm = view.rows_before, view.norm
+
+    @property
+    def row_errors(self) -> torch.Tensor:
+        return self._view.row_errors
+
+    def rows_attending_to(self, i: int) -> torch.Tensor:
+        return torch.stack([self._view.rows_attending_to(row) for row in self._together]).any(0)
+
+    def moving(self, bases: torch.Tensor) -> Moving:
+        return self._view.moving(bases)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate:
+        layer, each = self._view.layer, radius / len(self._together) ** 0.5
+        if isinstance(layer, Layer):
+            moves = self._moves(layer.s, layer.X, layer.phi, each) + layer.errors.rows
+            moves = moves + layer.text_error * self._terms
+        else:
+            moves = self._of_heads(layer, each)
+        total = float(moves[self.rows_attending_to(rows[0])].norm()) * SAFE
+        return Certificate.exact(torch.tensor([relative(total, layer.norm_below)]).double())
+
+    @property
+    def _terms(self) -> int:
+        """How many values have an error in a bound."""
+        return 1 if self._limit == "simplex" else len(self.X)
+
+    def _moves(
+        self, s: torch.Tensor, values: torch.Tensor, out: torch.Tensor, reach: float
+    ) -> torch.Tensor:
+        """How far the rows ``out`` of shares of ``values`` move, (n,)."""
+        if self._limit == "simplex":
+            apart = torch.cdist(out, values, compute_mode="donot_use_mm_for_euclid_dist")
+            apart[:, self._together] += reach
+            return torch.maximum(apart.amax(1), out.norm(dim=1))
+        sizes = values.norm(dim=1)
+        sizes[self._together] += reach
+        terms = torch.where(s > -torch.inf, sizes, 0.0)
+        found = terms[:, self._together].sum(1)
+        found[self._together] = terms[self._together].sum(1)
+        return found
+
+    def _of_heads(self, layer: HeadsLayer, radius: float) -> torch.Tensor:
+        weights, H = layer.setting.weights, layer.setting.weights.heads
+        total = torch.zeros(len(layer.X), dtype=torch.float64, device=layer.X.device)
+        for h, errors in enumerate(layer.errors.heads):
+            V, O = weights.value_matrix(h), weights.O
+            reach = radius if V is None else radius * opnorm_upper_bound(V)
+            moves = self._moves(layer.s[h], layer.v[:, h], layer.heads[:, h], reach)
+            moves = moves + errors.rows + errors.text * self._terms
+            size = 1.0 if O is None else opnorm_upper_bound(O.unflatten(0, (H, -1))[h])
+            total = total + size * moves
+        return total
+
+
+def edited(X: torch.Tensor, edit: str, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+    """X (n×d) without each of the rows, or with Δ (B, d) inserted before it, (B, n ± 1, d)."""
+    n, own = len(X), rows[:, None]
+    if edit == "delete":
+        order = torch.arange(n - 1, device=X.device)
+        return X[order + (order >= own)]
+    order = torch.arange(n + 1, device=X.device)
+    places = torch.where(order == own, n, order - (order > own).long())
+    longer = torch.cat([X.expand(len(rows), -1, -1), delta[:, None]], 1)
+    return longer[torch.arange(len(rows), device=X.device)[:, None], places]
+
+
+def aligned(
+    before: torch.Tensor, edit: str, rows: torch.Tensor, after: torch.Tensor
+) -> torch.Tensor:
+    """The features ``after`` (B, …) of edited texts in the shape of φ(X), ``before``: row by row
+    those of the same words. A deleted word's row is that of φ(X).
+    """
+    if after.shape[1:] == before.shape:
+        return after
+    n, more = len(before), 1 if edit == "insert" else -1
+    if before.ndim != 2 or after.shape[1:] != (n + more, before.shape[1]):
+        raise InputError(
+            f"features of a fixed size, or with a row for each word, to {edit} a word",
+            f"shapes {tuple(before.shape)} and {tuple(after.shape[1:])}",
+            "read out the mean, or keep the rows",
+        )
+    order, own = torch.arange(n, device=rows.device), rows[:, None]
+    each = torch.arange(len(rows), device=rows.device)[:, None]
+    if edit == "insert":
+        return after[each, order + (order >= own)]
+    others = after[each, (order - (order > own).long()).clamp_max(n - 2)]
+    return torch.where((order == own)[..., None], before, others)
+
+
+@final
+class EditView(ChangeView):
+    """Texts with a word inserted, Δ being its vector and a problem its place, or deleted; evaluated
+    by the map's definition and autograd.
+    """
+
+    def __init__(self, phi: FeatureMap, sample: Sample, like: View, edit: str) -> None:
+        with torch.no_grad():
+            self._features = phi.features(like.X[None], like.X.dtype)[0].clone()
+        super().__init__(like, ChangeNorm("frobenius", self._features), self._features.numel())
+        self._map, self._sample, self._edit = phi, sample, edit
+        self.bytes_per_point += 8 * (sample.X.numel() + sample.n**2) * like.X.itemsize
+
+    @property
+    def _before(self) -> float:
+        return float(self._features.norm())
+
+    def changes(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        after = self._map.features(edited(self.X, self._edit, rows, delta), self.X.dtype)
+        return aligned(self._features, self._edit, rows, after) - self._features
+
+    def smoothed(self, width: float) -> View:
+        return self
+
+    def suggest(
+        self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        """What the row at that place would be moved by."""
+        rows = [min(place, self._sample.n - 1) for place in problems]
+        return super().suggest(rows, count, noise)
+
+    def landmark(self, problem: int) -> torch.Tensor:
+        return self.X.new_zeros(self.dimension)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        """The module's last formula, place by place."""
+        found = [self._certify(row, radius) for row in rows]
+        certain = [one for one in found if one is not None]
+        if len(certain) < len(found):
             return None
-        return certify_hull(self.like, self.together or (), radius / self.rows_moved**0.5)
+        return certain[0].replaced([float(one.upper[0]) for one in certain])
 
-
-def certify_hull(view: AttentionView, together: Sequence[int], radius: float) -> Certificate:
-    """The bound of the module's last formula, for rows that move by ``radius`` each."""
-    layer = view.layer
-    apart = torch.cdist(layer.phi, layer.X, compute_mode="donot_use_mm_for_euclid_dist")
-    apart[:, list(together)] += radius
-    moves = torch.maximum(apart.amax(1), layer.phi.norm(dim=1)) + layer.errors.rows
-    moved = torch.stack([view.rows_attending_to(row) for row in together]).any(0)
-    total = float((moves + layer.text_error)[moved].norm()) * SAFE
-    return Certificate.exact(torch.tensor([relative(total, layer.norm_below)]).double())
+    def _certify(self, row: int, radius: float) -> Certificate | None:
+        longer = self._sample.inserted(row, torch.zeros(self._sample.d))
+        try:
+            view = self._map.view(longer, torch.float64)
+        except FeatureRangeError:  # φ(X⁰) = 0
+            return None
+        found = view.within(self.reach, self.constraint).certify([row], radius)
+        if found is None:
+            return None
+        zero = self._map.exact(longer)
+        place = torch.tensor([row], device=zero.device)
+        apart = aligned(self._features, "insert", place, zero[None])[0] - self._features
+        off = view.rounding
+        total = float(found.upper[0]) * (float(zero.norm()) + off) + float(apart.norm())
+        norm = norm_lower_bound(self._features, self.rounding)
+        return found.replaced([relative((total + off + self.rounding) * SAFE, norm)])
 
 
 def together_view(phi: FeatureMap, sample: Sample, rows: tuple[int, ...], like: View) -> View:

@@ -1,20 +1,11 @@
 """Certificates, and float64 linear algebra with its rounding errors bounded: norms and eigenvalues
 from above.
 
-Every statement is about the exact real numbers that the given floats are. With the unit roundoff
-u = 2⁻⁵³ and γ_k = ku/(1 − ku), and barring over- and underflow, these facts are used (Higham,
-Accuracy and Stability of Numerical Algorithms, chapters 3 and 10; Rump, Verification of positive
-definiteness, BIT 46, 2006):
-
-- a sum of k products, in any order, with or without fused multiply-add, has an error of at most
-  γ_k Σ|a_i||b_i|: so ‖fl(AB) − AB‖_F ≤ γ_k‖A‖_F‖B‖_F for an inner length k;
-- a sum or product of k positive terms has a relative error of at most γ_k;
-- if a Cholesky factorisation of a symmetric n×n matrix M runs to its end in floating point, then
-  λ_min(M) ≥ −γ_{n+1}/(1 − γ_{n+1})·tr(M).
-
-One assumption is not proved: `ELEMENTARY` bounds the relative error of exp, expm1, log, log1p,
-sigmoid, tanh, erf, erfc, sin and cos. The vendors of mathematical libraries state at most 4u, the
-tests measure it on this machine.
+Every statement is about the exact real numbers that the given floats are, with the unit roundoff
+u = 2⁻⁵³ and γ_k = ku/(1 − ku), barring over- and underflow: docs/statements/rounding.md has the
+facts that are used, and the proof of Lemma 5. One assumption is not proved: `ELEMENTARY` bounds the
+relative error of exp, expm1, log, log1p, sigmoid, tanh, erf, erfc, sin and cos. The vendors of
+mathematical libraries state at most 4u, the tests measure it on this machine.
 """
 
 from __future__ import annotations
@@ -31,9 +22,9 @@ U = 2.0**-53
 ELEMENTARY = 16 * U
 #: γ_k ≤ 1e-9 for k ≤ 9,000,000: the rounding of any sum or product of positive terms here.
 SAFE = 1 + 1e-9
-#: Steps of Lanczos, used for matrices larger than `SMALL`, and the factors by which its estimate is
-#: raised until a Cholesky factorisation proves it.
-LANCZOS, SMALL = 14, 160
+#: Lanczos' method is used for matrices larger than this, and its estimate is raised by these
+#: factors until a Cholesky factorisation proves it.
+SMALL = 160
 RAISED = (1.001, 1.006)
 #: Total probability with which a certificate for weights drawn at random may fail.
 FAILURE = 1e-9
@@ -147,40 +138,16 @@ def opnorm_upper_bound(M: torch.Tensor, error: float = 0.0) -> float:
         return error
     M = M.to(torch.float64)
     M = M if M.shape[0] >= M.shape[1] else M.T
-    return _root(M.T @ M, len(M), error, ())
-
-
-def opnorm_upper_bound_fast(
-    gram: torch.Tensor, inner: int, error: float = 0.0, steps: int = LANCZOS
-) -> float:
-    """`opnorm_upper_bound` of M from its Gram matrix, of inner length ``inner``: within a
-    thousandth of ‖M‖_op, at a fifth of the cost of all eigenvalues. Large Gram matrices are tried
-    with σ a little above Lanczos' estimate of λ_max. Entries may have been multiplied by up to
-    eight factors.
-
-    >>> round(opnorm_upper_bound_fast(torch.diag(torch.tensor([9.0, 1.0]).double()), 2), 6)
-    3.0
-    """
-    return _root(gram, inner + 16, error, lanczos_guesses(gram, steps))
-
-
-def _root(gram: torch.Tensor, inner: int, error: float, guesses: Iterable[float]) -> float:
-    """‖fl(MᵀM) − MᵀM‖ ≤ γ_inner‖M‖_F², and ‖M‖_F² is the trace."""
-    trace = float(gram.diagonal().sum()) if len(gram) else 0.0
-    top = eigenvalue_upper_bound(gram, 2 * gamma(inner) * trace, guesses)
+    gram = M.T @ M
+    # ‖fl(MᵀM) − MᵀM‖ ≤ γ‖M‖_F², and ‖M‖_F² is the trace.
+    top = eigenvalue_upper_bound(gram, 2 * gamma(len(M)) * float(gram.diagonal().sum()))
     return math.sqrt(max(0.0, top)) * (1 + 4 * U) + error
 
 
-def lanczos_guesses(M: torch.Tensor, steps: int = LANCZOS) -> list[float]:
-    """Numbers a little above λ_max, where M is so large that all eigenvalues cost more."""
-    if len(M) <= SMALL or not bool(M.diagonal().isfinite().all()):
+def lanczos_guesses(gram: torch.Tensor, steps: int) -> list[float]:
+    """Numbers a little above λ_max, where the matrix is so large that all eigenvalues cost more."""
+    if len(gram) <= SMALL or not bool(gram.diagonal().isfinite().all()):
         return []
-    guess = _lanczos(M, steps)
-    return [guess * factor for factor in RAISED]
-
-
-def _lanczos(gram: torch.Tensor, steps: int) -> float:
-    """About λ_max, from below."""
     n = len(gram)
     noise = torch.Generator().manual_seed(0)
     q = torch.randn(n, dtype=gram.dtype, generator=noise).to(gram.device)
@@ -191,7 +158,8 @@ def _lanczos(gram: torch.Tensor, steps: int) -> float:
         q = q - (known @ q) @ known
         basis[step] = q / q.norm().clamp_min(1e-300)
         images[step] = q = gram @ basis[step]
-    return float(torch.linalg.eigvalsh(basis @ images.T)[-1])
+    guess = float(torch.linalg.eigvalsh(basis @ images.T)[-1])
+    return [guess * factor for factor in RAISED]
 
 
 def accurate_product(A: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

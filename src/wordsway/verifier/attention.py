@@ -220,8 +220,8 @@ def dual(own: MovedRow, arrays: dict[str, Array], target: arb, kind: str) -> Non
     weights, count = [arb(x) for x in arrays["weights"].tolist()], len(moves.rows)
     require(all(weight > 0 for weight in weights), "the weights are positive")
     sigmoid, mean = layer.scores == "sigmoid", kind == "mean" and count > 0
-    axis = moves.mean[0] if mean else balls.matrix(arrays["axis"][None])
-    e = balls.unit(arb_mat([layer.rows.tolist()[own.i]]) if sigmoid else axis)
+    given = arb_mat([layer.rows.tolist()[own.i]]) if sigmoid else balls.matrix(arrays["axis"][None])
+    e = balls.unit(moves.mean[0] if mean else given)
     rows = moves.bounded(e, weights[:count], "along" if sigmoid else kind)
     A, B = moves.A, moves.Y
     if sigmoid:
@@ -277,11 +277,13 @@ def fourth_bound(A: arb_mat, arrays: dict[str, Array]) -> arb:
 def refine(
     rows: list[Row], cell: Beta, target: arb, finish: Callable[[arb], arb], limit: arb | None = None
 ) -> None:
-    """Bound rows more and more finely until the bound of the cell is at most ``target``."""
+    """Bound rows more and more finely until the cell's bound is at most ``target`` or cannot be."""
     for part in TOLERANCES:
-        found = [row.largest(cell, part * float(row.cap), limit) for row in rows]
-        if finish(sum(found, arb(0))) <= target:
+        total = sum((row.largest(cell, part * float(row.cap), limit) for row in rows), arb(0))
+        if finish(total) <= target:
             return
+        if finish((total - part * sum(row.cap for row in rows)).nonnegative_part()) > target:
+            break
     raise RefusedError(f"the change is at most U‖φ(X)‖ for β in [{cell.lo:.6g}, {cell.hi:.6g}]")
 
 
@@ -300,8 +302,7 @@ def one_row(own: MovedRow, read: int, target: arb) -> None:
         lo, hi, depth = waiting.pop()
         cell = Beta(lo, hi, 0.0, 1.0, 0.0)
         try:
-            limit = root(apart2 * cell.room(own.r))
-            refine([row], cell, target, lambda total: total, limit)
+            refine([row], cell, target, lambda total: total, root(apart2 * cell.room(own.r)))
         except RefusedError:
             require(depth < DEPTH, "the row moves by at most U‖φ(X)_j‖")
             middle = lo + (hi - lo) / 2

@@ -16,37 +16,45 @@ positively homogeneous, ρ·f(s/ρ), and f is found layer by layer on a grid.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
-from wordsway.maps.dense.neurons import tail
 from wordsway.maps.rigorous import SAFE
 
-#: The grid of x = s/ρ, and the number of intervals of θ. A state with a larger x counts as
-#: one with a larger ρ.
-GRID = np.linspace(0, 0.75, 301)
-ANGLES = 256
+#: The grid of x = s/ρ, and the number of intervals of θ, for states in between and for the last
+#: one. A state with a larger x counts as one with a larger ρ.
+GRID = np.linspace(0, 1, 401)
+ANGLES, FINE_ANGLES = 256, 1024
 #: Angles, in the first layer, between Δ and the direction in which its weights were queried, and
 #: the factor by which an arc between two of them exceeds its chord.
 NODES = 17
 STRETCH = 1 / math.cos(math.pi / 2 / (NODES - 1))
-#: Events that are bounded one by one: those of one layer, and more of the first.
-EVENTS, EVENTS_OF_NODES = 12, 4 * NODES + 2
+#: Events that are bounded one by one, as step 4 lists them: those of one layer, and more of the
+#: first.
+EVENTS, EVENTS_OF_NODES = 14, 4 * NODES + 2
+#: The share of the failure probability that is left for these events and for bounds of states in
+#: between; the rest is that of the last tail.
+ASIDE = 0.25
+#: The mean of exp(λ·(flips above their mean)) is bounded for λ up to this.
+STEEPEST = 16.0
 #: Beyond the first layer, neurons are counted at the next smaller of this many values of |z|.
 BINS = 2048
 #: Steps of a decreasing function that bounds E(g − v)₊² from above.
 STEPS = np.linspace(0, 5, 26)
+#: Rates that are tried in Chernoff's bound.
+RATES = np.geomspace(4.0, 4000.0, 240)
 
 
 @dataclass(frozen=True)
 class BackwardLayer:
-    """What is known of one layer: σ of its weights; |z| of its neurons; the direction in which its
-    weights were queried, neuron by neuron, positive where it takes z towards zero; how often each
-    neuron counts, and which are awake; the square of that direction over awake neurons. ``first``
-    marks the layer in which that direction is not the one of z.
+    """What is known of one layer: σ of its weights; |z| of its neurons; in the first layer the
+    direction in which its weights were queried, neuron by neuron, positive where it takes z towards
+    zero; how often each neuron counts, and which are awake; the square of that direction over awake
+    neurons; 1/‖h‖ of the layer before, 0 for the first one.
     """
 
     sigma: float
@@ -55,7 +63,30 @@ class BackwardLayer:
     count: torch.Tensor
     awake: torch.Tensor
     along2: float
-    first: bool
+    slope: float
+
+    @property
+    def first(self) -> bool:
+        return not self.slope
+
+    def moves(self) -> list[tuple[float, torch.Tensor]]:
+        """The typical moves of a unit change towards the thresholds: standard deviation and mean;
+        for all angles to the queried direction, which lowers `thresholds` beyond the first layer.
+        """
+        if not self.first:
+            return [(self.sigma, self.along)]
+        angles = [math.pi * (node / (NODES - 1) - 0.5) for node in range(NODES)]
+        return [
+            (
+                max(0.0, math.cos(angle)) * self.sigma * STRETCH,
+                math.sin(angle) * STRETCH * self.along,
+            )
+            for angle in angles
+        ]
+
+    def thresholds(self, size: float) -> torch.Tensor:
+        """|z| for a unit change, of changes of a size below 1/slope."""
+        return self.z * math.sqrt(1 / size**2 - self.slope**2)
 
     @staticmethod
     def of(sigma: float, z: torch.Tensor, along: torch.Tensor, *, first: bool) -> BackwardLayer:
@@ -64,29 +95,30 @@ class BackwardLayer:
         along2 = float((along * along)[awake].sum())
         toward = torch.where(awake, -along, along)
         if first:
-            return BackwardLayer(sigma, size, toward, torch.ones_like(z), awake, along2, first)
+            return BackwardLayer(sigma, size, toward, torch.ones_like(z), awake, along2, 0.0)
         top = float(size.max())
         edges = top * (torch.arange(BINS, dtype=z.dtype) / BINS) ** 2
         place = ((size / max(top, 1e-300)).sqrt() * BINS * (1 - 1e-12)).long().clamp_max(BINS - 1)
         counts = [torch.bincount(place[some], minlength=BINS) for some in (awake, ~awake)]
-        # ``along`` is a negative multiple of |z| here.
-        slope = float(toward.abs().sum() / size.sum().clamp_min(1e-300))
+        # ``along`` is a multiple of z here.
+        slope = float(toward.abs().sum() / size.sum().clamp_min(1e-300)) * SAFE
         return BackwardLayer(
             sigma,
             edges.repeat(2),
-            -slope * edges.repeat(2),
+            torch.zeros(2 * BINS, dtype=z.dtype),
             torch.cat(counts).to(z.dtype),
             torch.arange(2 * BINS) < BINS,
             along2,
-            first,
+            max(slope, 1e-300),
         )
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The numbers of one layer of the control problem. ``low`` is a lower bound of N, ``lipschitz``
-    times a standard normal variable, the largest of ``branches`` ones, is what the typical push
-    exceeds its mean P by, and ``ratio`` bounds x = s/ρ before the layer.
+    """The numbers of one layer of the control problem. ``low`` is a lower bound of N, ``most_P`` an
+    upper bound of P with its tail, ``variances`` those of the flips whose mean is P; none where P
+    has its tail. ``lipschitz`` are the constants of the functions of the typical push, for each
+    move: both parts, the straight one, the flips. ``ratio`` bounds x = s/ρ before the layer.
     """
 
     sigma: float
@@ -95,8 +127,10 @@ class Constants:
     N: float
     d: float
     low: float
-    lipschitz: float
-    branches: int
+    most_P: float
+    variances: tuple[float, ...]
+    lipschitz: tuple[float, float, float]
+    moves: int
     ratio: float
 
 
@@ -109,94 +143,119 @@ def backward_bound(
     """
     depth, t, left = len(layers), 0.0, 1.0
     if failure is not None:
-        left = failure / 2**depth / 2
-        t = math.sqrt(2 * math.log((EVENTS * depth + EVENTS_OF_NODES) / left))
+        left = failure / 2**depth
+        t = math.sqrt(2 * math.log((EVENTS * depth + EVENTS_OF_NODES) / (left * ASIDE / 2)))
+    between = left * ASIDE / (4 * depth) if t else None
     sigmas = [layer.sigma for layer in layers] + [layers[-1].sigma]
     start, ratio = (layers[0].sigma * (math.sqrt(d - 1) + more) for more in (0.0, t))
     rho, s, ratio = radius, radius * ratio, min(ratio, float(GRID[-1]))
     known: list[Constants] = []
+
+    def reach_by(Q: float) -> float:
+        """A bound of ρ + s/Q before the next layer."""
+        if not known:
+            return rho + s / Q
+        return radius * value(known, sigmas, start, t, between, 1 + GRID / Q)
+
     for layer, following in zip(layers, sigmas[1:], strict=True):
-        now = constants(layer, rho, s, ratio, t)
+        Q = gain(layer, rho)
+        reach = reach_by(Q)
+        now = constants(layer, Q, rho, reach, s, ratio, t)
         if now is None:
             return math.inf
         known.append(now)
-        pushed = (now.N + t) * now.d * math.sqrt(1 + t * now.lipschitz / now.Q / now.low)
-        typical = now.P * (now.N + t) / now.low + t * now.lipschitz
-        s = following * ((rho + s / now.Q) * typical + pushed * s)
+        pushed = (now.N + t) * now.d * math.sqrt(1 + t * max(now.lipschitz) / now.Q / now.low)
+        typical = now.most_P * (now.N + t) / now.low + t * max(now.lipschitz)
+        s = following * (reach * typical + pushed * s)
         ratio = following * ((1 + ratio / now.Q) * typical + pushed * ratio) / now.Q
         ratio = min(ratio, float(GRID[-1]))
-        rho = radius * value(known, sigmas, start, t, left / depth if t else None)
-        if not rho < math.inf:
-            return math.inf
-    return rho * SAFE
+        if len(known) < depth:
+            rho = radius * value(known, sigmas, start, t, between)
+    rest = left * (1 - ASIDE) if t else None
+    return radius * value(known, sigmas, start, t, rest, angles=FINE_ANGLES) * SAFE
+
+
+def straight(layer: BackwardLayer) -> float:
+    """A bound of the mean square of ‖v₁‖, the awake neurons' part of a typical move, for all angles
+    at once.
+    """
+    A, E = layer.sigma**2 * float(layer.count[layer.awake].sum()), layer.along2
+    return (A + E) / 2 + math.sqrt(((A - E) / 2) ** 2 + layer.sigma**2 * (A / 2 + E))
+
+
+def gain(layer: BackwardLayer, rho: float) -> float:
+    """Q of a layer whose input changes by at most ``rho``; +∞ where a change may turn it around."""
+    if rho * layer.slope >= 1:
+        return math.inf
+    varies = (layer.sigma * STRETCH) ** 2 * layer.first
+    woken = awakened(layer, rho, layer.count * ~layer.awake)
+    return math.sqrt(woken**2 + varies + straight(layer))
 
 
 def constants(
-    layer: BackwardLayer, rho: float, s: float, ratio: float, t: float
+    layer: BackwardLayer, Q: float, rho: float, reach: float, s: float, ratio: float, t: float
 ) -> Constants | None:
-    """The numbers of a layer whose input changes by at most ``rho`` and is pushed by at most ``s``
-    and ``ratio`` times that change; each event fails with probability e^(−t²/2) at most. None where
-    there are too few neurons, or a change may turn a layer around.
+    """The numbers of a layer with the given ``gain``, whose input changes by at most ``rho`` and is
+    pushed by at most ``s`` and ``ratio`` times that change, ρ + s/Q ≤ ``reach``; each event fails
+    with probability e^(−t²/2) at most. None where there are too few neurons, or a change may turn a
+    layer around.
     """
-    sigma = layer.sigma
+    sigma, moves = layer.sigma, layer.moves()
     K = float(layer.count[layer.awake].sum())
     low = math.sqrt(max(0.0, K - 2)) - t
-    if low <= 0:
+    if low <= 0 or not max(rho, reach) * layer.slope < 1:
         return None
-    A, E = sigma**2 * K, layer.along2
-    most = (A + E) / 2 + math.sqrt(((A - E) / 2) ** 2 + sigma**4 * K / 2 + sigma**2 * E)
-    moves = [(sigma, layer.along.abs())]
-    if layer.first:
-        angles = [math.pi * (node / (NODES - 1) - 0.5) for node in range(NODES)]
-        moves = [
-            (max(0.0, math.cos(angle)) * sigma * STRETCH, math.sin(angle) * STRETCH * layer.along)
-            for angle in angles
-        ]
     stretch = STRETCH if layer.first else 1.0
-    wakes = awakened(layer, moves, rho, layer.count * ~layer.awake)
-    varies = (sigma * stretch) ** 2 * (len(moves) > 1)
-    Q = math.sqrt(wakes**2 + varies + most)
-    reach = rho + s / Q
-    if not layer.first and reach * float(layer.along.abs().max() / layer.z.max()) >= 1:
-        return None
     # N and ‖g̃₁‖ are both between ``low`` and √K + t.
     spread = (math.sqrt(K) + t) / low
-    P = max(flips(layer.count, mean - layer.z / reach, sd, t) for sd, mean in moves)
+    found = [flips(layer.count, mean - layer.thresholds(reach), sd, t) for sd, mean in moves]
+    most_P, P = (max(part[which] for part in found) for which in (0, 1))
+    variances = tuple(part[2] for part in found)
+    if layer.first:
+        P, variances = most_P, ()
     pushed = 1 + ratio / Q
-    wakes = awakened(layer, moves, reach, layer.count * ~layer.awake)
-    woken, every = wakes + sigma * t, awakened(layer, moves, reach, layer.count) + sigma * t
+    woken = awakened(layer, reach, layer.count * ~layer.awake) + sigma * t
     # p_j has the thresholds of ``reach``, more neurons awake than in Q.
-    square = (math.sqrt(wakes**2 + varies + most) + sigma * t) ** 2 + (pushed**2 - 1) * woken**2
-    lipschitz = max(math.sqrt(square) * max(1.0, ratio / Q), pushed * every) * spread * stretch
+    both = (gain(layer, reach) + sigma * t) ** 2 + (pushed**2 - 1) * woken**2
+    flipping = pushed * (awakened(layer, reach, layer.count) + sigma * t)
+    each = (
+        max(math.sqrt(both) * max(1.0, ratio / Q), flipping) * spread * stretch,
+        (math.sqrt(straight(layer)) + sigma * t) * spread * stretch,
+        flipping * spread * stretch,
+    )
     more = pushed_awake(layer, rho, s / low, t) / (2 * low**2)
-    return Constants(sigma, Q, P, math.sqrt(K), 1 + more, low, lipschitz, 3 * len(moves), ratio)
+    N, d = math.sqrt(K), 1 + more
+    return Constants(sigma, Q, P, N, d, low, most_P, variances, each, len(moves), ratio)
 
 
-def awakened(
-    layer: BackwardLayer,
-    moves: Sequence[tuple[float, torch.Tensor]],
-    rho: float,
-    count: torch.Tensor,
-) -> float:
-    """A bound of the mean of ‖(x_j − |z_j|)₊‖/ρ over the counted neurons, for the largest of the
-    moves x; with its variance σ² one of its mean square, where there are several.
+def awakened(layer: BackwardLayer, size: float, count: torch.Tensor) -> float:
+    """A bound of the mean of ‖(x_j − |z_j|)₊‖/ρ over the counted neurons, for changes ρ up to
+    ``size`` and the largest of the moves x; with its variance σ² one of its mean square, where
+    there are several.
     """
-    found = max(float(count @ tail(mean - layer.z / rho, sd)[1]) for sd, mean in moves)
+    moves, least = layer.moves(), layer.thresholds(size)
+    found = max(float(count @ tail(mean - least, sd)[1]) for sd, mean in moves)
     stretch = STRETCH if layer.first else 1.0
     return math.sqrt(found) + layer.sigma * stretch * math.sqrt(2 * math.log(len(moves)))
 
 
-def flips(count: torch.Tensor, m: torch.Tensor, sd: float, t: float) -> float:
-    """An upper bound of Σ_j p_j/√2π, p_j = (m_j + sd·g′_j)₊: the sum exceeds its mean by
-    λV/2 + t²/2λ at most, V = Σ_j E p_j²e^{λp_j} ≤ Σ_j e^{λm_j₊ + λ²sd²/2}E(m_j + λsd² + sd·g)₊².
+def flips(count: torch.Tensor, m: torch.Tensor, sd: float, t: float) -> tuple[float, float, float]:
+    """Σ_j p_j/√2π, p_j = (m_j + sd·g′_j)₊, from above and in the mean, and V of `STEEPEST`: the sum
+    of the p_j exceeds its mean by λV/2 + t²/2λ at most,
+    V = Σ_j E p_j²e^{λp_j} ≤ Σ_j e^{λm_j₊ + λ²sd²/2}E(m_j + λsd² + sd·g)₊².
     """
     one, two = tail(m, sd)
+    mean = float(count @ one) / math.sqrt(2 * math.pi)
     if not t:
-        return float(count @ one) / math.sqrt(2 * math.pi)
+        return mean, mean, 0.0
+
+    def variance(rate: float) -> float:
+        tilt = (rate * m.clamp_min(0) + rate**2 * sd**2 / 2).exp()
+        return float(count @ (tilt * tail(m + rate * sd**2, sd)[1]))
+
     rate = t / max(math.sqrt(float(count @ two)), sd, 1e-300)
-    tilt = (rate * m.clamp_min(0) + rate**2 * sd**2 / 2).exp()
-    V = float(count @ (tilt * tail(m + rate * sd**2, sd)[1]))
-    return (float(count @ one) + rate * V / 2 + t * t / (2 * rate)) / math.sqrt(2 * math.pi)
+    more = rate * variance(rate) / 2 + t * t / (2 * rate)
+    return mean + more / math.sqrt(2 * math.pi), mean, variance(STEEPEST)
 
 
 def pushed_awake(layer: BackwardLayer, rho: float, tau: float, t: float) -> float:
@@ -207,13 +266,15 @@ def pushed_awake(layer: BackwardLayer, rho: float, tau: float, t: float) -> floa
     function; Σ_j h is a sum of independent variables in [0, ½], and exceeds its mean M by
     t√(M/2) + t²/6 at most (Bernstein).
     """
-    asleep = ~layer.awake
+    asleep, turned = ~layer.awake, rho * layer.slope
     near = layer.z[asleep] - rho * layer.along[asleep].abs()
+    # θ − x ≥ (1 − q)(θ − ρσg/√(1 − q²)) for all angles, q = ρ·slope.
+    tau, sd = tau / (1 - turned), rho * layer.sigma / math.sqrt(1 - turned**2)
     h = tail(torch.as_tensor(-STEPS), 1.0)[1].numpy()
     mean = 0.0
     for before, after, v in zip(h[:-1], h[1:], STEPS[1:], strict=True):
         left = near - v * tau
-        share = 0.5 * torch.erfc(left / (rho * layer.sigma * math.sqrt(2)))
+        share = 0.5 * torch.erfc(left / (sd * math.sqrt(2)))
         share = torch.where(left > 0, share, 1.0)
         mean += (before - after) * float(layer.count[asleep] @ share)
     mean += float(h[-1] * layer.count[asleep].sum())
@@ -227,44 +288,52 @@ def value(
     start: float,
     t: float,
     failure: float | None,
+    last: np.ndarray | None = None,
+    angles: int = ANGLES,
 ) -> float:
     """The value of the control problem for ρ = 1, except with probability ``failure``: f at its
-    start times e^y, where the logarithm of the value grows by at most Σ_i c_iξ_i₊ with standard
-    normal ξ_i (the largest of several for some i), and y bounds that sum.
+    start times e^y, where the logarithm of the value grows by at most a sum of random variables,
+    and y bounds that sum. The problem ends with ρ, or with ρ·last(s/ρ) on the grid.
     """
-    rates: list[float] = []
-    branches: list[int] = []
-    f = np.ones_like(GRID)
+    terms: list[LogMean] = []
+    f = np.ones_like(GRID) if last is None else last
     for l in range(len(known) - 1, -1, -1):
-        now, following, top = known[l], sigmas[l + 1], l == len(known) - 1
-        rates.append(now.sigma / now.Q)
-        branches.append(1)
-        if not top:
-            flipped = now.P * (1 + now.ratio / now.Q)
-            wide = following * (now.lipschitz + 2 * flipped / now.low) * t / now.Q
-            by_push = growth(f, wide, 2 * t / now.low)
+        now, following, top = known[l], sigmas[l + 1], last is None and l == len(known) - 1
+        if top:
+            terms.append(partial(positive, [now.sigma / now.Q]))
+        else:
+            by_push = growth(f) * following / now.Q
+            flipped = 1 + now.ratio / now.Q
+            spread = (now.N + t) / now.low
             # N scales the push, and with its copy what the typical move adds to it.
-            copied = by_push * following * flipped / (now.Q * now.low)
-            rates += [1 / now.N + copied, copied]
-            # ε = L/ÑQ, and L is (Q + σt)-Lipschitz, stretched in the first layer.
+            copied = by_push * now.most_P * flipped / now.low
+            # ε = Λ/ÑQ, and Λ is (Q + σt)-Lipschitz, stretched in the first layer.
             turned = (STRETCH if l == 0 else 1.0) * (1 + now.sigma * t / now.Q) / (2 * now.low)
-            rates.append(by_push * following * now.lipschitz / now.Q + turned)
-            branches += [1, 1, now.branches]
-        f = step(f, now, following, top=top)
-    sigma = known[0].sigma
-    rates.append(sigma * growth(f, sigma * t, 0.0))
-    branches.append(1)
-    tail_of_all = 0.0 if failure is None else quantile(rates, branches, failure)
-    return float(interpolated(f, start)) * math.exp(tail_of_all)
+            both, along, flipping = (by_push * part for part in now.lipschitz)
+            terms += [
+                partial(positive, [1 / now.N + copied]),
+                partial(positive, [copied]),
+                partial(positive, now.moves * [both + turned, along + turned, flipping]),
+                partial(
+                    of_layer,
+                    now.sigma / now.Q,
+                    by_push * flipped * spread / math.sqrt(2 * math.pi),
+                    now.variances,
+                ),
+            ]
+        f = step(f, now, following, angles, top=top)
+    terms.append(partial(positive, [known[0].sigma * growth(f)]))
+    y = 0.0 if failure is None else quantile(terms, failure)
+    return float(interpolated(f, start)) * math.exp(y) if y < 700 else math.inf
 
 
-def step(f: np.ndarray, now: Constants, following: float, *, top: bool) -> np.ndarray:
+def step(f: np.ndarray, now: Constants, following: float, angles: int, *, top: bool) -> np.ndarray:
     """From f after a layer to f before it, at the points of the grid."""
     x = (GRID if top else GRID * now.d)[:, None]
     if top:
         found = now.Q + x[:, 0]
     else:
-        angle = np.linspace(0, math.pi / 2, ANGLES + 1)
+        angle = np.linspace(0, math.pi / 2, angles + 1)
         rho = np.sqrt(now.Q**2 + 2 * now.Q * x * np.cos(angle[:-1]) + x * x)
         s = following * (now.P * (1 + GRID[:, None] / now.Q) + now.N * x * np.sin(angle[1:]))
         found = (rho * interpolated(f, s / rho)).max(1)
@@ -280,27 +349,59 @@ def interpolated(f: np.ndarray, x: np.ndarray | float) -> np.ndarray:
     return np.interp(x, GRID, f) * np.maximum(1.0, np.asarray(x) / GRID[-1])
 
 
-def growth(f: np.ndarray, wide: float, share: float) -> float:
-    """An upper bound of f′(x + h)/f(x) for 0 ≤ h ≤ ``wide`` + ``share``·x, over all x."""
+def growth(f: np.ndarray) -> float:
+    """The largest f′/f, over all x."""
     slope = np.append(np.diff(f) / np.diff(GRID), f[-1] / GRID[-1])
-    slope = np.maximum.accumulate(slope)
-    ahead = np.searchsorted(GRID, GRID[1:] * (1 + share) + wide).clip(max=len(GRID) - 1)
-    return max(float((slope[ahead] / f[:-1]).max()), 1 / float(GRID[-1]))
+    return float((slope / f).max())
 
 
-def quantile(rates: Sequence[float], branches: Sequence[int], failure: float) -> float:
-    """y with P(Σ_i c_i max(ξ_i1₊, …) > y) ≤ ``failure``, by Chernoff's bound: E exp(v·largest
-    of b positive parts) ≤ 1 + b(Φ(v)e^{v²/2} − ½).
+#: log E exp(rate·variable) at most, for several rates.
+LogMean = Callable[[np.ndarray], np.ndarray]
+
+
+def quantile(terms: Sequence[LogMean], failure: float) -> float:
+    """y with P(sum of independent variables > y) ≤ ``failure``, by Chernoff's bound."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        logarithm = sum(term(RATES) for term in terms) - math.log(failure)
+    return float(np.nan_to_num(logarithm / RATES, nan=math.inf, posinf=math.inf).min())
+
+
+def positive(factors: Sequence[float], rates: np.ndarray) -> np.ndarray:
+    """log E exp(rate·the largest of the c_iξ_i and 0) ≤ log(1 + Σ_i (Φ(v_i)e^{v_i²/2} − ½)), v_i =
+    rate·c_i, for standard normal ξ_i.
     """
-    c, b = np.array(rates), np.array(branches)
-    best = math.inf
-    for rate in np.geomspace(1, 25, 300) / float(np.linalg.norm(c)):
-        logarithm = float(np.log1p(b * (_exponential(rate * c) - 0.5)).sum())
-        best = min(best, (logarithm - math.log(failure)) / rate)
+    v = rates[:, None] * np.array(factors)
+    below = 0.5 * torch.erfc(torch.as_tensor(-v / math.sqrt(2))).numpy()
+    found: np.ndarray = np.log1p((below * np.exp(v * v / 2) - 0.5).sum(1))
+    return found
+
+
+def of_layer(
+    norm: float, factor: float, variances: Sequence[float], rates: np.ndarray
+) -> np.ndarray:
+    """log E exp(rate·(``norm``·ξ₊ + ``factor``·the largest Y_i₊)), ξ standard normal, Y_i centred
+    with E exp(λY_i) ≤ exp(λ²V_i/2) for λ ≤ `STEEPEST`; they may depend on each other (Hölder).
+    """
+    if not variances:
+        return positive([norm], rates)
+    best = np.full_like(rates, math.inf)
+    for p in (1.25, 1.5, 2.0):
+        q = p / (p - 1)
+        steep = q * rates * factor
+        squares = steep[:, None] ** 2 * np.array(variances)
+        above = (np.expm1(squares / 2) + np.sqrt(np.expm1(2 * squares))) / 2
+        found = positive([norm], p * rates) / p + np.log1p(above.sum(1)) / q
+        best = np.minimum(best, np.where(2 * steep > STEEPEST, math.inf, found))
     return best
 
 
-def _exponential(v: np.ndarray) -> np.ndarray:
-    """E e^{vξ}1[ξ > 0] = Φ(v)e^{v²/2} for ξ ~ N(0, 1)."""
-    below = 0.5 * torch.erfc(torch.as_tensor(-v / math.sqrt(2))).numpy()
-    return below * np.exp(v * v / 2)
+def tail(m: torch.Tensor, sd: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """E(m + sd·g)₊ and E(m + sd·g)₊²."""
+    if sd == 0:
+        return m.clamp_min(0), m.clamp_min(0) ** 2
+    x = m / sd
+    density = torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    below = 0.5 * torch.erfc(-x / math.sqrt(2))
+    return sd * (density + x * below).clamp_min(0), sd * sd * (
+        (1 + x * x) * below + x * density
+    ).clamp_min(0)

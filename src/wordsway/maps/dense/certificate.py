@@ -1,48 +1,35 @@
-"""Certificates for RF and DRF.
+"""Certificates for RF and DRF (docs/statements/dense.md).
 
-**Exact**, for weights held in memory. Neuron j of layer l moves by at most c_j = ρ_{l−1}‖row j of
-V_l‖, so its change is at most g_j times the move of its preactivation, with g_j =
-`Activation.gain`(z_j, c_j) ≤ Lip(ϕ), and
+**Exact** (Theorem 1), for weights held in memory: with g_j = `Activation.gain`(z_j, ρ_{l−1}‖v_j‖)
+and the rows v_j of V_l,
 
     ρ_l = ρ_{l−1} ‖diag(g) V_l‖_op,    ρ_0 = radius,    S ≤ ρ_L/‖φ(X)‖.
 
 Of an ellipsoid or subspace {Az: ‖z‖ ≤ r}, the first layer's matrix is V_1A and ρ_0 = r.
 
-**With probability 1 − 1e-9**, for Gaussian weights that need not be there. Bound each neuron's
-change by a convex function, |ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u), and let F(u) = ‖(r_j(u_j))_j‖, convex
-and L-Lipschitz. Write F(u) = sup_y y·u − F*(y). Then sup_Δ F(VΔ) is the supremum of a Gaussian
-process yᵀVΔ with an offset, and by Sudakov–Fernique (Chevet's comparison with ‖Δ‖ g·y + ‖y‖ h·Δ,
-whose increments are larger)
+**With probability 1 − 1e-9** (Theorem 2), for Gaussian weights that need not be there: with convex
+majorants |ϕ(z_j + u) − ϕ(z_j)| ≤ r_j(u) = a|u| + (L − a)(|u| − τ_j)₊ and
 
-    E sup_{Δ∈T} F(c + VΔ) ≤ E F(c + σ rad(T) g) + Lσ w(T) (+ Lσ rad(T)/2 where T is not a sphere),
+    M(α, sd)² = Σ_j E r_j(α s_j + sd·g)²,     g ~ N(0, 1),
 
-w(T) = E sup_{Δ∈T} h·Δ being the Gaussian width, and the supremum exceeds its mean by tLσ rad(T)
-with probability at most e^{−t²/2}. The text's own direction, along which V has been queried (z = V
-vec X), is treated by a grid: on it F is convex, so only the ends of each cell count. (For smooth ϕ
-the majorant r_τ may differ from end to end: all of them lie above the convex r*(u) = ∫₀^{|u|}
-slope(z−s, z+s) ds, which is the F that the argument is about.) Layers are independent of what came
-before, so with the layers' changes T_l = {δ_l(Δ)} of radius ρ_l and width w_l,
-
-    w_l ≤ L(σ√k w_{l−1} + ρ_{l−1}(√(2/π)‖z_l‖/‖h_{l−1}‖ + tσ)),
-
-by contraction. The same √d/√k correction that makes the attained value exceed the infinite-width
-limit stands in the bound, which is why it is within a few per cent for RF. For deep ReLU maps
-`dense.backward` has another bound, and the smaller one is taken.
+a layer's change is at most M(α, σ√(ρ² − α²)) + Lσ(w + …) for a set of radius ρ and Gaussian width
+w, the largest over a grid of α = the component along the direction that was already queried. For
+deep ReLU maps `dense.backward` has another bound, and the smaller one is taken.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
 from wordsway.constraints import LinearBall
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.activation import Activation
-from wordsway.maps.dense.backward import BackwardLayer, backward_bound
+from wordsway.maps.dense.backward import BackwardLayer, backward_bound, tail
 from wordsway.maps.dense.layers import Trace
-from wordsway.maps.dense.neurons import Neurons
 from wordsway.maps.rigorous import (
     FAILURE,
     SAFE,
@@ -52,6 +39,87 @@ from wordsway.maps.rigorous import (
     opnorm_upper_bound,
     relative,
 )
+
+#: Points at which neurons are counted; M grows by less than 1e-6 of itself.
+NODES = 4096
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """Preactivations ``z``, their directions ``seen`` and how often each counts (None: once); and
+    of all others Σ s_j² and their number, for those that move as much as they are moved.
+    """
+
+    act: Activation
+    z: torch.Tensor
+    seen: torch.Tensor
+    weight: torch.Tensor | None = None
+    straight: float = 0.0
+    number: int = 0
+
+    @staticmethod
+    def of(act: Activation, z: torch.Tensor, seen: torch.Tensor) -> Neurons:
+        """Any directions."""
+        if not act.kink:
+            return Neurons(act, z, seen)
+        awake = z > 0
+        others = seen[awake]
+        rest = (z[~awake], seen[~awake])
+        return Neurons(act, *rest, None, float(others @ others), len(others))
+
+    @staticmethod
+    def along_themselves(act: Activation, z: torch.Tensor, size: float) -> Neurons:
+        """Directions s = z/size."""
+        found = Neurons.of(act, z, z / size)
+        relu = act.kink and float(act.derivative(z.new_tensor(-1.0))) == 0
+        if not relu or len(found.z) <= NODES:
+            return found
+        depth = -found.z
+        width = float(depth.max()) / (NODES - 1)
+        if width == 0:
+            return found
+        place = (depth / width).clamp_max(NODES - 1)
+        below = place.floor().clamp_max(NODES - 2)
+        share = place - below
+        index = below.to(torch.int64)
+        weight = torch.bincount(index, 1 - share, NODES)
+        weight[1:] += torch.bincount(index, share, NODES - 1)
+        nodes = -width * torch.arange(NODES, dtype=z.dtype, device=z.device)
+        return Neurons(act, nodes, nodes / size, weight, found.straight, found.number)
+
+    def mean_norm(self, along: float, sd: float) -> float:
+        """M(α, sd), or a little more."""
+        L = self.act.certified_lipschitz()
+        plain = L * L * (along * along * self.straight + self.number * sd * sd)
+        return math.sqrt(plain + self._mean_square(along * self.seen, sd)) * (1 + 1e-12)
+
+    def _mean_square(self, mean: torch.Tensor, sd: float) -> float:
+        # A piecewise linear ϕ changes slope |z_j| away, on one side; a smooth one may use any τ:
+        # take the best of a few.
+        act, z = self.act, self.z
+        taus = (
+            [z.abs()]
+            if act.kink
+            else [torch.full_like(z, share * sd) for share in (2.0, 3.0, 4.0, 6.0)]
+        )
+        best = math.inf
+        L = act.certified_lipschitz()
+        for tau in taus:
+            a = act.slope(z - tau, z + tau)
+            b = L - a
+            first, second = tail(mean - tau, sd)
+            if not act.kink:
+                left = tail(-mean - tau, sd)
+                first, second = first + left[0], second + left[1]
+            square = (
+                a * a * (mean * mean + sd * sd)
+                + 2 * a * b * (second + tau * first)
+                + b * b * second
+            ).clamp_min(0)
+            total = square.sum() if self.weight is None else self.weight @ square
+            best = min(best, float(total))
+        return best
+
 
 #: Cells of the grids over the component of a change along the direction already queried: angles in
 #: the first layer, lengths in the later ones.

@@ -1,11 +1,10 @@
 """Random features and deep random features.
 
-RF:   φ(X) = ϕ(V·vec X),                                V ∈ ℝ^{k×D},  V_ab ~ N(0, 1/D) DRF:  φ(X) =
-ϕ(V_L ϕ(… ϕ(V_1·vec X))),  V_1 ∈ ℝ^{k×D} ~ N(0, β/D),  V_l ∈ ℝ^{k×k} ~ N(0, β/k),  β = 2 for ReLU
+    RF:   φ(X) = ϕ(V·vec X),                       V ∈ ℝ^{k×D},  V_ab ~ N(0, 1/D)
+    DRF:  φ(X) = ϕ(V_L ϕ(… ϕ(V_1·vec X))),         V_1 ∈ ℝ^{k×D} ~ N(0, β/D),
+                                                   V_l ∈ ℝ^{k×k} ~ N(0, β/k),  β = 2 for ReLU
 
-Both are a chain of layers, and one view serves them. From word i the first layer moves by V_iΔ
-alone, and layer l by V_l(h_{l−1}(X^i(Δ)) − h_{l−1}(X)): the view needs one product forwards and one
-backwards with each matrix per Δ, never the matrix. With k = D the dense matrices of the paper's
+Both are a chain of layers, and one view serves them. With k = D the dense matrices of the paper's
 sizes take 100–240 GB; drawn on demand they take megabytes.
 """
 
@@ -16,11 +15,11 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import torch
 
-from wordsway.core.checks import Count, Positive, Seed, validated
+from wordsway.core.checks import Count, OneOf, Positive, Seed, Within, validated
 from wordsway.core.errors import InputError
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample, finite_matrix
@@ -35,13 +34,21 @@ from wordsway.gaussian.dense import (
 from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
 from wordsway.gaussian.laws import Law, check_law, draw_by_law, law_name
 from wordsway.gaussian.operator import RowsTogether
-from wordsway.maps.activation import Activation, Elementwise
+from wordsway.maps.activation import KNOWN, Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.dense.layers import DenseLayers
-from wordsway.maps.dense.view import FullyConnectedView
+from wordsway.maps.dense.view import (
+    FullyConnectedView,
+    bytes_per_point,
+    bytes_retained_per_eval,
+    plan_for,
+)
+from wordsway.maps.kind import WEIGHTS, MapKind, Option, SearchSize, TheoryCurve
+from wordsway.theory import infinite_width, wide_relu_rf
 
-DRAWS = ("auto", "dense", "on-demand")
+#: Whether weights are drawn in full, or only where they are queried.
+Draw = Annotated[str, OneOf(("auto", "dense", "on-demand"))]
 
 
 class FullyConnected(FeatureMap):
@@ -88,8 +95,6 @@ class FullyConnected(FeatureMap):
         self.seed = check_seed(seed)
         if n is None or d is None:
             raise InputError("n and d", f"n={n}, d={d}", "pass both, or weights with n")
-        if draw not in DRAWS:
-            raise InputError(f"draw among {', '.join(DRAWS)}", repr(draw), "leave it at 'auto'")
         k = n * d if k is None else k
         beta = default_beta(phi) if beta is None else beta
         entries = k * n * d + (depth - 1) * k * k
@@ -216,7 +221,7 @@ class RF(FullyConnected):
         law: Law = "gaussian",
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
-        draw: str = "auto",
+        draw: Draw = "auto",
     ) -> None:
         how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
         weights = None if weight is None else [weight]
@@ -288,7 +293,7 @@ class DRF(FullyConnected):
         beta: Positive | None = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
-        draw: str = "auto",
+        draw: Draw = "auto",
     ) -> None:
         how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
         self._make(n, d, k, depth, seed, weights, beta=beta, draw=draw, law=law, **how)
@@ -299,3 +304,81 @@ def default_beta(phi: Activation) -> float:
     otherwise.
     """
     return 2.0 if phi.kink else 1.0
+
+
+def dense_bytes(size: SearchSize, k: int | None = None, depth: int = 1, **options: Any) -> float:
+    """Bytes of a measurement; matrices beyond `DENSE_BYTES` are drawn on demand."""
+    n, d = size.n, size.d
+    k, later = n * d if k is None else k, depth - 1
+    weights = k * n * d + later * k * k
+    if 8 * weights > DENSE_BYTES:
+        found = size.searches(plan_for(k, d, on_demand=True), kept=True)
+        kept = sum(count * stage.evaluations for stage, count in found)
+        kept *= bytes_retained_per_eval(k, d, later, 8)
+        return min(kept, size.memory) + 8 * k * depth * 30 + 8 * n * d * 4
+    at_once = size.points_at_once(plan_for(k, d, on_demand=False))
+    held = 8.0 * weights + 24 * (k * d + later * k * k) * size.certificate
+    return min(at_once * bytes_per_point(k, 8), size.memory) + held
+
+
+WIDTH = Option("k", int, None, "Number of features; n·d by default.", Within(1))
+DEPTH = Option("depth", int, 2, "Number of layers; 2 by default.", Within(1, 1000))
+ACTIVATION = Option(
+    "activation",
+    str,
+    None,
+    "Activation of every layer; relu by default.",
+    OneOf(tuple(sorted(KNOWN))),
+)
+
+
+def count_features(n: int, d: int, k: int | None = None, **options: Any) -> int:
+    """k, or D = n·d."""
+    return n * d if k is None else k
+
+
+def _rf_references(d: int, k: int | None = None, **options: Any) -> list[TheoryCurve]:
+    label = "theory, (1 + √(2/n))/√n" if k is None else "theory, (1 + √(2d/k))/√n"
+    return [
+        TheoryCurve(label, lambda n: wide_relu_rf(n, d, k), dash="--"),
+        TheoryCurve("infinite width, typical Δ", lambda n: infinite_width(round(n)), smooth=False),
+    ]
+
+
+def _drf_references(
+    d: int, depth: int = 2, k: int | None = None, **options: Any
+) -> list[TheoryCurve]:
+    return [
+        TheoryCurve(
+            f"L = {depth}, infinite width",
+            lambda n: infinite_width(round(n), depth=depth),
+            smooth=False,
+        )
+    ]
+
+
+RF_KIND = MapKind(
+    name="rf",
+    title="RF",
+    about="Random features, φ(X) = ReLU(V·vec X) with V ∈ ℝ^{k×nd}, V_ab ~ N(0, 1/(nd)).",
+    make=lambda n, d, seed, k, activation, weights: RF(
+        n, d, k, seed, activation=activation or "relu", law=weights or "gaussian"
+    ),
+    count=count_features,
+    search_bytes=dense_bytes,
+    references=_rf_references,
+    options=(WIDTH, ACTIVATION, WEIGHTS),
+    joint=True,
+)
+DRF_KIND = MapKind(
+    name="drf",
+    title="DRF",
+    about="Deep random features, φ(X) = ReLU(V_L … ReLU(V_1·vec X)), L layers.",
+    make=lambda n, d, seed, k, depth, activation, weights: DRF(
+        n, d, depth, k, seed, activation=activation or "relu", law=weights or "gaussian"
+    ),
+    count=count_features,
+    search_bytes=dense_bytes,
+    references=_drf_references,
+    options=(WIDTH, DEPTH, ACTIVATION, WEIGHTS),
+)

@@ -118,11 +118,7 @@ class Trace:
         self, rows: torch.Tensor, delta: torch.Tensor
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The last layer's change (B, k) and every layer's moved preactivations z′_l (B, k)."""
-        return self.after(self.steps(rows, delta))
-
-    def after(self, step: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """The same, from what the first layer's preactivations move by; ``step`` is used up."""
-        return self.onwards(step.add_(self.z[0]))
+        return self.onwards(self.steps(rows, delta).add_(self.z[0]))
 
     def onwards(self, first: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The same, from the first layer's moved preactivations."""

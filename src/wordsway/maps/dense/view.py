@@ -152,11 +152,11 @@ class DensePlane:
         """The layers at these points. Those of a single point are remembered: a step tries two
         places and takes one of them.
         """
+        trace = self.view.trace
         if len(self.rows) > 1:
-            return self.view.trace.after((c * a).addcmul_(s, b))
+            return trace.onwards((c * a).addcmul_(s, b).add_(trace.z[0]))
         at = (float(c), float(s))
         if at not in self._seen:
-            trace = self.view.trace
             first = torch.add(trace.z[0], a, alpha=at[0]).add_(b, alpha=at[1])
             self._seen[at] = trace.onwards(first)
         return self._seen[at]
