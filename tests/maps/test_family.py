@@ -11,7 +11,7 @@ import torch
 import naive_attention
 import wordsway as ws
 from readings import gradients_of
-from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS, learned
+from wordsway.maps.attention.ingredients import MASKS, POSITIONS, learned
 from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.registry import kind_of
 
@@ -179,9 +179,18 @@ def test_presets_are_maps_of_the_family() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ws.Attention(4, scores="swish"), "scores among softmax, softmax-1/d"),
-        (lambda: ws.Attention(4, mask="future"), "a mask among none, causal, window, padding"),
-        (lambda: ws.Attention(4, positions="fourier"), "positions among none, sinusoidal"),
+        (
+            lambda: ws.Attention(4, scores="swish"),
+            "scores to be a string among softmax",
+        ),
+        (
+            lambda: ws.Attention(4, mask="future"),
+            "mask to be a string among none, causal",
+        ),
+        (
+            lambda: ws.Attention(4, positions="fourier"),
+            "positions to be a string among none",
+        ),
         (lambda: ws.Attention(6, heads=4), "choose among 1, 2, 3, 6"),
         (lambda: ws.Attention(6, heads=2, positions="rope"), "even number"),
         (lambda: ws.Attention(4, scores="relu", positions="alibi"), "ALiBi with scores among"),
@@ -202,7 +211,10 @@ def test_presets_are_maps_of_the_family() -> None:
         (lambda: ws.Attention(4)(text(5, 3, 0)), "texts with d=4"),
         (lambda: ws.Attention(), "d ≥ 1"),
         (lambda: ws.Request("attention", 5, 6, {"heads": 4}), "divides d=6"),
-        (lambda: ws.Request("attention", 5, 6, {"scores": "swish"}), "scores among softmax"),
+        (
+            lambda: ws.Request("attention", 5, 6, {"scores": "swish"}),
+            "scores to be a string among softmax",
+        ),
         (lambda: ws.Request("attention", 5, 6, {"mask": "window"}), "window ≥ 1"),
         (lambda: ws.Request("raf", 5, 6, {"heads": 2}), "heads only with gpt-block and bert-block"),
     ],

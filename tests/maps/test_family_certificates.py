@@ -15,8 +15,8 @@ import torch
 
 import wordsway as ws
 from violations import disc
-from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_bound, parts_of
-from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.attention.certificates.heads_gain import head_gain_upper_bound, parts_of
+from wordsway.maps.attention.ingredients import Projections
 from wordsway.maps.attention.scores.registry import SCORES
 
 DRAWS = int(os.environ.get("WORDSWAY_DRAWS", "12"))

@@ -8,12 +8,11 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate, row_of
-from wordsway.maps.attention.certificates.heads.gain import parts_of
-from wordsway.maps.attention.certificates.heads.table import tuned
-from wordsway.maps.attention.certificates.heads.together import Together, joins
-from wordsway.maps.attention.heads.layer import HeadsLayer
-from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.attention.certificates.heads import HeadsCertificate, row_of
+from wordsway.maps.attention.certificates.heads_gain import Together, joins, parts_of
+from wordsway.maps.attention.certificates.heads_table import tuned
+from wordsway.maps.attention.heads import HeadsLayer
+from wordsway.maps.attention.ingredients import Projections
 
 
 def gaussian(*shape: int, seed: int) -> torch.Tensor:

@@ -393,7 +393,7 @@ def test_a_callable_activation_works_and_has_a_certificate_only_with_a_lipschitz
         (lambda: ws.RF(3, 2, k=0), "k ≥ 1"),
         (lambda: ws.RF(3, 2, activation="swish"), "activation among"),
         (lambda: ws.RF(3, 2, activation=3), "or a function"),  # type: ignore[arg-type]
-        (lambda: ws.RF(3, 2, draw="lazy"), "draw among"),
+        (lambda: ws.RF(3, 2, draw="lazy"), "draw to be a string among"),
         (lambda: ws.RF(weight=torch.zeros(4, 7), n=3), "divides"),
         (lambda: ws.DRF(weights=[], n=3), "at least one"),
         (lambda: ws.DRF(weights=[torch.ones(4, 6), torch.ones(5, 3)], n=3), "4 columns"),

@@ -9,7 +9,7 @@ import torch
 
 import wordsway as ws
 from wordsway.maps.attention.certificates import dual, one_matrix
-from wordsway.maps.attention.certificates.quartic import quartic_price
+from wordsway.maps.attention.certificates.problem import quartic_price
 
 
 def random(*shape: int, seed: int) -> torch.Tensor:

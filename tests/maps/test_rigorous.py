@@ -15,11 +15,11 @@ from benchmarks.certified.attack import attempt, family
 from benchmarks.certified.exact_maps import features, flat, matrix, relative_change
 from benchmarks.certified.instances import draw
 from wordsway.core.errors import WordswayError
-from wordsway.maps.attention.certificates.heads.certificate import _steps
-from wordsway.maps.attention.certificates.heads.table import PricedRow
-from wordsway.maps.attention.certificates.quartic import quartic_price
-from wordsway.maps.attention.certificates.silence import _others_score
+from wordsway.maps.attention.certificates.heads import _steps
+from wordsway.maps.attention.certificates.heads_table import PricedRow
+from wordsway.maps.attention.certificates.problem import quartic_price
 from wordsway.maps.attention.one_matrix.view import AttentionView
+from wordsway.maps.attention.scores.relu import _others_score
 from wordsway.maps.base import FeatureRangeError
 from wordsway.maps.rigorous import (
     ELEMENTARY,

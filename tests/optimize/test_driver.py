@@ -13,7 +13,8 @@ import torch
 from quadratics import F64, Quadratics, Recorder, random_symmetric, sphere_points
 from wordsway.core.errors import InputError, MemoryBudgetError
 from wordsway.core.vectors import unit
-from wordsway.optimize import Found, Objective, Plan, maximise, maximise_ranked, sampling
+from wordsway.optimize import Found, Objective, Plan, maximise, maximise_ranked
+from wordsway.optimize import starts as sampling
 from wordsway.optimize.driver import Starts, affordable, exceeds
 
 P = 6
@@ -48,7 +49,7 @@ def test_every_problem_reaches_its_maximum(plan: Plan):
     for i in range(3):
         assert float(found.value[i]) == pytest.approx(objective.maximum(i), rel=1e-3)
         assert float(found.x[i].norm()) <= float(objective.reach[i]) * (1 + 1e-12)
-    torch.testing.assert_close(objective.value(found.problems, found.x), found.value)
+    torch.testing.assert_close(objective.value(found.which, found.x), found.value)
 
 
 @every_plan
@@ -203,7 +204,7 @@ def test_many_problems_are_ranked_and_the_largest_searched_in_full():
     expected = light.value.clone()
     expected[top] = torch.where(exceeds(full.value, expected[top]), full.value, expected[top])
     assert torch.equal(ranked.value, expected)
-    torch.testing.assert_close(objective.value(ranked.problems, ranked.x), ranked.value)
+    torch.testing.assert_close(objective.value(ranked.which, ranked.x), ranked.value)
     done = [call[1] for call in recorder.calls]
     assert done == sorted(done) and done[-1] == recorder.calls[-1][2]
     few = maximise_ranked(quadratics(3), torch.arange(3), PLAN, seed=0, memory=2**20)
@@ -253,32 +254,6 @@ def test_starts_of_ones_own_are_taken():
     assert seen == [(2, 6), (1, 6)]
 
 
-def test_ranking_in_single_precision_counts_in_double() -> None:
-    """The cheap function finds the places; values, and who is searched again, are the other's."""
-
-    class Single(Quadratics):
-        dtype = torch.float32
-
-        def value_and_gradient(
-            self, which: torch.Tensor, x: torch.Tensor
-        ) -> tuple[torch.Tensor, torch.Tensor]:
-            value, gradient = super().value_and_gradient(which, x.to(F64))
-            return value.float(), gradient.float()
-
-    count = 12
-    radii = [1.0 + 0.1 * i for i in range(count)]
-    H = [random_symmetric(P, i) for i in range(count)]
-    objective = Quadratics(H, radii)
-    cheap = Single(H, radii)
-    problems = torch.arange(count)
-    found = maximise_ranked(objective, problems, PLAN, ranking=cheap, seed=0, memory=2**24)
-    assert found.x.dtype == F64 and found.value.dtype == F64
-    torch.testing.assert_close(objective.value(problems, found.x), found.value)
-    largest = max(objective.maximum(i) for i in range(count))
-    assert float(found.value.max()) == pytest.approx(largest, rel=1e-6)
-    assert (found.x.norm(dim=1) <= objective.reach * (1 + 1e-12)).all()
-
-
 class ExploredElsewhere(Quadratics):
     """Quadratics that are explored with others: every start ends away from the maximum."""
 
@@ -292,11 +267,11 @@ def test_what_was_explored_with_another_function_is_refined_with_the_objective(p
     plan = replace(plan, widths=(2.0, 1.0))
     rough = ExploredElsewhere([random_symmetric(P, i) for i in range(2)], [1.0, 1.5])
     found = maximise(rough, torch.arange(2), replace(plan, steps=400), seed=0, memory=2**20)
-    torch.testing.assert_close(rough.value(found.problems, found.x), found.value)
+    torch.testing.assert_close(rough.value(found.which, found.x), found.value)
     for i in range(2):
         assert float(found.value[i]) == pytest.approx(rough.maximum(i), rel=1e-2)
     none = maximise(rough, torch.arange(2), replace(plan, steps=0), seed=0, memory=2**20)
-    torch.testing.assert_close(rough.value(none.problems, none.x), none.value)
+    torch.testing.assert_close(rough.value(none.which, none.x), none.value)
     assert (none.value < 0.9 * found.value).all()  # the places are the other function's
 
 
@@ -377,17 +352,14 @@ def test_memory_for_what_stays_behind_limits_groups_before_the_steps_of_one():
     assert affordable(plan, objective, 1, 100 * 6) == replace(plan, groups=1, steps=5)
 
 
-def test_a_ranking_that_begins_the_full_search_is_gone_on_with() -> None:
-    """The finalists arrive where a search of as many steps in one go does, and no step is taken
-    twice; the others stay where the ranking left them.
-    """
+def test_finalists_get_the_whole_plan_and_the_others_the_ranking() -> None:
     count = 12
     plan = Plan("conjugate", starts=2, explore=0, keep=2, steps=9, rounds=0, scatter=False)
-    light, longer = plan.lighter(), replace(plan, steps=1 + 9)
+    light = plan.lighter()
     assert light.steps == 1
     ranked, whole, short = (quadratics(count) for _ in range(3))
     found = maximise_ranked(ranked, torch.arange(count), plan, seed=3, memory=2**24)
-    full = maximise(whole, torch.arange(count), longer, seed=3, memory=2**24)
+    full = maximise(whole, torch.arange(count), plan, seed=3, memory=2**24)
     first = maximise(short, torch.arange(count), light, seed=3, memory=2**24)
     top = first.value.topk(4).indices
     torch.testing.assert_close(found.x[top], full.x[top], rtol=1e-6, atol=1e-6)
@@ -395,8 +367,7 @@ def test_a_ranking_that_begins_the_full_search_is_gone_on_with() -> None:
     others = torch.ones(count, dtype=torch.bool)
     others[top] = False
     assert torch.equal(found.value[others], first.value[others])
-    steps, resumed = 9 * 3, 1
-    assert sum(ranked.evaluated) <= sum(short.evaluated) + 4 * plan.starts * (steps + resumed)
+    assert sum(ranked.evaluated) < 0.6 * sum(whole.evaluated)
 
 
 def test_a_ranking_by_the_first_group_is_not_repeated() -> None:

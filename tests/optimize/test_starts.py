@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from quadratics import F64, Quadratics, random_symmetric, sphere_points
-from wordsway.optimize import sampling
+from wordsway.optimize import starts as sampling
 from wordsway.optimize.starts import children, default_starts
 
 P = 5

@@ -129,7 +129,7 @@ def places(phi: Any, n: int, d: int) -> torch.Tensor:
                 angle = j / 10_000.0 ** (2 * (a // 2) / d)
                 P[j, a] = math.sin(angle) if a % 2 == 0 else math.cos(angle)
     elif phi.positions == "learned":
-        from wordsway.maps.attention.ingredients.encodings import learned
+        from wordsway.maps.attention.ingredients import learned
 
         return learned(n, d, phi.seed or 0)
     return P

@@ -40,8 +40,8 @@ class Readout(ABC):
 
 @final
 class TracedReadout(Readout):
-    """Readouts ``values(rows, delta)`` (B, T) that are differentiable in Δ: one backward pass per
-    θ, in the dtype of ``like``.
+    """Readouts ``values(rows, delta)`` (B, T) that are differentiable in Δ, in the dtype of
+    ``like``.
     """
 
     def __init__(
@@ -53,14 +53,15 @@ class TracedReadout(Readout):
         with torch.enable_grad():
             delta = delta.detach().to(self._like).requires_grad_(True)
             value = self._values(rows, delta)
-            slopes = [
-                torch.autograd.grad(one.sum(), delta, retain_graph=True, materialize_grads=True)[0]
-                if one.requires_grad
-                else torch.zeros_like(delta)
-                for one in value.unbind(1)
+
+        def pull(c: torch.Tensor) -> torch.Tensor:
+            if not value.requires_grad:
+                return torch.zeros_like(delta)
+            return torch.autograd.grad(value, delta, c, retain_graph=True, materialize_grads=True)[
+                0
             ]
-        gradients = torch.stack(slopes, 1)  # (B, T, d)
-        return value.detach(), lambda c: (c[:, :, None] * gradients).sum(1)
+
+        return value.detach(), pull
 
 
 class View(Objective):
@@ -175,10 +176,6 @@ class FeatureMap(ABC):
         """
         return self.view(sample)
 
-    def ranking_view(self, sample: Sample) -> View:
-        """The view that may rank many rows, where only the first of them are searched again."""
-        return self.search_view(sample)
-
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Name, sizes and seed: everything needed to reconstruct this map."""
@@ -249,12 +246,12 @@ class FeatureRangeError(InputError):
     """φ(X) is zero, or its square over- or underflows, in the requested arithmetic."""
 
 
-def search_view_of(phi: FeatureMap, sample: Sample, *, ranking: bool = False) -> View:
-    """``phi.search_view(sample)``, or `ranking_view`; the float64 view where φ(X) is zero or out of
-    range in a shorter arithmetic alone.
+def search_view_of(phi: FeatureMap, sample: Sample) -> View:
+    """``phi.search_view(sample)``; the float64 view where φ(X) is zero or out of range in a shorter
+    arithmetic alone.
     """
     try:
-        return phi.ranking_view(sample) if ranking else phi.search_view(sample)
+        return phi.search_view(sample)
     except FeatureRangeError:
         return phi.view(sample, torch.float64)
 

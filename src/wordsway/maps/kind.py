@@ -10,13 +10,13 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from wordsway.core.checks import described, fits
+from wordsway.core.checks import OneOf, Within, expected, fits
 from wordsway.core.errors import InputError
 from wordsway.gaussian.laws import LAWS
 from wordsway.maps.base import FeatureMap
-from wordsway.optimize import Plan, sampling
+from wordsway.optimize import Plan, starts
 from wordsway.optimize.driver import stages
 
 #: Numbers that the search in a map of unknown structure holds per entry of the text.
@@ -31,27 +31,16 @@ class Option:
     type: type
     default: Any
     help: str
-    least: int | None = None
-    most: int | None = None
-    choices: tuple[str, ...] = ()
+    rule: Within | OneOf | None = None
 
     def check(self, value: Any) -> None:
         """Refuse a value of another type, out of range, or not among the choices."""
-        if value is not None and not fits(value, self.type):
-            raise InputError(
-                f"{self.name} to be {described(self.type)}", repr(value), "leave it out"
-            )
-        if self.choices and value is not None and value not in self.choices:
-            raise InputError(
-                f"{self.name} among {', '.join(self.choices)}", repr(value), "choose one of them"
-            )
-        if self.least is not None and value is not None and value < self.least:
-            raise InputError(f"{self.name} ≥ {self.least}", value, f"pass a positive {self.name}")
-        if self.most is not None and value is not None and value > self.most:
-            raise InputError(f"{self.name} ≤ {self.most:,}", value, f"pass a smaller {self.name}")
+        hint: Any = self.type if self.rule is None else Annotated[self.type, self.rule]
+        if value is not None and not fits(value, hint):
+            raise InputError(expected(self.name, hint), repr(value), "leave it out")
 
 
-WEIGHTS = Option("weights", str, None, "Law of the weights; gaussian by default.", choices=LAWS)
+WEIGHTS = Option("weights", str, None, "Law of the weights; gaussian by default.", OneOf(LAWS))
 
 
 @dataclass(frozen=True)
@@ -121,7 +110,7 @@ class SearchSize:
         >>> SearchSize(3, 10_000, rows=3).points_at_once(plan)
         8
         """
-        sampled = sampling.POINTS if plan.scatter and self.d <= sampling.DIMENSIONS else 0
+        sampled = starts.POINTS if plan.scatter and self.d <= starts.DIMENSIONS else 0
         return max(
             count * max(sampled, *(stage.abreast * points for points, _ in stage.phases))
             for stage, count in self.searches(plan)
@@ -148,8 +137,6 @@ class MapKind:
     options: tuple[Option, ...] = ()
     #: Refuses sizes and options that do not go together, before anything is drawn.
     validate: Callable[..., None] = lambda n, d, **options: None
-    #: Whether it is made of choices, of which the simplest are maps of their own.
-    composed: bool = False
     #: Whether weights that do not fit are drawn for many texts together, one row's then in full.
     joint: bool = False
     #: The version or the source of a map of another package: part of the identity of its results.

@@ -26,16 +26,16 @@ from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.dual import (
     FINE_SPLITS,
     SPLITS,
+    Cells,
     cells,
     halved_cells,
     interpolate,
 )
 from wordsway.maps.attention.certificates.one_matrix import SolvedDual, WrapperContext, solve
 from wordsway.maps.attention.certificates.reading import certify_row, solve_mean
-from wordsway.maps.attention.certificates.silence import silencing_weights
 from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.one_matrix.view import AttentionView
-from wordsway.maps.attention.scores.relu import ReluBounds
+from wordsway.maps.attention.scores.relu import ReluBounds, silencing_weights
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.maps.base import FeatureMap
@@ -360,24 +360,33 @@ class _Attention:
 
     def _multipliers(self, solved: SolvedDual, r: float) -> dict[str, Array]:
         """Cells of β, in order, with λ, κ and ν; and the weights of the rows."""
-        fourth, prices = len(solved.multipliers) > 2, solved.problem.prices
-        lo, hi, _ = halved_cells(
-            solved.problem, r, solved.multipliers, FINE_SPLITS if fourth else SPLITS
-        )
+        fourth, problem = len(solved.multipliers) > 2, solved.problem
+        splits, prices = FINE_SPLITS if fourth else SPLITS, problem.prices
+        lo, hi, _ = halved_cells(problem, r, solved.multipliers, splits)
         lo, order = lo.sort()
         hi = hi[order]
         start, end = cells(r, lo)
-        tuned = [
-            interpolate((lo + hi) / 2, (start + end) / 2, part).exp() for part in solved.multipliers
-        ]
-        lam, kappa, *nu = tuned
+        # A cell may owe its bound to the multipliers of a cell of which it is a half.
+        tuned, best = (
+            [torch.zeros_like(lo) for _ in solved.multipliers],
+            torch.full_like(lo, math.inf),
+        )
+        for width in (float(end[0] - start[0]) / 2**level for level in range(splits + 1)):
+            whole = (((lo + hi) / 2 + r) / width).floor() * width - r
+            at = torch.where(hi - lo < 0.9 * width, whole + width / 2, (lo + hi) / 2)
+            parts = [interpolate(at, (start + end) / 2, part) for part in solved.multipliers]
+            few = zip(*(part.split(len(start)) for part in (lo, hi, *parts)), strict=True)
+            value = torch.cat([Cells(problem, r, a, b).bound(*rest) for a, b, *rest in few])
+            tuned = [torch.where(value < best, *both) for both in zip(parts, tuned, strict=True)]
+            best = torch.minimum(best, value)
+        lam, kappa, *nu = (part.exp() for part in tuned)
         found = {}
         if prices.joined is not None:
             found["joined"] = np.array(prices.joined.at[1:])
         lo[0], hi[-1] = -r, r
         lo[1:] = hi[:-1]
         table = torch.stack([lo, hi, lam, kappa, nu[0] if nu else torch.zeros_like(lo)], 1)
-        rows = solved.problem.rows
+        rows = problem.rows
         weights = (rows.price_width2 / rows.width2)[:, 0].sqrt().nan_to_num(1.0)
         found |= {"cells": _array(table), "weights": _array(weights)}
         return found | (_fourth(prices.across) if fourth else {})

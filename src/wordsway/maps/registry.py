@@ -1,6 +1,7 @@
 """All maps by name. A new map is one file or folder next to this one, and a line here.
 
-Maps of other packages are entry points of the group ``wordsway.maps``.
+Maps with rows have wrappers among their options, and blocks are maps of their own. Maps of other
+packages are entry points of the group ``wordsway.maps``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
+from wordsway.core.checks import OneOf, Within
 from wordsway.core.errors import InputError, first_line
 from wordsway.engine.function import ImportableFunction
 from wordsway.maps.attention.kinds import (
@@ -20,9 +22,103 @@ from wordsway.maps.attention.kinds import (
     RELU_RAF_KIND,
     SIGMOID_KIND,
 )
-from wordsway.maps.dense.kinds import DRF_KIND, RF_KIND
-from wordsway.maps.kind import MapKind, Option, TheoryCurve
-from wordsway.maps.wrappers.kind import block_kind, with_wrappers
+from wordsway.maps.attention.layer import plan_for
+from wordsway.maps.base import FeatureMap
+from wordsway.maps.dense.definition import DRF_KIND, RF_KIND
+from wordsway.maps.kind import MapKind, Option, SearchSize, TheoryCurve, falling
+from wordsway.maps.wrappers.block import transformer_block
+from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
+from wordsway.maps.wrappers.read_out import read_out as read
+from wordsway.maps.wrappers.residual import Residual
+
+RESIDUAL = Option("residual", bool, None, "Add the input: X + φ(X).")
+NORM = Option("norm", str, None, "Normalise each row, after the residual.", OneOf(NORMS))
+READ_OUT = Option("read_out", str, None, "Rows to return: all, mean, last, or a row's number.")
+
+
+def wrapped(
+    phi: FeatureMap,
+    *,
+    residual: bool | None = None,
+    norm: str | None = None,
+    read_out: str | int | None = None,
+) -> FeatureMap:
+    """φ with a residual stream, then a norm, then a read-out, each if requested.
+
+    >>> import wordsway as ws
+    >>> wrapped(ws.RAF(d=4, seed=0), residual=True, norm="layer").describe()["map"]
+    'normed'
+    """
+    if residual:
+        phi = Residual(phi)
+    if norm is not None:
+        phi = NormedMap(phi, Norm(norm))
+    return phi if read_out is None else read(phi, read_out)
+
+
+def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
+    """The kind of map with wrappers among its options: by default all of them."""
+    own = {option.name for option in options or (RESIDUAL, NORM, READ_OUT)}
+
+    def make(n: int, d: int, seed: int, **given: Any) -> FeatureMap:
+        around = {name: given.pop(name) for name in own}
+        return wrapped(kind.make(n, d, seed, **given), **around)
+
+    def count(n: int, d: int, **given: Any) -> int:
+        around = {name: given.pop(name) for name in own}
+        features = kind.count(n, d, **given)
+        return features if around["read_out"] in (None, "all") else features // n
+
+    def search_bytes(size: SearchSize, **given: Any) -> float:
+        around = {name: given.pop(name) for name in own}
+        # Autograd keeps what the products took.
+        return kind.search_bytes(size, **given) * (2 if any(around.values()) else 1)
+
+    def references(d: int, **given: Any) -> list[TheoryCurve]:
+        around = {name: given.pop(name, None) for name in own}
+        return [falling()] if around.get("residual") else kind.references(d, **given)
+
+    return replace(
+        kind,
+        make=make,
+        count=count,
+        search_bytes=search_bytes,
+        references=references,
+        options=(*kind.options, *(options or (RESIDUAL, NORM, READ_OUT))),
+    )
+
+
+HIDDEN = Option("hidden", int, None, "Width of the MLP; 4d by default.", Within(1))
+
+
+def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: str) -> MapKind:
+    """A block around a kind of attention, with the options of both."""
+
+    def make(n: int, d: int, seed: int, hidden: int | None, **options: Any) -> FeatureMap:
+        inner = attention.build(n, d, seed, **options)
+        return transformer_block(inner, d, order=order, hidden=hidden, seed=seed)
+
+    def search_bytes(size: SearchSize, *, hidden: int | None, **options: Any) -> float:
+        n, d = size.n, size.d
+        width = 4 * d if hidden is None else hidden
+        # As `BlockView.bytes_per_point` in single precision, in which blocks are searched.
+        points = size.points_at_once(plan_for(n, d)) * 16 * n * (3 * d + width)
+        inner = attention.search_bytes(replace(size, certificate=False), **options)
+        return inner + min(size.memory, points) + 16 * d * width
+
+    kind = MapKind(
+        name=name,
+        title=title,
+        about=about,
+        make=make,
+        count=lambda n, d, **options: n * d,
+        search_bytes=search_bytes,
+        references=lambda d, **options: [falling()],
+        options=(HIDDEN, *attention.options),
+        validate=attention.validate,
+    )
+    return with_wrappers(kind, READ_OUT)
+
 
 log = logging.getLogger("wordsway")
 GPT_BLOCK_KIND = block_kind(

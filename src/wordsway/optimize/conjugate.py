@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import torch
@@ -60,10 +60,6 @@ class Conjugate(Solver[ConjugateState]):
     def last_step(self, objective: Objective, state: ConjugateState) -> ConjugateState:
         """No gradient at the new point: it would cost a direction that is not used."""
         return self._step(objective, state, last=True)
-
-    def resume(self, objective: Objective, state: ConjugateState) -> ConjugateState:
-        value, gradient = objective.evaluate(state.which, state.x)
-        return replace(state, value=value, gradient=gradient)
 
     def _step(self, objective: Objective, state: ConjugateState, *, last: bool) -> ConjugateState:
         radius = objective.radius(state.which).to(state.x.dtype)[:, None]

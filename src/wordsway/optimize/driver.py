@@ -14,14 +14,19 @@ import torch
 from wordsway.core.errors import MemoryBudgetError
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.seeds import generator
-from wordsway.optimize import sampling
 from wordsway.optimize.ascent import Ascent
 from wordsway.optimize.conjugate import Conjugate
 from wordsway.optimize.lbfgs import LBFGS
 from wordsway.optimize.objective import Objective
 from wordsway.optimize.plan import HALFWAY, Plan
 from wordsway.optimize.solver import AnySolver, PointStates
-from wordsway.optimize.starts import children, default_starts
+from wordsway.optimize.starts import (
+    children,
+    default_starts,
+    local_random_search,
+    random_search,
+    worthwhile,
+)
 
 SOLVERS: dict[str, Callable[[], AnySolver]] = {
     "ascent": Ascent,
@@ -45,49 +50,26 @@ Starts = Callable[[Objective, Sequence[int], int, Sequence[torch.Generator]], to
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(PointStates):
     """The best x of each problem (P, p) and the value there (P,); ``settled`` (P,) where that point
     had nearly stopped improving when the budget was spent; ``agreed`` (P,) where at least half of
-    the groups found that value: three of them, or both of two. ``points`` are the solver's when the
-    first group's search ended, equally many of each problem, one problem after the other.
+    the groups found that value: three of them, or both of two.
     """
 
-    problems: torch.Tensor
-    x: torch.Tensor
-    value: torch.Tensor
     settled: torch.Tensor
     agreed: torch.Tensor
-    points: Any
 
     @property
     def converged(self) -> bool:
         """Whether every problem has settled at a value that independent groups of starts found."""
         return bool((self.settled & self.agreed).all())
 
-    def at(self, index: torch.Tensor) -> Found:
-        """The problems at ``index``."""
-        return Found(
-            self.problems[index],
-            self.x[index],
-            self.value[index],
-            self.settled[index],
-            self.agreed[index],
-            select_problems(self.points, index, len(self.problems)),
-        )
-
-    def split(self, parts: int) -> list[Found]:
-        """Equally many problems each, in order."""
-        each = len(self.problems) // parts
-        return [self.at(index) for index in torch.arange(len(self.problems)).split(each)]
-
     def improved(self, index: torch.Tensor, other: Found) -> Found:
-        """The same with x and value of another search of the problems at ``index``, where that is
-        better by more than rounding.
+        """The same with another search of the problems at ``index``, where that is better by more
+        than rounding.
         """
         better = exceeds(other.value, self.value[index])
-        x, value = self.x.clone(), self.value.clone()
-        x[index[better]], value[index[better]] = other.x[better], other.value[better]
-        return replace(self, x=x, value=value)
+        return self.put(index[better], other.select(better))
 
     @staticmethod
     def best_of(groups: Sequence[Found]) -> Found:
@@ -96,22 +78,13 @@ class Found:
         A later group replaces an earlier one only where it is better by more than rounding, so that
         the exact value never falls with the number of groups.
         """
+        best, each = groups[0], torch.arange(len(groups[0].value), device=groups[0].value.device)
+        for other in groups[1:]:
+            best = best.improved(each, other)
         values = torch.stack([group.value for group in groups])  # (G, P)
-        value, best = values[0], torch.zeros_like(values[0], dtype=torch.long)
-        for number, other in enumerate(values):
-            better = exceeds(other, value)
-            value = torch.where(better, other, value)
-            best = torch.where(better, number, best)
-        each = torch.arange(len(value), device=value.device)
-        same = (values >= value - AGREEMENT * value.abs()).sum(0)
-        return Found(
-            groups[0].problems,
-            torch.stack([group.x for group in groups])[best, each],
-            value,
-            torch.stack([group.settled for group in groups])[best, each],
-            (same >= max(2, min(3, len(groups)))) & (2 * same >= len(groups)),
-            groups[0].points,
-        )
+        same = (values >= best.value - AGREEMENT * best.value.abs()).sum(0)
+        agreed = (same >= max(2, min(3, len(groups)))) & (2 * same >= len(groups))
+        return replace(best, agreed=agreed)
 
 
 def exceeds(value: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -129,7 +102,6 @@ def maximise(
     starts: Starts = default_starts,
     stream: str = "search",
     first: Found | None = None,
-    resume: bool = False,
     progress: Progress = silent,
 ) -> Found:
     """Maximise f_i over ‖x‖ ≤ r_i, or over the objective's constraint, for each of the problems i,
@@ -138,8 +110,8 @@ def maximise(
     Problems go through in batches that fit the memory; the result for one of them depends on the
     seed (its noise is named by ``stream``, its number and its group) and not on the others. Groups
     follow each other, each in the same batches however many there are: those of a smaller plan
-    evaluate the same numbers, to the last bit. Where another search of these problems is given, the
-    ``first`` group is that search, continued for the plan's steps if it is to ``resume``.
+    evaluate the same numbers, to the last bit. Where another search of these problems is given, it
+    is the ``first`` group.
     """
     if objective.constraint is not None:  # the other solvers are made for balls
         plan = replace(plan, solver="ascent")
@@ -149,7 +121,7 @@ def maximise(
     if objective.max_batch is not None:
         batch_size = min(batch_size, max(1, objective.max_batch // plan.starts))
     bounded = objective.bounded(memory // size)
-    groups = [first] if first is not None and not resume else []
+    groups = [] if first is None else [first]
     left = replace(plan, groups=max(1, plan.groups - len(groups)))
     meter = _Meter(progress, objective, left, len(problems))
     for batched in torch.arange(plan.groups).split(plan.abreast):
@@ -157,35 +129,16 @@ def maximise(
         if not len(abreast):
             continue
         found: list[list[Found]] = [[] for _ in abreast]
-        for index in torch.arange(len(problems)).split(min(batch_size, len(problems))):
-            batch = problems[index]
+        for batch in problems.split(min(batch_size, len(problems))):
             names = [(int(i), g) if g else (int(i),) for g in abreast.tolist() for i in batch]
             noise = [generator(seed, stream, *name, device=objective.device) for name in names]
             which = batch.repeat(len(abreast))
-            one = _Batch(bounded, SOLVERS[plan.solver](), plan, which, noise, meter)
-            if first is None or abreast[0]:
-                both = one.run(starts)
-            else:
-                both = one.resume(select_problems(first.points, index, len(problems)))
-            for group, part in zip(found, both.split(len(abreast)), strict=True):
-                group.append(part)
-        groups += [_joined(problems, group) for group in found]
+            both = _Batch(bounded, SOLVERS[plan.solver](), plan, which, noise, meter).run(starts)
+            parts = torch.arange(len(which)).split(len(batch))
+            for group, part in zip(found, parts, strict=True):
+                group.append(both.select(part))
+        groups += [Found.joined(group) for group in found]
     return Found.best_of(groups)
-
-
-def _joined(problems: torch.Tensor, found: Sequence[Found]) -> Found:
-    """The results of batches of the problems, one after the other."""
-    names = ("x", "value", "settled", "agreed")
-    parts = {name: torch.cat([getattr(part, name) for part in found]) for name in names}
-    points = type(found[0].points).joined([part.points for part in found])
-    return Found(problems=problems, **parts, points=points)
-
-
-def select_problems(points: Any, index: torch.Tensor, problems: int) -> Any:
-    """Select the points of the problems at ``index``, of ``problems`` problems in all."""
-    each = len(points.value) // problems
-    some = index[:, None] * each + torch.arange(each, device=index.device)
-    return points.select(some.flatten())
 
 
 def affordable(plan: Plan, objective: Objective, problems: int, memory: int) -> Plan:
@@ -250,7 +203,7 @@ class _Batch:
         points = starts(rough, problems.tolist(), plan.starts, self.noise)
         if self.sampled:
             more = [
-                sampling.random_search(self.objective, i, plan.starts, noise, plan.abreast)
+                random_search(self.objective, i, plan.starts, noise, plan.abreast)
                 for i, noise in zip(problems.tolist(), self.noise, strict=True)
             ]
             points = torch.cat([points, torch.stack(more)], 1)
@@ -277,11 +230,6 @@ class _Batch:
         value = self.objective.values(which, points.flatten(0, 1))
         return _Pool(points, value.reshape(points.shape[:2]))
 
-    def resume(self, points: Any) -> Found:
-        """More steps with the points of a search that ended."""
-        self.meter.begin_batch(len(self.problems), phases=1)
-        return self.finish(self.solver.resume(self.objective, points))
-
     def finish(self, state: Any, best: _Pool | None = None) -> Found:
         """The last climb, and the best point of each problem; or one that was seen before."""
         plan, problems = self.plan, self.problems
@@ -295,15 +243,15 @@ class _Batch:
             pool = best.join(_Pool(x[:, None], value[:, None]), 1)
             x, value = pool.x[:, 0], pool.value[:, 0]
         if self.sampled:
-            x, value = sampling.local_random_search(
+            x, value = local_random_search(
                 self.objective, problems, x, value, self.noise, plan.abreast
             )
-        return Found(problems, x, value, settled, torch.zeros_like(settled), state)
+        return Found(problems, x, value, settled, torch.zeros_like(settled))
 
     @property
     def sampled(self) -> bool:
         """Whether random samples are worth their time."""
-        return self.plan.scatter and sampling.worthwhile(self.objective)
+        return self.plan.scatter and worthwhile(self.objective)
 
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p), then more with the best of each problem."""
@@ -406,11 +354,9 @@ class _Meter:
         self.best = -math.inf
         self.ahead: deque[int] = deque()
 
-    def begin_batch(self, problems: int, phases: int | None = None) -> None:
-        """The plan's phases are ahead, or the last of them."""
-        work = [problems * points * (steps + 1) for points, steps in self.plan.phases]
-        self.ahead = deque(work if phases is None else work[-phases:])
-        self.done += sum(work) - sum(self.ahead)
+    def begin_batch(self, problems: int) -> None:
+        """The plan's phases are ahead."""
+        self.ahead = deque(problems * points * (steps + 1) for points, steps in self.plan.phases)
 
     def step(self, share: float, state: PointStates) -> None:
         """Record progress within the current phase."""
@@ -457,44 +403,37 @@ def maximise_ranked(
     problems: torch.Tensor,
     plan: Plan,
     *,
-    ranking: Objective | None = None,
     seed: int,
     memory: int,
     progress: Progress = silent,
 ) -> Found:
     """The best x of every problem, found by a lighter plan where it is not among the largest.
 
-    Where the light search is the beginning of the full one, the first few continue it. Where it is
-    the whole first group, the others get as many groups as the plan has batches of them, so that
-    ``scaled`` plans search them as much harder as the first few, which the first group chooses.
-    ``ranking`` is the same function in cheaper arithmetic: it finds the points, and the objective
-    itself evaluates them.
+    Where the light search is the first group of the full one, it is not repeated, and the others
+    get as many groups as the plan has batches of them, so that ``scaled`` plans search them as much
+    harder as the first few, which the first group chooses.
     """
     searches = stages(plan, len(problems), kept=bool(objective.bytes_retained_per_eval))
     if len(searches) == 1:
         return maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
     light, full = searches[0][0], searches[-1][1]
-    cheap = ranking or objective
-    begun = light.begins(plan) and cheap.dtype == objective.dtype
+    begun = light.is_first_group_of(plan)
     work = list(accumulate(count * stage.evaluations for stage, count in searches))
     parts = [stretch_of(progress, *ends, work[-1]) for ends in pairwise([0, *work])]
     how: dict[str, Any] = {"seed": seed, "memory": memory}
-    found = maximise(cheap, problems, light, **how, progress=parts[0])
-    if cheap.dtype != objective.dtype:
-        found = _valued(found, objective)
+    found = maximise(objective, problems, light, **how, progress=parts[0])
     order = found.value.argsort(descending=True, stable=True)
     top, others = order[:full], order[full:]
     if len(searches) > 2:
         longer = replace(light, groups=plan.groups // plan.abreast)
-        first = found.at(others)
-        more = maximise(cheap, first.problems, longer, first=first, **how, progress=parts[1])
+        first = found.select(others)
+        more = maximise(objective, first.which, longer, first=first, **how, progress=parts[1])
         found = found.improved(others, more)
     second = maximise(
         objective,
         problems[top],
         plan,
-        first=found.at(top) if begun else None,
-        resume=light.steps < plan.steps,
+        first=found.select(top) if begun else None,
         **how,
         progress=parts[-1],
     )
@@ -502,11 +441,3 @@ def maximise_ranked(
     settled, agreed = torch.ones_like(found.settled), torch.ones_like(found.agreed)
     settled[top], agreed[top] = second.settled, second.agreed
     return replace(found.improved(top, second), settled=settled, agreed=agreed)
-
-
-def _valued(found: Found, objective: Objective) -> Found:
-    """The same points in the objective's own arithmetic, with its values there."""
-    x = objective.project(found.problems, found.x.to(objective.dtype))
-    parts = zip(found.problems.split(64), x.split(64), strict=True)
-    value = torch.cat([objective.value(*part) for part in parts])
-    return replace(found, x=x, value=value)

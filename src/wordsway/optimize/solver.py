@@ -87,12 +87,8 @@ class Solver(ABC, Generic[S]):
         """One move of every point; a point that cannot improve stays where it is."""
 
     def last_step(self, objective: Objective, state: S) -> S:
-        """A move of every point after which only x and value are read, until `resume`."""
+        """A move of every point after which only x and value are read."""
         return self.step(objective, state)
-
-    def resume(self, objective: Objective, state: S) -> S:
-        """The state after a last step, ready for more."""
-        return state
 
     def follow(self, objective: Objective, state: S) -> S:
         """The same points, ready to climb another function."""

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from wordsway.maps.attention.certificates.curves import NODES
+from wordsway.core.checks import OneOf, Within
 from wordsway.maps.attention.certificates.dual import COARSE
-from wordsway.maps.attention.certificates.heads.table import FINE
-from wordsway.maps.attention.certificates.heads.together import joins
+from wordsway.maps.attention.certificates.heads_gain import joins
+from wordsway.maps.attention.certificates.heads_table import FINE
+from wordsway.maps.attention.certificates.problem import NODES
 from wordsway.maps.attention.family import (
     RAF,
     Attention,
@@ -18,10 +19,8 @@ from wordsway.maps.attention.family import (
     SigmoidRAF,
     check_choices,
 )
-from wordsway.maps.attention.heads.layer import KEPT_BYTES
-from wordsway.maps.attention.heads.view import heads_bytes_per_point
-from wordsway.maps.attention.ingredients.encodings import MASKS, POSITIONS
-from wordsway.maps.attention.ingredients.projections import check_heads
+from wordsway.maps.attention.heads import KEPT_BYTES, heads_bytes_per_point
+from wordsway.maps.attention.ingredients import MASKS, POSITIONS, check_heads
 from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.attention.one_matrix.view import bytes_per_point
 from wordsway.maps.attention.scores.registry import SCORES
@@ -48,43 +47,29 @@ SUPPORT = 16
 #: n×n tensors for each head in double precision, and in single precision.
 HEAD_SQUARES, HEAD_SQUARES_SINGLE = 7, 5
 
+POSITIVE, ANY = Within(0, above=True), Within(1, math.inf)
 OPTIONS = (
-    Option("scores", str, "softmax", "Score function, such as softmax.", choices=tuple(SCORES)),
-    Option("heads", int, None, "Number of heads; by default one matrix W, no heads.", least=1),
-    Option("mask", str, "none", "none, causal, window or padding.", choices=MASKS),
-    Option("pe", str, "none", "Positional encoding, such as rope.", choices=POSITIONS),
-    Option("temperature", float, None, "Divisor of the scores; 1 by default."),
-    Option("window", int, None, "Attend only to keys nearer than this (mask window).", least=1),
-    Option("visible", int, None, "Number of leading keys to attend to (mask padding).", least=1),
+    Option("scores", str, "softmax", "Score function, such as softmax.", OneOf(tuple(SCORES))),
+    Option("heads", int, None, "Number of heads; by default one matrix W, no heads.", Within(1)),
+    Option("mask", str, "none", "none, causal, window or padding.", OneOf(MASKS)),
+    Option("pe", str, "none", "Positional encoding, such as rope.", OneOf(POSITIONS)),
+    Option("temperature", float, None, "Divisor of the scores; 1 by default.", POSITIVE),
+    Option("window", int, None, "Attend only to keys nearer than this (mask window).", ANY),
+    Option("visible", int, None, "Number of leading keys to attend to (mask padding).", ANY),
     WEIGHTS,
 )
 
 
-def _make(
-    n: int,
-    d: int,
-    seed: int,
-    *,
-    pe: str,
-    temperature: float | None,
-    weights: str | None,
-    **options: Any,
-) -> Attention:
-    how: dict[str, Any] = {"temperature": temperature or 1.0, "law": weights or "gaussian"}
-    return Attention(d, seed, positions=pe, **how, **options)
+def _make(n: int, d: int, seed: int, *, pe: str, **options: Any) -> Attention:
+    law, temperature = options.pop("weights") or "gaussian", options.pop("temperature") or 1.0
+    return Attention(d, seed, positions=pe, law=law, temperature=temperature, **options)
 
 
-def _validate(n: int, d: int, **options: Any) -> None:
-    temperature = options["temperature"]
-    check_choices(
-        options["scores"],
-        options["mask"],
-        options["pe"],
-        1.0 if temperature is None else temperature,
-        options["window"],
-        options["visible"],
-    )
-    check_heads(d, options["heads"])
+def _validate(
+    n: int, d: int, *, heads: int | None, scores: str, pe: str, mask: str, **options: Any
+) -> None:
+    check_choices(scores, mask, pe, options["window"], options["visible"])
+    check_heads(d, heads)
 
 
 def _bytes(size: SearchSize, *, scores: str, heads: int | None, pe: str, **options: Any) -> float:
@@ -146,7 +131,6 @@ ATTENTION_KIND = MapKind(
     references=_references,
     options=OPTIONS,
     validate=_validate,
-    composed=True,
 )
 
 
@@ -178,7 +162,6 @@ def preset(
         search_bytes=lambda size, **options: _bytes(size, **filled(size.d, **options)),
         references=lambda d, **options: _references(d, **filled(d, **options)),
         options=(WEIGHTS,),
-        composed=made is None,
     )
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import torch
 
-from wordsway.core.checks import Count, NonNegative, Seed, validated
-from wordsway.core.errors import InputError
+from wordsway.core.checks import Count, NonNegative, OneOf, Seed, validated
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import generator
@@ -24,8 +23,7 @@ from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.rigorous import SAFE, Certificate, U
 from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView
 from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
-from wordsway.maps.wrappers.residual import Residual
-from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
+from wordsway.maps.wrappers.residual import Residual, WrappedView, Wrapper
 
 
 @final
@@ -188,7 +186,7 @@ def transformer_block(
     attention: Map,
     d: Count,
     *,
-    order: str = "pre",
+    order: Annotated[str, OneOf(("pre", "post"))] = "pre",
     norm: str = "layer",
     hidden: Count | None = None,
     seed: Seed = 0,
@@ -201,8 +199,6 @@ def transformer_block(
     >>> block(ws.Sample.gaussian(n=3, d=8, seed=0)).shape
     torch.Size([3, 8])
     """
-    if order not in ("pre", "post"):
-        raise InputError("an order among pre, post", repr(order), "choose one of them")
     by = Norm(norm, epsilon)
     hidden = 4 * d if hidden is None else hidden
     forward = FeedForward(d, hidden, seed, by, order, attention)

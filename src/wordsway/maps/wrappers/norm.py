@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm of a map's rows, and of the text before a map sees it.
+"""Layer norm and RMS norm of a map's rows.
 
 With C = I − 11ᵀ/D for layer norm and C = I for RMS norm, N(u) = √D·Cu/√(‖Cu‖² + Dε). Where a row
 u moves by w, with α² = ‖C(u + w)‖² + Dε and β² = ‖Cu‖² + Dε,
@@ -6,31 +6,25 @@ u moves by w, with α² = ‖C(u + w)‖² + Dε and β² = ‖Cu‖² + Dε,
     N(u + w) − N(u) = √D (Cw/α − g Cu),      g = (2Cu·Cw + ‖Cw‖²)/(αβ(α + β)),
 
 which loses no accuracy where w is small, and whose products with any base follow from those of w.
-
-**Certificate.** Row j moves by at most min(2√D, 2√D‖w_j‖/β_j), since with u, v lengthened by one
-coordinate √(Dε), ‖u/‖u‖ − v/‖v‖‖ ≤ 2‖u − v‖/(‖u‖ + ‖v‖). Around attention, the dual of
-`attention.certificates.one_matrix` has this scale and ceiling for each row. Around any other map
-with Σ_j ‖w_j‖² ≤ Q, the rows with the smallest β_j take what they can of Q first.
+Row j moves by at most min(2√D, 2√D‖w_j‖/β_j) (Theorem 13 of docs/statements/wrappers.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import torch
 
-from wordsway.core.checks import NonNegative, validated
-from wordsway.core.errors import InputError
+from wordsway.core.checks import NonNegative, OneOf, validated
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample
 from wordsway.maps.attention.certificates.one_matrix import WrapperContext, certify
 from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.rigorous import SAFE, Certificate, U, relative
 from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView, at_rows
-from wordsway.maps.wrappers.residual import attention_inside
-from wordsway.maps.wrappers.wrapper import WrappedView, Wrapper
+from wordsway.maps.wrappers.residual import WrappedView, Wrapper, attention_inside
 
 NORMS = ("layer", "rms")
 EPSILON = 1e-5
@@ -46,11 +40,10 @@ class Norm:
     [0.8485, 1.1314]
     """
 
-    def __init__(self, kind: str = "layer", epsilon: float = EPSILON) -> None:
-        if kind not in NORMS:
-            raise InputError(f"a norm among {', '.join(NORMS)}", repr(kind), "choose one of them")
-        if not 0 <= epsilon < math.inf:
-            raise InputError("ε ≥ 0", epsilon, "leave it at 1e-5")
+    @validated
+    def __init__(
+        self, kind: Annotated[str, OneOf(NORMS)] = "layer", epsilon: NonNegative = EPSILON
+    ) -> None:
         self.kind, self.epsilon = kind, float(epsilon)
 
     def centre(self, u: torch.Tensor) -> torch.Tensor:

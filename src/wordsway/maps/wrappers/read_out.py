@@ -19,8 +19,7 @@ from wordsway.maps.attention.certificates.reading import certify_mean, certify_r
 from wordsway.maps.base import FeatureMap, Map, Readout, TracedReadout
 from wordsway.maps.rigorous import SAFE, Certificate, U, norm_lower_bound, relative
 from wordsway.maps.rows import RowView
-from wordsway.maps.wrappers.residual import attention_inside
-from wordsway.maps.wrappers.wrapper import HELD, OuterView, Wrapper
+from wordsway.maps.wrappers.residual import HELD, OuterView, Wrapper, attention_inside
 
 
 @final

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 
 import torch
 
-from wordsway.maps.attention.certificates.curves import ShareCurve, Tail, logistic_curve
-from wordsway.maps.attention.certificates.problem import OwnRowBound, Problem
+from wordsway.maps.attention.certificates.problem import (
+    OwnRow,
+    Problem,
+    ShareCurve,
+    Tail,
+    logistic_curve,
+)
 from wordsway.maps.attention.layer import AttentionLayer
 from wordsway.maps.attention.one_matrix.layer import Layer
-
-
-@dataclass(frozen=True)
-class OwnRow:
-    """How far row i can move: ‖row i‖² ≤ min(cap, max(hull, ‖far + Δ‖²)).
-
-    ``far`` is x_i − φ_i for rows in the hull of the text, which may end up at the moved row.
-    """
-
-    hull: float
-    far: torch.Tensor | None = None
-    cap: float = math.inf
-    #: How often ‖Δ‖² counts in ``hull`` where something is added to the row.
-    share: float = 1.0
-
-    def with_delta(self, radius: float) -> OwnRow:
-        """Where Δ itself is added to the row, ``far`` apart: hull and cap grow by its length."""
-        hull = (math.sqrt(self.hull) + math.sqrt(self.share) * radius) ** 2
-        return replace(self, hull=hull, cap=(math.sqrt(self.cap) + radius) ** 2)
-
-    def split_along(self, e: torch.Tensor, delta_multiplicity: float) -> OwnRowBound:
-        """The same for Δ = βe + Δ⊥."""
-        if self.far is None:
-            return OwnRowBound(hull=self.hull, cap=self.cap, delta_multiplicity=0.0)
-        along = float(self.far @ e)
-        return OwnRowBound(
-            square=float(self.far @ self.far),
-            along=along,
-            across=float((self.far - along * e).norm()),
-            hull=self.hull,
-            cap=self.cap,
-            delta_multiplicity=delta_multiplicity,
-        )
 
 
 class RowBounds(ABC):

@@ -6,9 +6,7 @@ For a cell [lo, hi] of β and the multipliers λ, κ (and ν, where fourth power
 
 with c_j + q_j/κ the polynomial of row j, raised by what it can exceed its chord by, and g_j, h_j
 from the distance t_j of a grid point to the moves that the cell has anyway: 2w² − t² and t⁴ less
-what t⁴ bends within a step. The tails, below the first grid point and above the last one, are two
-columns more, at the distance of the tail from the cell. Along one multiplier all but one product
-stays as it is.
+what t⁴ bends within a step. The tails, below and above the grid, are two columns more.
 """
 
 from __future__ import annotations
@@ -20,8 +18,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.certificates.curves import neighbour
-from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.certificates.problem import Problem, neighbour
 from wordsway.maps.rigorous import SAFE, U
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved

@@ -1,39 +1,16 @@
-"""Certificates for attention: rows can only be attracted at a price.
+"""Certificates for attention with one matrix: rows can only be attracted at a price.
 
-Fix row i of the text. With m_j the mean of φ_j over the *other* keys, p_j its share on key i and
-y_j = x_i − m_j,
+With m_j the mean of φ_j over the keys but i, y_j = x_i − m_j and the share p_j on key i,
 
-    φ_j(X^i(Δ)) − φ_j(X) = (p_j − p⁰_j) y_j + p_jΔ,        p_j = p_j(a_j),  a = AΔ,  A_j = Wᵀx_j/√d.
+    φ_j(X^i(Δ)) − φ_j(X) = (p_j − p⁰_j) y_j + p_jΔ,        p_j = p_j(a_j),  a = AΔ,  A_j = Wᵀx_j/√d,
 
-Split Δ = βe + Δ⊥ along e = (x_i − m̄)/‖·‖, and write A, Y (rows y_j) without their e-component as
-A⊥, Y⊥. With ‖Δ‖ = r,
-
-    ‖row j‖² = (p−p⁰)²‖y‖² + 2p(p−p⁰)(β y·e + η_j) + p²r²,
-    a_j = βA_j·e + (A⊥Δ⊥)_j,     η_j = (Y⊥Δ⊥)_j.
-
-For any λ, κ > 0 the moves have a price,
-
-    Σ_j λ(A⊥Δ⊥)_j² + κη_j² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²),
-
-so Lagrangian duality makes the rows separate: with 2p(p−p⁰)η − κη² ≤ p²(p−p⁰)²/κ,
+and with Δ = βe + Δ⊥ along e = (x_i − m̄)/‖·‖, for all λ, κ > 0,
 
     Σ_{j≠i} ‖row j‖² ≤ (r² − β²)(λ‖A⊥‖² + κ‖Y⊥‖²) + Σ_{j≠i} max_a [poly_j(a) − λ(a − βA_j·e)²],
     poly_j = (p−p⁰)²‖y‖² + 2p(p−p⁰)β y·e + p²r² + p²(p−p⁰)²/κ.
 
-Every λ and κ give a valid bound; they are tuned for each cell of a grid over β. So does every
-positive weight of the rows, with A_j and a_j multiplied by it: softmax rows that need a longer move
-to be won over get a smaller one, which where rows are many compared with d is worth a tenth of the
-bound, and nearly a fifth where fourth powers are priced (`attention.certificates.quartic`).
-Between grid points nothing is left out: β enters linearly or through distances to an interval, and
-in a the function f obeys f″ ≥ −M, so that it exceeds its chord by at most M·width²/8.
-Row i lies in the hull of the text,
-
-    ‖row i‖ ≤ max(‖x_i + Δ − φ_i‖, max_l ‖x_l − φ_i‖),
-
-and for ReLU attention `attention.certificates.silence` bounds how far row i can turn to itself.
-
-All of this holds for the computed layer; `attention.certificates.rounding` bounds what separates
-it from exact arithmetic, which is added to the result.
+docs/statements/attention.md has the proof (Theorem 4), with weights of the rows, fourth powers, and
+what happens between grid points.
 """
 
 from __future__ import annotations
@@ -48,7 +25,6 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.bounds import RowBounds
-from wordsway.maps.attention.certificates.curves import Tail, neighbour
 from wordsway.maps.attention.certificates.dual import (
     Multipliers,
     lower_with_fourth_powers,
@@ -58,10 +34,11 @@ from wordsway.maps.attention.certificates.problem import (
     GridRows,
     Prices,
     Problem,
+    Tail,
     across_error,
-    norm_of,
+    neighbour,
+    quartic_price,
 )
-from wordsway.maps.attention.certificates.quartic import quartic_price
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound, relative
 
@@ -255,20 +232,14 @@ def problem_of(
         high=Tail.where(curve.beyond, trivial_bound, torch.ones_like(p0)),
     )
     across, y_across = A - torch.outer(ae, e), y - torch.outer(ye, e)
-    error, few = across_error(A), count <= X.shape[1]
-    gram = across @ across.T if few else None
-    prices = Prices(
-        across,
-        error,
-        norm_of(across, gram, error),
-        norm_of(y_across, y_across @ y_across.T if few else None, across_error(y)),
-        gram,
-    )
-    own, times = bounds.own_row(layer, i, radius, young), 2.0 if around.residual else 1.0
-    if around.residual:
-        own = own.with_delta(radius)
-    problem = Problem(radius, grid, prices, own.split_along(e, times))
-    own_keys = bounds.own_keys(layer, i, radius, e, young, times) if only is None else None
+    error = across_error(A)
+    norms = opnorm_upper_bound(across, error), opnorm_upper_bound(y_across, across_error(y))
+    prices = Prices(across, error, *norms)
+    own = replace(bounds.own_row(layer, i, radius, young), axis=e)
+    own = own.with_delta(radius) if around.residual else own
+    problem, own_keys = Problem(radius, grid, prices, own), None
+    if only is None:
+        own_keys = bounds.own_keys(layer, i, radius, e, young, own.delta_multiplicity)
     omega = layer.errors.omega(layer.scores, i, rows, y.norm(dim=1), radius)
     problem = around.normed(problem, y, rows, i, omega)
     if own_keys is None:

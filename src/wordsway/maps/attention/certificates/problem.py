@@ -1,7 +1,7 @@
 """The problem that the dual of `attention.certificates.one_matrix` solves, as small records.
 
 `Problem` = `GridRows` (the rows j ≠ i on their grids of moves) + `Prices` (what moves cost) +
-`OwnRowBound` (row i). Shapes: m rows, G grid points, d dimensions.
+`OwnRow` (row i). Shapes: m rows, G grid points, d dimensions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,143 @@ from typing import Any, NamedTuple
 
 import torch
 
-from wordsway.maps.attention.certificates.curves import Tail
-from wordsway.maps.rigorous import SAFE, U, opnorm_upper_bound, opnorm_upper_bound_fast
+from wordsway.maps.rigorous import (
+    SAFE,
+    U,
+    eigenvalue_upper_bound,
+    gamma,
+    opnorm_upper_bound,
+)
+
+#: Grid points in a; logistic shares are followed for logits from −REACH to REACH.
+NODES = 56
+REACH = 9.0
+
+
+class ShareCurve(NamedTuple):
+    """The share p(a) of one key on a grid of moves, rows × grid points, with bounds on its
+    derivatives around each point.
+    """
+
+    p: torch.Tensor
+    a: torch.Tensor
+    step: torch.Tensor
+    bend: torch.Tensor  # |p″|
+    rise: torch.Tensor  # p′²
+    trivial: torch.Tensor  # rows for which only the trivial bound is used (n−1, 1)
+    below: torch.Tensor  # rows that Δ can move below the grid (n−1, 1)
+    beyond: torch.Tensor  # rows that Δ can move beyond it (n−1, 1)
+
+
+class Tail(NamedTuple):
+    """What a row beyond the end of its grid can move by where Δ can reach it, −∞ elsewhere, and its
+    κ-term; (n−1, 1) each.
+    """
+
+    value: torch.Tensor
+    kappa_term: torch.Tensor
+
+    @staticmethod
+    def where(reachable: torch.Tensor, value: torch.Tensor, kappa_term: torch.Tensor) -> Tail:
+        return Tail(
+            torch.where(reachable, value, -math.inf), torch.where(reachable, kappa_term, 0.0)
+        )
+
+
+def logistic_curve(
+    logit: torch.Tensor, keys: torch.Tensor, radius: float, blur: torch.Tensor
+) -> ShareCurve:
+    """p(u) = σ(u) for u = logit p⁰ + a, as far as Δ can move it or from −9 to 9; what lies outside
+    is bounded by the tails. ``logit``, ``keys`` and ``blur``, the error of a moved logit, have one
+    row per row of the text but i.
+    """
+    reach = radius * keys.norm(dim=1, keepdim=True) * SAFE + blur
+    low, high = (logit - reach).clamp(-REACH, REACH), (logit + reach).clamp(-REACH, REACH)
+    u = low + (high - low) * torch.linspace(0, 1, NODES, dtype=keys.dtype, device=keys.device)
+    p, step = torch.sigmoid(u), ((high - low) / (NODES - 1)).expand_as(u)
+    # p(1−p) and |p″| = p(1−p)|1−2p| are at most min(p, 1−p), which changes by no more than a factor
+    # e^step within a step.
+    bound = torch.minimum(p, 1 - p) * torch.exp(step)
+    below, beyond = logit - reach < -REACH, logit + reach > REACH
+    return ShareCurve(
+        p,
+        u - logit,
+        step,
+        bound.clamp_max(0.0963),
+        (bound * bound).clamp_max(1 / 16),
+        torch.zeros_like(below),
+        below,
+        beyond,
+    )
+
+
+def neighbour(p: torch.Tensor, by: int) -> torch.Tensor:
+    """The neighbour's value along the grid (the last axis); the ends repeat."""
+    if by > 0:
+        return torch.cat([p[..., :1], p[..., :-1]], -1)
+    return torch.cat([p[..., 1:], p[..., -1:]], -1)
+
+
+#: Beyond this many rows the Gram matrix is not made.
+MOST_ROWS = 6000
+#: Factors by which the estimate of λ_max(CGC) is raised until a Cholesky factorisation proves it.
+RAISED = (1.01, 1.05, 1.15)
+#: Vectors and steps of the subspace iteration; its outcome need not be exact.
+VECTORS, STEPS = 6, 24
+
+
+def quartic_price(A: torch.Tensor, error: float = 0.0) -> float:
+    """A number B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴ for all u, or +∞ if there are too many rows; for every
+    matrix within ``error`` of A in Frobenius norm, since (Σ_j (E_j·u)⁴)^¼ ≤ ‖E‖_F.
+
+    >>> 1.0 <= quartic_price(torch.eye(3, dtype=torch.float64)) <= 1.02
+    True
+    """
+    n, d = A.shape
+    if not 1 <= n <= MOST_ROWS:
+        return math.inf
+    size = float((A * A).sum()) / n
+    if not 1e-60 < size < 1e60:
+        return math.inf
+    A = A.to(torch.float64) / math.sqrt(size)
+    G = (A @ A.T) ** 2
+    # A product of length d is off by γ_d‖A_j‖‖A_l‖, its square by three times as much relative to
+    # ‖A_j‖²‖A_l‖²: a matrix of norm at most Σ_j ‖A_j‖⁴, the trace of G.
+    rounding = 3 * gamma(d + 4) * float(G.diagonal().sum())
+    top, second, v = _top_two(G)
+    tau = max(0.0, 1 - 1.02 * second / top) if n > 1 else 0.0
+    Gv = G @ v
+    along = float(v @ Gv)
+    s = 1 - math.sqrt(1 - tau)
+    cross = torch.outer(v, Gv)
+    inner = G - s * (cross + cross.T) + s * s * along * torch.outer(v, v)
+    # CGC is made of products of length n with G and v, ‖v‖ ≈ 1, and is symmetric to rounding.
+    made = 16 * gamma(n + 8) * float(G.norm())
+    guess = 1.02 * second if tau else top
+    sigma = eigenvalue_upper_bound(
+        (inner + inner.T) / 2, made + rounding, [factor * guess for factor in RAISED]
+    )
+    M = (A.T * v) @ A / math.sqrt(along)
+    off = 2 * gamma(n + 8) * float((v.abs() * (A * A).sum(1)).sum()) / math.sqrt(along)
+    m = min(1.0, opnorm_upper_bound(M, off))
+    found = (sigma + tau * (along + made + rounding) * m * m) * SAFE * size * size
+    return float((found**0.25 + error) ** 4) * (1 + 16 * U)
+
+
+def _top_two(G: torch.Tensor) -> tuple[float, float, torch.Tensor]:
+    """About the two largest eigenvalues, and the first eigenvector."""
+    n = len(G)
+    basis = torch.randn(
+        n, min(n, VECTORS), dtype=G.dtype, generator=torch.Generator().manual_seed(0)
+    )
+    basis[:, 0] = 1
+    for _ in range(STEPS):
+        basis = G @ torch.linalg.qr(basis).Q
+    basis = torch.linalg.qr(basis).Q
+    values, vectors = torch.linalg.eigh(basis.T @ G @ basis)
+    second = float(values[-2]) if len(values) > 1 else 0.0
+    return float(values[-1]), max(second, 0.0), basis @ vectors[:, -1]
+
 
 #: Where `Joined` is known, as shares of ‖A‖²/‖B‖².
 JOINED_AT = (0.06, 0.15, 0.35, 0.8, 2.0)
@@ -170,35 +305,53 @@ class GridRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OwnRowBound:
-    """‖row i‖² ≤ min(ceiling, scale·min(cap, max(hull, ‖far + kΔ‖²))), Δ = βe + Δ⊥.
+class OwnRow:
+    """‖row i‖² ≤ min(ceiling, scale·min(cap, max(hull, ‖far + kΔ‖²))).
 
     Parameters
     ----------
-    square, along, across : ‖far‖², its component along e, the length of the rest
     hull : a part of the bound that does not depend on Δ
+    far : x_i − φ_i for rows in the hull of the text, which may end up at the moved row
     cap : another bound of ‖row i‖²
+    share : how often ‖Δ‖² counts in ``hull`` where Δ is added to the row
     delta_multiplicity : k, how often Δ itself counts
+    axis : the unit vector e of Δ = βe + Δ⊥
     scale, ceiling : those of a norm around the layer
     """
 
-    square: float = 0.0
-    along: float = 0.0
-    across: float = 0.0
     hull: float = 0.0
+    far: torch.Tensor | None = None
     cap: float = math.inf
+    share: float = 1.0
     delta_multiplicity: float = 1.0
+    axis: torch.Tensor | None = None
     scale: float = 1.0
     ceiling: float = math.inf
+
+    def with_delta(self, radius: float) -> OwnRow:
+        """Where Δ itself is added to the row: hull and cap grow by its length."""
+        hull = (math.sqrt(self.hull) + math.sqrt(self.share) * radius) ** 2
+        cap = (math.sqrt(self.cap) + radius) ** 2
+        return replace(self, hull=hull, cap=cap, delta_multiplicity=2.0)
+
+    @cached_property
+    def _far(self) -> tuple[float, float, float]:
+        """‖far‖², its component along e, and the length of the rest."""
+        assert self.far is not None and self.axis is not None
+        along = float(self.far @ self.axis)
+        across = float((self.far - along * self.axis).norm())
+        return float(self.far @ self.far), along, across
 
     def bound(
         self, lo: torch.Tensor, hi: torch.Tensor, room: torch.Tensor, r: float
     ) -> torch.Tensor:
         """The bound for β ∈ [lo, hi] and ‖Δ⊥‖² ≤ ``room``, ‖Δ‖ ≤ r."""
-        k = self.delta_multiplicity
-        reached = self.square + 2 * k * torch.maximum(lo * self.along, hi * self.along)
-        reached = reached + 2 * k * self.across * room.sqrt() + (k * r) ** 2
-        reached = reached + 64 * U * (self.square + (k * r) ** 2)
+        reached = torch.zeros_like(room)
+        if self.far is not None:
+            (square, along, across), k = self._far, self.delta_multiplicity
+            reached = square + 2 * k * torch.maximum(lo * along, hi * along)
+            reached = reached + 2 * k * across * room.sqrt() + (k * r) ** 2
+            reached = reached + 64 * U * (square + (k * r) ** 2)
         own = self.scale * reached.clamp_min(self.hull).clamp_max(self.cap)
         return own.clamp_max(self.ceiling)
 
@@ -212,7 +365,6 @@ class Prices:
     across : A⊥, times the rows' weights (m, d)
     error : its rounding error, in Frobenius norm
     norm_a, norm_y : ‖A⊥‖ and ‖Y⊥‖
-    gram : A⊥A⊥ᵀ where m ≤ d
     fourth : Σ_j (A⊥u)_j⁴ over unit vectors u
     beside : further rows B whose price κ(BΔ⊥)_l² is joined with that of the moves (·, d)
     joined : the norms of A⊥ and B together
@@ -223,7 +375,6 @@ class Prices:
     error: float
     norm_a: float
     norm_y: float
-    gram: torch.Tensor | None = None
     fourth: float = math.inf
     beside: torch.Tensor | None = None
     joined: Joined | None = None
@@ -239,13 +390,11 @@ class Prices:
         """The prices of weighted rows, weights (m, 1)."""
         across = weight * self.across
         error = float(weight.max()) * 2 * self.error if len(weight) else 0.0
-        gram = None if self.gram is None else weight * self.gram * weight.T
         return replace(
             self,
             across=across,
             error=error,
-            gram=gram,
-            norm_a=norm_of(across, gram, error),
+            norm_a=opnorm_upper_bound(across, error),
             joined=None if self.beside is None else Joined.of(across, self.beside, error),
             fourth=math.inf,
         )
@@ -262,13 +411,6 @@ class Prices:
             joined=None if more.beside is None else Joined.of(across, more.beside, error),
             norm_rest=self.norm_y,
         )
-
-
-def norm_of(rows: torch.Tensor, gram: torch.Tensor | None, error: float) -> float:
-    """An upper bound of ‖rows‖, faster where their Gram matrix is given."""
-    if gram is None:
-        return opnorm_upper_bound(rows, error)
-    return opnorm_upper_bound_fast(gram, rows.shape[1], error)
 
 
 @dataclass(frozen=True)
@@ -288,7 +430,7 @@ class Problem:
     radius: float
     rows: GridRows
     prices: Prices
-    own: OwnRowBound
+    own: OwnRow
     ceiling: float = math.inf
     extra: float = 0.0
     repeat: float = 1.0

@@ -1,18 +1,5 @@
-"""Certificates for read-outs of the rows of attention: one row, or their mean.
-
-**One row j ≠ i.** With e = y_j/‖y_j‖ and Δ = βe + Δ⊥, the row moves by (p−p⁰)y + pΔ, whose square
-(p−p⁰)²‖y‖² + 2p(p−p⁰)β‖y‖ + p²r² depends on β and on the share p(a) alone, and a = βA_j·e +
-(A_jΔ⊥) lies within ‖A_j⊥‖√(r² − β²) of βA_j·e. That is a function of two numbers, scanned in
-cells of β and on the grid in a with everything between grid points accounted for, as in
-`attention.certificates.one_matrix`.
-
-**The mean.** With m̄ the mean of the m_j, M′ the rows m_j − m̄, P = Σ_{j≠i} p_j and P⁰ = Σ p⁰_j,
-
-    Σ_{j≠i} w_j = (P − P⁰)(x_i − m̄) + PΔ − M′ᵀ(p − p⁰),
-
-and Σ (p_j − p⁰_j)² ≤ P + Σ p⁰_j². The same dual with the linear objective p in place of a row's
-square bounds P in each cell of β, along e = (x_i − m̄)/‖·‖; the square of the first two terms is
-convex in P, so its bounds at P = 0 and at the largest P bound it. Row i is added as it is.
+"""Certificates for read-outs of attention, one row or the mean of all: Theorems 15 and 16 of
+docs/statements/wrappers.md.
 """
 
 from __future__ import annotations
@@ -24,7 +11,6 @@ from dataclasses import replace
 import torch
 
 from wordsway.maps.attention.certificates.bounds import RowBounds
-from wordsway.maps.attention.certificates.curves import Tail
 from wordsway.maps.attention.certificates.dual import Multipliers, minimise_duals
 from wordsway.maps.attention.certificates.one_matrix import (
     SolvedDual,
@@ -32,7 +18,7 @@ from wordsway.maps.attention.certificates.one_matrix import (
     problem_of,
     rounding,
 )
-from wordsway.maps.attention.certificates.problem import Problem
+from wordsway.maps.attention.certificates.problem import Problem, Tail
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound
 

@@ -1,19 +1,10 @@
 """How far the numbers of a float64 attention layer are from those of exact arithmetic.
 
-A certificate is a bound for the *computed* layer: the exact function of Δ with the floats ŝ, Â, P̂,
-ŷ in place of s, A, P, y. Both ends are then moved by what separates the two layers. With the error
-E_j of the scores of row j, e_j of its keys A_j = Wᵀx_j/√d and v_ji of its shares, which is
-Σ_l |P̂_jl − P_jl| with or without key i,
-
-- ‖φ̂_j − φ_j‖ ≤ f_j, from the shares, the sum over keys and the text;
-- the moved logit of row j is off by at most ``blur_j`` (from E_j, e_j‖Δ‖ and log-sums): the dual
-  shortens all distances of a by it, so that no share is missed;
-- in addition, w_j = (p − p⁰)y_j + pΔ is off by at most ``omega_j``, from p⁰ and y_j (and, for ReLU,
-  from the sum R of the other scores): ‖(omega_j)‖ is added to the bound on the whole change, with
-  f_i for row i, which lies in the hull of the text in either arithmetic.
-
-The errors follow from those of sums of products (`wordsway.maps.rigorous`); texts may have an error
-of their own (``text_error``, per row), where they are the output of a norm or have positions added.
+A certificate bounds the *computed* layer. With the error E_j of the scores of row j, e_j of its
+keys A_j and v_ji of its shares (with or without key i), Theorem 17 of docs/statements/rounding.md
+shortens all distances of a moved logit by ``blur_j`` and adds ‖(omega_j)‖ to the change. Texts may
+have an error of their own (``text_error``, per row), where they are the output of a norm or have
+positions added.
 """
 
 from __future__ import annotations
@@ -28,7 +19,7 @@ from wordsway.maps.attention.scores.base import Scores
 from wordsway.maps.rigorous import ELEMENTARY, SAFE, U
 
 if TYPE_CHECKING:
-    from wordsway.maps.attention.heads.layer import HeadsLayer
+    from wordsway.maps.attention.heads import HeadsLayer
 
 #: Roundings of a weight before it meets the text (temperature, √d, log n), in units of u.
 PREPARED = 64
@@ -160,7 +151,7 @@ class HeadsErrors:
 
 
 def heads_errors(layer: HeadsLayer, text_error: float) -> HeadsErrors:
-    """The errors of `attention.heads.layer.HeadsLayer`.
+    """The errors of `attention.heads.HeadsLayer`.
 
     Queries and keys are products of length d with a bias, turned by angles of at most n radians and
     lifted; a lifted query or key is off by what its `Lift` makes of that. Values are products of

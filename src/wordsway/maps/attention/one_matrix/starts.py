@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,50 +25,32 @@ from wordsway.maps.attention.one_matrix.layer import Layer
 STEPS = 200
 
 
-@dataclass(frozen=True)
-class Cone:
-    """The cone {u : k_l·u ≤ 0 for all l} of the rows k_l of K, with their Gram matrix and the
-    length of a step that it allows.
+def cone_weights(
+    K: torch.Tensor, targets: torch.Tensor, free: torch.Tensor, steps: int = STEPS
+) -> torch.Tensor:
+    """Approximate argmin_{λ ≥ 0} ‖target − Kᵀλ‖ for each row of ``targets``: (m, d) → (m, len(K)).
+
+    Accelerated projected gradient; λ stays 0 at the true entries of ``free`` (m, len(K)): those
+    vectors are left out. What is left, target − Kᵀλ, is the projection of the target on the cone
+    {u : k_l·u ≤ 0} of the rows k_l of K (Moreau).
+
+    >>> target = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
+    >>> cone_weights(torch.eye(2).double(), target, target > 2).round(decimals=6).tolist()
+    [[1.0, 0.0]]
     """
-
-    K: torch.Tensor
-    gram: torch.Tensor
-    length: float
-
-    @classmethod
-    def of(cls, K: torch.Tensor) -> Cone:
-        gram = K @ K.T
-        largest = float(torch.linalg.eigvalsh(gram.to(torch.float64))[-1])
-        return cls(K, gram, 1 / max(largest, 1e-30))
-
-    def weights(
-        self, targets: torch.Tensor, free: torch.Tensor | None = None, steps: int = STEPS
-    ) -> torch.Tensor:
-        """Approximate argmin_{λ ≥ 0} ‖target − Kᵀλ‖ for each row of ``targets``: (m, d) → (m,
-        len(K)).
-
-        Accelerated projected gradient. Where ``free`` (m, len(K)) is given, λ stays 0 at its true
-        entries: those vectors are left out. What is left, target − Kᵀλ, is the projection of the
-        target on {u : k_l·u ≤ 0} (Moreau).
-
-        >>> cone = Cone.of(torch.eye(2, dtype=torch.float64))
-        >>> target = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
-        >>> cone.weights(target).round(decimals=6).tolist()
-        [[1.0, 0.0]]
-        """
-        pull = self.length * (targets @ self.K.T)
-        most = torch.full_like(pull, math.inf)
-        if free is not None:
-            most[free] = 0
-        weight = torch.zeros_like(pull)
-        ahead, speed = weight, 1.0
-        for _ in range(steps):
-            new = torch.addmm(ahead, ahead, self.gram, alpha=-self.length).add_(pull)
-            new = new.clamp_min_(0) if free is None else torch.minimum(new.clamp_min_(0), most)
-            faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
-            ahead = torch.lerp(weight, new, 1 + (speed - 1) / faster)
-            weight, speed = new, faster
-        return weight
+    gram = K @ K.T
+    length = 1 / max(float(torch.linalg.eigvalsh(gram.to(torch.float64))[-1]), 1e-30)
+    pull = length * (targets @ K.T)
+    most = torch.full_like(pull, math.inf).masked_fill(free, 0)
+    weight = torch.zeros_like(pull)
+    ahead, speed = weight, 1.0
+    for _ in range(steps):
+        new = torch.addmm(ahead, ahead, gram, alpha=-length).add_(pull)
+        new = torch.minimum(new.clamp_min_(0), most)
+        faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
+        ahead = torch.lerp(weight, new, 1 + (speed - 1) / faster)
+        weight, speed = new, faster
+    return weight
 
 
 def attracting(
@@ -158,7 +139,7 @@ def silencing(
     targets = (1 - share) * unit(x)[:, None] + share * towards
     free = torch.nn.functional.one_hot(attended, n).bool() & one[:, None]
     free[torch.arange(len(rows), device=device), :, here] = True
-    weights = Cone.of(layer.queries).weights(targets.flatten(0, 1), free.flatten(0, 1))
+    weights = cone_weights(layer.queries, targets.flatten(0, 1), free.flatten(0, 1))
     u = unit(targets - (weights @ layer.queries).reshape_as(targets))
     # ‖ℓu − x‖ ≤ r for ℓ between the roots of ℓ² − 2ℓ u·x + ‖x‖² − r²; a touch inside the largest,
     # never below a trace.

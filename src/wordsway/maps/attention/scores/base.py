@@ -46,6 +46,9 @@ class Scores(ABC):
 
     #: Whether the shares of a row sum to one.
     normalised: bool = True
+    #: Where the shares of a row are, whatever its scores: none below 0, all of them together
+    #: ("simplex") or each ("cube") at most 1; None where there is no limit.
+    limit: str | None = "simplex"
     #: Whether shares are softmax of the scores, so that the bound for small moves holds.
     plain_softmax: bool = False
     #: Whether a share is logistic in its score, and the shares of a row sum to at most one.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wordsway.maps.attention.certificates.bounds import RowBounds
-from wordsway.maps.attention.heads.layer import HeadsLayer
-from wordsway.maps.attention.heads.view import HeadsView
-from wordsway.maps.attention.ingredients.lifts import Lift, Plain
+from wordsway.maps.attention.heads import HeadsLayer, HeadsView
+from wordsway.maps.attention.ingredients import Lift, Plain
 from wordsway.maps.attention.layer import Starts
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.one_matrix.starts import attracting
@@ -28,7 +27,7 @@ class ScoreFunction:
     power : c = m^(−power) for heads of m dimensions
     log_n : whether scores are multiplied by log n
     shifts : whether a constant may be added to a score (ALiBi)
-    shape : the matrices of the layer, see `attention.ingredients.projections`
+    shape : the matrices of the layer, see `attention.ingredients`
     smooth : whether single precision finds the same maxima
     falling : whether S falls like 1/√n (the paper's argument), rather than staying constant
     starts : the Δ that a search with one matrix starts from

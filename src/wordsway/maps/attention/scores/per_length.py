@@ -1,21 +1,8 @@
 """Attention without a normaliser or a limit: weights s/n, or (s)₊/n.
 
 Row j gives row l the weight p = ω(s_jl)/n with ω(s) = s or (s)₊, whatever it gives to the others:
-y_j = x_i and t = p − p⁰ in `attention.scores.base`, and the change of the other rows has
-rank two.
-
-**Certificate.** |ω(s + a) − ω(s)| ≤ |a|, so with a = AΔ, A_j = Wᵀx_j/√d, and row j moving by
-(p − p⁰)(x_i + Δ) + p⁰Δ,
-
-    ‖rows j ≠ i‖ ≤ ‖AΔ‖‖x_i + Δ‖/n + ‖p⁰‖r.
-
-Split Δ = βx̂_i + Δ⊥: ‖AΔ‖ ≤ |β|‖Ax̂_i‖ + √(r² − β²)‖A⊥‖ and ‖x_i + Δ‖² ≤ ‖x_i‖² + 2β‖x_i‖ + r².
-Both are bounded in each cell of a grid over β. Row i moves by
-
-    Σ_{l≠i} (p_l − p⁰_l) x_l + p_i(x_i + Δ) − p⁰_i x_i,     p_l − p⁰_l = (q_l·Δ)/n for ω(s) = s,
-
-so by at most r‖X₋ᵢᵀQ₋ᵢ‖/n (or r‖X₋ᵢ‖‖Q₋ᵢ‖/n for ReLU) plus c(‖x_i‖ + r) + |p⁰_i|r, where
-c = (r‖k_i + q_i‖ + r²‖H‖)/n bounds the move of its own weight.
+y_j = x_i and t = p − p⁰ in `attention.scores.base`. The certificate is Theorem 9 of
+docs/statements/attention.md.
 """
 
 from __future__ import annotations
@@ -43,6 +30,7 @@ class PerLength(Scores):
     """p = ω(s)/n, ω(s) = s, or (s)₊ with ``relu``; hidden keys (s = −∞) have no weight."""
 
     normalised = False
+    limit = None
 
     def __init__(self, *, relu: bool) -> None:
         self.relu = relu

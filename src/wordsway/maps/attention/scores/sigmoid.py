@@ -1,40 +1,14 @@
 """Sigmoid attention: weights σ(s_jl − log n) without a normaliser.
 
 Row j gives row l the weight p = σ(s_jl − log n), whatever it gives to the others, so that a moved
-key changes φ_j by (p − p⁰)x_i + pΔ: y_j = x_i and t = p − p⁰ in `attention.scores.base`.
+key changes φ_j by (p − p⁰)x_i + pΔ: y_j = x_i and t = p − p⁰ in `attention.scores.base`. Row i
+moves by
 
-**Certificate.** The rows j ≠ i are those of `attention.certificates.one_matrix` with y_j = x_i:
-there, nothing is used of y_j but its norm and its component along e = x_i/‖x_i‖, and Y⊥ = 0. Row i
-is no mean of the text's rows here, so its hull is no bound; it moves by
+    Σ_{l≠i} u_l x_l + v,   u_l = σ(ℓ_l + b_l) − σ(ℓ_l),   b_l = q_l·Δ,   q_l = Wx_l/√d,
 
-    o = Σ_{l≠i} u_l x_l + v,   u_l = σ(ℓ_l + b_l) − σ(ℓ_l),   b_l = q_l·Δ,   q_l = Wx_l/√d,
-
-with ℓ_l = s_il − log n and v = p(x_i + Δ) − p⁰x_i for the share p of its own key. As a function of
-p, ‖v‖ is convex, so ‖v‖ ≤ B = max(p⁰‖x_i‖, (1 − p⁰)‖x_i‖ + r), its bounds at p = 0 and p = 1. For
-every ε > 0, (a + b)² ≤ (1 + ε)a² + (1 + 1/ε)b² gives
-
-    ‖o‖² ≤ (1 + ε)‖X_{−i}‖² Σ_l u_l² + (1 + 1/ε)B²,
-
-and the sum is separable in the moves b = QΔ, as the other rows are in a = AΔ. So the keys l ≠ i
-join the dual as n − 1 rows more, with value (1 + ε)‖X_{−i}‖²(p − p⁰)² and the vectors q_l below the
-A_j: the price λ‖Δ⊥‖²‖(A; Q)⊥‖² is paid once for both. Each ε (``young_parameters``) gives a valid
-bound.
-
-**Without ε** (a Young parameter of 0). The cross term 2Σ_l u_l x_l·v is nearly always far from what
-Cauchy's inequality allows, as v would have to lie along the text's first singular vector. As a
-function of p, ‖o‖² is convex: ‖v‖² is at most the larger of its ends, (p⁰‖x_i‖)² and
-‖(1 − p⁰)x_i + Δ‖², and
-
-    x_l·v = (p − p⁰ + pβ/‖x_i‖) x_l·x_i + p x_l·Δ⊥,      Δ = βx_i/‖x_i‖ + Δ⊥,
-
-where x_l·x_i is known and small. The first factor is convex in p and in β: at most a chord over
-β ∈ [−r, r]. The rest is 2p u_l x_l·Δ⊥ ≤ u_l²/κ + κ(x_l·Δ⊥)², and the price of κ is joined with
-that of the moves: λ‖(A; Q)Δ⊥‖² + κ‖XΔ⊥‖² ≤ ‖Δ⊥‖² λ_max(λ(A; Q)ᵀ(A; Q) + κXᵀX), since one Δ⊥ is
-not the worst for both (`Joined`). Where Δ is added to row i (a residual stream), v + Δ takes the
-place of v, and p + 1 that of p before Δ.
-
-What is left is ‖X_{−i}‖²Σu_l²: to prove less for some thirty keys out of n ≈ d is to certify that
-no thirty rows of a random matrix are correlated, for which we know no fast method.
+with ℓ_l = s_il − log n and v = p(x_i + Δ) − p⁰x_i for the share p of its own key. Its keys join the
+dual as n − 1 rows more, with a Young parameter ε or without (0): Theorem 7 of
+docs/statements/attention.md.
 """
 
 from __future__ import annotations
@@ -44,14 +18,16 @@ from typing import NamedTuple, final
 
 import torch
 
-from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds
-from wordsway.maps.attention.certificates.curves import Tail, logistic_curve, neighbour
+from wordsway.maps.attention.certificates.bounds import RowBounds
 from wordsway.maps.attention.certificates.problem import (
     GridRows,
-    OwnRowBound,
+    OwnRow,
     Prices,
     Problem,
+    Tail,
     across_error,
+    logistic_curve,
+    neighbour,
 )
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
@@ -64,6 +40,7 @@ class SigmoidScores(Scores):
     """p = σ(ℓ + a) with ℓ = s_ji − log n."""
 
     normalised = False
+    limit = "cube"
 
     def attention(self, s: torch.Tensor) -> torch.Tensor:
         return torch.sigmoid(s - math.log(s.shape[-1]))
@@ -201,7 +178,7 @@ class SigmoidBounds(RowBounds):
             norm_y = opnorm_upper_bound(cross.beside, across_error(X))
         norm_a = opnorm_upper_bound(across, error)
         prices = Prices(across, error, norm_a, norm_y, beside=cross.beside)
-        return Problem(radius, rows, prices, OwnRowBound())
+        return Problem(radius, rows, prices, OwnRow())
 
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
         lengths = layer.X.norm(dim=1)

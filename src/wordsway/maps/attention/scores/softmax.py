@@ -9,8 +9,9 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.certificates.bounds import OwnRow, RowBounds, farthest_row
-from wordsway.maps.attention.ingredients.lifts import Distance, Unit
+from wordsway.maps.attention.certificates.bounds import RowBounds, farthest_row
+from wordsway.maps.attention.certificates.problem import OwnRow
+from wordsway.maps.attention.ingredients import Distance, Unit
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction

@@ -6,23 +6,15 @@ support while u < b_c = (c + 1)z_c − Σ_{l≤c} z_l + 1. With C of them,
     τ = (Σ_{l≤C} z_l + u − 1)/(C + 1),    p = u − τ,    or p = 0, τ = τ(z) where that is negative.
 
 A moved score changes *all* weights of the support, by c_l = (z_l − τ)₊ − p⁰_l: head h of row j
-changes by (p − p⁰)v_i + pδ + Σ_l c_l v_l: what `attention.heads.layer` has for weights
-without a normaliser, and a sum over the K keys that can be in the support at all (that of the row
-without its largest score has the most). With the Gram matrices of these K keys (heads side by side)
-its norm costs (HK)² operations for each row: n(d + K²) + d² for each Δ with one matrix, against
-O(n²d + nd²) for a forward pass. For scores of size one K is about 10 at n = 250; it is n at most,
-where scores are nearly equal.
+changes by (p − p⁰)v_i + pδ + Σ_l c_l v_l, a sum over the K keys that can be in the support at all
+(that of the row without its largest score has the most). With the Gram matrices of these keys its
+norm costs (HK)² operations for each row. For scores of size one K is about 10 at n = 250.
 
-**Certificate** (one matrix). Row j ≠ i changes by g_j(a) + p_j(a)Δ with the move a of its score:
-g_j is a curve in one number, and known, since everything but Δ itself follows from a. So ‖row j‖ ≤
-f_j(a) = ‖g_j(a)‖ + p_j(a)r.
-With Σ_j a_j² ≤ ‖A‖²r², a_j = A_j·Δ, every λ ≥ 0 gives
+With one matrix, ‖row j‖ ≤ f_j(a) = ‖g_j(a)‖ + p_j(a)r with a known curve g_j, and for every λ ≥ 0
 
-    Σ_{j≠i} ‖row j‖² ≤ λ‖A‖²r² + Σ_{j≠i} max_{|a| ≤ r‖A_j‖} [f_j(a)² − λa²].
+    Σ_{j≠i} ‖row j‖² ≤ λ‖A‖²r² + Σ_{j≠i} max_{|a| ≤ r‖A_j‖} [f_j(a)² − λa²]
 
-The maximum is taken over cells of a grid: p grows with a, and where a score grows all other weights
-fall by what it gains, so that |g_j′| ≤ D_j = max_l ‖x_i − x_l‖ over the keys of the row. Row i is a
-mean of the text's rows, before and after: ‖row i‖ ≤ max(‖x_i − φ_i‖ + r, max_l ‖x_l − φ_i‖).
+(Theorem 8 of docs/statements/attention.md).
 """
 
 from __future__ import annotations
@@ -35,14 +27,19 @@ import torch
 
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.bounds import hull
-from wordsway.maps.attention.heads.layer import FromRow, HeadsLayer, Others, Setting
-from wordsway.maps.attention.heads.rows import Group, HeadsMoving
-from wordsway.maps.attention.heads.view import Certify, HeadsView
+from wordsway.maps.attention.heads import (
+    Certify,
+    FromRow,
+    Group,
+    HeadsLayer,
+    HeadsView,
+    Others,
+    Setting,
+)
 from wordsway.maps.attention.scores.base import Pairs, Scores, Shares
 from wordsway.maps.attention.scores.function import ScoreFunction
 from wordsway.maps.base import View
 from wordsway.maps.rigorous import SAFE, Certificate, U, opnorm_upper_bound, relative
-from wordsway.maps.rows import Moving
 
 
 @final
@@ -216,6 +213,7 @@ class SparseView(HeadsView):
     """The view of sparsemax attention; gradients are those of `SparseGroup` by autograd."""
 
     layer: SparseLayer
+    group = SparseGroup
     value = View.value
     value_and_gradient = View.value_and_gradient
 
@@ -225,9 +223,6 @@ class SparseView(HeadsView):
         super().__init__(layer, certify, text)
         heads, keys = layer.setting.weights.heads, layer.top.shape[2]
         self.bytes_per_point += sparse_keys_bytes(len(self.X), heads, keys, self.X.itemsize)
-
-    def moving(self, bases: torch.Tensor) -> Moving:
-        return HeadsMoving(self.layer, bases, SparseGroup)
 
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent

@@ -1,37 +1,15 @@
-"""Certificates for attention with projections and heads.
+"""Certificates for attention with projections and heads (docs/statements/heads.md).
 
-Fix row i. With m_jh the mean of head h of row j over the *other* keys, p_jh its share on key i,
-Y_jh = O_hᵀ(v_ih − m_jh) and C_h = V_hO_h, row j ≠ i moves by
+With m_jh the mean of head h of row j over the keys but i, Y_jh = O_hᵀ(v_ih − m_jh), C_h = V_hO_h,
 
     w_j = Σ_h (p_jh − p⁰_jh)Y_jh + p_jh C_hᵀΔ,      p_jh = p_jh(a_jh),  a_jh = A_jh·Δ.
 
-**Boxes.** Whatever the price, p_jh lies where |a_jh| ≤ r‖A_jh‖ lets it: in a box within [0, 1]^H.
-So ‖w_j‖ ≤ η_j + rκ, with η_j the largest ‖Σ_h (p_h − p⁰_h)Y_jh‖ over the corners of the box, and κ
-that of `gain`, which accounts for how heads add up. For
-trained layers, whose rows are easily attracted, this bound is nearly always the smaller one.
+**Boxes** (Theorem 10): p_jh lies where |a_jh| ≤ r‖A_jh‖ lets it, so that ‖w_j‖ ≤ η_j + rκ, η_j over
+the corners of that box, κ that of `head_gain_upper_bound`. **Prices** (Theorem 11): with τ of
+`Together`, η_j the norm of the matrix of rows Y_jh, and Σ_jh (c a)² + μτ ≤ r²L for some pairs μ, L,
 
-**Prices.** Where rows are hard to win over (random weights), a joint price for all heads helps. Let
-τ be the largest eigenvalue of the Gram matrix of the C_hᵀΔ (in
-`together`), and η_j the operator norm of the matrix of rows Y_jh. Then ‖w_j‖ ≤ η_j‖p_j −
-p⁰_j‖ + √τ‖p_j‖, hence, with (a + b)² ≤ (1 + ε)a² + (1 + 1/ε)b² and ε = √τ/η_j,
-
-    ‖w_j‖² ≤ Σ_h f_jh(p_jh, τ),     f = (p − p⁰)²(η² + η√τ) + p²(τ + η√τ),
-
-which is separable in rows and heads. For positive weights c_jh and some pairs μ ≥ 0, L it is known
-that Σ_jh (c a)² + μτ ≤ r²L: those of `together`, and L = ‖AᵀA + μCCᵀ‖ with the rows c_jhA_jh
-of A and C = (C_1, …, C_H), since τ ≤ t = Σ_h ‖C_hᵀΔ‖² = ‖CᵀΔ‖². So τ ≥ τ₁ leaves E = min r²L − μτ₁
-for the moves of all scores, and for τ in a cell [τ₁, τ₂] and every λ
-
-    Σ_{j≠i} ‖w_j‖² ≤ λE + Σ_jh max_a [f_jh(p(a), τ₂) − λ(c a)²].
-
-The maximum over a is taken over intervals, with the largest share and the smallest |a| of each:
-nothing between grid points is left out. The worst cells are halved, on finer intervals.
-
-**Row i**, whose queries move, too, is Σ_h O_hᵀ(mean of values) before and after. With x_lh =
-O_hᵀ(v_lh − φ_ih) for the visible keys l, it moves by Σ_lh (r_lh − r⁰_lh)x_lh +
-Σ_h r_ih C_hᵀΔ. The shares of a head change by no more than tanh(B/2) in total variation if no score
-moves by more than B; so the first sum is at most √(Σ_hk θ_hθ_k max_ll′|x_lh·x_l′k|), θ_h = min(1,
-2tanh(B_h/2)), and the second at most rκ and √(Hτ).
+    Σ_{j≠i} ‖w_j‖² ≤ λ(r²L − μτ₁) + Σ_jh max_a [f_jh(p(a), τ₂) − λ(c a)²]     for τ₁ ≤ τ ≤ τ₂,
+    f = (p − p⁰)²(η² + η√τ) + p²(τ + η√τ).
 
 The smaller of both bounds is reported.
 """
@@ -47,11 +25,15 @@ from typing import NamedTuple, final
 import torch
 
 from wordsway.core.progress import Progress, silent
-from wordsway.maps.attention.certificates.heads.gain import head_gain_upper_bound, parts_of
-from wordsway.maps.attention.certificates.heads.table import FINE, GainTable, PricedRow, tuned
-from wordsway.maps.attention.certificates.heads.together import Together, joins
-from wordsway.maps.attention.heads.layer import HeadsLayer
-from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.attention.certificates.heads_gain import (
+    Together,
+    head_gain_upper_bound,
+    joins,
+    parts_of,
+)
+from wordsway.maps.attention.certificates.heads_table import FINE, GainTable, PricedRow, tuned
+from wordsway.maps.attention.heads import HeadsLayer
+from wordsway.maps.attention.ingredients import Projections
 from wordsway.maps.rigorous import (
     SAFE,
     Certificate,

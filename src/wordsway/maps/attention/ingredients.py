@@ -1,4 +1,10 @@
-"""Queries, keys and values of every head, and the output O; drawn from a seed, or given.
+"""The ingredients of attention: masks and positions, lifted queries and keys, projections.
+
+Masks and ALiBi are constants added to the scores (−∞ hides a key), sinusoidal and learned positions
+are constants added to the text, RoPE turns queries and keys by angles that depend on their row.
+
+Scores that are no plain products of queries and keys are products f(q_j)·g(k_l) of *lifted* ones,
+so that one moved word still moves one score of every other row, by f_j·(g(k_i′) − g(k_i)).
 
 A row x has the query Qᵀx + b_q and so on, cut into heads; with values v = Vᵀx + b_v, head h gives
 Σ_l P^h_jl v^h_l, and the heads side by side are multiplied by O. The paper's layer has one matrix:
@@ -11,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, final
 
 import torch
 
@@ -19,6 +25,198 @@ from wordsway.core.errors import InputError
 from wordsway.core.sample import finite_matrix
 from wordsway.core.seeds import generator
 from wordsway.gaussian.laws import Law, draw_by_law
+from wordsway.maps.rigorous import ELEMENTARY, U
+
+MASKS = ("none", "causal", "window", "padding")
+POSITIONS = ("none", "sinusoidal", "learned", "rope", "alibi")
+#: The base of RoPE's and the sinusoidal encoding's wavelengths.
+BASE = 10_000.0
+
+
+def hidden_pairs(n: int, mask: str, window: int | None, visible: int | None) -> torch.Tensor | None:
+    """Which row j cannot see which key l, (n, n); None where every row sees every key.
+
+    "causal": l > j; "window": |j − l| ≥ window; "padding": l ≥ visible.
+
+    >>> hidden_pairs(3, "causal", None, None).int().tolist()
+    [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
+    """
+    row, key = torch.arange(n)[:, None], torch.arange(n)
+    if mask == "none":
+        return None
+    if mask == "causal":
+        return key > row
+    if mask == "window":
+        assert window is not None
+        return (row - key).abs() >= min(window, n)
+    assert visible is not None
+    if visible > n:
+        raise InputError(f"visible ≤ n = {n}", visible, "as many rows as the text has words")
+    return (key >= visible).expand(n, n)
+
+
+def alibi(n: int, heads: int) -> torch.Tensor:
+    """−m_h|j − l| with slopes m_h = 2^(−8h/H), h = 1 … H: (heads, n, n).
+
+    >>> alibi(3, 1)[0, 0].tolist()
+    [-0.0, -0.00390625, -0.0078125]
+    """
+    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
+    place = torch.arange(n, dtype=torch.float64)
+    return -slopes[:, None, None] * (place[:, None] - place).abs()
+
+
+def sinusoidal(n: int, d: int) -> torch.Tensor:
+    """sin and cos of j/10000^(2a/d), side by side, (n, d); rows of norm √(d/2)."""
+    place = torch.arange(n, dtype=torch.float64)[:, None]
+    column = torch.arange(d)
+    angle = place / BASE ** (2 * (column // 2).to(torch.float64) / d)
+    return torch.where(column % 2 == 0, angle.sin(), angle.cos())
+
+
+def learned(n: int, d: int, seed: int) -> torch.Tensor:
+    """Rows N(0, I) of their own for every place, (n, d): learned positions before any learning."""
+    rows = [
+        torch.randn(d, dtype=torch.float64, generator=generator(seed, "positions", d, place))
+        for place in range(n)
+    ]
+    return torch.stack(rows)
+
+
+class Rotation:
+    """RoPE: the pair (x_a, x_{a+m/2}) of row j is turned by the angle j·base^(−2a/m).
+
+    The angle between a query and a key then depends on how far apart they stand. As in Llama, the
+    two halves of a head are paired; GPT-J's neighbours are the same up to the order of dimensions.
+    """
+
+    def __init__(self, angles: torch.Tensor) -> None:
+        angles = torch.cat([angles, angles], -1)
+        self.cos, self.sin = angles.cos(), angles.sin()  # (n, m)
+
+    @staticmethod
+    def of(n: int, m: int, base: float = BASE) -> Rotation:
+        """The usual angles for n rows and heads of m dimensions."""
+        pace = base ** (-2 * torch.arange(m // 2, dtype=torch.float64) / m)
+        return Rotation(torch.arange(n, dtype=torch.float64)[:, None] * pace)
+
+    def to(self, like: torch.Tensor) -> Rotation:
+        """The same rotation in another precision or place."""
+        new = object.__new__(Rotation)
+        new.cos, new.sin = self.cos.to(like), self.sin.to(like)
+        return new
+
+    def turn(self, x: torch.Tensor, back: bool = False) -> torch.Tensor:
+        """All rows: x is (…, n, heads, m)."""
+        return self._turned(x, self.cos[:, None], self.sin[:, None], back)
+
+    def turn_as(self, i: int, x: torch.Tensor, back: bool = False) -> torch.Tensor:
+        """x (…, m) turned as row i is."""
+        return self._turned(x, self.cos[i], self.sin[i], back)
+
+    @staticmethod
+    def _turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, back: bool) -> torch.Tensor:
+        first, second = x.chunk(2, -1)
+        return x * cos + torch.cat([-second, first], -1) * (-sin if back else sin)
+
+
+def growth(n: int) -> float:
+    """log n, the factor that keeps softmax sharp as texts grow; 1 for texts of up to two rows."""
+    return max(1.0, math.log(n))
+
+
+class Lift:
+    """f(q) and g(k) with their gradients; the last axis is that of a head. This is the identity,
+    f(q) = q and g(k) = k; another overrides `query`, `error` and `query_pull`, and the methods of
+    keys where g ≠ f.
+    """
+
+    #: Whether f and g are the identity: then g(k + δ) − g(k) = δ exactly.
+    plain = False
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        """f(q)."""
+        return q
+
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        """g(k)."""
+        return self.query(k)
+
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        """How far f or g of x (…, m) is off at most where x is off by ``error`` (…)."""
+        return error
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        """The gradient in q of grad·f(q)."""
+        return grad
+
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        """The gradient in k of grad·g(k)."""
+        return self.query_pull(k, grad)
+
+
+@final
+class Plain(Lift):
+    """The identity."""
+
+    plain = True
+
+
+@final
+class Distance(Lift):
+    """f(q) = (2q, −1), g(k) = (k, ‖k‖²): f·g = ‖q‖² − ‖q − k‖²."""
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return torch.cat([2 * q, -torch.ones_like(q[..., :1])], -1)
+
+    def key(self, k: torch.Tensor) -> torch.Tensor:
+        return torch.cat([k, (k * k).sum(-1, keepdim=True)], -1)
+
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        size = x.norm(dim=-1)
+        return 2 * error + error * (2 * size + error) + 2 * (x.shape[-1] + 8) * U * size**2
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return 2 * grad[..., :-1]
+
+    def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad[..., :-1] + 2 * k * grad[..., -1:]
+
+
+@final
+class Unit(Lift):
+    """f(q) = q/‖q‖, g(k) = k/‖k‖; zero stays zero."""
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return q / _length(q)
+
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        """‖x/‖x‖ − y/‖y‖‖ ≤ 2‖x − y‖/‖x‖."""
+        off = 2 * error / _length(x).squeeze(-1) + 2 * (x.shape[-1] + 8) * U
+        return off.clamp_max(2.0)
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        length = _length(q)
+        unit = q / length
+        return (grad - (grad * unit).sum(-1, keepdim=True) * unit) / length
+
+
+@final
+class Positive(Lift):
+    """f = g = elu + 1: e^x below 0, x + 1 above."""
+
+    def query(self, q: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.elu(q) + 1
+
+    def error(self, x: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        return error + 2 * ELEMENTARY * self.key(x).norm(dim=-1)
+
+    def query_pull(self, q: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        return grad * q.clamp_max(0).exp()
+
+
+def _length(x: torch.Tensor) -> torch.Tensor:
+    return x.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
 
 
 @dataclass(frozen=True)
@@ -63,6 +261,12 @@ class Projections:
     def values(self, X: torch.Tensor, bias: bool = True) -> torch.Tensor:
         """(…, d) → (…, H, m′)."""
         return self._shared(self._heads(X, self.V, self.bias_v if bias else None, self.key_heads))
+
+    def value_matrix(self, h: int) -> torch.Tensor | None:
+        """V of head h, (d, m′); None for the identity."""
+        if self.V is None:
+            return None
+        return self.V.unflatten(1, (self.key_heads, -1))[:, h * self.key_heads // self.heads]
 
     def out(self, heads: torch.Tensor, bias: bool = True) -> torch.Tensor:
         """Heads side by side (…, H, m′) → (…, d)."""

@@ -1,29 +1,34 @@
-"""How far heads can carry a moved value: κ = max over shares p ∈ [0, 1]^H of ‖Σ_h p_h C_h‖_op.
+"""How far heads can carry a moved value, C_h = V_hO_h at full share (docs/statements/heads.md).
 
-C_h = V_hO_h is what head h makes of a move Δ, at full share. The maximum over p is not computed
-(it sits in one of 2^H corners), but bounded: z_h = p_hV_hᵀΔ obeys z_hᵀW_h(V_hᵀΔ − z_h) ≥ 0 for
-every W_h ≽ 0, since p(1 − p) ≥ 0, so that for W = diag(W_h) ≻ G = OOᵀ and all such z
-
-    ‖Oᵀz‖² ≤ zᵀGz + zᵀW(VᵀΔ − z) ≤ ¼ΔᵀVW(W − G)⁻¹WVᵀΔ ≤ κ²‖Δ‖²,
-
-with κ² = ¼λ_max(VW(W − G)⁻¹WVᵀ). Every W gives a valid κ; a diagonal one, in the singular bases of
-the heads (C_h = U_hΣ_hZ_hᵀ stands for V_h → U_h, O_h → Σ_hZ_hᵀ), is tuned by descent along the
-largest eigenvectors. The result is verified independently: κ is valid if
+Lemma 3: ‖Σ_h p_h C_h‖ ≤ κ for all shares p ∈ [0, 1]^H, with G = OOᵀ and any W = diag(W_h) ≻ G, if
 
     [ W − G   ½WVᵀ ]
-    [ ½VW     κ²I  ]  ≽ 0,
+    [ ½VW     κ²I  ]  ≽ 0.
 
-which a Cholesky factorisation of that matrix, less a multiple of its rounding errors, shows.
+A diagonal W, in the singular bases of the heads (C_h = U_hΣ_hZ_hᵀ), is tuned by descent along the
+largest eigenvectors of VW(W − G)⁻¹WVᵀ; a Cholesky factorisation then proves κ.
+
+Lemma 4: with τ the largest eigenvalue of the Gram matrix of the C_hᵀΔ, ‖Σ_h p_h C_hᵀΔ‖ ≤ √τ‖p‖, and
+
+    ‖Ax‖² + μτ(x) ≤ λ_max(I ⊗ AᵀA + μB),     B_hk = (1 − θ)C_hC_kᵀ + θC_kC_hᵀ,     ‖x‖ = 1.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, final
 
 import torch
 
-from wordsway.maps.attention.ingredients.projections import Projections
-from wordsway.maps.rigorous import SAFE, gamma, opnorm_upper_bound, positive_definite
+from wordsway.maps.attention.ingredients import Projections
+from wordsway.maps.rigorous import (
+    SAFE,
+    eigenvalue_upper_bound,
+    gamma,
+    lanczos_guesses,
+    opnorm_upper_bound,
+    positive_definite,
+)
 from wordsway.maps.rigorous import U as UNIT
 
 #: Steps of the descent, how many eigenvectors it follows, and its first step in log W.
@@ -169,3 +174,66 @@ def _proved(U: torch.Tensor, G: torch.Tensor, w: torch.Tensor, square: float) ->
         if positive_definite(whole, made + 4 * UNIT * float(whole.diagonal().norm())):
             return kappa**0.5 * SAFE
     return float("inf")
+
+
+#: Larger matrices B (H·d) are not made.
+MOST_SIDE = 2304
+#: The part of B that is transposed, head by head.
+TURNED = 0.9
+#: Steps of the Lanczos iteration that guesses λ_max; a poor guess costs time, never validity.
+LANCZOS_STEPS = 40
+
+
+def joins(d: int, heads: int) -> bool:
+    """Whether the heads of such a layer are priced together."""
+    return heads > 1 and heads * d <= MOST_SIDE
+
+
+@final
+class Together:
+    """B of one set of projections.
+
+    >>> Q = torch.eye(4, dtype=torch.float64)
+    >>> heads = Together(Projections(Q, Q, Q, 2 * Q, 2, 2))
+    >>> round(heads.most, 6), round(heads.above(3 * Q, 0.5), 6)
+    (4.0, 5.0)
+    """
+
+    def __init__(self, weights: Projections) -> None:
+        V, O = parts_of(weights)
+        C = V @ O
+        H, d = C.shape[:2]
+        self.heads = H
+        # B is made of products of C = VO, which are products themselves.
+        off = 2 * gamma(V.shape[2]) * float((_sizes(V) * _sizes(O)).norm())
+        size = float(C.norm())
+        self._error = off * (2 * size + off) + 2 * (gamma(O.shape[2]) + 8 * UNIT) * size**2
+        if weights.O is None:  # heads stay side by side
+            self.B = torch.block_diag(*(C @ C.mT))
+        else:
+            flat = C.flatten(0, 1)
+            plain = (flat @ flat.T).view(H, d, H, d)
+            self.B = torch.lerp(plain, plain.permute(2, 1, 0, 3), TURNED).reshape(H * d, H * d)
+
+    @cached_property
+    def most(self) -> float:
+        """A number that τ/‖Δ‖² does not exceed."""
+        return self._largest(self.B, self._error)
+
+    def above(self, steps: torch.Tensor, mu: float, inner: int = 0) -> float:
+        """A number that ‖Ax‖² + μτ(x) exceeds for no unit x, given AᵀA and its inner length."""
+        d = len(steps)
+        whole = mu * self.B
+        for h in range(self.heads):
+            whole[h * d : (h + 1) * d, h * d : (h + 1) * d] += steps
+        error = mu * self._error + 8 * UNIT * (mu * float(self.B.norm()) + float(steps.norm()))
+        return self._largest(whole, error + 2 * gamma(inner) * float(steps.trace()))
+
+    @staticmethod
+    def _largest(M: torch.Tensor, error: float) -> float:
+        return eigenvalue_upper_bound(M, error, lanczos_guesses(M, LANCZOS_STEPS))
+
+
+def _sizes(parts: torch.Tensor) -> torch.Tensor:
+    """Frobenius norms of matrices (H, ·, ·)."""
+    return parts.flatten(1).norm(dim=1)
