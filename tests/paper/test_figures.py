@@ -15,9 +15,10 @@ from wordsway.engine.store import Record, Store
 from wordsway.page.theory import claims
 from wordsway.paper.figure import Sources
 from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients
+from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.reproduce import FIGURES, choose
-from wordsway.paper.sensitivity_curves import SensitivityCurves
+from wordsway.paper.sensitivity_curves import SensitivityCurves, largest_of_all
 from wordsway.studies.cells import Cell, FlipJob
 from wordsway.studies.request import Request
 
@@ -35,6 +36,8 @@ NAMES = [pytest.param(one, marks=pytest.mark.slow if one == "length" else ()) fo
 def test_quick_is_a_true_subset(name: str) -> None:
     """Every figure has jobs where its data is; the quick ones are some of the same."""
     figure = FIGURES[name]
+    if isinstance(figure, LengthStudy):
+        figure = LengthStudy(texts=40)
     full = {job.key for job in figure.jobs(HERE)}
     quick = {job.key for job in figure.jobs(HERE, quick=True)}
     assert quick <= full
@@ -75,17 +78,33 @@ def test_any_row_has_the_texts_and_weights_of_the_first(name: str, quick: bool) 
         assert by_rows["all"] == by_rows[(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["2-left", "3.1", "3.2"])
 def test_any_row_is_never_below_the_first(name: str) -> None:
-    """To the last bit, since the search of all rows begins with that of the first."""
+    """To the last bit: random features begin with the first row, and attention, whose short search
+    may leave it out, takes the larger of both.
+    """
     figure = FIGURES[name]
     assert isinstance(figure, SensitivityCurves)
-    jobs = replace(figure, n=(6,), widths=(8,)).jobs(Sources({8: ["gaussian"]}))
-    lower: dict[Any, list[float]] = {(0,): [], "all": []}
-    for job in jobs:
-        lower[job.request.positions].append(job.run()["lower"])
-    assert len(lower["all"]) == len(lower[(0,)]) == 10
-    assert all(every >= first for first, every in zip(lower[(0,)], lower["all"], strict=True))
+    jobs = replace(figure, n=(9,), widths=(8,)).jobs(Sources({8: ["gaussian"]}))
+    rows = [
+        {"data": "gaussian", "d": 8, "depth": None, "n": 9, "trial": job.trial}
+        | {"positions": "all" if job.request.positions == "all" else "0"}
+        | {"lower": job.run()["lower"]}
+        for job in jobs
+    ]
+    found = largest_of_all(pandas.DataFrame(rows)).pivot(
+        index="trial", columns="positions", values="lower"
+    )
+    assert len(found) == 10 and (found["all"] >= found["0"]).all()
+
+
+def test_the_largest_of_all_rows_is_at_least_the_first() -> None:
+    data = curves(0.0, drop=0.1)
+    both = largest_of_all(data)
+    first, every = (both[both["positions"] == name]["lower"] for name in ("0", "all"))
+    assert every.tolist() == first.tolist()
+    assert first.tolist() == data[data["positions"] == "0"]["lower"].tolist()
 
 
 def test_figures_by_name() -> None:
@@ -251,6 +270,15 @@ def test_the_page_judges_slopes_as_the_figures_do(tmp_path: Path) -> None:
     assert [row["verdict"] for row in rows] == ["agrees", "disagrees", "agrees", "not measured"]
     assert rows[0]["claim"] == FIGURES["3.1"].findings(curves(0.0))[0].claim
     assert all("1.50 times" in row["measured"] for row in rows)
+
+
+def test_no_slope_comes_from_two_lengths() -> None:
+    """Neither in the key nor among the claims."""
+    two = curves(-0.5, lengths=(10, 40)).assign(map="rf", d=192)
+    assert not [one for one in FIGURES["2-left"].findings(two) if "slope" in one.measured]
+    chart: Any = FIGURES["2-left"].drawing(two)
+    assert [curve.label for curve in chart.panels[0].curves] == ["d = 192", "d = 192, any row"]
+    assert [curve.dashed for curve in chart.panels[0].curves] == [False, True]
 
 
 def test_claims_about_depth_can_fail() -> None:

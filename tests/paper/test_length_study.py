@@ -70,6 +70,7 @@ def verdicts(trained: Any, twin: float, end: float) -> dict[tuple[str, str], str
     return {(one.claim.split(":")[0], one.series.split(",")[0]): one.verdict for one in findings}
 
 
+@pytest.mark.slow
 def test_models_that_keep_the_word():
     found = verdicts(floor, -0.95, 1.0)
     assert found["the effect of the word falls to a floor", "mpnet"] == "agrees"
@@ -84,6 +85,7 @@ def test_models_that_keep_the_word():
     assert found[twin, "minilm:random"] == "agrees"
 
 
+@pytest.mark.slow
 def test_models_that_lose_the_word():
     found = verdicts(power(-1.2), -0.5, 2.0)
     assert found["the effect of the word falls to a floor", "mpnet"] == "undecided"

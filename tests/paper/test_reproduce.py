@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from jobs import Here
 from wordsway import data
 from wordsway.cli.app import run
+from wordsway.core.errors import InputError
 from wordsway.engine.store import Store
 from wordsway.paper import learned_flips, reproduce
 from wordsway.paper.figure import Figure, Sources
@@ -94,3 +96,20 @@ def test_a_stored_measurement_is_the_result_again() -> None:
     found = attract(figure.text, token=figure.row, head=figure.head, seed=0)
     plain = json.loads(found.to_json())
     assert restored(Attracted, plain).to_dict() == restored(Attracted, found.to_dict()).to_dict()
+
+
+def test_the_caption_of_figure_3_3_names_its_text(tmp_path: Path) -> None:
+    """A paragraph by default, or a file; the text is part of the job, so another is measured."""
+    path = tmp_path / "abstract.txt"
+    path.write_text("One word\n  may change everything.\n")
+    default, own = FIGURES["3.3"], reproduce.with_text([FIGURES["3.3"], FIGURES["3.4"]], path)
+    found: Any = SimpleNamespace(model={"name": "m"}, row=42, head=0, tokens=range(200))
+    assert "a paragraph of ours (“The old bridge" in default.caption(found)
+    assert "abstract.txt (“One word may change everything.”)" in own[0].caption(found)
+    assert own[1] is FIGURES["3.4"] and "title" in own[1].caption(found)
+    here = Sources({}, models={"minilm": "a" * 64})
+    assert own[0].jobs(here)[0].key != default.jobs(here)[0].key
+    for content in (b"", b"\xff\xfe\x00"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"abstract\.txt"):
+            reproduce.with_text([default], path)

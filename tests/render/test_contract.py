@@ -34,10 +34,12 @@ from wordsway.data.fetch import Catalogue
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison
 from wordsway.probing.results import Words
+from wordsway.render import blocks as b
 from wordsway.render import files, tables
 from wordsway.render.files import WRITERS, save
 from wordsway.render.html import page
 from wordsway.render.plot import figure
+from wordsway.render.terminal import render
 from wordsway.studies.sweep import Sweep
 
 TEXTS = {
@@ -147,6 +149,18 @@ def test_the_terminal_is_not_driven_and_fits(kind: type[Result], name: str, widt
         wide = Console(width=999)
         lines = view.replace("[", "(").splitlines()
         assert all(wide.measure(line).maximum <= width for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_numbers_are_never_cut(width: int) -> None:
+    """A column of numbers is shown whole, or left out and named."""
+    columns = [b.Column("model", "text"), *(b.Column(f"number {at:02}") for at in range(12))]
+    table = b.Table(columns, [["a model", *(f"0.12345 ({at:02})" for at in range(12))]])
+    drawn = " ".join(printed(render([table]), width).split())
+    for at in range(12):
+        left_out = f"number {at:02}" in drawn.partition("not shown:")[2]
+        assert (f"0.12345 ({at:02})" in drawn) != left_out
+    assert ("not shown" in drawn) == (width < 200)
 
 
 @KINDS

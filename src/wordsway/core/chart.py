@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """Means ± sd at each x, and a band from ``lower`` (by default the means) to ``upper``, such as
-    the means of certified ends (None at an x without one).
+    """Means with a band of ± sd at each x, and a band from ``lower`` to ``upper``; ``upper`` alone
+    is a thin line, the means of certified ends (None at an x without one).
 
     ``marker`` is a name of matplotlib's ("" for none), by default the one that goes with the
     colour; ``labels`` stand at the points.

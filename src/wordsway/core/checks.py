@@ -197,7 +197,7 @@ def _checked(name: str, value: Any, hint: Any, default: Any) -> Any:
         return value
     if not fits(value, hint):
         remedy = next((rule.remedy for rule in _rules(hint) if rule.remedy), "")
-        raise InputError(_expected(name, hint), repr(value), remedy or _remedy(default))
+        raise InputError(expected(name, hint), repr(value), remedy or _remedy(default))
     return value.item() if type(value).__module__ == "numpy" and not _is_list(value) else value
 
 
@@ -208,7 +208,7 @@ def _remedy(default: Any) -> str:
     return f"leave it out for {default!r}" if stated else "leave it out"
 
 
-def _expected(name: str, hint: Any) -> str:
+def expected(name: str, hint: Any) -> str:
     """What an argument has to be: "n ≥ 1, a whole number", "cut to be True or False"."""
     kinds = [one for one in get_args(hint) if one is not NoneType]
     only = kinds[0] if get_origin(hint) in (Union, UnionType) and len(kinds) == 1 else hint

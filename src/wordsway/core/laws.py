@@ -122,8 +122,9 @@ LAWS: dict[str, tuple[Callable[..., np.ndarray], tuple[tuple[float, float], ...]
 }
 #: Groups of units of which one is held out at a time, and samples of an interval.
 FOLDS, SAMPLES = 10, 400
-#: Values of each parameter that are tried at once, and how often the grid around the best shrinks.
-GRID, ZOOMS = 25, 6
+#: Values of each parameter that are tried at once: first of the whole range, then, again and again,
+#: of the third of the last range that is nearest to the best.
+GRIDS = (25, 9, 9, 9, 9, 9, 9, 9, 9)
 
 
 @dataclass(frozen=True)
@@ -253,10 +254,10 @@ def _fit(name: str, x: np.ndarray, log_y: np.ndarray) -> tuple[np.ndarray, list[
     low = np.array([one for one, _ in ranges]) + np.zeros((len(x), 1))
     high = np.array([one for _, one in ranges]) + np.zeros((len(x), 1))
     least, most = low.copy(), high.copy()
-    steps = np.stack(np.meshgrid(*[np.linspace(0, 1, GRID)] * len(ranges)), -1)
-    steps = steps.reshape(-1, len(ranges))
     each = np.arange(len(x))
-    for _ in range(ZOOMS):
+    for grid in GRIDS:
+        steps = np.stack(np.meshgrid(*[np.linspace(0, 1, grid)] * len(ranges)), -1)
+        steps = steps.reshape(-1, len(ranges))
         points = low[:, None] + (high - low)[:, None] * steps  # (B, G, parameters)
         fitted = shape(x[:, None], *(points[..., [at]] for at in range(len(ranges))))
         scale = (log_y[:, None] - fitted).mean(-1)

@@ -35,7 +35,7 @@ class ResultRenderer(Protocol):
     def fragment(self, result: Result) -> str:
         """For a notebook: a piece of HTML."""
 
-    def save(self, result: Result, path: Path) -> Path:
+    def save(self, result: Result, path: Path, style: str = "") -> Path:
         """Write a file; its suffix selects the medium."""
 
 
@@ -96,13 +96,13 @@ class Result(ABC):
 
         Console().print(self.__rich__())
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, style: str = "") -> Path:
         """Write a file; its suffix selects the medium.
 
         .html (one self-contained page), .svg, .png, .pdf, .json, .csv or .parquet, as far as they
-        apply to this result.
+        apply to this result. ``style`` "icml" draws pictures for print.
         """
-        return _renderer().save(self, Path(path))
+        return _renderer().save(self, Path(path), style)
 
     def __rich__(self) -> RenderableType:
         return _renderer().terminal(self)

@@ -212,6 +212,33 @@ class Sample:
         X[i] += row
         return Sample(X, self.words, reading=self.reading, rescale=False)
 
+    def inserted(self, i: int, vector: Any) -> Sample:
+        """The text with one more row: ``vector`` before row i, or at the end for i = n.
+
+        >>> Sample.gaussian(n=3, d=2, seed=0).inserted(3, [1.0, 2.0]).X[3].tolist()
+        [1.0, 2.0]
+        """
+        row = finite_matrix([float64(vector, "a word's vector").tolist()], "a word's vector")
+        if row.shape[1] != self.d:
+            raise InputError(
+                f"a vector of {self.d} numbers", f"{row.shape[1]}", "embed the word as the text is"
+            )
+        i = self.n if type(i) is int and i == self.n else self.position(i)
+        words = None if self.words is None else [*self.words[:i], "", *self.words[i:]]
+        return Sample(torch.cat([self.X[:i], row, self.X[i:]]), words, rescale=False)
+
+    def deleted(self, i: int) -> Sample:
+        """The text without row i.
+
+        >>> Sample([[1.0], [2.0]], words=["not", "good"]).deleted(0).words
+        ('good',)
+        """
+        i = self.position(i)
+        if self.n == 1:
+            raise InputError("a text of two rows or more, to delete one", "one row", "replace it")
+        words = None if self.words is None else [*self.words[:i], *self.words[i + 1 :]]
+        return Sample(torch.cat([self.X[:i], self.X[i + 1 :]]), words, rescale=False)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.X.numpy(), dtype=dtype)
 

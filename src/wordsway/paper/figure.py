@@ -9,7 +9,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -103,7 +102,7 @@ def find_sources(*, fetch: bool, reviews: bool = True, progress: Progress = sile
     for name in ("imdb", "minilm") if reviews else ():
         if catalogue.present(name) is None and fetch:
             try:
-                catalogue.get(name, progress=partial(progress, f"fetching {name}"))
+                catalogue.get(name, progress=progress)
             except catalogue.DataError as error:
                 found.missing.append(f"IMDb panels: {error}")
     entries = [name for name, entry in catalogue.CATALOGUE.items() if entry.kind == "model"]

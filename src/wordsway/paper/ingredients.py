@@ -146,7 +146,7 @@ class IngredientStudy(GridFigure):
 
     questions: tuple[Question, ...] = QUESTIONS
     n: tuple[int, ...] = (16, 32, 64, 128, 256)
-    quick_n: tuple[int, ...] = (16, 64)
+    quick_n: tuple[int, ...] = (16, 32, 64)
     #: Data and widths: reviews have the width of the model.
     widths: tuple[tuple[str, int], ...] = (("gaussian", 256), ("imdb:minilm", 384))
     study: ClassVar[bool] = True
@@ -169,9 +169,9 @@ class IngredientStudy(GridFigure):
 
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         return (
-            f"Mean ± 1 sd over {trials} trials, logarithmic axes; the first row may change; shaded "
-            "up to the certified upper bound where there is one. The table has the slopes of log S "
-            "against log n with 95 % intervals: 0 keeps a word, −1/2 loses it."
+            f"Mean over {trials} trials, shaded ± 1 sd, logarithmic axes; the first row may "
+            "change. Thin: the mean certified upper bound where there is one. The table has the "
+            "slopes of log S against log n with 95 % intervals: 0 keeps a word, −1/2 loses it."
         )
 
     def rows_of(self, data: pandas.DataFrame, ingredient: Ingredient) -> pandas.DataFrame:

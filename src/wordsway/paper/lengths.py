@@ -27,7 +27,7 @@ from wordsway.lengths.length import LengthRequest
 from wordsway.lengths.result import Length, ModelLength
 from wordsway.lengths.theory import FEATURES, MEAN, TRANSFORMER
 from wordsway.lengths.windows import HostedTexts
-from wordsway.paper.figure import HOLDS, OWN, UNDECIDED, Figure, Finding, Sources, check, decide
+from wordsway.paper.figure import OWN, UNDECIDED, Figure, Finding, Sources, check, decide
 
 WINDOWS = (1, 2, 4, 8, 24)
 #: Texts, and the first ones of them, which a quick run measures in the first model alone.
@@ -47,6 +47,7 @@ class LengthStudy(Figure[dict[str, Length]]):
     title: str = "How long before one word drowns?"
     study: ClassVar[bool] = True
     reviews: ClassVar[bool] = True
+    texts: int = TEXTS
     plan: Plan = field(default_factory=dict)
 
     def requests(self, installed: Sequence[str], seed: int) -> dict[str, LengthRequest]:
@@ -54,7 +55,7 @@ class LengthStudy(Figure[dict[str, Length]]):
         first = installed[0]
 
         def part(models: Any = first, baselines: bool = False, **more: Any) -> LengthRequest:
-            options: dict[str, Any] = {"windows": WINDOWS, "texts": TEXTS, "seed": seed} | more
+            options: dict[str, Any] = {"windows": WINDOWS, "texts": self.texts, "seed": seed} | more
             return LengthRequest(models, baselines=baselines, **options)
 
         found = {
@@ -62,7 +63,7 @@ class LengthStudy(Figure[dict[str, Length]]):
             "antonyms": part(kinds=("antonyms",), baselines=True),
             "filler": part(host="filler"),
             **{
-                place: part(place=place, windows=WINDOWS[-3:], texts=TEXTS // 2)
+                place: part(place=place, windows=WINDOWS[-3:], texts=self.texts // 2)
                 for place in ("beginning", "middle", "end")
             },
             "other seed": part(seed=seed + 1),
@@ -165,14 +166,16 @@ class LengthStudy(Figure[dict[str, Length]]):
         for model in main.models:
             twin = named.get(f"{model.name}:random")
             if twin is not None:
-                difference = exponent(twin).value - exponent(transformer).value
+                one, other = exponent(twin), exponent(transformer)
+                ends = one.low - other.high, one.high - other.low
+                apart = Interval(one.value - other.value, *ends, one.points)
                 found.append(
                     self._said(
                         "a twin with random weights decays as a random transformer does",
                         twin.name,
-                        f"exponents {exponent(twin):.2f} and {exponent(transformer):.2f}",
-                        check(abs(difference) < SAME),
-                        f"the exponents differ by less than {SAME}",
+                        f"exponents {one:.2f} and {other:.2f}",
+                        decide(apart, -SAME, SAME),
+                        f"any two values of their intervals differ by less than {SAME}",
                     )
                 )
         return found
@@ -198,22 +201,22 @@ class LengthStudy(Figure[dict[str, Length]]):
             begins = "no floor was found"
             if curve.laws.best == "floor":
                 begins = f"from {floor.begins:.0f} tokens on"
-            inserted = model.curve("change").laws.best == "floor"
+            whole = model.curve("change").laws.best
             found += [
                 self._said(
                     "an inserted word moves the output however long the text is, because all later "
                     "positions move",
                     model.name,
-                    f"best law of the negation: {model.curve('change').laws.best or 'open'}, of "
-                    f"the word alone: {curve.laws.best or 'open'}",
-                    check(inserted and curve.laws.best != "floor") if inserted else UNDECIDED,
+                    f"best law of the negation: {whole or 'open'}, of the word alone: "
+                    f"{curve.laws.best or 'open'}",
+                    check(whole == "floor" and curve.laws.best != "floor") if whole else UNDECIDED,
                     "the negation has a floor, and the word in texts of equal length has none",
                 ),
                 self._said(
                     "the effect of the word falls to a floor",
                     model.name,
                     f"{begins}; best law: {curve.laws.best or 'open'}",
-                    HOLDS if curve.laws.best == "floor" else UNDECIDED,
+                    check(curve.laws.best == "floor") if curve.laws.best else UNDECIDED,
                     "the law with a floor has the smallest error on held-out texts, and the 95 % "
                     "interval of each difference is above 0",
                 ),

@@ -15,6 +15,7 @@ import numpy as np
 from wordsway import data as catalogue
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.errors import InputError
+from wordsway.core.escape import shortened
 from wordsway.core.result import Result
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.engine.store import Store
@@ -238,6 +239,8 @@ class AttractedLayers(ModelFigure[Attracted]):
     title: str = "Figure 3.3: a Δ that attracts attention, layer by layer"
     verb: str = "attract"
     text: str = LONG_TEXT
+    #: The name of the text in the caption.
+    source: str = "a paragraph of ours"
     row: int = 42
 
     def arguments(self, seed: int) -> dict[str, Any]:
@@ -256,8 +259,9 @@ class AttractedLayers(ModelFigure[Attracted]):
 
     def caption(self, data: Attracted) -> str:
         return (
-            f"{data.model['name']}. Relative change of every layer when token {data.row} of "
-            f"{len(data.tokens)} moves by its own norm: by the Δ that attracts most attention of "
+            f"{data.model['name']}. Relative change of every layer when token {data.row} of the "
+            f"{len(data.tokens)} of {self.source} (“{shortened(self.text, 60)}”) moves by its own "
+            "norm: by the Δ that attracts most attention of "
             "the other tokens in the first layer, and by Gaussian noise (mean of 8 draws)."
         )
 
@@ -278,7 +282,10 @@ class AttractedAttention(ModelFigure[Attracted]):
     name: str = "3.4"
     title: str = "Figure 3.4: attention of layer 1, head 0 before and after"
     verb: str = "attract"
-    text: str = "The old bridge over the brown river"
+    text: str = (
+        "Towards Understanding the Word Sensitivity of Attention Layers: A Study via Random "
+        "Features"
+    )
     row: int = 6
     head: int = 0
 
@@ -290,8 +297,8 @@ class AttractedAttention(ModelFigure[Attracted]):
 
     def caption(self, data: Attracted) -> str:
         return (
-            f"{data.model['name']}. Token {data.row} moves by its own norm so that head "
-            f"{data.head} of the first layer attends to it."
+            f"{data.model['name']}. Token {data.row} of the paper's title moves by its own norm so "
+            f"that head {data.head} of the first layer attends to it."
         )
 
     def findings(self, data: Attracted) -> list[Finding]:

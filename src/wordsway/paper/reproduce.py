@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from wordsway.core.checks import FilePath, Seed, validated
-from wordsway.core.errors import InputError, needs
+from wordsway.core.checks import FilePath, OneOf, Seed, validated
+from wordsway.core.errors import InputError, first_line, needs
 from wordsway.core.format import format_seconds
-from wordsway.core.progress import Progress, silent
+from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.job import Job
@@ -34,12 +34,17 @@ from wordsway.paper.sensitivity_curves import (
     ReluAttention,
     SoftmaxAttention,
 )
+from wordsway.paper.training import TrainingStudy
 
 if TYPE_CHECKING:
     import pandas
 
 OUT = Path("out/reproduce")
 PICTURES = ("png", "svg", "pdf")
+#: Styles of PNG and PDF.
+STYLES = ("screen", "icml")
+#: The share of a run's progress that belongs to drawing.
+DRAWING = 0.03
 #: The paper's figures, then the studies that go beyond it.
 _ALL: tuple[Figure[Any], ...] = (
     AttentionOfTwoTexts(),
@@ -55,6 +60,7 @@ _ALL: tuple[Figure[Any], ...] = (
     PhaseDiagram(),
     read_outs(),
     LengthStudy(),
+    TrainingStudy(),
 )
 FIGURES = {figure.name: figure for figure in _ALL}
 
@@ -155,10 +161,12 @@ def reproduce(
     cluster: str | None = None,
     memory: int | None = None,
     retry_failed: bool = False,
+    text: FilePath | None = None,
+    style: Annotated[str, OneOf(STYLES)] = "screen",
     command: str = "",
     progress: Progress = silent,
 ) -> Reproduction:
-    """The paper's figures with error bars, theory curves, certificates and provenance.
+    """The paper's figures with bands of ± 1 sd, theory curves, certificates and provenance.
 
     Parameters
     ----------
@@ -167,8 +175,10 @@ def reproduce(
     out : folder for ``<figure>.png .svg .pdf .csv``, ``index.html`` and the store; an interrupted
         run resumes where it stopped
     workers, cluster, memory : as in `sweep`; ``command`` is shown on the page
+    text : a file with the text of Figure 3.3; a paragraph of ours by default
+    style : "screen", or "icml" for PNG and PDF as a journal prints them (the page keeps its own)
     """
-    chosen = choose(figures)
+    chosen = with_text(choose(figures), text)
     needs("figures", "matplotlib", "pyarrow")
     machines = Machines(workers, cluster, memory)
     folder = writable(Path(out))
@@ -176,13 +186,15 @@ def reproduce(
     sources = find_sources(fetch=True, reviews=_reviews(chosen), progress=progress)
     jobs = _jobs(chosen, sources, quick, seed)
     every = [job for some in jobs.values() for job in some]
-    tally = run_jobs(every, store, machines, retry_failed=retry_failed, progress=progress)
+    running = stretch_of(progress, 0, 1 - DRAWING, 1)
+    tally = run_jobs(every, store, machines, retry_failed=retry_failed, progress=running)
+    drawing = stretch_of(progress, 1 - DRAWING, 1, 1)
     drawn, findings = [], []
     for number, figure in enumerate(chosen):
-        progress(f"drawing Figure {figure.name}", number, len(chosen))
+        drawing(f"drawing Figure {figure.name}", number, len(chosen))
         data = figure.read(store, jobs[figure.name])
         if data is not None:
-            drawn.append(_draw(figure, data, folder))
+            drawn.append(_draw(figure, data, folder, style))
             findings += figure.findings(data)
     findings += _not_measured(chosen, sources)
     result = Reproduction(
@@ -225,9 +237,37 @@ def _jobs(
     return {figure.name: list(figure.jobs(sources, quick=quick, seed=seed)) for figure in chosen}
 
 
-def _draw(figure: Figure[Any], data: Any, folder: Path) -> DrawnFigure:
+def with_text(chosen: list[Figure[Any]], path: Path | str | None) -> list[Figure[Any]]:
+    """The figures, 3.3 with the text of a file."""
+    if path is None:
+        return chosen
+    text, name = read_text(Path(path)), Path(path).name
+    return [
+        replace(figure, text=text, source=name) if isinstance(figure, AttractedLayers) else figure
+        for figure in chosen
+    ]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, without needless space."""
+    try:
+        text = " ".join(path.read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            "a readable UTF-8 text file", f"{path} ({first_line(error)})", ""
+        ) from None
+    if not text:
+        raise InputError("a text file with words", f"{path} is empty", "choose another file")
+    return text
+
+
+def _draw(figure: Figure[Any], data: Any, folder: Path, style: str) -> DrawnFigure:
     picture = figure.drawing(data)
-    written = [picture.save(folder / f"{figure.name}.{kind}") for kind in PICTURES]
+    print_style = "" if style == "screen" else style
+    written = [
+        picture.save(folder / f"{figure.name}.{kind}", style="" if kind == "svg" else print_style)
+        for kind in PICTURES
+    ]
     written += figure.tables(data, folder)
     files = tuple(path.name for path in written)
     return DrawnFigure(figure.name, figure.title, figure.caption(data), files, figure.seconds(data))
@@ -243,7 +283,7 @@ def _facts(
     drawn: Sequence[DrawnFigure], store: Store, jobs: Sequence[Job], tally: Tally, seed: int
 ) -> dict[str, str]:
     """Where the numbers come from."""
-    found = [record.facts for _, record in store.records({job.key for job in jobs} & store.keys)]
+    found = [record.facts for _, record in store.records(job.key for job in jobs)]
     peaks = [fact["peak_mb"] for fact in found if "peak_mb" in fact]
     hosts = sorted({fact["host"] for fact in found if "host" in fact})
     times = [

@@ -36,36 +36,23 @@ class Span:
 Inline = str | Span
 
 
+Role = Literal["headline", "plain", "soft", "source", "warning", "failure"]
+
+
 @dataclass(frozen=True)
 class Sentence:
     """One line or paragraph; ``source`` is the last line, about where the numbers come from."""
 
     parts: tuple[Inline, ...]
-    role: Literal["headline", "plain", "soft", "source", "warning", "failure"] = "plain"
+    role: Role = "plain"
 
 
-def headline(*parts: Inline) -> Sentence:
-    return Sentence(parts, "headline")
+def _sentence(role: Role) -> Callable[..., Sentence]:
+    return lambda *parts: Sentence(parts, role)
 
 
-def plain(*parts: Inline) -> Sentence:
-    return Sentence(parts)
-
-
-def soft(*parts: Inline) -> Sentence:
-    return Sentence(parts, "soft")
-
-
-def source(*parts: Inline) -> Sentence:
-    return Sentence(parts, "source")
-
-
-def warning(*parts: Inline) -> Sentence:
-    return Sentence(parts, "warning")
-
-
-def failure(*parts: Inline) -> Sentence:
-    return Sentence(parts, "failure")
+headline, plain, soft = _sentence("headline"), _sentence("plain"), _sentence("soft")
+source, warning, failure = _sentence("source"), _sentence("warning"), _sentence("failure")
 
 
 @dataclass(frozen=True)
@@ -118,7 +105,7 @@ class Table:
     describes the rows below the first ``count``. ``notes`` explains more names than the columns'.
     """
 
-    columns: Sequence[Column | str]
+    columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     title: str = ""
     shown: int = 20
@@ -127,13 +114,9 @@ class Table:
     notes: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def heads(self) -> list[Column]:
-        return [Column(one) if isinstance(one, str) else one for one in self.columns]
-
-    @property
     def meanings(self) -> dict[str, str]:
         """One sentence per column that has one, then the notes."""
-        return {one.name: one.meaning for one in self.heads if one.meaning} | dict(self.notes)
+        return {one.name: one.meaning for one in self.columns if one.meaning} | dict(self.notes)
 
     def beyond(self, shown: int) -> str:
         """One line about the rows that are not shown."""

@@ -43,8 +43,8 @@ class Renderer:
         fragment: str = medium("html").fragment(result)
         return fragment
 
-    def save(self, result: Result, path: Path) -> Path:
-        return save(result, path)
+    def save(self, result: Result, path: Path, style: str = "") -> Path:
+        return save(result, path, style)
 
 
 def ending_of(path: Path) -> str:
@@ -68,16 +68,17 @@ def medium(name: str) -> ModuleType:
     return import_module(f"{__package__}.{name}")
 
 
-def save(result: Result, path: Path) -> Path:
+def save(result: Result, path: Path, style: str = "") -> Path:
     """Write ``result`` to ``path``: .html, .svg, .png, .pdf (views), .json (everything), .csv,
-    .parquet (the rows of ``frame()``).
+    .parquet (the rows of ``frame()``). Pictures may have a ``style``.
     """
     ending = ending_of(path)
     writer = medium(WRITERS[ending])
+    options = {"style": style} if style and WRITERS[ending] == "plot" else {}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic(path) as unfinished:
-            writer.save(result, unfinished, ending.removeprefix("."))
+            writer.save(result, unfinished, ending.removeprefix("."), **options)
     except OSError as error:
         reason, remedy = disk_refusal(error)
         raise InputError(

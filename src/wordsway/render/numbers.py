@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
 def number(value: float | None) -> str:
@@ -13,6 +14,32 @@ def number(value: float | None) -> str:
     ('0.1235', '1.590', '1000', '–', '–')
     """
     return "–" if value is None or math.isnan(value) else f"{value:#.4g}".removesuffix(".")
+
+
+def at_least(value: float | None, digits: int = 4) -> str:
+    """Four digits, rounded down, for the lower end of an interval; – for a missing value.
+
+    >>> at_least(1.23459), at_least(0.0), at_least(None)
+    ('1.234', '0.000', '–')
+    """
+    return _towards(value, digits, ROUND_FLOOR)
+
+
+def at_most(value: float | None, digits: int = 4) -> str:
+    """Four digits, rounded up, for a certified bound; – for a missing value.
+
+    >>> at_most(3.7772524095), at_most(3.7772524095, 6), at_most(2.0), at_most(float("inf"))
+    ('3.778', '3.77726', '2.000', 'inf')
+    """
+    return _towards(value, digits, ROUND_CEILING)
+
+
+def _towards(value: float | None, digits: int, rounding: str) -> str:
+    if value is None or not math.isfinite(value) or not value:
+        return number(value)
+    exact = Decimal(value)
+    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return f"{float(exact.quantize(step, rounding)):#.{digits}g}".removesuffix(".")
 
 
 def small(value: float | None) -> str:
@@ -56,6 +83,24 @@ def percent(share: float, count: int = 2) -> str:
     ('100 %', '14 %', '1,230 %')
     """
     return f"{digits(100 * share, count)} %"
+
+
+def whole_percent(value: float | None) -> str:
+    """A value that is in percent already; – for a missing one.
+
+    >>> whole_percent(12.5), whole_percent(None)
+    ('12 %', '–')
+    """
+    return "–" if value is None else f"{value:.0f} %"
+
+
+def spread(error: float) -> str:
+    """A standard error, if there is one.
+
+    >>> spread(0.0123), spread(0.0), spread(float("nan"))
+    ('0.01', '', '')
+    """
+    return digits(error, 1) if error > 0 else ""
 
 
 def times(value: float | None) -> str:

@@ -121,12 +121,10 @@ def _block(block: b.Block, width: int, colours: bool) -> list[RenderableType]:
     return []
 
 
-def _line(
-    parts: Sequence[b.Inline], colours: bool, style: str = "", *, lines: bool = False
-) -> Text:
+def _line(parts: Sequence[b.Inline], colours: bool, style: str = "") -> Text:
     line = Text(style=style, overflow="fold")
     for part in parts:
-        line.append_text(_inline(part, colours, lines=lines))
+        line.append_text(_inline(part, colours))
     return line
 
 
@@ -189,11 +187,11 @@ def _scale(block: b.Scale, colours: bool) -> Text:
 
 
 def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
-    """The table with as many optional columns and as long bars as fit."""
+    """The table with as many columns, optional ones last, and as long bars as fit."""
     rows = [[_cell(cell, colours) for cell in row] for row in block.rows[: block.shown]]
     narrow = width < NARROW
     gap = 1 if narrow else 2
-    heads = block.heads
+    heads = list(block.columns)
     if narrow:
         heads = [replace(head, name=head.name.partition("(")[0]) for head in heads]
     least = [_least(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
@@ -208,6 +206,9 @@ def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
             kept.remove(place)
     for place in reversed(kept.copy()):
         if heads[place].kind == "bar" and not fits(0):
+            kept.remove(place)
+    for place in reversed(kept[2:]):  # a column that is cut would show other numbers
+        if heads[place].kind == "number" and not fits(0):
             kept.remove(place)
     parts: list[RenderableType] = [Text(one_line(block.title))] if block.title else []
     if rows or kept:
@@ -262,7 +263,7 @@ def _explained(sentences: Mapping[str, str]) -> Grid:
 
 def _cell(cell: b.Cell, colours: bool) -> Text | BarCell:
     if isinstance(cell, b.Bar):
-        return BarCell(cell.value, cell.upper, cell.top, grey=cell.grey)
+        return BarCell(cell)
     if isinstance(cell, b.Span):
         return text_cell(cell.text, STYLES.get(cell.style, ""))
     return text_cell(cell) if isinstance(cell, str) else _line(cell, colours)
@@ -290,25 +291,20 @@ def bar(value: float, top: float, width: int = BAR) -> str:
 
 @dataclass(frozen=True)
 class BarCell:
-    """A bar as wide as its column: full blocks up to ``lower``, light ones up to ``upper``."""
+    """A bar as wide as its column: full blocks up to its value, light ones up to its upper end."""
 
-    lower: float
-    upper: float | None
-    top: float
-    width: int = BAR
-    grey: bool = False
+    cell: b.Bar
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(NARROW_BAR, self.width)
+        return Measurement(NARROW_BAR, BAR)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = min(self.width, options.max_width)
-        solid = bar(self.lower, self.top, width)
-        light = 0
-        if self.upper is not None:
-            solid = "█" * round(width * share(self.lower, self.top))
-            light = max(0, round(width * share(self.upper, self.top)) - len(solid))
-        style = "dim" if self.grey else "cyan" if self.upper is not None else "dark_orange3"
+        width, one = min(BAR, options.max_width), self.cell
+        solid, light = bar(one.value, one.top, width), 0
+        if one.upper is not None:
+            solid = "█" * round(width * share(one.value, one.top))
+            light = max(0, round(width * share(one.upper, one.top)) - len(solid))
+        style = "dim" if one.grey else "cyan" if one.upper is not None else "dark_orange3"
         yield Text.assemble((solid, style), ("░" * light, "dim"))
 
 

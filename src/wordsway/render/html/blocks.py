@@ -137,10 +137,10 @@ def _heading(inner: str) -> str:
 
 
 def _table(block: b.Table) -> str:
-    looks = [_COLUMNS[head.kind] for head in block.heads]
+    looks = [_COLUMNS[head.kind] for head in block.columns]
     heads = "".join(
         f'<th style="{look};opacity:.7">{html_line(head.name)}</th>'
-        for head, look in zip(block.heads, looks, strict=True)
+        for head, look in zip(block.columns, looks, strict=True)
     )
     rows = [_row(row, looks) for row in block.rows[: block.on_page]]
     parts = []

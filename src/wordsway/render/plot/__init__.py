@@ -8,17 +8,20 @@ from matplotlib.figure import Figure
 
 from wordsway.core.result import Result
 from wordsway.render.plot.pictures import view_figure
-from wordsway.render.plot.style import house_style, write
+from wordsway.render.plot.style import for_print, house_style, write
 from wordsway.render.views import view_of
 
 
-def figure(result: Result, kind: str) -> Figure:
-    """The picture of the result's view."""
-    with house_style():
-        return view_figure(view_of(result), kind)
+def figure(result: Result, kind: str, style: str = "") -> Figure:
+    """The picture of the result's view; ``style`` "icml" is for print."""
+    with house_style(style):
+        drawn = view_figure(view_of(result), kind)
+        if style:
+            for_print(drawn)
+        return drawn
 
 
-def save(result: Result, path: Path, kind: str) -> None:
+def save(result: Result, path: Path, kind: str, style: str = "") -> None:
     """Write one file: png, svg or pdf."""
-    with house_style():
-        write(view_figure(view_of(result), kind), path, kind)
+    with house_style(style):
+        write(figure(result, kind, style), path, kind, dpi=300 if style else 160)

@@ -6,7 +6,6 @@ A tile shows an interval: attained in its lower left half, certified in its uppe
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,18 +14,22 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex, to_rgb
-from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from wordsway.core.chart import Chart, Curve, Panel, PointSeries
-from wordsway.render.plot.style import GREY, INK, PALETTE, spelled
+from wordsway.render.plot.style import GREY, INK, PALETTE, in_lines, key_below, spelled
 
 #: From this ratio of the largest to the smallest value on, ticks are powers of ten.
 DECADE = 10.0
 #: Shades; a finer scale would be drawn as a bitmap.
 STEPS = 40
+#: A key of more lines stands below its panel.
+INSIDE = 5
+#: The key of thin lines without markers.
+CERTIFIED = "certified upper bound"
 #: The colour of tiles without a certificate.
 UNKNOWN = "#ffffff"
 
@@ -59,13 +62,14 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
         for axes, panel in zip(axes_list, panels, strict=False):
             draw_panel(axes, panel, kind, round(11.5 * wide))
             if not (chart.shared_key or panel.ticks):
-                single = panel.logarithmic or len(panel.curves) < 4
-                place = "upper left" if panel.tiles else "best"
-                _key(axes, fontsize=8, ncols=1 if single else 2, loc=place)
+                _key(axes, panel)
         for axes in axes_list[len(panels) :]:
             axes.set_visible(False)
+        below = max(map(_entries, panels), default=0)
         if chart.shared_key:
             _shared_key(figure, axes_list)
+        elif below > INSIDE:
+            figure.set_figheight(size[1] + 0.09 * (below - 2 * INSIDE / 3) * rows)
     return figure
 
 
@@ -129,7 +133,7 @@ def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
         axes.set_ylim(0, panel.top)
     axes.set_xlabel(spelled(panel.x_label, kind))
     axes.set_ylabel(spelled(panel.y_label, kind))
-    title = textwrap.fill(spelled(panel.title, kind), letters)
+    title = in_lines(spelled(panel.title, kind), letters)
     axes.set_title(title, fontsize=8.5 if panel.ticks else 11 if panel.curves else 10)
 
 
@@ -143,27 +147,42 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
             "markersize": 4,
             "linewidth": 1.0,
         }
-    axes.errorbar(
+    axes.plot(
         curve.x,
         curve.mean,
-        yerr=curve.sd or None,
-        capsize=2.5,
         color=colour,
         marker=_marker(curve.colour) if curve.marker is None else curve.marker,
         label=spelled(curve.label, kind),
         **look,
     )
-    if any(end is not None for end in curve.upper):
-        ends = [math.nan if end is None else end for end in curve.upper]  # a gap in the band
-        low = curve.lower or curve.mean
-        axes.fill_between(curve.x, low, ends, color=colour, alpha=0.12, linewidth=0)
-    for at, mean, text in zip(curve.x, curve.mean, curve.labels, strict=False):
+    ends = [math.nan if end is None else end for end in curve.upper]  # a gap in the line
+    if curve.lower:
+        axes.fill_between(curve.x, curve.lower, ends, color=colour, alpha=0.12, linewidth=0)
+    elif any(end is not None for end in curve.upper):
+        axes.plot(curve.x, ends, color=colour, linewidth=0.7, label=CERTIFIED)
+    if any(curve.sd) and not curve.dashed:
+        low, high = (
+            [mean + side * sd for mean, sd in zip(curve.mean, curve.sd, strict=True)]
+            for side in (-1, 1)
+        )
+        axes.fill_between(curve.x, low, high, color=colour, alpha=0.2, linewidth=0)
+    ends = [-math.inf, *curve.mean, -math.inf]
+    around = zip(ends, ends[2:], strict=True)
+    for at, mean, (before, after), text in zip(
+        curve.x, curve.mean, around, curve.labels, strict=False
+    ):
+        # On the side where the curve is not: below a valley, above anything else.
+        valley = before > mean and after > mean
+        side = (
+            "center" if (before > mean) == (after > mean) else "right" if after > mean else "left"
+        )
         axes.annotate(
             spelled(text, kind),
             (at, mean),
-            (0, 8),
+            (0, -8 if valley else 6),
             textcoords="offset points",
-            ha="center",
+            ha=side,
+            va="top" if valley else "bottom",
             fontsize=9,
         )
 
@@ -203,16 +222,15 @@ def _scales(axes: Axes, panel: Panel) -> None:
     if panel.logarithmic:
         _logarithms(axes, panel)
     else:
-        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.25)  # space for the key
-    along = [math.log(tick) for tick in ticks] if panel.logarithmic else ticks
-    near = (0.035 if panel.logarithmic else 0.02) * ((along[-1] - along[0]) or 1)
-    ticks = [
-        tick
-        for place, tick in enumerate(ticks)  # two labels must not run into each other
-        if place == 0 or along[place] - along[place - 1] > near
-    ]
-    turned = 0 if len(ticks) <= 13 else 45
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], rotation=turned)
+        space = 1.25 if _entries(panel) <= INSIDE else 1.05  # for the key
+        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * space)
+    along = math.log if panel.logarithmic else float
+    kept = ticks[:1]
+    for tick in ticks[1:]:  # two labels must not run into each other
+        share = (along(tick) - along(kept[-1])) / (along(ticks[-1]) - along(ticks[0]))
+        if share > 0.025 + 0.018 * len(f"{tick:g}"):
+            kept.append(tick)
+    axes.set_xticks(kept, [f"{tick:g}" for tick in kept])
 
 
 def _logarithms(axes: Axes, panel: Panel) -> None:
@@ -242,19 +260,38 @@ def _marker(colour: int | str) -> str:
 
 
 def _ordered(axes: Axes) -> list[tuple[Any, str]]:
-    """Measurements (those with error bars) first, then theory."""
+    """Measurements (those with markers) first, then theory; one grey line stands for all thin
+    ones.
+    """
     handles, labels = axes.get_legend_handles_labels()
-    pairs = list(zip(handles, labels, strict=True))
-    return sorted(pairs, key=lambda pair: not isinstance(pair[0], ErrorbarContainer))
+    pairs = [pair for pair in zip(handles, labels, strict=True) if pair[1] != CERTIFIED]
+    pairs.sort(key=lambda pair: isinstance(pair[0], Line2D) and pair[0].get_marker() == "None")
+    thin = Line2D([], [], color=GREY, linewidth=0.7)
+    return [*pairs, (thin, CERTIFIED)] if CERTIFIED in labels else pairs
 
 
-def _key(axes: Axes, **look: Any) -> None:
-    """Inside a panel, on an opaque background: a curve behind it does not cross the letters."""
+def _entries(panel: Panel) -> int:
+    """Lines of a panel's key."""
+    certified = any(any(curve.upper) and not curve.lower for curve in panel.curves)
+    lines = sum(bool(curve.label) for curve in panel.curves) + certified
+    lines += sum(bool(reference.label) for reference in panel.references)
+    return lines + sum(bool(points.label) for points in panel.points)
+
+
+def _key(axes: Axes, panel: Panel) -> None:
+    """A short key inside the panel, on an opaque background: a curve behind it does not cross the
+    letters. A long one is below, in two columns.
+    """
     pairs = _ordered(axes)
-    if pairs:
-        ground: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
-        handles, labels = zip(*pairs, strict=True)
-        axes.legend(handles, labels, **(ground | look))
+    if not pairs:
+        return
+    if len(pairs) > INSIDE:
+        key_below(axes, pairs, columns=2, fontsize=8)
+        return
+    handles, labels = zip(*pairs, strict=True)
+    look: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
+    look["loc"] = "upper left" if panel.tiles else "best"
+    axes.legend(handles, labels, fontsize=8, **look)
 
 
 def _shared_key(figure: Figure, axes_list: list[Axes]) -> None:

@@ -216,7 +216,8 @@ def _matrices(picture: b.Matrices, kind: str) -> Figure:
         colour_scale(figure, image, panels, label)
     named = n <= NAMED
     axes[0].set_ylabel("attending token" if named else "number of the attending token, from 0")
-    axes[0].set_xlabel("attended token" if named else "number of the attended token, from 0")
+    for panel in axes[: len(names)]:
+        panel.set_xlabel("attended token" if named else "number of the attended token, from 0")
     if picture.curves is not None:
         draw_panel(axes[-1], picture.curves.panels[0], kind, 40)
         axes[-1].set_ylim(bottom=0)
@@ -227,8 +228,8 @@ def _matrices(picture: b.Matrices, kind: str) -> Figure:
 
 def _table(title: str, table: b.Table, kind: str) -> Figure:
     """A table of text; columns are as wide as their longest cell, bars are left out."""
-    kept = [place for place, head in enumerate(table.heads) if head.kind != "bar"]
-    heads = [table.heads[place] for place in kept]
+    kept = [place for place, head in enumerate(table.columns) if head.kind != "bar"]
+    heads = [table.columns[place] for place in kept]
     rows = [[_text(row[place]) for place in kept] for row in table.rows[:ROWS]]
     lines = [
         [spelled(shortened(cell, WIDE if len(kept) == 1 else LETTERS), kind) for cell in row]

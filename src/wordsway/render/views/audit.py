@@ -9,7 +9,7 @@ from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
 from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore, Threshold
-from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine
+from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.render.blocks import (
@@ -28,14 +28,14 @@ from wordsway.render.blocks import (
     source,
     warning,
 )
-from wordsway.render.numbers import small
-from wordsway.render.views.common import models_facts, provenance
-from wordsway.render.views.pairs import marked_change
+from wordsway.render.numbers import small, whole_percent
+from wordsway.render.views.common import band, models_facts, provenance, refused_rows
+from wordsway.render.views.pairs import in_place, marked_change
 
 #: The colour of models without understanding.
 GREY = "grey"
-#: Blind spots per model, edits per kind, rows that were refused, and characters of a document.
-SPOTS, EXAMPLES, REFUSED, DOCUMENT = 3, 5, 5, 160
+#: Blind spots per model, edits per kind, and characters of a document.
+SPOTS, EXAMPLES, DOCUMENT = 3, 5, 160
 #: What a score of each level is called in tables and on axes, and what it means.
 LEVEL_NAMES = {
     "rewording": "rewording",
@@ -82,9 +82,6 @@ def audit_view(audit: Audit) -> ResultView:
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
     layers: list[Block] = [soft(DOTTED if _local(audit) else LINE), chart]
-    refused = [warning(str(one)) for one in audit.refused[:REFUSED]]
-    if (more := len(audit.refused) - REFUSED) > 0:
-        refused.append(warning(f"… and {more:,} more rows refused"))
     few = few_texts(audit)
     blocks: list[Block] = [
         headline(_heading(audit)),
@@ -105,7 +102,7 @@ def audit_view(audit: Audit) -> ResultView:
         *([Fold("The score and common words", [Chart([_overlap(audit)])], terminal=False)]),
         *_ranks(audit),
         Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
-        *refused,
+        *refused_rows(audit.refused),
         source(f"{about}{unused} · {format_seconds(audit.seconds)}"),
     ]
     facts = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
@@ -296,17 +293,17 @@ def _numbers(audit: Audit) -> Table:
         Column("kind", "text"),
         Column("model", "text"),
         Column("reacts more", meaning=f"{EXPLAINED['auc']} In brackets: the 95 % interval."),
-        Column("turning", meaning=EXPLAINED["median_turning"]),
-        Column("keeping", meaning=EXPLAINED["median_keeping"]),
+        Column("change of meaning", meaning=EXPLAINED["median_turning"]),
+        Column("harmless edit", meaning=EXPLAINED["median_keeping"]),
         Column("blind", meaning=EXPLAINED["blind"]),
         Column("above", meaning=EXPLAINED["percentile"], optional=True),
         Column(
             "layers",
-            meaning="From the first to the last layer that separates turning from keeping edits "
+            meaning="From the first to the last layer that separates both kinds of edits "
             "(0: the input).",
             optional=True,
         ),
-        Column("above (keeping)", meaning=EXPLAINED["percentile_keeping"], optional=True),
+        Column("above (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
         Column("texts", meaning=EXPLAINED["texts"], optional=True),
     ]
     columns += [Column("local", meaning=EXPLAINED["local"], optional=True)] * _local(audit)
@@ -320,7 +317,7 @@ def _numbers(audit: Audit) -> Table:
             percent(score.blind),
             _above(score),
             _layers(score.small),
-            _share(score.percentile_keeping),
+            whole_percent(score.percentile_keeping),
             f"{score.small.texts:,}",
             *([_sensitive(model, kind)] if _local(audit) else []),
         ]
@@ -333,11 +330,7 @@ def _numbers(audit: Audit) -> Table:
 
 def percent(share: float | None) -> str:
     """A share, 0 to 1, in percent."""
-    return "–" if share is None else f"{100 * share:.0f} %"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0f} %"
+    return whole_percent(None if share is None else 100 * share)
 
 
 def _above(score: KindScore) -> str:
@@ -376,7 +369,7 @@ def _spots(model: ModelAudit) -> Fold:
     ]
     rows = [
         (
-            (*_in_place(_edit(found)), Span(f"  {found.kind}", "soft")),
+            (*_in_place(found), Span(f"  {found.kind}", "soft")),
             small(found.change),
             (found.keeping_text, Span(f"  {found.keeping}", "soft")),
             small(found.keeping_change),
@@ -387,16 +380,8 @@ def _spots(model: ModelAudit) -> Fold:
     return Fold(f"blind spots of {model.name}", [Table(columns, rows, shown=SPOTS)])
 
 
-def _edit(found: BlindSpot) -> Edit:
-    return Edit(found.text, found.start, found.before, found.after, found.kind, "turning")
-
-
-def _in_place(edit: Edit) -> list[Inline]:
-    """A text with its edit in place."""
-    after = edit.text[edit.end :]
-    space = " " if after[:1].isalnum() else ""
-    change = marked_change(edit.before.strip(), edit.after.strip())
-    return [edit.text[: edit.start], *change, space + after]
+def _in_place(edit: Edit | BlindSpot) -> list[Inline]:
+    return in_place(edit.text, edit.start, edit.before, edit.after)
 
 
 def _ranks(audit: Audit) -> list[Block]:
@@ -486,17 +471,9 @@ def _profiles(audit: Audit) -> list[Panel]:
             if score is None:
                 continue
             last = max(1, len(score.layers) - 1)
-            curves.append(
-                Curve(
-                    shortened(model.name, 40),
-                    [layer / last for layer in range(len(score.layers))],
-                    [one.auc for one in score.layers],
-                    lower=[one.low for one in score.layers],
-                    upper=[one.high for one in score.layers],
-                    colour=colour,
-                    marker="",
-                )
-            )
+            depth = [layer / last for layer in range(len(score.layers))]
+            ends = [(one.auc, one.low, one.high) for one in score.layers]
+            curves.append(band(model.name, depth, ends, colour=colour, marker=""))
             local = model.local.get(kind, ())
             x = [one.layer / last for one in local]
             references.append(ReferenceLine("", x, [one.share for one in local], colour))
@@ -519,18 +496,11 @@ def _overlap(audit: Audit) -> Panel:
     """The score against how many more words the change has in common with the text."""
     curves = []
     for at, model in enumerate((*audit.models, *audit.baselines[:1])):
-        bins = model.overlap
-        curves.append(
-            Curve(
-                shortened(model.name, 40),
-                [(one.least + one.most) / 2 for one in bins],
-                [one.score for one in bins],
-                lower=[one.low for one in bins],
-                upper=[one.high for one in bins],
-                colour=at if model in audit.models else GREY,
-                dashed=model not in audit.models,
-            )
-        )
+        middle = [(one.least + one.most) / 2 for one in model.overlap]
+        ends = [(one.score, one.low, one.high) for one in model.overlap]
+        ours = model in audit.models
+        look = {"colour": at if ours else GREY, "dashed": not ours}
+        curves.append(band(model.name, middle, ends, **look))
     return Panel(
         "",
         curves,

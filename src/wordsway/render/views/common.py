@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wordsway.core.chart import Chart
+from wordsway.core.chart import Chart, Curve
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.core.result import Result
@@ -75,6 +75,22 @@ def models_facts(models: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return facts
 
 
+def refused_rows(rows: Sequence[object]) -> list[b.Block]:
+    """Rows of a table that could not be used, the first ones with their reasons."""
+    lines: list[b.Block] = [b.warning(str(row)) for row in rows[:5]]
+    if (more := len(rows) - 5) > 0:
+        lines.append(b.warning(f"… and {more:,} more rows refused"))
+    return lines
+
+
+def band(
+    label: str, x: Sequence[float], ends: Sequence[tuple[float, float, float]], **look: Any
+) -> Curve:
+    """A curve of values with their lower and upper ends."""
+    mean, low, high = zip(*ends, strict=True) if ends else ((), (), ())
+    return Curve(shortened(label, 40), x, mean, (), high, lower=low, **look)
+
+
 def chart_view(chart: Chart) -> b.ResultView:
     """The picture, and its numbers."""
     numbers = b.Fold("Numbers", [plain_table(chart)], open=False)
@@ -108,7 +124,7 @@ def plain_table(result: Result) -> b.Table:
     return frame_table(frame)
 
 
-def frame_table(frame: pandas.DataFrame, title: str = "", shown: int = 20) -> b.Table:
+def frame_table(frame: pandas.DataFrame, shown: int = 20) -> b.Table:
     """The rows of a data frame."""
     columns = [
         b.Column(
@@ -117,7 +133,7 @@ def frame_table(frame: pandas.DataFrame, title: str = "", shown: int = 20) -> b.
         for place, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
     ]
     rows = [[cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
-    return b.Table(columns, rows, title, shown=shown)
+    return b.Table(columns, rows, shown=shown)
 
 
 def cell(value: Any) -> str:

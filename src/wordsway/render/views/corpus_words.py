@@ -8,7 +8,7 @@ from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.probing.corpus import CorpusWords
 from wordsway.probing.targets import named, sized
 from wordsway.render import blocks as b
-from wordsway.render.numbers import count, digits, largest, number, times
+from wordsway.render.numbers import count, largest, number, spread, times
 from wordsway.render.views.common import provenance
 from wordsway.render.views.sweep import tally_line
 
@@ -147,15 +147,6 @@ def _words(result: CorpusWords) -> b.Table:
 
 def _known(value: float) -> float | None:
     return None if value != value else value
-
-
-def spread(error: float) -> str:
-    """A standard error, if there is one.
-
-    >>> spread(0.0123), spread(float("nan"))
-    ('0.01', '')
-    """
-    return digits(error, 1) if error > 0 else ""
 
 
 def _places(result: CorpusWords) -> b.Table:

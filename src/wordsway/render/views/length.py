@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
@@ -11,7 +11,7 @@ from wordsway.core.format import format_seconds
 from wordsway.lengths.result import Length, LengthCurve, ModelLength
 from wordsway.render import blocks as b
 from wordsway.render.numbers import number
-from wordsway.render.views.common import provenance
+from wordsway.render.views.common import band, provenance
 
 #: What the sentence in question does, by role.
 DONE = {
@@ -74,17 +74,13 @@ def length_view(found: Length) -> b.ResultView:
         "windows": ", ".join(map(str, found.windows)) + " sentences",
         "level": f"cosine distance {found.level:g}",
     }
-    facts |= {f"model {name}": model.sha256 for name, model in _named(found) if model.sha256}
+    facts |= {f"model {model.name}": model.sha256 for model in found.models if model.sha256}
     return b.ResultView(
         "How long before one word drowns?",
         [*blocks, b.source(about)],
         provenance(found, facts),
         lambda: picture(found),
     )
-
-
-def _named(found: Length) -> list[tuple[str, ModelLength]]:
-    return [(model.name, model) for model in found.models]
 
 
 def said(model: ModelLength, found: Length) -> list[str]:
@@ -224,14 +220,6 @@ def picture(found: Length) -> Chart:
     return Chart(panels, columns=3 if len(panels) > 4 else 2, shared_key=True)
 
 
-def _band(
-    label: str, x: Sequence[float], ends: Sequence[tuple[float, float, float]], **look: Any
-) -> Curve:
-    """A curve of (value, low, high)."""
-    mean, low, high = zip(*ends, strict=True)
-    return Curve(shortened(label, 40), x, mean, (), high, lower=low, **look)
-
-
 def _tokens(points: Iterable[Any]) -> list[float]:
     return [float(round(one.tokens)) for one in points]
 
@@ -246,7 +234,7 @@ def _moves(found: Length, role: str) -> Panel:
         if own in colours:
             ends = [(one.change, one.low, one.high) for one in points]
             look = {"colour": colours[own], "dashed": own != model.name}
-            curves.append(_band(model.name, _tokens(points), ends, **look))
+            curves.append(band(model.name, _tokens(points), ends, **look))
         else:
             values = [one.change for one in points]
             style = _STYLES[len(references) % len(_STYLES)]
@@ -275,7 +263,7 @@ def _separation(found: Length) -> Panel:
             label = model.name if against == "rewording" else f"{model.name}, most words reworded"
             ends = [(one.auc, one.low, one.high) for one in some]
             look = {"colour": colour, "dashed": against != "rewording"}
-            curves.append(_band(label, _tokens(some), ends, **look))
+            curves.append(band(label, _tokens(some), ends, **look))
     points = _tokens(found.models[0].curve().points)
     coin = ReferenceLine("a coin", [points[0], points[-1]], [0.5, 0.5])
     return Panel(
@@ -293,7 +281,7 @@ def _seen(found: Length) -> Panel:
     for colour, model in enumerate(found.models):
         points = model.curve().points
         ends = [(one.below, one.below_low, one.below_high) for one in points]
-        curves.append(_band(model.name, _tokens(points), ends, colour=colour))
+        curves.append(band(model.name, _tokens(points), ends, colour=colour))
     return Panel(
         f"changed texts with a cosine above {1 - found.level:g}",
         curves,
@@ -309,7 +297,7 @@ def _by_layer(model: ModelLength) -> Panel:
         some = [one for one in model.layers if one.read_out == name]
         if some:
             ends = [(-one.exponent.value, -one.exponent.high, -one.exponent.low) for one in some]
-            curves.append(_band(name, [one.layer for one in some], ends, colour=colour))
+            curves.append(band(name, [one.layer for one in some], ends, colour=colour))
     last = max(one.layer for one in model.layers)
     return Panel(
         f"{shortened(model.name, 30)}: change ∝ n^−a, by layer and read-out",

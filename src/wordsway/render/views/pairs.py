@@ -8,11 +8,11 @@ from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.render import blocks as b
-from wordsway.render.numbers import number
-from wordsway.render.views.common import models_facts, provenance
+from wordsway.render.numbers import number, whole_percent
+from wordsway.render.views.common import models_facts, provenance, refused_rows
 
-#: Pairs that are shown one by one, and refused rows.
-SHOWN, REFUSED = 40, 5
+#: Pairs that are shown one by one.
+SHOWN = 40
 #: Every column, with the sentence that explains it.
 MEANINGS = {
     "cosine": EXPLAINED["cosine"],
@@ -23,21 +23,13 @@ MEANINGS = {
 }
 
 
-def percent(share: float | None) -> str:
-    """
-    >>> percent(12.5), percent(None)
-    ('12 %', '–')
-    """
-    return "–" if share is None else f"{share:.0f} %"
-
-
 MODEL = b.Column("model", "text", cell=lambda row: row["name"])
 #: The numbers of a pair in a model, or their medians over a kind.
 NUMBERS = (
     b.Column("cosine", cell=lambda row: number(row["cosine"])),
     b.Column("", "bar", cell=lambda row: b.Bar(max(0.0, row["cosine"]), 1.0)),
     b.Column("change", cell=lambda row: number(row["change"])),
-    b.Column("above", cell=lambda row: percent(row["percentile"])),
+    b.Column("above", cell=lambda row: whole_percent(row["percentile"])),
 )
 
 
@@ -56,9 +48,7 @@ def pairs_view(pairs: Pairs) -> b.ResultView:
     if any(pair.kind for pair in pairs.pairs):
         blocks.append(b.Fold("Medians per kind", [_kinds(pairs)]))
     blocks.append(b.Explanation(MEANINGS))
-    blocks += [b.warning(str(one)) for one in pairs.refused[:REFUSED]]
-    if len(pairs.refused) > REFUSED:
-        blocks.append(b.warning(f"… and {len(pairs.refused) - REFUSED:,} more rows refused"))
+    blocks += refused_rows(pairs.refused)
     about = f"{', '.join(pairs.names)} · seed {pairs.seed} · {format_seconds(pairs.seconds)}"
     facts = {"random words": str(pairs.draws)} | models_facts(pairs.models)
     return b.ResultView(
@@ -69,18 +59,16 @@ def pairs_view(pairs: Pairs) -> b.ResultView:
     )
 
 
-def in_place(pair: Pair) -> tuple[str, str, str, str]:
-    """The text before the change, what was there, what replaces it, and the text after it."""
-    start, before, after = pair.place
-    return pair.a[:start], before.strip(), after.strip(), pair.a[start + len(before) :]
-
-
 def _sentence(pair: Pair) -> b.RunningText:
-    before, old, new, after = in_place(pair)
-    parts: list[b.Inline] = [before, *marked_change(old, new)]
-    space = "" if not after or not after[:1].isalnum() else " "
     kind = [b.Span(f"  ({pair.kind})", "soft")] if pair.kind else []
-    return b.RunningText((*parts, space + after, *kind))
+    return b.RunningText((*in_place(pair.a, *pair.place), *kind))
+
+
+def in_place(text: str, start: int, before: str, after: str) -> list[b.Inline]:
+    """A text with the edit that begins at ``start``."""
+    rest = text[start + len(before) :]
+    space = " " if rest[:1].isalnum() else ""
+    return [text[:start], *marked_change(before.strip(), after.strip()), space + rest]
 
 
 def marked_change(old: str, new: str) -> list[b.Inline]:
@@ -126,6 +114,8 @@ def _picture(pairs: Pairs) -> Chart:
 
 
 def _label(pair: Pair) -> str:
-    before, old, new, after = in_place(pair)
-    change = f"[{shortened(old or '+', 16)} → {shortened(new or '−', 16)}]"
-    return f"{shortened(before[-22:], 22)} {change} {shortened(after[:14], 14)}".strip()
+    start, before, after = pair.place
+    old, new = before.strip() or "+", after.strip() or "−"
+    change = f"[{shortened(old, 16)} → {shortened(new, 16)}]"
+    rest = pair.a[start + len(before) :]
+    return f"{shortened(pair.a[:start][-22:], 22)} {change} {shortened(rest[:14], 14)}".strip()

@@ -9,7 +9,7 @@ from wordsway.intervals import Sensitivity, WordSensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.maps.proof import Verification
 from wordsway.render import blocks as b
-from wordsway.render.numbers import largest, number
+from wordsway.render.numbers import at_least, at_most, largest, number
 from wordsway.render.views.common import provenance
 
 #: Rows in a picture: the most sensitive ones, in the order of the text.
@@ -27,6 +27,7 @@ def sensitivity_view(result: Sensitivity) -> b.ResultView:
     ball = f"‖Δ‖ ≤ {number(result.radius)}"
     if result.constraint is not None:
         ball = f"Δ in {result.constraint}"
+    ball = {"insert": f"inserted {ball}", "delete": "deleted words"}.get(result.edit, ball)
     if result.objective != "frobenius":
         ball += f", objective {result.objective}"
     blocks: list[b.Block] = [b.plain(b.Span("S ", "bold"), found, f"   {ball}")]
@@ -71,12 +72,12 @@ def verification_view(result: Verification) -> b.ResultView:
     """The bound that a proof proves, and the inputs that it is about."""
     rows = list(zip(result.rows, result.uppers, strict=True))
     where = f"row {rows[0][0]}" if len(rows) == 1 else f"{len(rows)} rows"
-    claim = f"≤ {result.upper:.6g}   ‖Δ‖ ≤ {number(result.radius)} at {where}"
+    claim = f"≤ {at_most(result.upper, 6)}   ‖Δ‖ ≤ {number(result.radius)} at {where}"
     blocks: list[b.Block] = [b.plain(b.Span("verified: S ", "bold"), claim)]
     if len(rows) > 1:
         columns = [
             b.Column("row", cell=lambda row: str(row[0])),
-            b.Column("proved", cell=lambda row: number(row[1])),
+            b.Column("proved", cell=lambda row: at_most(row[1])),
         ]
         blocks.append(b.table_of(rows, columns, on_page=20))
     about = result.about.get("map")
@@ -106,8 +107,8 @@ def _table(rows: list[WordSensitivity]) -> b.Table:
 def interval_columns(top: float) -> list[b.Column]:
     """The ends of an interval ``lower`` … ``upper``, and its bar."""
     return [
-        b.Column("attained", cell=lambda row: number(row.lower)),
-        b.Column("certified", cell=lambda row: number(row.upper)),
+        b.Column("attained", cell=lambda row: at_least(row.lower)),
+        b.Column("certified", cell=lambda row: at_most(row.upper)),
         b.Column(
             "",
             "bar",
@@ -123,8 +124,8 @@ def interval(lower: float, upper: float | None, certificate: str | None) -> str:
     ('∈ [0.5000, 0.7500] (float64)', '≥ 0.5000 (no certificate)')
     """
     if upper is None:
-        return f"≥ {number(lower)} (no certificate)"
-    return f"∈ [{number(lower)}, {number(upper)}] ({certificate})"
+        return f"≥ {at_least(lower)} (no certificate)"
+    return f"∈ [{at_least(lower)}, {at_most(upper)}] ({certificate})"
 
 
 def average_line(averages: Mapping[str, AverageChange | None]) -> str | None:

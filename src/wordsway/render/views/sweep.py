@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel
@@ -31,12 +32,27 @@ def sweep_view(result: Sweep) -> b.ResultView:
         [
             b.headline(f"{result.study.name}, means over trials"),
             frame_table(result.means(), shown=30),
+            *_comparisons(result),
             b.soft(tally_line(result.tally, result.folder / "store")),
             b.source(f"tables: {tables}"),
         ],
         provenance(result),
         lambda: _chart(result),
     )
+
+
+def _comparisons(result: Sweep) -> Iterator[b.Block]:
+    """Paired differences, and how S falls with n, of a study that has them."""
+    if result.cells.empty:
+        return
+    if result.study.pair_by and not (found := result.differences()).empty:
+        paired = ", ".join(result.study.pair_by)
+        yield b.headline(f"differences from the first {paired}, paired")
+        yield frame_table(found, shown=30)
+    several = "n" in result.cells and result.cells["n"].nunique() > 1
+    if several and not (found := result.slopes()).empty:
+        yield b.headline("slopes of log S on log n")
+        yield frame_table(found, shown=30)
 
 
 def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:

@@ -16,7 +16,7 @@ from wordsway.probing.results import Words, WordSway
 from wordsway.probing.targets import named, sized
 from wordsway.probing.tiers import TIERS, leaders, rank_ranges
 from wordsway.render import blocks as b
-from wordsway.render.numbers import digits, number, percent
+from wordsway.render.numbers import digits, number, percent, spread
 from wordsway.render.views.common import model_name, provenance
 from wordsway.render.views.swaps import swaps_view
 
@@ -150,7 +150,7 @@ def _table(words: Words) -> b.Table:
         b.Column("word", "text", cell=lambda place: _spelling(words.words[place])),
         b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
         b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
-        b.Column("±", optional=True, cell=lambda place: _digit(_known(own[place])[1])),
+        b.Column("±", optional=True, cell=lambda place: spread(_known(own[place])[1])),
         more("tokens", "Tokens that a word is made of.", lambda word: str(word.pieces)),
     ]
     if any(word.real is not None and word.real.flips is not None for word in words.words):
@@ -179,10 +179,6 @@ def _table(words: Words) -> b.Table:
 
 def _spelling(word: WordSway) -> str:
     return f"{word.word} [UNK]" if word.unknown else word.word
-
-
-def _digit(error: float) -> str:
-    return digits(error, 1) if error else ""
 
 
 def _number(tier: str, word: WordSway) -> str:

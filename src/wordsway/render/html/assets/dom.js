@@ -82,8 +82,9 @@ export function address(values) {
   return `${location.pathname}?${query}`;
 }
 
-export function remember(values, push = false) {
-  const url = address(values);
+// Values that are the usual ones are left out.
+export function remember(values, push = false, usual = {}) {
+  const url = address(Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value === usual[name] ? "" : value])));
   if (url !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", url);
 }
 
