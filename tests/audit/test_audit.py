@@ -16,7 +16,7 @@ from jobs import Here
 from wordsway.auditing.audit import AuditRequest, forecast_audit
 from wordsway.auditing.cases import collect
 from wordsway.auditing.edits import RULES
-from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words, jobs_of, measured_of
+from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words, effects_in, jobs_of
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.engine.workers import LocalWorkers
@@ -97,8 +97,9 @@ def test_a_job_is_its_content(model: str) -> None:
     assert job.key == replace(job).key and job.key != replace(job, draws=3).key
     outputs = json.loads(json.dumps(job.run()))
     for case, output in zip(cases, outputs["texts"], strict=True):
-        measured = measured_of(case, output)
-        assert len(measured.changes) == len(case.edits) and measured.changes[0].value > 0
+        effects = effects_in(output)
+        assert not isinstance(effects, str)
+        assert len(effects) == len(case.edits) and effects[0].value > 0
     assert job.size > 0 and job.estimate() > 0
     with pytest.raises(InputError, match="other files"):
         replace(job, model_sha256="0" * 64).run()

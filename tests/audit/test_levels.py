@@ -12,11 +12,10 @@ import pytest
 
 import wordsway as ws
 from wordsway.auditing.background import Place
-from wordsway.auditing.baselines import word_overlap
 from wordsway.auditing.cases import Case, collect, several
 from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits.edit import Edit, EnglishSentence
-from wordsway.auditing.encoder import encoder_for
+from wordsway.auditing.encoder import encoder_for, word_overlap
 from wordsway.auditing.scores import (
     MATCHED,
     Measured,
@@ -137,6 +136,7 @@ def test_thresholds_are_counted() -> None:
         assert gap <= abs(one.accepted_changes - one.rejected_rewordings) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 200])
 def test_paired_differences_cover(count: int) -> None:
     """Over 400 draws at true differences 0, 0.1 and 0.4 the 95 % interval holds the truth in at

@@ -195,6 +195,7 @@ def test_next_token_of_a_decoder(tmp_path: Path) -> None:
     assert found.value > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("padding", [None, 0])
 def test_logits_of_a_decoder_with_and_without_a_padding_token(
     tmp_path: Path, padding: int | None

@@ -51,12 +51,12 @@ def everything(folder: Path) -> set[str]:
 
 def test_fetched_once_and_only_what_is_named(room):
     seen = []
-    here = data.get("small", progress=lambda done, total: seen.append((done, total)))
+    here = data.get("small", progress=lambda *call: seen.append(call))
     assert here.path("reviews.json").read_bytes() == shelf.REVIEWS
     assert everything(room / "home") == {"data/small/reviews.json", "data/small/manifest.json"}
     assert data.get("small") == here == data.present("small")
     assert calls(room) == 1
-    assert seen[-1] == (1000, 1000)
+    assert seen[-1] == ("fetching small", 1000, 1000)
 
 
 @pytest.mark.slow

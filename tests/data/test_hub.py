@@ -56,8 +56,12 @@ def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 
 
 def test_a_model_is_downloaded_once_and_without_its_code(model: FakeHub) -> None:
-    seen: list[tuple[int, int]] = []
-    folder = hub_folder("some/model", lambda done, total: seen.append((done, total)))
+    seen: list[tuple[float, float]] = []
+
+    def progress(stage: str, done: float, total: float, note: str = "") -> None:
+        seen.append((done, total))
+
+    folder = hub_folder("some/model", progress)
     assert (folder / "model.safetensors").read_bytes() == b"weights"
     assert (folder / "1_Pooling" / "config.json").is_file()
     assert not (folder / "run_me.py").exists()

@@ -1,7 +1,8 @@
 """A third-party server of embeddings on this machine: an audit over it is the audit in process, and
 a second run sends nothing.
 
-infinity-emb is installed from the registry into an environment of its own, out/infinity.
+infinity-emb is installed from the registry into an environment of its own, out/infinity, which uses
+the torch of this one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -24,8 +26,7 @@ from tools.imports import ROOT
 from wordsway.models.files import locate
 
 pytestmark = pytest.mark.slow
-#: What the environment holds; its own torch, without a graphics card.
-PACKAGES = ("infinity-emb[server,torch]==0.0.78", "torch==2.13.0")
+PACKAGE = "infinity-emb[server,torch]==0.0.78"
 WAIT = 180.0
 
 
@@ -35,8 +36,11 @@ def program() -> Path:
     found = folder / "bin" / "infinity_emb"
     if not found.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        (own,) = folder.glob("lib/python*/site-packages")
+        for path in Path(sysconfig.get_path("platlib")).glob("torch*"):
+            (own / path.name).symlink_to(path)
         made = subprocess.run(
-            [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", *PACKAGES],
+            [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", PACKAGE],
             capture_output=True,
             text=True,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import itertools
 import json
@@ -25,7 +24,6 @@ from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.causal import Causal
 from wordsway.models.files import locate
 from wordsway.models.load import Loading
-from wordsway.models.prefix import Prefix
 from wordsway.models.probe import Probe
 from wordsway.probing.compare import compare, layer_changes
 from wordsway.probing.differences import divergence, line_up, word_edits
@@ -289,39 +287,11 @@ def test_an_answer_says_whether_it_was_cut(models, tmp_path):
     assert (ends.a.cut, ends.a.answer_tokens) == (False, 1)
 
 
-@pytest.mark.parametrize("window", [None, 4])
-def test_an_answer_goes_on_from_what_reading_the_prompt_left(tmp_path, monkeypatch, window):
-    """The prompt is read once, and the answer is transformers' own; also where layers look back
-    through a window, and where a model keeps nothing.
-    """
-    changes = {} if window is None else {"sliding_window": window}
-    folder = causal(tmp_path, "llama" if window is None else "mistral", **changes)
+def test_an_answer_through_a_window_is_transformers_own(tmp_path):
+    folder = causal(tmp_path, "mistral", sliding_window=4)
     model = Causal(locate(folder), Loading(kind="causal"), chat=False)
     prompt = model.read("the film was good and the plot was bad or not very dull and fine")
-    found = model.states(prompt)
-    assert found.kept is not None and found.kept.length == len(prompt.ids) - 1
-    asked: list[int] = []
-    monkeypatch.setattr(model.model, "forward", _counting(model.model.forward, asked))
-    assert model.answer(prompt, 6, kept=found.kept).text == own(folder, prompt.text)[3]
-    assert max(asked) == 1 and len(asked) <= 6
-    monkeypatch.undo()
-    monkeypatch.setattr(Prefix, "beside", _refusing)
-    alone = model.states(prompt)
-    assert alone.kept is None and model.answer(prompt, 6) == model.answer(prompt, 6, None, None)
-    for one, other in zip(alone.hidden, found.hidden, strict=True):
-        assert torch.equal(one, other)
-
-
-def _counting(forward, asked):
-    def counted(*arguments, **named):
-        asked.append(named["input_ids"].shape[1])
-        return forward(*arguments, **named)
-
-    return functools.wraps(forward)(counted)
-
-
-def _refusing(*arguments, **named):
-    raise ValueError("a model without such a cache")
+    assert model.answer(prompt, 6).text == own(folder, prompt.text)[3]
 
 
 def test_the_same_on_every_run(llama):

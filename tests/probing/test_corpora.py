@@ -26,7 +26,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.reading import word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import single_thread
-from wordsway.engine.forecast import forecast_jobs
+from wordsway.engine.forecast import forecast_unfinished
 from wordsway.engine.provenance import Provenance
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import LocalWorkers, work
@@ -252,7 +252,7 @@ def test_a_forecast_is_within_a_factor_of_two(tier, tmp_path):
     dice = random.Random(0)
     texts = [" ".join(dice.choices(tiny.WORDS, k=30)) for _ in range(8)]
     cells = corpus_jobs(corpus(texts), model, tiers=(tier,))
-    forecast = forecast_jobs(cells, workers=1, memory=2**34).seconds - cells[0].startup()
+    forecast = forecast_unfinished(cells, workers=1, memory=2**34).seconds - cells[0].startup()
     started = time.process_time()
     for cell in cells:
         cell.run()
@@ -327,7 +327,7 @@ def test_repeated_texts_are_one_cell(model):
 def test_costs_of_texts(probe: Probe, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted from the headers of the weights' files: no model is loaded for it."""
     monkeypatch.setattr(
-        "wordsway.probing.corpus.probe_of", lambda *_: pytest.fail("a model was loaded")
+        "wordsway.models.jobs.probe_of", lambda *_: pytest.fail("a model was loaded")
     )
     digest = probe.files.digest
     own = {"model": model, "model_sha256": digest}

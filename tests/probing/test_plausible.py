@@ -86,15 +86,6 @@ def test_without_a_language_model_the_part_of_speech_in_that_place_decides(bert:
     assert {"bad", "dull"} <= {one.word for one in by_wordnet.swaps}
     assert {"the", "and", "they", "film"}.isdisjoint(one.word for one in by_wordnet.swaps)
     assert by_wordnet.plausible == "part of speech: adj"
-    found = swap(
-        TEXT,
-        "good",
-        bert,
-        plausible=True,
-        same_part=lambda word, other: other in ("bad", "dull", "fine"),
-    )
-    assert {one.word for one in found.swaps} == {"bad", "dull", "fine"}
-    assert found.plausible == "part of speech"
 
 
 @pytest.mark.usefixtures("_no_language_model")

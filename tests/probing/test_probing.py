@@ -24,11 +24,10 @@ from wordsway.models.probe import Probe
 from wordsway.probing import swap as swapping
 from wordsway.probing.attract import attract, pull
 from wordsway.probing.candidates import candidates
-from wordsway.probing.forecasting import forecast
 from wordsway.probing.request import WordsRequest
 from wordsway.probing.search import passes_of, plan_of
 from wordsway.probing.swap import swap
-from wordsway.probing.words import words
+from wordsway.probing.words import forecast, words
 
 TEXT = "the film was good , films and the plot"
 #: Float32 forward passes in batches of several sizes agree within this, relatively.

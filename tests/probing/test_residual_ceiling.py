@@ -73,7 +73,7 @@ def test_nothing_breaks_a_ceiling_of_a_residual_stream(
         target = target_of(probe, encoded, layer)
         for reach in (0.3, 1.0, 10.0, 100.0):
             uppers = residual_ceilings(target, chosen, reach)
-            blocks = Blocks(encoded, chosen, reach)
+            blocks = Blocks(target, chosen, reach)
             which = torch.arange(len(chosen)).repeat_interleave(8)
             way = torch.randn(len(which), blocks.size)
             for step in range(3):

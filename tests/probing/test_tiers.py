@@ -13,7 +13,7 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import unit
-from wordsway.models.prefix import can_reuse, is_causal, prefix_of
+from wordsway.models.prefix import can_reuse, prefix_of
 from wordsway.models.probe import Probe
 from wordsway.models.residual import NormLayer, largest_moves
 from wordsway.probing.attention import attention
@@ -21,10 +21,10 @@ from wordsway.probing.attract import attract
 from wordsway.probing.candidates import Candidates, WordPlace, vocabulary
 from wordsway.probing.ceiling import ceilings
 from wordsway.probing.compare import compare
-from wordsway.probing.curve import REACHES
 from wordsway.probing.local import local, mean_local, sketch_of
 from wordsway.probing.moves import Blocks, profiles
 from wordsway.probing.real_words import real_words
+from wordsway.probing.search import REACHES
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import target_of
 from wordsway.probing.tiers import TIERS, leaders, rank_ranges
@@ -63,9 +63,9 @@ def test_local_tiers_are_the_dense_jacobians(probes: dict[str, Probe], name: str
     for which in (1, "last"):
         target = target_of(probe, encoded, which)
         J = jacobian(target, encoded)
-        sketch = sketch_of(target, encoded, passes=64, seed=3)
+        sketch = sketch_of(target, passes=64, seed=3)
         means = mean_local(sketch, encoded, chosen)
-        worst = local(target, Blocks(encoded, chosen, 1.0), sketch, size=5)
+        worst = local(Blocks(target, chosen, 1.0), sketch)
         near = 0
         for word, mean, one in zip(chosen, means, worst, strict=True):
             rows = list(word.rows)
@@ -90,8 +90,8 @@ def test_mean_local_is_the_response_to_small_random_moves(probes: dict[str, Prob
     target = target_of(probe, encoded, "last")
     word = encoded.word("films")
     assert len(word.rows) == 2
-    (mean,) = mean_local(sketch_of(target, encoded, passes=256), encoded, [word])
-    blocks = Blocks(encoded, [word], 1e-3)
+    (mean,) = mean_local(sketch_of(target, passes=256), encoded, [word])
+    blocks = Blocks(target, [word], 1e-3)
     torch.manual_seed(0)
     delta = blocks.radius[0] * unit(torch.randn(2000, blocks.size))
     with torch.no_grad():
@@ -115,7 +115,7 @@ def test_no_random_change_breaks_a_ceiling(probes: dict[str, Probe], name: str) 
             continue
         proved += 1
         for reach in (0.3, 1.0, 10.0, 100.0):
-            blocks = Blocks(encoded, chosen, reach)
+            blocks = Blocks(target, chosen, reach)
             which = torch.arange(len(chosen)).repeat_interleave(12)
             noise = unit(torch.randn(len(which), blocks.size))
             with torch.no_grad():
@@ -153,7 +153,7 @@ def test_a_pooled_embedding_and_distributions_have_ceilings(probes: dict[str, Pr
         target = target_of(probe, encoded, name)
         upper = ceilings(target, chosen)[0]
         assert upper is not None and (most is None or upper == pytest.approx(most, rel=1e-3))
-        blocks = Blocks(encoded, chosen, 50.0)
+        blocks = Blocks(target, chosen, 50.0)
         which = torch.arange(9).repeat_interleave(20)
         noise = unit(torch.randn(len(which), blocks.size))
         with torch.no_grad():
@@ -307,7 +307,7 @@ def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Prob
 def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name: str) -> None:
     probe = probes[name]
     encoded = probe.read(TEXT)
-    assert is_causal(probe) == (name in CAUSAL) == can_reuse(probe, encoded.ids)
+    assert probe.is_causal == (name in CAUSAL) == can_reuse(probe, encoded.ids)
     word = encoded.word("plot")
     target = target_of(probe, encoded, "last")
     prefix = prefix_of(probe, encoded, word, target.prefix_model)
@@ -415,7 +415,7 @@ def test_a_word_of_several_tokens_has_no_larger_ball(probes: dict[str, Probe]) -
     expected = float(norms.square().mean().sqrt())
     assert encoded.radius(pair) == pytest.approx(expected)
     assert encoded.radius(single) == pytest.approx(float(encoded.embeds[3].double().norm()))
-    blocks = Blocks(encoded, [pair], 1.0)
+    blocks = Blocks(target_of(probes["bert"], encoded, "last"), [pair], 1.0)
     assert float(blocks.radius[0]) == pytest.approx(expected, rel=1e-6)
 
 
@@ -448,6 +448,7 @@ def test_default_tiers_follow_the_length(probes: dict[str, Probe], monkeypatch: 
     assert [word.mean_local for word in long.words] == [word.mean_local for word in short.words]
 
 
+@pytest.mark.slow
 def test_the_headline_follows_from_the_request_alone(
     probes: dict[str, Probe], monkeypatch: Any
 ) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from wordsway.core.reading import word_spans
-from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
+from wordsway.probing.search import CurvePoint
 
 ABOUT: dict[str, Any] = {
     "model": "tiny/<b>model</b>",

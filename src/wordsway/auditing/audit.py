@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.baselines import MEANS, OVERLAP, word_means, word_overlap
-from wordsway.auditing.cases import QUICK, TEXTS, Cases, collect
-from wordsway.auditing.changes import changes_of, tokens_of
-from wordsway.auditing.encoder import AnyEncoder, Encoder, RequestOfModels, encoder_for
+from wordsway.auditing.cases import QUICK, TEXTS, Case, Cases, collect
+from wordsway.auditing.changes import EditEffect, changes_of, tokens_of
+from wordsway.auditing.encoder import (
+    MEANS,
+    OVERLAP,
+    AnyEncoder,
+    Encoder,
+    RequestOfModels,
+    encoder_for,
+    word_means,
+    word_overlap,
+)
 from wordsway.auditing.jobs import (
     CHUNK,
     LOCAL_TEXTS,
     AuditJob,
     LocalPlan,
     LocalScore,
+    effects_in,
     jobs_of,
-    measured_of,
     places_of,
 )
 from wordsway.auditing.result import (
@@ -265,7 +273,8 @@ class _AuditRun:
             progress=self.progress,
         )
         self.interrupted = self.interrupted or tally.interrupted
-        measured, failed = _measured(given, self.chosen, jobs, self.store, tally)
+        effects = self._stored(jobs, tally)
+        measured, failed = _measured(str(given), self.chosen.cases, effects)
         encoder = encoder_for(given.model, request.target, device=request.device, twin=given.twin)
         if self.with_words is None and isinstance(encoder, Encoder):
             self.with_words = encoder
@@ -286,9 +295,29 @@ class _AuditRun:
         self, encoder: AnyEncoder, name: str, draws: int, documents: Sequence[str] | None = None
     ) -> ModelAudit:
         """An encoder that lives in this process."""
-        seed, progress = self.request.seed, self.progress
-        measured, failed = _measured_here(encoder, name, self.chosen, draws, seed, progress)
+        effects = self._run(encoder, name, draws)
+        measured, failed = _measured(name, self.chosen.cases, effects)
         return self._scored(name, encoder, measured, failed, documents)
+
+    def _run(self, encoder: AnyEncoder, name: str, draws: int) -> Iterator[list[EditEffect] | str]:
+        """The effects of every text in an encoder of this process."""
+        cases = self.chosen.cases
+        for start in range(0, len(cases), CHUNK):
+            some = places_of(cases[start : start + CHUNK])
+            for found in changes_of(encoder, some, draws=draws, seed=self.request.seed):
+                yield first_line(found) if isinstance(found, InputError) else found
+            self.progress(f"texts through {name}", start + len(some), len(cases))
+
+    def _stored(
+        self, jobs: Sequence[AuditJob], tally: Tally
+    ) -> Iterator[list[EditEffect] | str | None]:
+        """The effects of every text in the outputs of the jobs."""
+        records = dict(self.store.records([job.key for job in jobs if job.key in self.store]))
+        for job in jobs:
+            if job.key in records:
+                yield from map(effects_in, records[job.key].outputs["texts"])
+            else:
+                yield from [tally.failures.get(job.key)] * len(job.texts)
 
     def _scored(
         self,
@@ -365,43 +394,17 @@ def forecast_endpoint(
     return endpoint.forecast([text for (text,) in tokens])
 
 
-def _measured_here(
-    encoder: AnyEncoder, name: str, chosen: Cases, draws: int, seed: int, progress: Progress
-) -> tuple[list[Measured], list[RefusedRow]]:
-    """The texts through an encoder that lives in this process, and those that failed."""
-    measured: list[Measured] = []
-    failed: list[RefusedRow] = []
-    for start in range(0, len(chosen.cases), CHUNK):
-        some = chosen.cases[start : start + CHUNK]
-        effects = changes_of(encoder, places_of(some), draws=draws, seed=seed)
-        for number, (case, found) in enumerate(zip(some, effects, strict=True), start + 1):
-            if isinstance(found, InputError):
-                failed.append(RefusedRow(number, f"{case.id}: {first_line(found)}"))
-            else:
-                measured.append(Measured(case.id, case.text, case.edits, tuple(found)))
-        progress(f"texts through {name}", start + len(some), len(chosen.cases))
-    if not measured:
-        raise WordswayError(f"{name} has no results ({failed[0].reason})")
-    return measured, failed
-
-
 def _measured(
-    name: ModelName, chosen: Cases, jobs: Sequence[AuditJob], store: Store, tally: Tally
+    name: str, cases: Sequence[Case], found: Iterable[Sequence[EditEffect] | str | None]
 ) -> tuple[list[Measured], list[RefusedRow]]:
-    """The texts whose jobs are done, and those that failed."""
-    records = dict(store.records([job.key for job in jobs if job.key in store]))
+    """The texts whose effects were found, and those that failed, with the reason; None: not run."""
     measured: list[Measured] = []
     failed: list[RefusedRow] = []
-    for number, case in enumerate(chosen.cases):
-        key = jobs[number // CHUNK].key
-        error = tally.failures.get(key)
-        if key in records:
-            output = records[key].outputs["texts"][number % CHUNK]
-            error = output.get("error")
-            if error is None:
-                measured.append(measured_of(case, output))
-        if error is not None:
-            failed.append(RefusedRow(number + 1, f"{case.id}: {error}"))
+    for number, (case, effects) in enumerate(zip(cases, found, strict=True), 1):
+        if isinstance(effects, str):
+            failed.append(RefusedRow(number, f"{case.id}: {effects}"))
+        elif effects is not None:
+            measured.append(Measured(case.id, case.text, case.edits, tuple(effects)))
     if not measured:
         reason = failed[0].reason if failed else "interrupted before the first text was done"
         raise WordswayError(f"{name} has no results ({reason}): run the same command again")

@@ -15,7 +15,7 @@ import torch
 
 from wordsway.core.reading import word_spans
 from wordsway.core.seeds import generator
-from wordsway.probing.differences import common, common_end
+from wordsway.probing.differences import common, common_end, span_of
 from wordsway.text.forms import takes_an
 from wordsway.text.wordnet import wordnet
 
@@ -43,8 +43,8 @@ def place_of(a: str, b: str) -> Place:
     spans_a, spans_b = word_spans(a), word_spans(b)
     words_a, words_b = [a[i:j] for i, j in spans_a], [b[i:j] for i, j in spans_b]
     head, tail = common(words_a, words_b), common_end(words_a, words_b)
-    left_a, right_a = _stretch(spans_a, head, tail, len(a))
-    left_b, right_b = _stretch(spans_b, head, tail, len(b))
+    left_a, right_a = span_of(spans_a, range(head, len(spans_a) - tail), len(a))
+    left_b, right_b = span_of(spans_b, range(head, len(spans_b) - tail), len(b))
     if head + tail in (len(words_a), len(words_b)):
         # Something is put in or taken out: a space goes along, the one behind it if there is one.
         if tail:
@@ -54,13 +54,6 @@ def place_of(a: str, b: str) -> Place:
             left_a = spans_a[head - 1][1]
             left_b = spans_b[head - 1][1]
     return Place(left_a, a[left_a:right_a], b[left_b:right_b])
-
-
-def _stretch(spans: Sequence[tuple[int, int]], head: int, tail: int, end: int) -> tuple[int, int]:
-    """Characters of the words between the first ``head`` and the last ``tail``."""
-    left = spans[head][0] if head < len(spans) else end
-    last = len(spans) - tail
-    return left, spans[last - 1][1] if last > head else left
 
 
 @cache

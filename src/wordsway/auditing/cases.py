@@ -13,7 +13,7 @@ from wordsway.auditing.edits import KEEPING, RULES, SMALL, TURNING
 from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role, Strength
 from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
 from wordsway.auditing.gold import FIELDS, gold_triples
-from wordsway.auditing.table import PairRow, RefusedRow, TripleRow, read_table
+from wordsway.auditing.table import PairRow, PairTable, RefusedRow, TripleRow, read_table
 from wordsway.core.errors import InputError, positive
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
@@ -188,18 +188,16 @@ def collect(
     kinds : kinds of meaning-changing edits; all by default
     texts : how many per kind, at most
     """
-    wanted = turning_kinds(kinds) if str(data) in ("imdb", *GOLD) else ()
     positive("texts", texts)
-    if not isinstance(data, (str, Path)):
-        own = _Own(list(enumerate(data, 1)))
-        return own.with_refused(
-            _edited(own, turning_kinds(kinds), texts, seed, "texts", (), progress)
-        )
     if str(data) in GOLD:
-        return _gold(str(data), wanted, texts, seed)
+        return _gold(str(data), turning_kinds(kinds), texts, seed)
     if str(data) == "imdb":
+        wanted = turning_kinds(kinds)
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
-    table, name = read_table(data, encoding), Path(data).name
+    if isinstance(data, (str, Path)):
+        table, name = read_table(data, encoding), Path(data).name
+    else:
+        table, name = PairTable(texts=tuple(enumerate(data, 1))), "texts"
     if table.triples:
         return _from_triples(table.triples, table.refused, name, kinds, seed)
     if table.pairs:
@@ -368,14 +366,17 @@ def _triple(
     kind: str,
     rewordings: Mapping[str, tuple[str, Strength]],
     seed: int,
+    small: Sequence[str] = SMALL,
 ) -> Case:
-    """A text with its change and its rewordings, and the harmless edits that it allows."""
+    """A text with its change and its rewordings, and the harmless edits of the kinds ``small`` that
+    it allows.
+    """
     given = [
         Edit.between(text, edited, name, "keeping", strength)
         for name, (edited, strength) in rewordings.items()
     ]
-    small = keeping_edits(EnglishSentence(text), seed, SMALL)
-    return Case.of(name, text, [Edit.between(text, change, kind, "turning"), *given, *small])
+    harmless = keeping_edits(EnglishSentence(text), seed, small) if small else []
+    return Case.of(name, text, [Edit.between(text, change, kind, "turning"), *given, *harmless])
 
 
 def _from_triples(
@@ -393,23 +394,16 @@ def _from_triples(
             f"kinds among {', '.join(found)}", ", ".join(kinds or ()), "check the names"
         )
     retrieval = any(row.query for row in chosen)
+    kind, small = ("right document", ()) if retrieval else ("rewording", SMALL)
     cases = [
         _triple(
             row.name,
             row.text,
             row.change,
             row.kind,
-            {"rewording": (row.rewording, "rewording")},
+            {kind: (row.rewording, "rewording")},
             seed,
-        )
-        if not retrieval
-        else Case.of(
-            row.name,
-            row.text,
-            (
-                Edit.between(row.text, row.change, row.kind, "turning"),
-                Edit.between(row.text, row.rewording, "right document", "keeping", "rewording"),
-            ),
+            small,
         )
         for row in chosen
     ]

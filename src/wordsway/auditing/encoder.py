@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 
 from wordsway.auditing.background import RandomWords
-from wordsway.core.errors import InputError
+from wordsway.auditing.edits.edit import overlap
 from wordsway.models.encoders import (
     AnyModel,
+    BlackBox,
     PairScorer,
     TextEncoder,
     listed,
@@ -24,6 +26,7 @@ from wordsway.models.encoders import (
 )
 from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
+from wordsway.probing.black_boxes import checked_target
 from wordsway.probing.targets import (
     LogitsTarget,
     PooledTarget,
@@ -115,13 +118,7 @@ class BlackBoxEncoder:
     bytes_per_text = 2**15
 
     def __init__(self, box: TextEncoder, target: int | str = "cosine") -> None:
-        self.box, self.target = box, str(target)
-        if self.target not in ("cosine", "pooled"):
-            raise InputError(
-                f"target cosine or pooled for {box.name}, which only encodes texts",
-                self.target,
-                "targets of layers, logits and next tokens need a Hugging Face model",
-            )
+        self.box, self.target = box, checked_target(box, target)
 
     def describe(self) -> dict[str, Any]:
         """What a result records of the encoder."""
@@ -191,6 +188,33 @@ def encoder_for(
     if isinstance(found, PairScorer):
         return ScoringEncoder(found, target)
     return BlackBoxEncoder(found, target)
+
+
+#: Models without understanding, with which scores are compared: their names in tables. A twin with
+#: random weights is the third; it runs as any model does (`minilm:random`).
+OVERLAP, MEANS = "word overlap", "mean of word vectors"
+
+
+def word_overlap() -> PairScorer:
+    """A model that counts common words: the score of two texts is their `overlap`."""
+    return PairScorer(OVERLAP, lambda pairs: [overlap(*pair) for pair in pairs])
+
+
+def word_means(probe: Probe) -> BlackBox:
+    """The mean of a model's own input embeddings of a text's tokens, special ones left out."""
+    table = probe.layers.model.get_input_embeddings()
+
+    @torch.no_grad()
+    def encode(texts: list[str]) -> np.ndarray:
+        rows = []
+        for one in probe.reader(texts):
+            tokens = one.reading(one.count).tokens
+            ids = [at for at, token in zip(one.ids, tokens, strict=False) if token.kind == "word"]
+            chosen = torch.tensor(ids or list(one.ids[: one.count]), device=probe.layers.device)
+            rows.append(table(chosen).double().mean(0).cpu().numpy())
+        return np.stack(rows)
+
+    return BlackBox(MEANS, f"baseline: input embeddings of {probe.files.name}", encode)
 
 
 class RequestOfModels:

@@ -10,13 +10,10 @@ whether an edit is missed although the layer responds to the word.
 from __future__ import annotations
 
 import math
-import threading
-import time
-from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +22,13 @@ from wordsway.auditing.cases import Case
 from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.scores import Measured, intervals
+from wordsway.auditing.scores import intervals
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import Word, word_spans
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
-from wordsway.engine.job import PROCESS_WITH_MODEL, Job
-from wordsway.models.files import ModelName, parameters_of
+from wordsway.models.files import ModelName
+from wordsway.models.jobs import ONE_AT_A_TIME, TextsJob, probe_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.local import mean_local, sketch_of
 from wordsway.probing.targets import target_of
@@ -40,64 +37,8 @@ from wordsway.probing.targets import target_of
 CHUNK, LOCAL_CHUNK = 16, 4
 #: Of the local part: texts per kind, backward passes of each, layers at most.
 LOCAL_TEXTS, PASSES, DEPTHS = 4, 4, 7
-#: Bytes of the states of a batch, in addition to the weights.
-STATES = 200_000_000
-#: Hooks on a model's layers belong to the process: one text at a time.
-ONE_AT_A_TIME = threading.Lock()
-
 #: Characters from … to of each word that an edit changes.
 Spans = tuple[tuple[int, int], ...]
-
-
-class TextsJob(Job):
-    """Texts through one model; the first text, run alone, gives the time of all."""
-
-    kind: ClassVar[str]
-    #: The meaning of a stored job; raise it when the same content would give other numbers.
-    version: ClassVar[int]
-    texts: Any
-    model: str
-    model_sha256: str
-    device: str
-
-    @cached_property
-    def content(self) -> dict[str, Any]:
-        own = {
-            name: one for name, one in fields_of(self).items() if (name, one) != ("device", "cpu")
-        }
-        return own | {"kind": self.kind, "version": self.version}
-
-    @property
-    @abstractmethod
-    def tokens(self) -> float:
-        """Tokens that go through the model, estimated from the number of words."""
-
-    @abstractmethod
-    def trial(self) -> TextsJob:
-        """Return a job of the first text, whose time is measured."""
-
-    def peak_bytes(self) -> float:
-        parameters = parameters_of(ModelName.of(self.model).model, self.model_sha256)
-        return PROCESS_WITH_MODEL + 4 * parameters + STATES
-
-    @property
-    def size(self) -> float:
-        return self.tokens
-
-    @property
-    def holds(self) -> str:
-        return self.model
-
-    @property
-    def family(self) -> Hashable:
-        return (self.kind, self.model, self.model_sha256, getattr(self, "target", None))
-
-    def estimate(self) -> float:
-        tried = self.trial()
-        tried.run()  # the first run of a process takes longer
-        started = time.perf_counter()
-        tried.run()
-        return (time.perf_counter() - started) * self.tokens / tried.tokens
 
 
 @dataclass(frozen=True)
@@ -178,27 +119,20 @@ def jobs_of(
     ]
 
 
-def measured_of(case: Case, output: dict[str, Any]) -> Measured:
-    """Return a case with the results of its job."""
-    found = []
-    for row in output["edits"]:
-        layers = {name: tuple(row[name]) for name in ("distances", "layers")}
-        found.append(EditEffect(**(row | layers)))
-    return Measured(case.id, case.text, case.edits, tuple(found))
+def effects_in(output: Mapping[str, Any]) -> list[EditEffect] | str:
+    """The effects of a text's edits in the output of a job, or why it could not be read."""
+    if "error" in output:
+        return str(output["error"])
+    tuples = ("distances", "layers")
+    return [
+        EditEffect(**(row | {name: tuple(row[name]) for name in tuples})) for row in output["edits"]
+    ]
 
 
 @lru_cache(maxsize=1)
 def encoder_of(model: str, sha256: str, target: str, device: str = "cpu") -> Encoder:
-    """Return the model, loaded once per process, if its files are those of the job."""
-    name = ModelName.of(model)
-    probe = Probe(name.model, twin=name.twin, device=device)
-    if probe.files.digest != sha256:
-        raise InputError(
-            f"{name.model} with the files {sha256[:12]}…",
-            f"other files ({probe.files.digest[:12]}…)",
-            "use the same model on every machine",
-        )
-    return Encoder(probe, target)
+    """Return the model with a target, loaded once per process."""
+    return Encoder(probe_of(model, sha256, device), target)
 
 
 @dataclass(frozen=True)
@@ -249,7 +183,7 @@ class LocalJob(TextsJob):
     def run(self) -> dict[str, Any]:
         """Return for each text and edit the share in every layer, or why it cannot be read."""
         with ONE_AT_A_TIME, single_thread(True):
-            probe = encoder_of(self.model, self.model_sha256, "cosine", self.device).probe
+            probe = self.probe
             layers = spaced(probe.layers.count, self.depths)
             found = [self._measure(probe, layers, *text) for text in self.texts]
         return {"layers": list(layers), "texts": found}
@@ -268,7 +202,7 @@ class LocalJob(TextsJob):
         self, probe: Probe, prepared: EncodedText, layer: int, edits: tuple[Spans, ...]
     ) -> list[float]:
         target = target_of(probe, prepared, layer)
-        sketch = sketch_of(target, prepared, passes=self.passes, seed=self.seed)
+        sketch = sketch_of(target, passes=self.passes, seed=self.seed)
         words = [word for word in prepared.words if word.text[0].isalnum()]
         values = [one.value for one in mean_local(sketch, prepared, words)]
         return [share_of(words, values, spans) for spans in edits]

@@ -24,7 +24,7 @@ from wordsway.core.checks import Natural, Seed, validated
 from wordsway.core.errors import InputError, first_line
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
-from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.result import SequenceResult, json_fields, versions
 from wordsway.core.runtime import checked_device
 from wordsway.models.encoders import listed, names_a_model
 from wordsway.models.endpoint import CHARACTERS_PER_TOKEN, Endpoint
@@ -255,14 +255,9 @@ class Pair:
     models: tuple[PairInModel, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "a": self.a,
-            "b": self.b,
-            "kind": self.kind,
-            "row": self.row,
-            **self.place._asdict(),
-            "models": [fields_of(one) | {"layers": list(one.layers)} for one in self.models],
-        }
+        found = json_fields(self)
+        del found["place"]
+        return found | self.place._asdict()
 
 
 @dataclass(frozen=True)
@@ -302,29 +297,19 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "pairs": [pair.to_dict() for pair in self.pairs],
-            "kinds": self.kinds(),
-            "models": list(self.models),
-            "refused": [fields_of(one) for one in self.refused],
-            "draws": self.draws,
-            "seed": self.seed,
-            "seconds": self.seconds,
-            "versions": self.versions,
-        }
+        return super().to_dict() | {"kinds": self.kinds()}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per pair and model."""
         import pandas
 
-        columns = ["row", "a", "b", "kind", "model", "cosine", "change", "percentile", "parts"]
+        pair, numbers = (
+            ("row", "a", "b", "kind"),
+            ("name", "cosine", "change", "percentile", "parts"),
+        )
         rows = [
-            (pair.row, pair.a, pair.b, pair.kind, *_numbers(one))
-            for pair in self.pairs
-            for one in pair.models
+            [getattr(one, name) for name in pair] + [getattr(model, name) for name in numbers]
+            for one in self.pairs
+            for model in one.models
         ]
-        return pandas.DataFrame(rows, columns=columns)
-
-
-def _numbers(one: PairInModel) -> tuple[Any, ...]:
-    return one.name, one.cosine, one.change, one.percentile, one.parts
+        return pandas.DataFrame(rows, columns=[*pair, "model", *numbers[1:]])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from wordsway.auditing.scores import (
 )
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.errors import InputError
-from wordsway.core.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, json_fields, json_value
 
 if TYPE_CHECKING:
     import pandas
@@ -67,13 +67,15 @@ class ModelAudit:
     equal: Threshold | None
     keeping: tuple[KeepingScore, ...]
     blind_spots: tuple[BlindSpot, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[Measured, ...] = field(repr=False, compare=False)
     retrieval: tuple[Retrieval, ...] = ()
     failed: tuple[RefusedRow, ...] = ()
-    local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict)
-    moves: tuple[RankMove, ...] = ()
+    local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict, compare=False)
+    moves: tuple[RankMove, ...] = field(default=(), compare=False)
     flips: tuple[FlipScore, ...] = ()
     paired: Score | None = None
+
+    _derived: ClassVar[tuple[str, ...]] = ("mean_auc",)
 
     @property
     def mean_auc(self) -> float | None:
@@ -98,35 +100,19 @@ class ModelAudit:
         return None if found is None else found.levels.get(level)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "mean_auc": self.mean_auc,
-            "levels": {level: score.to_dict() for level, score in self.levels.items()},
-            "kinds": [
-                score.to_dict()
-                | {"local": [fields_of(one) for one in self.local.get(score.kind, ())]}
-                for score in self.kinds
-            ],
-            "matched": None if self.matched is None else self.matched.to_dict(),
-            "overlap": [fields_of(one) for one in self.overlap],
-            "cosines": None
-            if self.cosines is None
-            else dict(zip(("change", "rewording"), self.cosines, strict=True)),
-            "thresholds": [fields_of(one) for one in self.thresholds],
-            "equal_error": None if self.equal is None else fields_of(self.equal),
-            "flips": [fields_of(one) for one in self.flips],
-            "paired": None if self.paired is None else fields_of(self.paired),
-            "keeping": [fields_of(one) for one in self.keeping],
-            "blind_spots": [fields_of(one) for one in self.blind_spots],
-            "retrieval": [fields_of(one) for one in self.retrieval],
-            "same_answers": [move.to_dict() for move in same_answers(self.moves)],
-            "failed": [fields_of(one) for one in self.failed],
-            "about": self.about,
+        found = json_fields(self)
+        for kind in found["kinds"]:
+            kind["local"] = json_value(self.local.get(kind["kind"], ()))
+        cosines = self.cosines
+        return found | {
+            "cosines": cosines and {"change": cosines[0], "rewording": cosines[1]},
+            "equal_error": found.pop("equal"),
+            "same_answers": json_value(same_answers(self.moves)),
         }
 
 
 @dataclass(frozen=True)
-class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target"):
+class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target", derived="level"):
     """A leaderboard: every model on the same edits, best first.
 
     The order rests on the score over all texts at ``level``: against rewordings, or against
@@ -189,16 +175,11 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         return list(dict.fromkeys(score.kind for model in self.models for score in model.kinds))
 
     def to_dict(self) -> dict[str, Any]:
-        return fields_of(self) | {
-            "models": [
-                model.to_dict() | {"rank": self.ranks[model.name], "verdict": self.verdict(model)}
-                for model in self.models
-            ],
-            "baselines": [model.to_dict() for model in self.baselines],
-            "level": self.level,
-            "differences": [fields_of(one) | {"said": str(one)} for one in self.differences],
-            "refused": [fields_of(one) for one in self.refused],
-            "gate": list(self.gate),
+        found = super().to_dict()
+        for one, model in zip(found["models"], self.models, strict=True):
+            one |= {"rank": self.ranks[model.name], "verdict": self.verdict(model)}
+        return found | {
+            "differences": [json_fields(one) | {"said": str(one)} for one in self.differences],
             "files": [path.name for path in self.files],
             "explained": EXPLAINED,
         }
@@ -364,7 +345,7 @@ EXPLAINED = {
     "low": "The lower end of the 95 % interval of auc over texts.",
     "high": "The upper end of the 95 % interval of auc over texts.",
     "mean_auc": "The mean of auc over the kinds that have harmless edits.",
-    "texts": "The number of texts with an edit of this kind.",
+    "texts": "The number of texts with an edit of this kind and harmless edits.",
     "median_turning": "The median change by meaning-changing edits (0: none).",
     "median_keeping": "The median change by meaning-preserving edits of the same texts.",
     "blind": "The share of meaning-changing edits that move the model less than the median "

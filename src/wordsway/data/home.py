@@ -20,8 +20,8 @@ from wordsway.core.errors import WordswayError, disk_refusal
 log = logging.getLogger("wordsway")
 
 
-#: progress(bytes done, bytes in all)
-Progress = Callable[[int, int], None]
+#: report(bytes done, bytes in all)
+Report = Callable[[int, int], None]
 
 
 class DataError(WordswayError):

@@ -14,14 +14,16 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wordsway.core.errors import MissingExtraError, WordswayError, first_line, needs
 from wordsway.core.format import format_bytes
+from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import run_with_timeout
 from wordsway.data.catalogue import HubSource
-from wordsway.data.home import Progress, SourceError, one_at_a_time, sha256, writing
+from wordsway.data.home import Report, SourceError, one_at_a_time, sha256, writing
 
 #: Weights that run nothing when they are opened, and the small files that a model needs.
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
@@ -41,7 +43,7 @@ def is_hub_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None and not name.startswith(".")
 
 
-def hub_folder(name: str, progress: Progress | None = None) -> Path:
+def hub_folder(name: str, progress: Progress = silent) -> Path:
     """Return the folder of a model in the hub's cache; download its missing files."""
     needs("models", "huggingface_hub")
     from huggingface_hub import snapshot_download
@@ -57,7 +59,7 @@ def hub_folder(name: str, progress: Progress | None = None) -> Path:
                 allow_patterns=list(WANTED),
                 endpoint=os.environ.get("HF_ENDPOINT"),
                 etag_timeout=PATIENCE,
-                tqdm_class=_progress_bar(progress, total),
+                tqdm_class=_progress_bar(partial(progress, f"fetching {name}"), total),
             )
     except SourceError as error:
         if found is not None:
@@ -110,7 +112,7 @@ def check_no_pipeline(name: str) -> None:
 
 
 def fetch_from_hub(
-    source: HubSource, folder: Path, most_bytes: int, progress: Progress
+    source: HubSource, folder: Path, most_bytes: int, report: Report
 ) -> dict[str, str]:
     """Put the files of a catalogue's hub source into ``folder``; return SHA-256 by name.
 
@@ -146,7 +148,7 @@ def fetch_from_hub(
                     repo_type=kind,
                     endpoint=os.environ.get("HF_ENDPOINT"),
                     etag_timeout=PATIENCE,
-                    tqdm_class=_progress_bar(progress, total, done),
+                    tqdm_class=_progress_bar(report, total, done),
                 )
                 _check_promise(file, Path(path))
                 done += file.size or 0
@@ -243,8 +245,8 @@ def git_blob_hash(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _progress_bar(progress: Progress | None, total: int, done: int = 0) -> type[Any]:
-    """Return a tqdm class that prints nothing and reports bytes to ``progress``, after ``done``."""
+def _progress_bar(report: Report, total: int, done: int = 0) -> type[Any]:
+    """Return a tqdm class that prints nothing and reports bytes, after ``done``."""
     from tqdm import tqdm
 
     most = done
@@ -252,8 +254,8 @@ def _progress_bar(progress: Progress | None, total: int, done: int = 0) -> type[
     class SilentBar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
         def display(self, *args: Any, **kwargs: Any) -> None:
             nonlocal most
-            if progress is not None and self.unit == "B":
+            if self.unit == "B":
                 most = max(most, min(done + int(self.n), total))
-                progress(most, total)
+                report(most, total)
 
     return SilentBar

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wordsway.auditing.jobs import ONE_AT_A_TIME, TextsJob, encoder_of
+from wordsway.auditing.jobs import encoder_of
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import word_spans
 from wordsway.core.result import fields_of
@@ -15,6 +15,7 @@ from wordsway.core.runtime import single_thread
 from wordsway.lengths.responses import Response, WindowText, responses
 from wordsway.lengths.theory import RandomMaps
 from wordsway.models.files import ModelName, locate
+from wordsway.models.jobs import ONE_AT_A_TIME, TextsJob
 
 
 @dataclass(frozen=True)

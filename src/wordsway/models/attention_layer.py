@@ -16,6 +16,7 @@ import torch
 
 from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
+from wordsway.models.residual import linear_of
 from wordsway.models.tracing import Arguments, EntryPoint, first_tensor, hooked
 
 #: What the parts are called, in the models that transformers has.
@@ -29,34 +30,6 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Projection:
-    """x → xM + b, in float64."""
-
-    matrix: torch.Tensor  # (in, out)
-    bias: torch.Tensor | None
-
-    def part(self, begin: int, end: int) -> Projection:
-        """Some of the outputs."""
-        bias = None if self.bias is None else self.bias[begin:end]
-        return Projection(self.matrix[:, begin:end], bias)
-
-
-@dataclass(frozen=True)
-class LayerAttention:
-    """Queries, keys, values and output of one layer, with ``heads`` heads of queries that share
-    ``key_heads`` heads of keys and values; ``base`` is RoPE's, None where the model names none.
-    """
-
-    query: Projection
-    key: Projection
-    value: Projection
-    out: Projection
-    heads: int
-    key_heads: int
-    base: float | None
-
-
-@dataclass(frozen=True)
 class AttentionIO:
     """Inputs and outputs of one layer's attention, (n, d) each, in float64."""
 
@@ -65,11 +38,12 @@ class AttentionIO:
 
 
 class LayerReader:
-    """Layer 1 … L of a model, read."""
+    """The attention of layer 1 … L of a model: ``query``, ``key``, ``value`` and ``out``, with
+    ``heads`` heads of queries that share ``key_heads`` heads of keys and values; ``base`` is
+    RoPE's, None where the model names none.
+    """
 
     def __init__(self, probe: Probe, layer: int) -> None:
-        if isinstance(layer, bool) or not isinstance(layer, int):
-            raise InputError("a layer as a whole number", repr(layer), "count layers from 1")
         if not 1 <= layer <= probe.layers.count:
             raise InputError(
                 f"a layer from 1 to {probe.layers.count}", layer, "layer 0 has no attention"
@@ -79,17 +53,17 @@ class LayerReader:
         self._call = 1
         first, self._out = self._modules()
         self._first = first[0]
-        parts = [_linear(module) for module in first]
-        out = _linear(self._out)
+        *parts, out = [
+            found for one in (*first, self._out) if (found := linear_of(one)) is not None
+        ]
         heads = int(_named(config, "num_attention_heads", "n_heads", "n_head", "num_heads"))
         shared = int(getattr(config, "num_key_value_heads", None) or heads)
         if len(parts) == 1:
-            width = out.matrix.shape[0] // heads
+            width = out.weight.shape[1] // heads
             ends = [heads * width, (heads + shared) * width, (heads + 2 * shared) * width]
-            parts = [parts[0].part(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-        query, key, value = parts
-        base = _base_of(config, layer)
-        self.attention = LayerAttention(query, key, value, out, heads, shared, base)
+            parts = [parts[0].rows(slice(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        self.query, self.key, self.value, self.out = *parts, out
+        self.heads, self.key_heads, self.base = heads, shared, _base_of(config, layer)
 
     def _modules(self) -> tuple[list[torch.nn.Module], torch.nn.Module]:
         """The modules that make queries, keys and values (or all in one), and the output."""
@@ -153,20 +127,8 @@ def _attentions(model: Any) -> list[tuple[list[torch.nn.Module], torch.nn.Module
 
 def _child(children: dict[str, torch.nn.Module], part: str) -> torch.nn.Module | None:
     """The child with one of a part's names that is a linear map."""
-    for name in NAMES[part]:
-        module = children.get(name)
-        if module is not None and isinstance(getattr(module, "weight", None), torch.Tensor):
-            return module
-    return None
-
-
-def _linear(module: torch.nn.Module) -> Projection:
-    """A module's matrix and bias; GPT-2's Conv1D keeps its matrix the other way round."""
-    weight, bias = module.weight, getattr(module, "bias", None)
-    assert isinstance(weight, torch.Tensor)
-    matrix = weight if type(module).__name__ == "Conv1D" else weight.T
-    shift = bias.detach().to("cpu", torch.float64) if isinstance(bias, torch.Tensor) else None
-    return Projection(matrix.detach().to("cpu", torch.float64), shift)
+    named = [children.get(name) for name in NAMES[part]]
+    return next((module for module in named if linear_of(module) is not None), None)
 
 
 def _named(config: Any, *names: str) -> Any:

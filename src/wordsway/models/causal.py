@@ -13,11 +13,9 @@ import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
-from wordsway.models.heads import predicts_next
 from wordsway.models.layers import check_rows, positions_of
 from wordsway.models.load import Loading, import_transformers, load, quiet
 from wordsway.models.memory import ModelInMemory
-from wordsway.models.prefix import TOLERANCE, Prefix
 from wordsway.models.tokens import tokenize_in_time
 
 
@@ -35,13 +33,11 @@ class Prompt:
 
 class States(NamedTuple):
     """hidden_states[0 … L], each (n, d), and the logarithms of the next token's probabilities in
-    float64; ``kept`` are keys and values of all rows but the last, where an answer can go on from
-    them.
+    float64.
     """
 
     hidden: list[torch.Tensor]
     logs: torch.Tensor
-    kept: Prefix | None = None
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,8 @@ class GreedyAnswer:
 
 
 class Causal:
-    """A decoder with the head that it was saved with; ``chat`` puts prompts in its chat template,
-    if it has one.
+    """A decoder with the head that it was saved with (`heads.predicts_next`); ``chat`` puts prompts
+    in its chat template, if it has one.
 
     Layer 0 is the input layer, layer L comes after the last normalisation: transformers' own
     ``hidden_states``. Prompts run one by one, without padding. Decoding takes the likeliest token
@@ -67,7 +63,6 @@ class Causal:
     ) -> None:
         self.files = files
         self.options = options
-        _refuse_others(files, options)
         self.tokenizer: Any = _tokenizer(files, options)
         self.chat = chat and getattr(self.tokenizer, "chat_template", None) is not None
         self.model: Any = load(files, options)
@@ -120,21 +115,14 @@ class Causal:
         Both prompts of a comparison run in full, even if they share a prefix: rows from cached keys
         are rounded differently, and 1e-7 of a state is a hundredth of a change of 1e-5.
         """
-        ids = torch.tensor(prompt.ids)
-        asked = {"output_hidden_states": True} | self._keep
-        try:
-            whole, out = Prefix.beside(self.model, ids, **asked)
-            kept = whole.first(len(ids) - 1)
-            again = kept.states(ids[None, -1:], (-1,))[0][0, -1]
-        except Exception:  # no such cache in this model (as many errors as models), or one row
-            kept = None
-            mask = torch.ones_like(ids)[None].to(self.device)
-            with_ids = {"input_ids": ids[None].to(self.device), "attention_mask": mask}
-            out = self.model(**with_ids, use_cache=False, **asked)
-        else:
-            last = out.hidden_states[-1][0, -1]
-            if not (again - last).norm() <= TOLERANCE * last.norm():
-                kept = None
+        ids = torch.tensor([prompt.ids], device=self.device)
+        out = self.model(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            output_hidden_states=True,
+            use_cache=False,
+            **self._keep,
+        )
         logits = out.logits[0, -1].double().cpu()
         if not logits.isfinite().all():
             raise WordswayError(
@@ -142,9 +130,9 @@ class Causal:
                 "take float32 (--dtype float32)"
             )
         for number, state in enumerate(out.hidden_states):
-            check_rows(number, state, len(ids))
+            check_rows(number, state, ids.shape[1])
         hidden = [state[0].cpu() for state in out.hidden_states]
-        return States(hidden, torch.log_softmax(logits, dim=0), kept)
+        return States(hidden, torch.log_softmax(logits, dim=0))
 
     @torch.no_grad()
     def answer(
@@ -152,11 +140,8 @@ class Causal:
         prompt: Prompt,
         tokens: int,
         progress: Callable[[int, int], None] | None = None,
-        kept: Prefix | None = None,
     ) -> GreedyAnswer:
-        """The likeliest token after token, until the model ends or ``tokens`` are there; ``kept``
-        are first rows of the prompt that need not be computed again.
-        """
+        """The likeliest token after token, until the model ends or ``tokens`` are there."""
         transformers = import_transformers()
         ids = torch.tensor([prompt.ids], device=self.device)
         ends = sorted(self.ends)
@@ -176,7 +161,6 @@ class Causal:
                     attention_mask=torch.ones_like(ids),
                     generation_config=plain,
                     streamer=_Counter(tokens, progress) if progress else None,
-                    past_key_values=None if kept is None else kept.cache(),
                 )
         finally:
             self.model.generation_config = own
@@ -202,7 +186,11 @@ class Causal:
             for pair in ((1, 2), (1, 3))
         ]
         if (first[0] - first[1]).abs().max() > 1e-3 * first[0].abs().max():
-            raise _not_causal(self.files, "one whose rows see the words behind them")
+            raise InputError(
+                "a causal language model with its head (…ForCausalLM)",
+                f"{self.files.name} (one whose rows see the words behind them)",
+                "take smollm2; for encoders see wordsway words",
+            )
 
 
 class _Counter:
@@ -217,20 +205,6 @@ class _Counter:
 
     def end(self) -> None:
         """Nothing is left to do."""
-
-
-def _refuse_others(files: ModelFiles | ModelInMemory, options: Loading) -> None:
-    if not predicts_next(files, options):
-        saved = ", ".join(map(str, files.config().get("architectures") or ()))
-        raise _not_causal(files, saved or "a folder that names no architecture")
-
-
-def _not_causal(files: ModelFiles | ModelInMemory, what: str) -> InputError:
-    return InputError(
-        "a causal language model with its head (…ForCausalLM)",
-        f"{files.name} ({what})",
-        "take smollm2; for encoders see wordsway words",
-    )
 
 
 def _tokenizer(files: ModelFiles | ModelInMemory, options: Loading) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ import torch
 
 from wordsway.core.checks import Count, validated
 from wordsway.core.errors import InputError, positive
-from wordsway.core.reading import Reading
+from wordsway.core.progress import Progress, silent
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
-from wordsway.data.home import Progress
 from wordsway.models.cache import VERSION, Cache
 from wordsway.models.files import locate
 from wordsway.models.layers import ModelLayers
@@ -54,7 +53,7 @@ class Embedder:
         context: Count = CONTEXT,
         cache: bool = True,
         device: torch.device | str = "cpu",
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> None:
         self.files = locate(model, progress)
         self.context = context
@@ -97,13 +96,7 @@ class Embedder:
             checked(text)
         return self.reader(texts)
 
-    def rows(
-        self,
-        texts: Sequence[str],
-        *,
-        padded: bool = True,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[np.ndarray]:
+    def rows(self, texts: Sequence[str], *, padded: bool = True) -> list[np.ndarray]:
         """The embeddings of each text in float32, read from the cache where they are.
 
         ``padded`` gives context × d with the padding's rows. Otherwise a text's own rows: the input
@@ -126,8 +119,6 @@ class Embedder:
             if cache:
                 cache.write(fresh)
             found |= fresh
-            if progress is not None:
-                progress(start + len(some), len(missing))
         if padded or alone:
             return [found[key] for key in keys]
         return [
@@ -145,13 +136,14 @@ class Embedder:
                 :, : int(counts.max()) if alone else None
             ]
             mask = (torch.arange(ids.shape[1])[None] < counts[:, None]).long()
-            states = (
-                self.layers.words(ids)
-                if self.layer == "words"
-                else self.layers.hidden(self.layers.number(self.layer), ids, mask)
-            )
-            rows += list(states.float().cpu().numpy())
+            rows += list(self._states(ids, mask).float().cpu().numpy())
         return rows
+
+    def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The layer's rows (B, n, d) of token ids (B, n)."""
+        if self.layer == "words":
+            return self.layers.words(ids)
+        return self.layers.hidden(self.layers.number(self.layer), ids, mask)
 
     def candidates(
         self, text: str, row: int, d: int | None = None
@@ -180,11 +172,7 @@ class Embedder:
         for part in numbers.split(max(1, BATCH_TOKENS // len(prefix))):
             ids = prefix.repeat(len(part), 1)
             ids[:, row] = part
-            states = (
-                self.layers.words(ids)
-                if self.layer == "words"
-                else self.layers.hidden(0, ids, torch.ones_like(ids))
-            )
+            states = self._states(ids, torch.ones_like(ids))
             rows.append(states[:, row, :d].to(torch.float64))
         return pieces, _to_sphere(torch.cat(rows))
 
@@ -209,26 +197,10 @@ class Embedder:
         ``padding="none"`` refuses texts of fewer than n tokens; ``"pad"`` fills them up with the
         model's padding token, embedded like any other, as the paper does.
         """
-        return [
-            Sample(rows.astype(np.float64), reading=reading)
-            for rows, reading in self.readings(texts, n, d, padding=padding)
-        ]
-
-    def readings(
-        self,
-        texts: Sequence[str],
-        n: int | None = None,
-        d: int | None = None,
-        *,
-        padding: str = "none",
-    ) -> list[tuple[np.ndarray, Reading]]:
-        """What samples are made of, at half their memory: rows in float32, as the model gives them,
-        and the reading of each text.
-        """
         found = self.matrices(texts, n, d, padding=padding)
-        tokens = self.tokens(texts)
         return [
-            (rows, one.reading(n or one.count)) for one, rows in zip(tokens, found, strict=True)
+            Sample(rows.astype(np.float64), reading=one.reading(n or one.count))
+            for one, rows in zip(self.tokens(texts), found, strict=True)
         ]
 
     def matrices(

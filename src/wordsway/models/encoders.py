@@ -78,18 +78,25 @@ class BlackBox:
 
     def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray:
         """The vectors (B, d) in float64; each distinct text is encoded once."""
-        distinct = list(dict.fromkeys(texts))
-        if not distinct:
-            raise InputError("at least one text", "none", "pass a list of texts")
-        parts: list[np.ndarray] = []
-        for start in range(0, len(distinct), BATCH):
-            parts.append(_answer(self.name, self.function, distinct[start : start + BATCH]))
-            progress(f"texts through {self.name}", min(start + BATCH, len(distinct)), len(distinct))
-        if len({part.shape[1] for part in parts}) != 1:
-            widths = sorted({part.shape[1] for part in parts})
-            raise WordswayError(f"{self.name} returned vectors of different lengths: {widths}")
-        rows = dict(zip(distinct, np.concatenate(parts), strict=True))
-        return np.stack([rows[text] for text in texts])
+        return _in_batches(self.name, self.function, texts, "texts", progress)
+
+
+def _in_batches(
+    name: str, function: Callable[[Any], Any], inputs: Sequence[Any], what: str, progress: Progress
+) -> np.ndarray:
+    """The rows (B, d) that a function returns for the inputs, each distinct one passed once."""
+    distinct = list(dict.fromkeys(inputs))
+    if not distinct:
+        raise InputError("at least one text", "none", "pass a list of texts")
+    parts: list[np.ndarray] = []
+    for start in range(0, len(distinct), BATCH):
+        parts.append(_answer(name, function, distinct[start : start + BATCH]))
+        progress(f"{what} through {name}", min(start + BATCH, len(distinct)), len(distinct))
+    widths = sorted({part.shape[1] for part in parts})
+    if len(widths) != 1:
+        raise WordswayError(f"{name} returned vectors of different lengths: {widths}")
+    rows = dict(zip(distinct, np.concatenate(parts), strict=True))
+    return np.stack([rows[one] for one in inputs])
 
 
 def _answer(name: str, function: Callable[[Any], Any], inputs: list[Any]) -> np.ndarray:
@@ -146,14 +153,7 @@ class PairScorer:
 
     def scores(self, pairs: Sequence[tuple[str, str]], progress: Progress = silent) -> np.ndarray:
         """One score per pair (B,) in float64; each distinct pair is scored once."""
-        distinct = list(dict.fromkeys(pairs))
-        parts: list[np.ndarray] = []
-        for start in range(0, len(distinct), BATCH):
-            some = distinct[start : start + BATCH]
-            parts.append(_answer(self.name, self._column, some)[:, 0])
-            progress(f"pairs through {self.name}", start + len(some), len(distinct))
-        found = dict(zip(distinct, np.concatenate(parts), strict=True))
-        return np.array([found[pair] for pair in pairs])
+        return _in_batches(self.name, self._column, pairs, "pairs", progress)[:, 0]
 
     def _column(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         scores = _dense(self.function(pairs))

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from wordsway import data
 from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
 from wordsway.data.fetch import MANIFEST
-from wordsway.data.home import Progress, sha256
+from wordsway.data.home import sha256
 from wordsway.data.hub import check_no_pipeline, hub_folder, is_hub_id
 from wordsway.models import gguf
 from wordsway.models.folder import SPELLING, check_config, check_folder, read_json
@@ -80,7 +81,7 @@ class ModelFiles:
         return config
 
 
-def locate(model: str | Path, progress: Progress | None = None) -> ModelFiles:
+def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
     """The files of a model, fetched if the catalogue lists it; of a catalogue's model only the
     small files are checked here.
 
@@ -128,7 +129,7 @@ def labels_of(models: Iterable[str]) -> dict[str, str]:
     return labels
 
 
-def _of_catalogue(name: str, progress: Progress | None) -> ModelFiles:
+def _of_catalogue(name: str, progress: Progress) -> ModelFiles:
     entry = data.entry(name)
     if entry.kind != "model":
         raise InputError("a model", f"{name}, which is a corpus", "name a model: minilm, mpnet")

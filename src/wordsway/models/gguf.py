@@ -1,7 +1,4 @@
-"""A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors.
-
-It is read in a separate process, so that the memory is released afterwards.
-"""
+"""A quantised model file (GGUF) as an ordinary folder: dequantised once, kept as safetensors."""
 
 from __future__ import annotations
 
@@ -11,20 +8,15 @@ import json
 import logging
 import os
 import shutil
-import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
-from wordsway.core.errors import WordswayError, exit_reason, needs
-from wordsway.core.runtime import end_with_input, python_process
+from wordsway.core.errors import WordswayError, first_line, needs
 from wordsway.data import Installed, home
 from wordsway.data.home import one_at_a_time, sha256, write_json, writing
 
 log = logging.getLogger("wordsway")
 RECORD = "unpacked.json"
-#: What the process that converts runs; its arguments are a folder, the file in it, and a target.
-_APART = "from wordsway.models import gguf; gguf.convert(*sys.argv[1:])"
 
 
 def target(here: Installed) -> Path | None:
@@ -64,7 +56,7 @@ def _unpack(folder: Path, source: str, target: Path) -> None:
         shutil.rmtree(stale, ignore_errors=True)
     room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        _convert_apart(str(folder), source, str(room))
+        _convert(folder, source, room)
         write_json(room / RECORD, {path.name: sha256(path) for path in sorted(room.iterdir())})
         room.chmod(0o755)  # a temporary folder is its owner's alone; a cache may be shared
         shutil.rmtree(target, ignore_errors=True)
@@ -83,45 +75,25 @@ def _whole(folder: Path) -> bool:
         return False
 
 
-def _convert_apart(folder: str, source: str, target: str) -> None:
-    """`convert` in a process that ends with this one."""
-    needs("models", "transformers", "gguf", "accelerate")
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with python_process(_APART, folder, source, target, **pipes) as apart:
-        try:
-            assert apart.stderr is not None
-            said = apart.stderr.read().decode("utf-8", "replace").strip().splitlines()
-            apart.wait()
-        finally:
-            apart.kill()
-    if apart.returncode:
-        why = said[-1][:200] if said else exit_reason(apart.returncode)
-        raise WordswayError(
-            f"{source} could not be unpacked ({why}): pip install -U 'wordsway[models]'"
-        )
-
-
-def convert(folder: str, source: str, target: str) -> None:
+def _convert(folder: Path, source: str, target: Path) -> None:
     """Dequantise, and save as the plain model that the numbers now are (transformers refuses to
-    save the quantised one); the whole work of a process that ends when its input is closed.
+    save the quantised one).
     """
-    threading.Thread(target=end_with_input, daemon=True).start()
-    with contextlib.redirect_stderr(io.StringIO()):
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+    needs("models", "transformers", "gguf", "accelerate")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        AutoTokenizer.from_pretrained(
-            folder, gguf_file=source, local_files_only=True
-        ).save_pretrained(target)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, gguf_file=source, local_files_only=True, dtype="float32"
-        )
-        config = type(model.config)(
-            **{
-                name: value
-                for name, value in model.config.to_dict().items()
-                if name != "quantization_config"
-            }
-        )
-        plain = AutoModelForCausalLM.from_config(config)
-        plain.load_state_dict(model.state_dict())
-        plain.save_pretrained(target)
+    file = {"gguf_file": source, "local_files_only": True}
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            AutoTokenizer.from_pretrained(folder, **file).save_pretrained(target)
+            model = AutoModelForCausalLM.from_pretrained(folder, **file, dtype="float32")
+            about = model.config.to_dict()
+            about.pop("quantization_config", None)
+            plain = AutoModelForCausalLM.from_config(type(model.config)(**about))
+            plain.load_state_dict(model.state_dict())
+            plain.save_pretrained(target)
+    except Exception as error:  # as many kinds as files
+        raise WordswayError(
+            f"{source} could not be unpacked ({first_line(error)}): "
+            "pip install -U 'wordsway[models]'"
+        ) from None

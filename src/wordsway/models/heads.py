@@ -12,7 +12,6 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Kind, Loading, import_transformers, load, quiet
 from wordsway.models.memory import ModelInMemory
-from wordsway.models.prefix import is_causal
 from wordsway.models.probe import Probe
 
 
@@ -38,7 +37,7 @@ def next_token_model(probe: Probe) -> Any:
             probe.files.name,
             "take smollm2, or judge by a layer",
         )
-    if not is_causal(probe):
+    if not probe.is_causal:
         raise InputError(
             "a model whose tokens do not attend to later ones",
             f"{probe.files.name}, an encoder with a language head",

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -70,10 +69,7 @@ def load(files: ModelFiles | ModelInMemory, options: Loading | None = None) -> A
     if isinstance(files, ModelInMemory):
         return _from_memory(files, options)
     files.config()
-    with ThreadPoolExecutor(1) as aside:  # hashing needs no interpreter, importing little else
-        verified = aside.submit(files.verified)
-        import_transformers()
-        folder = verified.result()
+    folder = files.verified()
     missing: set[str] = set()
     try:
         with quiet():

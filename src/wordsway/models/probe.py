@@ -14,16 +14,14 @@ import torch
 
 from wordsway.core.checks import validated
 from wordsway.core.errors import InputError, WordswayError, first_line
-from wordsway.core.progress import Progress as StageProgress
-from wordsway.core.progress import silent
+from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Reading, Word, word_spans
-from wordsway.data.home import Progress
 from wordsway.models.files import ModelFiles, locate
 from wordsway.models.layers import ModelLayers
 from wordsway.models.load import DTYPES, Loading
 from wordsway.models.memory import ModelInMemory, in_memory
 from wordsway.models.pipeline import Pipeline
-from wordsway.models.tokens import Reader
+from wordsway.models.tokens import Reader, Tokens
 from wordsway.text.clean import STRAY, checked
 
 #: Which embedding of a word moves: its row of the embedding matrix (`inputs_embeds`), or its row of
@@ -124,7 +122,7 @@ class Probe:
         eager: bool = False,
         twin: int | None = None,
         trust_remote_code: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> None:
         #: The name it was given by: a catalogue name, hub id or folder.
         self.source = model
@@ -139,20 +137,18 @@ class Probe:
         self.settings = self.files.settings()
         self.reader = Reader(self.files, None, self.settings)
         self.layers = ModelLayers(self.files, self.options)
+        #: Tokens of a text → whether kept keys and values give the same (`prefix.can_reuse`).
+        self.reusable: dict[int, bool] = {}
 
     def with_eager_attention(self) -> Probe:
         """The same model with attention that can be read: this one, or another copy of it."""
-        if self.options.eager:
-            return self
-        options = self.options
-        return Probe(
-            self.source,
-            device=options.device,
-            dtype=options.dtype,
-            eager=True,
-            twin=options.twin,
-            trust_remote_code=options.remote_code,
-        )
+        return self if self.options.eager else self.again(eager=True)
+
+    def again(self, **changes: Any) -> Probe:
+        """The same model once more, with other options."""
+        own = {name: getattr(self.options, name) for name in ("device", "dtype", "eager", "twin")}
+        own |= {"trust_remote_code": self.options.remote_code}
+        return Probe(self.source, **own | changes)
 
     def __repr__(self) -> str:
         named = isinstance(self.source, str | Path)
@@ -181,6 +177,17 @@ class Probe:
         """How the model makes one vector of a text from the states of its last layer."""
         return self.files.pipeline(self.reader.prompt_tokens)
 
+    @cached_property
+    def is_causal(self) -> bool:
+        """Whether rows never see the tokens behind them: of two texts that differ in the last of
+        six tokens, only the last rows differ.
+        """
+        ids = torch.arange(5, 11, device=self.layers.device).repeat(2, 1)
+        ids[1, -1] = 4
+        one, two = self.layers.hidden(self.layers.count, ids, torch.ones_like(ids)).double()
+        before = (one[:-1] - two[:-1]).norm() <= ROUNDING * one[:-1].norm()
+        return bool(before and (one[-1] - two[-1]).norm() > ROUNDING * one[-1].norm())
+
     @property
     def pooling(self) -> str:
         """The same in words: "mean", "cls", "last", "max", with the modules behind the pooling."""
@@ -192,7 +199,7 @@ class Probe:
         return self.files.name
 
     @torch.no_grad()
-    def encode(self, texts: Sequence[str], progress: StageProgress = silent) -> np.ndarray:
+    def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray:
         """The embeddings (B, d) of texts by the model's own pipeline, in float64."""
         distinct = list(dict.fromkeys(texts))
         if not distinct:
@@ -206,25 +213,30 @@ class Probe:
         found = dict(zip(distinct, self.by_length(ids, embedding, progress), strict=True))
         return torch.stack([found[text] for text in texts]).numpy()
 
-    def ids_of(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Token ids of each text, special tokens included; texts that are too long are refused."""
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        """The tokens of each text; texts that are empty or too long are refused."""
         read = self.reader([checked(text) for text in texts]) if texts else []
-        for text, one in zip(texts, read, strict=True):
-            if one.count == 0 or not text.strip():
-                raise InputError("a text with at least one word", repr(text[:40]), "leave it out")
+        for one in read:
+            if one.count == 0 or not one.text.strip():
+                got = repr(one.text[:40])
+                raise InputError("a text with at least one word", got, "write a sentence")
             if self.limit is not None and one.count > self.limit:
                 raise InputError(
-                    f"at most {self.limit} tokens, the positions of {self.name}",
+                    f"a text of at most {self.limit} tokens, the longest that {self.name} takes",
                     f"{one.count:,}",
-                    "cut the text",
+                    "shorten it; words and swap keep its beginning with --cut",
                 )
-        return [one.ids[: one.count] for one in read]
+        return read
+
+    def ids_of(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Token ids of each text, special tokens included."""
+        return [one.ids[: one.count] for one in self.tokens(texts)]
 
     def by_length(
         self,
         ids: Sequence[tuple[int, ...]],
         run: Callable[[torch.Tensor], Iterable[PerText]],
-        progress: StageProgress = silent,
+        progress: Progress = silent,
     ) -> list[PerText]:
         """``run`` of each text, in batches of texts of equal length, none of them padded."""
         groups: dict[int, list[int]] = {}
@@ -279,16 +291,10 @@ class Probe:
                 repr(at),
                 "words moves rows of the embedding matrix",
             )
-        tokens = self.reader([checked(text)])[0]
+        (tokens,) = self.tokens([text])
         reading = tokens.reading(tokens.count)
         if not reading.words:
             raise InputError("a text with at least one word", repr(text[:40]), "write a sentence")
-        if self.limit is not None and tokens.count > self.limit:
-            raise InputError(
-                f"a text of at most {self.limit} tokens, the longest that {self.files.name} takes",
-                f"{tokens.count:,}",
-                "shorten it; words and swap keep its beginning with --cut",
-            )
         ids = torch.tensor(tokens.ids[: tokens.count], device=self.layers.device)
         embeds = self._embeds(ids[None], at)
         return EncodedText(reading, ids, embeds[0], at)

@@ -211,14 +211,18 @@ class Linear:
     def matrix(self) -> torch.Tensor:
         return _wide(self.weight)
 
+    @property
+    def shift(self) -> torch.Tensor | None:
+        return None if self.bias is None else _wide(self.bias)
+
     def of(self, norm: NormLayer) -> tuple[torch.Tensor, torch.Tensor]:
         """A and a with y = A·s + a where x = γ⊙s + b; rows of A sum to zero where s does."""
         matrix = self.matrix
         gain = matrix * _wide(norm.weight)
         if norm.centred:
             gain = gain - gain.mean(1, keepdim=True)
-        constant = matrix @ _wide(norm.bias)
-        return gain, constant if self.bias is None else constant + _wide(self.bias)
+        constant, shift = matrix @ _wide(norm.bias), self.shift
+        return gain, constant if shift is None else constant + shift
 
     def rows(self, which: torch.Tensor | slice) -> Linear:
         return Linear(self.weight[which], None if self.bias is None else self.bias[which])
@@ -284,7 +288,7 @@ _Group = tuple[NormLayer, list[Call], Call]
 
 def _groups(calls: list[Call]) -> list[_Group]:
     """Linear maps that read a norm's output, and the one linear map behind them."""
-    linear = [call for call in calls if _linear(call.module) is not None]
+    linear = [call for call in calls if linear_of(call.module) is not None]
     found: list[_Group] = []
     done: set[int] = set()
     for call in linear:
@@ -300,19 +304,19 @@ def _groups(calls: list[Call]) -> list[_Group]:
     return found
 
 
-def _linear(module: torch.nn.Module) -> Linear | None:
-    """A module's matrix; GPT-2 keeps its transpose."""
-    weight, kind = getattr(module, "weight", None), type(module).__name__
-    if kind not in ("Linear", "Conv1D") or not isinstance(weight, torch.Tensor):
+def linear_of(module: torch.nn.Module | None) -> Linear | None:
+    """A module as a linear map, if it is one; GPT-2's Conv1D keeps the transpose."""
+    transposed = type(module).__name__ == "Conv1D"
+    if not (isinstance(module, torch.nn.Linear) or transposed):
         return None
-    bias = getattr(module, "bias", None)
-    return Linear(weight.detach().T if kind == "Conv1D" else weight.detach(), bias)
+    weight, bias = (getattr(module, name) for name in ("weight", "bias"))
+    return Linear(weight.detach().T if transposed else weight.detach(), bias)
 
 
 def _mlp(norm: NormLayer, first: list[Call], last: Call, tolerance: float) -> Sublayer | None:
     """z = φ(y), or φ(a)⊙b for the halves of y, in either order."""
-    maps = [one for call in first if (one := _linear(call.module)) is not None]
-    end = _linear(last.module)
+    maps = [one for call in first if (one := linear_of(call.module)) is not None]
+    end = linear_of(last.module)
     assert end is not None
     y, z = torch.cat([_wide(call.given) for call in first], -1), _wide(last.taken)
     width = z.shape[-1]
@@ -341,12 +345,12 @@ def _attention(
     """On one token every attention weight is 1, so that z is the values: which outputs of the first
     maps they are, repeated for heads that share them, is read off their numbers.
     """
-    end = _linear(last.module)
+    end = linear_of(last.module)
     assert end is not None
     z = _wide(alone.taken).flatten()
     heads = int(getattr(model.config, "num_attention_heads", 0))
     for call in reversed(first):  # the values' own map, or the last part of one for all
-        one, y = _linear(call.module), _wide(call.given).flatten()
+        one, y = linear_of(call.module), _wide(call.given).flatten()
         gap, which = (z[:, None] - y[None]).abs().min(1)
         near = float(gap.max()) <= tolerance * float(z.abs().max())
         if one is not None and near and heads > 0 and len(z) % heads == 0:

@@ -168,7 +168,7 @@ def attention(
     how = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
     probe = eager_probe(model, "attention", progress, **how)
     found = []
-    for tokens in probe.reader(texts):
+    for tokens in probe.tokens(texts):
         progress("running the model", 0, 0)
         every = _run(probe, tokens)
         number = layer_among(layer, every)
@@ -191,12 +191,8 @@ def attention(
 
 def eager_probe(model: Any, verb: str, progress: Progress, **options: Any) -> Probe:
     """The model with attention that can be read, for a verb; ``options`` are those of `Probe`."""
-
-    def fetching(done: float, total: float) -> None:
-        progress("fetching the model", done, total)
-
     progress("loading the model", 0, 0)
-    found = with_layers(model, verb, eager=True, progress=fetching, **options)
+    found = with_layers(model, verb, eager=True, progress=progress, **options)
     return found.with_eager_attention()
 
 
@@ -223,11 +219,8 @@ def head_numbers(head: int | str, count: int) -> list[int]:
 def _run(probe: Probe, tokens: Tokens) -> dict[int, torch.Tensor]:
     """Attention (1, heads, n, n) by layer for one text, alone and without padding."""
     layers = probe.layers
-    n, limit = len(tokens.ids), layers.limit
+    n = len(tokens.ids)
     heads = getattr(layers.model.config, "num_attention_heads", None)
-    if not n or (limit is not None and n > limit):
-        expected = f"a text of 1 to {limit} tokens, the positions of this model"
-        raise InputError(expected, n, "shorten it, or write a word of the model's language")
     size = layers.count * (heads or 1) * n * n * next(layers.model.parameters()).element_size()
     if size > BUDGET:
         raise MemoryBudgetError(

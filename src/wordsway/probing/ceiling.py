@@ -1,37 +1,23 @@
-"""Ceilings that no Δ can break.
+"""Ceilings that no Δ can break; docs/statements/models.md has the statements and their proofs.
 
-A layer that ends in a normalisation has one at any reach.
+Theorem 18: a layer that ends in a normalisation has rows h = γ⊙s + b with ‖s‖² ≤ d whatever came
+before. Row j moves by at most √m_j (`wordsway.models.residual.largest_moves`), and with the weights
+of the target's rows
 
-Such a layer's rows are h = γ⊙s + b with ‖s‖² ≤ d whatever came before (and Σ_k s_k = 0 for
-LayerNorm), so a row can move by at most
+    S² ≤ Σ_j w_j² m_j.
 
-    m_j = max { ‖γ⊙(s′ − s_j)‖² : ‖s′‖² ≤ d (, Σ s′ = 0) },
+In a causal model rows before the word do not move and count 0.
 
-and S² ≤ Σ_j w_j² m_j with the weights of the target's rows. For every λ > max γ² weak duality gives
+Theorem 19: in the residual stream of a pre-norm model every sublayer f = O·z + c reads a normalised
+row, and moves a row by at most
 
-    m_j ≤ D(λ) = λd + Σ_k γ_k² s_k² + Σ_k (γ_k² s_k − μ)²/(λ − γ_k²),
+    MLP         min(‖|O|·D‖, ‖O‖₂·‖z′ − z‖), D the largest moves of each unit
+    attention   ‖O(z − v)‖ + √d·√λ_max(Σ_h M_h M_hᵀ/τ_h), M_h = O_h V_h Γ, τ_h ∝ ‖M_h‖₂.
 
-μ = 0 for RMSNorm and the mean of γ_k² s_k weighted by 1/(λ − γ_k²) for LayerNorm; D is convex in λ
-and its minimum is m_j (a trust-region problem has no duality gap). The number reported is D at the
-best λ found, hence valid however well it was searched. In a causal model rows before the word do
-not move and count 0. A mean of rows is a mean of such s, again in the ball: one problem for a
-mean-pooled embedding.
-
-Residual streams of pre-norm models have another ceiling: each sublayer can do only so much.
-hidden_states[l] = hidden_states[0] + Σ_t f_t, and f_t = O·z + c reads a normalised row γ⊙s + b,
-‖s‖ ≤ √d, whatever the stream was (`wordsway.models.residual`). A row of it therefore moves by
-
-    MLP         at most ‖O(z′ − z)‖ for z′ in a box, since φ has a range: the less of ‖|O|·D‖ and
-                ‖O‖₂·‖z′ − z‖, D the largest moves of each unit
-    attention   at most ‖O(z − v)‖ + √d·√λ_max(Σ_h M_h M_hᵀ/τ_h), where z = v + V_hΓs_h, head by
-                head, and a mean of points of the ball is in the ball; M_h = O_h V_h Γ, τ_h ∝ ‖M_h‖₂
-
-(‖Σ_h M_h s_h‖² ≤ λ_max(Σ_h M_h M_hᵀ/τ_h)·Σ_h τ_h‖s_h‖² by Cauchy and Schwarz, Σ_h τ_h = 1.) Rows
-add up their sublayers; the input's own move, ‖Δ‖ ≤ ρ·r, is added in the word's rows, so this
-ceiling holds for Δ up to the reach ρ alone. It is a proof for the sublayers that were recognised,
-and not tight: every layer adds to it. What is not proved: that sublayers recognised on a few tokens
-(`wordsway.models.residual`, to a relative 1e-4) are the same on all inputs, and that the rounding
-of the model's own arithmetic stays within `SLACK`.
+Sublayers add up, and so does the input's own move ‖Δ‖ ≤ ρ·r in the word's rows: this ceiling holds
+up to the reach ρ. Not proved: that sublayers recognised on a few tokens
+(`wordsway.models.residual`) are the same on all inputs, and that the rounding of the model's own
+arithmetic stays within `SLACK`.
 """
 
 from __future__ import annotations
@@ -42,7 +28,6 @@ import torch
 
 from wordsway.core.reading import Word
 from wordsway.maps.rigorous import opnorm_upper_bound
-from wordsway.models.prefix import is_causal
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.residual import LEAST, SLOPE, Sublayer, largest_moves
 from wordsway.probing.targets import LayerTarget, Target
@@ -62,7 +47,7 @@ def ceilings(target: Target, words: list[Word]) -> list[float | None]:
     if squares is None:
         return [None] * len(words)
     slack = slack_of(target.encoded)
-    causal = len(squares) > 1 and is_causal(target.probe)
+    causal = len(squares) > 1 and target.probe.is_causal
     first = [min(word.rows) if causal else 0 for word in words]
     return [target.reported(float(squares[row:].sum().sqrt())) * slack for row in first]
 
@@ -78,7 +63,7 @@ def residual_ceilings(target: Target, words: list[Word], reach: float) -> list[f
     if not isinstance(target, LayerTarget):
         return none
     probe, encoded = target.probe, target.encoded
-    causal = is_causal(probe)
+    causal = probe.is_causal
     totals = torch.zeros(len(words), dtype=torch.float64)
     for layer, states, weights in zip(target.layers, target.states, target.weights, strict=True):
         norm = probe.layers.norm_after(layer)

@@ -200,7 +200,7 @@ def compare(
     else:
         how = Loading(kind="causal", device=device, dtype=dtype, remote_code=trust_remote_code)
         progress("checking the model's files", 0, 0)
-        files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
+        files = locate(model, progress)
     progress(f"loading {files.name}", 0, 0)
     if predicts_next(files, how):
         read = _by_decoder(Causal(files, how, chat=chat), a, b, tokens, top, progress)
@@ -246,10 +246,8 @@ def _by_decoder(causal: Causal, a: str, b: str, tokens: int, top: int, progress:
     states = causal.states(prompts[0]), causal.states(prompts[1])
     p, q = (one.logs for one in states)
     sides = []
-    for which, prompt, own, other, kept in zip(
-        "ab", prompts, (p, q), (q, p), (one.kept for one in states), strict=True
-    ):
-        reply = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"), kept)
+    for which, prompt, own, other in zip("ab", prompts, (p, q), (q, p), strict=True):
+        reply = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"))
         best = own.topk(min(top, len(own))).indices.tolist()
         chances = [(token, float(own[token].exp()), float(other[token].exp())) for token in best]
         likeliest = tuple(NextToken(token, causal.spell(token), *pq) for token, *pq in chances)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
 import time
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +19,15 @@ from wordsway.core.result import Result
 from wordsway.core.runtime import single_thread
 from wordsway.core.seeds import derive
 from wordsway.engine.forecast import SweepForecast, forecast_unfinished
-from wordsway.engine.job import PROCESS_WITH_MODEL, Job, canonical
+from wordsway.engine.job import canonical
 from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import FACTS, export, save_table, writable
 from wordsway.models.files import labels_of, locate, parameters_of
-from wordsway.models.probe import Probe
-from wordsway.probing.forecasting import forecast
+from wordsway.models.jobs import ONE_AT_A_TIME, ModelJob, probe_of
 from wordsway.probing.request import DRAWS, PASSES, WordsRequest
 from wordsway.probing.targets import target_of
-from wordsway.probing.words import measure
+from wordsway.probing.words import forecast, measure
 from wordsway.text import Text, corpus, draw
 from wordsway.text.clean import checked
 
@@ -68,27 +66,26 @@ def words_frame(
         key: record for key, record in store.records(wanted) if record.content.get("kind") == KIND
     }
     texts = [(key, found[key]) for key in (found if wanted is None else wanted) if key in found]
-    rows = [(key, record, word) for key, record in texts for word in record.outputs["words"]]
-    columns: dict[str, list[Any]] = {
-        "key": [key for key, _, _ in rows],
-        "text_id": [record.content["id"] for _, record, _ in rows],
-        "text_sha256": [record.content["sha256"] for _, record, _ in rows],
-    }
-    columns |= {name: [record.outputs[name] for _, record, _ in rows] for name in TEXT}
-    columns |= {name: [word[name] for *_, word in rows] for name in WORD}
-    real = {f"real_{name}": [word.get(f"real_{name}") for *_, word in rows] for name in REAL}
-    columns |= {
-        name: values for name, values in real.items() if any(one is not None for one in values)
-    }
     depth = max((record.outputs["layers"] for _, record in texts), default=-1) + 1
-    for name, part in (("change", "profile"), ("noise", "noise")):
-        for layer in range(depth):
-            columns[f"{name}_{layer}"] = [
-                word[part][layer] if layer < len(word[part]) else math.nan for *_, word in rows
-            ]
-    for name in FACTS if facts else ():
-        columns[name] = [record.facts.get(name) for _, record, _ in rows]
-    return pandas.DataFrame(columns)
+    missing = [math.nan] * depth
+    tried = any("real_mean" in word for _, record in texts for word in record.outputs["words"])
+    real = [f"real_{name}" for name in REAL] if tried else []
+    rows = [
+        {"key": key, "text_id": record.content["id"], "text_sha256": record.content["sha256"]}
+        | {name: record.outputs[name] for name in TEXT}
+        | {name: word[name] for name in WORD}
+        | {name: word.get(name) for name in real}
+        | {
+            f"{name}_{layer}": value
+            for name, part in (("change", "profile"), ("noise", "noise"))
+            for layer, value in zip(range(depth), [*word[part], *missing], strict=False)
+        }
+        | {name: record.facts.get(name) for name in (FACTS if facts else ())}
+        for key, record in texts
+        for word in record.outputs["words"]
+    ]
+    empty = ["key", "text_id", "text_sha256", *TEXT, *WORD]
+    return pandas.DataFrame(rows, columns=None if rows else empty)
 
 
 def aggregates(frame: pandas.DataFrame, lead: str = "mean_local") -> dict[str, pandas.DataFrame]:
@@ -208,12 +205,10 @@ HOW = (
 )
 #: Names in a content that do not decide its seed.
 UNSEEDED = ("id", "model", "device")
-#: Hooks on a model's layers are the process's own: one search at a time.
-_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
-class TextJob(Job):
+class TextJob(ModelJob):
     """The words of one text in one model: the text with its id, the model with the hash of its
     files, and the request, whose layer is a number; of each text the first ``tokens`` are read.
     """
@@ -225,6 +220,7 @@ class TextJob(Job):
     request: WordsRequest
     tokens: Count = TOKENS
     device: str = "cpu"
+    batch_bytes = MEMORY
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -273,10 +269,6 @@ class TextJob(Job):
         plain = {name: value for name, value in self.content.items() if name not in UNSEEDED}
         return derive(self.request.seed, canonical(plain))
 
-    def peak_bytes(self) -> float:
-        """Weights in float32 and the search's budget."""
-        return PROCESS_WITH_MODEL + 4 * parameters_of(self.model, self.model_sha256) + MEMORY
-
     @cached_property
     def size(self) -> float:
         """Tokens², since every word is measured in a pass over the text, or tokens for mean local,
@@ -295,11 +287,10 @@ class TextJob(Job):
         """Processor seconds, by measuring some of the words; a text that will fail counts as a
         typical one.
         """
-        probe = probe_of(self.model, self.model_sha256, self.device)
         try:
             with single_thread(True):
-                text = probe.cut(self.text, self.tokens)
-                return forecast(text, probe, self._whole, clock=time.process_time).seconds
+                text = self.probe.cut(self.text, self.tokens)
+                return forecast(text, self.probe, self._whole, clock=time.process_time).seconds
         except InputError:
             passes = self.request.passes * self.size
             return 6.0 * parameters_of(self.model, self.model_sha256) * passes / 1e10
@@ -308,15 +299,15 @@ class TextJob(Job):
         """Processor seconds of a process with the model; it stays in memory for `estimate`."""
         probe_of.cache_clear()
         started = time.process_time()
-        probe_of(self.model, self.model_sha256)
+        _ = self.probe
         return STARTING + time.process_time() - started
 
     def run(self) -> dict[str, Any]:
         """The words of the text's first tokens. One thread, so that they are the same for any
         number of workers.
         """
-        with _ONE_AT_A_TIME, single_thread(True):
-            probe = probe_of(self.model, self.model_sha256, self.device)
+        with ONE_AT_A_TIME, single_thread(True):
+            probe = self.probe
             text = probe.cut(self.text, self.tokens)
             *_, found = measure(text, probe, replace(self._whole, seed=self.own_seed))
         rows = [
@@ -330,19 +321,6 @@ class TextJob(Job):
         about = {"layer": found.layer, "layers": found.layers, "status": found.status}
         about |= {"tokens": len(found.tokens), "characters": len(text), "seed": self.own_seed}
         return {"words": rows} | about
-
-
-@lru_cache(maxsize=2)
-def probe_of(model: str, sha256: str, device: str = "cpu") -> Probe:
-    """The model, loaded once per process; its files have to be those that the job means."""
-    probe = Probe(model, device=device)
-    if probe.files.digest != sha256:
-        raise InputError(
-            f"{model} with the files {sha256[:12]}…",
-            f"other files ({probe.files.digest[:12]}…)",
-            "use the same model on every machine",
-        )
-    return probe
 
 
 @dataclass(frozen=True)
@@ -423,7 +401,7 @@ def corpus_texts(
         text_column=text_column,
         label_column=label_column or "",
         encoding=encoding,
-        progress=lambda done, total: progress(f"fetching {data}", done, total),
+        progress=progress,
     )
     first: dict[str, Text] = {}
     for text in reviews:
@@ -448,7 +426,7 @@ def corpus_jobs(
     """
     request = WordsRequest(**{"effort": EFFORT, "memory": MEMORY} | options)
     progress("loading the model", 0, 0)
-    files = locate(model, lambda done, total: progress(f"fetching {model}", done, total))
+    files = locate(model, progress)
     probe = probe_of(model, files.digest, device)
     if probe.limit is not None and tokens > probe.limit:
         raise InputError(

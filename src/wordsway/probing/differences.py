@@ -46,14 +46,14 @@ def word_edits(a: str, b: str) -> tuple[WordEdit, ...]:
     for kind, a1, a2, b1, b2 in codes:
         if kind != "equal":
             rows_a, rows_b = range(start + a1, start + a2), range(start + b1, start + b2)
-            at_a, at_b = _span(spans_a, rows_a, len(a)), _span(spans_b, rows_b, len(b))
+            at_a, at_b = span_of(spans_a, rows_a, len(a)), span_of(spans_b, rows_b, len(b))
             edits.append(
                 WordEdit(a[slice(*at_a)], b[slice(*at_b)], tuple(rows_a), tuple(rows_b), at_a, at_b)
             )
     return tuple(edits)
 
 
-def _span(spans: Sequence[tuple[int, int]], words: range, end: int) -> tuple[int, int]:
+def span_of(spans: Sequence[tuple[int, int]], words: range, end: int) -> tuple[int, int]:
     """Characters from the first of the words to the last; for none, the empty span before the word
     that follows.
     """

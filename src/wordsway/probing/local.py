@@ -39,6 +39,8 @@ from wordsway.probing.targets import Target, check_gradient
 BATCH_TOKENS = 512
 #: Lanczos: fewest and most steps, and the residual |JᵀJv − σ²v|/σ² at which it ends.
 FEWEST, STEPS, TOLERANCE = 4, 40, 0.002
+#: Memory of a graph that is differentiated twice, relative to one differentiated once.
+TWICE = 3
 #: Words from which on half of them take notably less time than all.
 MANY = 8
 
@@ -70,15 +72,10 @@ class Local:
 
 
 def sketch_of(
-    target: Target,
-    encoded: EncodedText,
-    *,
-    passes: int,
-    seed: int = 0,
-    progress: Progress = silent,
+    target: Target, *, passes: int, seed: int = 0, progress: Progress = silent
 ) -> torch.Tensor:
     """JᵀG (K, n, d) for K Gaussian cotangents G: a backward pass each, for all words at once."""
-    shape = tuple(target.base.shape)
+    shape, encoded = tuple(target.base.shape), target.encoded
     copies = max(1, min(passes, BATCH_TOKENS // encoded.n))
     embeds = encoded.embeds.repeat(copies, 1, 1).requires_grad_(True)
     with torch.enable_grad():
@@ -120,30 +117,22 @@ def _mean_local(by_row: torch.Tensor, word: Word, radius: float, d: int) -> Mean
     return MeanLocal(scale * value, scale * spread / (2 * value))
 
 
-def local(
-    target: Target,
-    blocks: Blocks,
-    sketch: torch.Tensor,
-    *,
-    size: int,
-    progress: Progress = silent,
-) -> list[Local]:
-    """σ_max(J_I)·r_I of every word, in batches of ``size`` words.
+def local(blocks: Blocks, sketch: torch.Tensor, progress: Progress = silent) -> list[Local]:
+    """σ_max(J_I)·r_I of every word.
 
     Lanczos starts from the top direction of the word's part of the sketch: a random vector may
     miss the top direction and settle on the next one, K of them together do not.
     """
     found: list[Local] = []
+    size = max(1, blocks.at_once // TWICE)
     for start in range(0, len(blocks), size):
         which = torch.arange(start, min(start + size, len(blocks)), device=blocks.radius.device)
-        found += _lanczos(target, blocks, which, sketch)
+        found += _lanczos(blocks, which, sketch)
         progress("worst small moves", len(found), len(blocks))
     return found
 
 
-def _lanczos(
-    target: Target, blocks: Blocks, which: torch.Tensor, sketch: torch.Tensor
-) -> list[Local]:
+def _lanczos(blocks: Blocks, which: torch.Tensor, sketch: torch.Tensor) -> list[Local]:
     """Lanczos with full reorthogonalisation for JᵀJ of each word, side by side.
 
     A word's answer is that of the step at which it converged, whatever the others still need; when
@@ -153,7 +142,7 @@ def _lanczos(
     alphas: list[torch.Tensor] = []
     betas: list[torch.Tensor] = []
     found: dict[int, Local] = {}
-    products = _Products(target, blocks, which)
+    products = _Products(blocks, which)
     numbers = which.tolist()
     steps = min(STEPS, blocks.size)
     for step in range(1, steps + 1):
@@ -182,7 +171,7 @@ def _lanczos(
             del products  # its graph takes most of the memory
             numbers = [numbers[row] for row in left]
             basis, alphas, betas = ([one[left] for one in some] for some in (basis, alphas, betas))
-            products = _Products(target, blocks, torch.tensor(numbers).to(which))
+            products = _Products(blocks, torch.tensor(numbers).to(which))
     return [found[number] for number in which.tolist()]
 
 
@@ -235,11 +224,11 @@ class _Products:
     scalar ⟨g, u⟩.
     """
 
-    def __init__(self, target: Target, blocks: Blocks, which: torch.Tensor) -> None:
+    def __init__(self, blocks: Blocks, which: torch.Tensor) -> None:
         zero = torch.zeros(len(which), blocks.size).to(blocks.mask)
         self.point = zero.requires_grad_(True)
         with torch.enable_grad(), AttentionByFormula():
-            self.features = target.features(blocks.moved(which, self.point))
+            self.features = blocks.target.features(blocks.moved(which, self.point))
             self.u = torch.zeros_like(self.features).requires_grad_(True)
             (self.pulled,) = torch.autograd.grad(
                 (self.features * self.u).sum(), self.point, create_graph=True

@@ -24,28 +24,6 @@ BATCH_TOKENS, MEMORY = 4096, 2 * 2**30
 UNIT = 10_600_000
 
 
-@dataclass(frozen=True)
-class MemoryBudget:
-    """Bytes that one text takes in a pass forwards and backwards, and how many texts run at a time:
-    as many as are useful and fit.
-    """
-
-    text: int
-    count: int
-
-    @classmethod
-    def of(cls, probe: Probe, n: int, layer: int, memory: int) -> MemoryBudget:
-        """The budget of a search, refused where not even one text fits."""
-        text = row_bytes(probe, n, layer)
-        if text > memory:
-            raise MemoryBudgetError(
-                f"one text of {n} tokens takes {format_bytes(text)} in a search, more than the "
-                f"budget of {format_bytes(memory)}: raise the budget (--memory, in GiB), or cut "
-                "the text"
-            )
-        return cls(text, at_once(probe, n, layer, memory))
-
-
 def weight_of(probe: Probe, layer: int) -> float:
     """What a token costs on its way to a layer and back, in units of MiniLM's last layer."""
     model = probe.layers.model
@@ -80,12 +58,27 @@ def at_once(probe: Probe, n: int, layer: int, memory: int) -> int:
 
 
 class Blocks:
-    """Words of one text as blocks of rows: (W, m) row numbers, a mask for words of fewer tokens,
-    radii ρ·r_I, r_I = ‖x_I‖_F/√|I|.
+    """Words of a target's text as blocks of rows that move: (W, m) row numbers, a mask for words of
+    fewer tokens, radii ρ·r_I, r_I = ‖x_I‖_F/√|I|.
+
+    ``text_bytes`` is what one text takes in a pass forwards and backwards, ``at_once`` how many
+    texts run at a time: as many as are useful and fit the memory.
     """
 
-    def __init__(self, encoded: EncodedText, words: Sequence[Word], reach: float) -> None:
-        self.encoded, self.words, self.reach = encoded, list(words), reach
+    def __init__(
+        self, target: Target, words: Sequence[Word], reach: float, memory: int = MEMORY
+    ) -> None:
+        self.target, self.encoded, self.words = target, target.encoded, list(words)
+        self.reach, self.memory = reach, memory
+        encoded, n = target.encoded, target.encoded.n
+        self.text_bytes = row_bytes(target.probe, n, target.layer)
+        if self.text_bytes > memory:
+            raise MemoryBudgetError(
+                f"one text of {n} tokens takes {format_bytes(self.text_bytes)} in a search, more "
+                f"than the budget of {format_bytes(memory)}: raise the budget (--memory, in GiB), "
+                "or cut the text"
+            )
+        self.at_once = at_once(target.probe, n, target.layer, memory)
         m = max(len(word.rows) for word in words)
         device = encoded.embeds.device
         dtype = torch.promote_types(
@@ -128,7 +121,7 @@ class Blocks:
 
     def at_reach(self, reach: float) -> Blocks:
         """The same words with another reach."""
-        return Blocks(self.encoded, self.words, reach)
+        return Blocks(self.target, self.words, reach, self.memory)
 
     def delta(self, which: int, flat: torch.Tensor) -> torch.Tensor:
         """A word's own rows of Δ, inside the ball even after rounding."""
@@ -212,20 +205,14 @@ class Attained:
 
 
 def attained(
-    target: Target,
-    blocks: Blocks,
-    candidates: Deltas,
-    noise: Deltas,
-    *,
-    noise_counts: bool,
-    size: int,
-    memory: int,
+    blocks: Blocks, candidates: Deltas, noise: Deltas, *, noise_counts: bool
 ) -> list[Attained]:
     """The best of each word's candidates, or of its noise where that counts and does more.
 
     Where the target is one layer its change stands in the profiles, so that every Δ is evaluated
-    once; other targets are evaluated first, ``size`` texts at a time.
+    once; other targets are evaluated first.
     """
+    target = blocks.target
     inside = [
         [blocks.delta(place, delta.flatten().to(blocks.mask)) for delta in (*some, *more)]
         for place, (some, more) in enumerate(zip(candidates, noise, strict=True))
@@ -233,10 +220,10 @@ def attained(
     count = len(candidates[0])  # the same for every word
     choice = [some if noise_counts else some[:count] for some in inside]
     if target.own_layer is not None:
-        every = _profiles(target, blocks, inside, memory)
+        every = _profiles(blocks, inside)
         values = [[rows[target.own_layer] for rows in some] for some in every]
     else:
-        values = _changes(target, blocks, choice, size)
+        values = _changes(blocks, choice)
     tops = [
         max(range(len(some)), key=changes.__getitem__)
         for some, changes in zip(choice, values, strict=True)
@@ -245,7 +232,7 @@ def attained(
         found = [[some[top], *some[count:]] for some, top in zip(every, tops, strict=True)]
     else:
         both = [[some[top], *some[count:]] for some, top in zip(inside, tops, strict=True)]
-        found = _profiles(target, blocks, both, memory)
+        found = _profiles(blocks, both)
     return [
         Attained(some[top], target.reported(changes[top]), rows[0], _mean(rows[1:]))
         for some, top, changes, rows in zip(inside, tops, values, found, strict=True)
@@ -256,21 +243,23 @@ def _mean(rows: Sequence[Profile]) -> Profile:
     return tuple(torch.tensor(rows, dtype=torch.float64).mean(0).tolist())
 
 
-def _profiles(target: Target, blocks: Blocks, deltas: Deltas, memory: int) -> list[list[Profile]]:
+def _profiles(blocks: Blocks, deltas: Deltas) -> list[list[Profile]]:
     words = [word for word, some in zip(blocks.words, deltas, strict=True) for _ in some]
     flat = [delta for some in deltas for delta in some]
-    rows = iter(profiles(target.probe, blocks.encoded, words, flat, memory, target))
+    target = blocks.target
+    rows = iter(profiles(target.probe, blocks.encoded, words, flat, blocks.memory, target))
     return [[next(rows) for _ in some] for some in deltas]
 
 
-def _changes(target: Target, blocks: Blocks, deltas: Deltas, size: int) -> list[list[float]]:
+def _changes(blocks: Blocks, deltas: Deltas) -> list[list[float]]:
     """‖g − g(text)‖ under every Δ."""
     which = torch.tensor([place for place, some in enumerate(deltas) for _ in some])
     flat = torch.zeros(len(which), blocks.size).to(blocks.mask)
     for row, delta in zip(flat, (delta for some in deltas for delta in some), strict=True):
         row[: delta.numel()] = delta.flatten().to(flat)
+    size, change2 = blocks.at_once, blocks.target.change2
     parts = zip(which.to(blocks.rows.device).split(size), flat.split(size), strict=True)
     with torch.no_grad():
-        squares = torch.cat([target.change2(blocks.moved(some, part)) for some, part in parts])
+        squares = torch.cat([change2(blocks.moved(some, part)) for some, part in parts])
     values = iter(squares.double().sqrt().tolist())
     return [[next(values) for _ in some] for some in deltas]

@@ -4,9 +4,8 @@ The first of these that is available decides:
 
 1. the model's own head: a masked one by the probability of the word on the text with the word
    masked, a causal one by that of the whole text, both sides of the word, with each candidate;
-2. a function of the user's own, whether two words are of one part of speech;
-3. another installed language model (`HELPERS`), in the same way as the model's own head;
-4. the part of speech that the word has in its place, by WordNet and its neighbours
+2. another installed language model (`HELPERS`), in the same way as the model's own head;
+3. the part of speech that the word has in its place, by WordNet and its neighbours
    (`wordsway.text.parts`). Where they leave several, the request is refused.
 
 By probability, words are kept from the likeliest on until they hold `NUCLEUS` of it.
@@ -40,7 +39,6 @@ from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
 from wordsway.probing.candidates import Candidates, near
 from wordsway.probing.differences import common
-from wordsway.probing.request import SamePart
 from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
@@ -61,7 +59,6 @@ def plausible(
     encoded: EncodedText,
     word: Word,
     found: Candidates,
-    same_part: SamePart | None,
     progress: Progress = silent,
 ) -> tuple[Candidates, dict[str, float], str]:
     """The likely candidates, their probabilities where a head gave them, and how it was decided."""
@@ -70,9 +67,6 @@ def plausible(
         kind = "masked-token" if own.kind == "masked" else "next-token"
         chances = own.chances(encoded.text, word, found.words)
         return _likely(found, chances, f"{kind} probability")
-    if same_part is not None:
-        kept = [place for place, name in enumerate(found.words) if same_part(word.text, name)]
-        return _only(found, kept, word), {}, "part of speech"
     helper = next((name for name in HELPERS if data.present(name) is not None), None)
     if helper is not None:
         progress(f"scoring words with {helper}", 0, 0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 
@@ -121,7 +121,7 @@ def known_words(progress: Progress = silent) -> tuple[str, ...]:
     """
     try:
         if data.present("wordnet") is None:
-            data.get("wordnet", progress=partial(progress, "fetching wordnet"))
+            data.get("wordnet", progress=progress)
         return wordnet().used()
     except WordswayError:
         return ()

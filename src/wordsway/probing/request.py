@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -27,8 +27,6 @@ from wordsway.probing.tiers import TIERS, headline_tier, in_order
 
 #: Backward passes of mean local, and real words per place.
 PASSES, DRAWS = 32, 32
-#: Whether two words can be of one part of speech.
-SamePart = Callable[[str, str], bool]
 EmbeddingStage = Annotated[str, OneOf(EMBEDDING_STAGES, "words moves rows of the embedding matrix")]
 
 
@@ -70,8 +68,8 @@ class SwapRequest(_TargetRequest):
     exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
     flip : of a classifier, only words that change its label, the smallest change first
     plausible : only words likely in that place, by the model's own masked or next-token head, else
-        by ``same_part(word, candidate)`` where it is given, else by an installed language model
-        (`wordsway.probing.plausible.HELPERS`), else by WordNet and the word's neighbours
+        by an installed language model (`wordsway.probing.plausible.HELPERS`), else by WordNet and
+        the word's neighbours
     worst_case : also search the worst Δ, to tell how much of it a real word reaches
     """
 
@@ -82,7 +80,6 @@ class SwapRequest(_TargetRequest):
     exhaustive: bool = False
     flip: bool = False
     plausible: bool = False
-    same_part: SamePart | None = None
     worst_case: bool = True
 
     def __post_init__(self) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from wordsway.core.result import SequenceResult, json_fields, json_value, table
-from wordsway.probing.curve import CurvePoint
 from wordsway.probing.real_words import RealWords
+from wordsway.probing.search import CurvePoint
 from wordsway.probing.tiers import TIERS
 from wordsway.text.clean import STRAY
 
@@ -98,7 +98,7 @@ class WordSway:
     Tiers that were not measured are None. ``mean_local`` (± ``mean_local_error``) and ``local`` are
     responses to small moves (`wordsway.probing.local`), ``real`` is what real words do in its place
     (`wordsway.probing.real_words`), ``curve`` the largest change found for each reach
-    (`wordsway.probing.curve`), and ``upper`` a ceiling that no Δ of any length exceeds
+    (`wordsway.probing.search`), and ``upper`` a ceiling that no Δ of any length exceeds
     (`wordsway.probing.ceiling`), or none up to ``upper_reach``. ``sensitivity`` is the best lower
     end known at the requested reach, attained by ``delta`` (one row per token), ``profile`` the
     change of every layer 0 … L by the same Δ, ``noise`` the same for Gaussian noise as long (mean

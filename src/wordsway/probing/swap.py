@@ -30,7 +30,7 @@ from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.black_boxes import swap_by_vectors
 from wordsway.probing.candidates import Candidates, candidates
-from wordsway.probing.moves import Blocks, MemoryBudget, at_once
+from wordsway.probing.moves import Blocks, at_once
 from wordsway.probing.plausible import plausible
 from wordsway.probing.request import SwapRequest
 from wordsway.probing.results import Swap, Swaps
@@ -63,7 +63,7 @@ def swap(
     compared, and candidates are ``among`` or WordNet's words.
 
     ``options`` are the fields of `SwapRequest`, which explains them: layer, target, top, kind,
-    keep_case, among, exhaustive, flip, plausible, same_part, worst_case, scaling, cut, seed,
+    keep_case, among, exhaustive, flip, plausible, worst_case, scaling, cut, seed,
     memory.
     """
     request = SwapRequest(**options)
@@ -100,16 +100,12 @@ def swaps_of(
     chances: dict[str, float] = {}
     judge = None
     if request.plausible:
-        found, chances, judge = plausible(probe, encoded, place, found, request.same_part, progress)
+        found, chances, judge = plausible(probe, encoded, place, found, progress)
     values = _screened(bound, place, found, request, progress)
     limit = None
     if request.worst_case:
         climbed = worst(
-            Blocks(encoded, [place], 1.0),
-            bound,
-            seed=request.seed,
-            budget=MemoryBudget.of(probe, encoded.n, bound.layer, request.memory),
-            progress=progress,
+            Blocks(bound, [place], 1.0, request.memory), seed=request.seed, progress=progress
         )
         limit = bound.reported(float(climbed.value[0]) ** 0.5)
     row = min(place.rows)

@@ -576,13 +576,16 @@ def chosen_scaling(states: Sequence[torch.Tensor], scaling: str) -> str:
 
 def cosine_distance(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """1 − cos(u, v) over the last dimension, without cancellation: half the squared distance of the
-    unit vectors.
+    unit vectors. The cosine of a vector of zeros with any other is 0.
 
-    >>> cosine_distance(torch.tensor([1.0, 0.0]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])).tolist()
-    [1.0, 0.0]
+    >>> others = torch.tensor([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
+    >>> cosine_distance(torch.tensor([1.0, 0.0]), others).tolist()
+    [1.0, 0.0, 1.0]
     """
-    u, v = (x / x.norm(dim=-1, keepdim=True).clamp_min(1e-300) for x in (u, v))
-    return 0.5 * (u - v).square().sum(-1)
+    sizes = [x.norm(dim=-1, keepdim=True) for x in (u, v)]
+    u, v = (x / size.clamp_min(1e-300) for x, size in zip((u, v), sizes, strict=True))
+    one_is_zero = ((sizes[0] == 0) != (sizes[1] == 0)).squeeze(-1)
+    return (0.5 * (u - v).square().sum(-1)).masked_fill(one_is_zero, 1.0)
 
 
 def relative(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

@@ -19,13 +19,10 @@ import torch
 from wordsway.core.checks import validated
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
-from wordsway.maps.attention.certificates.heads.certificate import HeadsCertificate
+from wordsway.maps.attention.certificates.heads import HeadsCertificate
 from wordsway.maps.attention.family import LARGE_SCORE, Attention, largest_score
-from wordsway.maps.attention.heads.layer import HeadsLayer, Setting
-from wordsway.maps.attention.heads.view import HeadsView
-from wordsway.maps.attention.ingredients.encodings import Rotation, hidden_pairs
-from wordsway.maps.attention.ingredients.lifts import Plain
-from wordsway.maps.attention.ingredients.projections import Projections
+from wordsway.maps.attention.heads import HeadsLayer, HeadsView, Setting
+from wordsway.maps.attention.ingredients import Plain, Projections, Rotation, hidden_pairs
 from wordsway.maps.attention.scores.softmax import SoftmaxScores
 from wordsway.maps.base import FeatureMap
 from wordsway.models.attention_layer import AttentionIO, LayerReader
@@ -52,22 +49,14 @@ class TrainedAttention(FeatureMap):
     @validated
     def __init__(self, probe: Probe, layer: int) -> None:
         self.probe, self.layer = probe, layer
-        self.reader = LayerReader(probe, layer)
-        read = self.reader.attention
-        self.d = read.query.matrix.shape[0]
-        self.projections = Projections(
-            read.query.matrix,
-            read.key.matrix,
-            read.value.matrix,
-            read.out.matrix,
-            read.heads,
-            read.key_heads,
-            read.query.bias,
-            read.key.bias,
-            read.value.bias,
-            read.out.bias,
-        )
-        self.width = read.query.matrix.shape[1] // read.heads
+        self.reader = read = LayerReader(probe, layer)
+        Q, K, V, O = read.query, read.key, read.value, read.out
+        matrices = (Q.matrix.T, K.matrix.T, V.matrix.T, O.matrix.T)
+        biases: dict[str, Any] = {"bias_q": Q.shift, "bias_k": K.shift}
+        biases |= {"bias_v": V.shift, "bias_o": O.shift}
+        self.projections = Projections(*matrices, read.heads, read.key_heads, **biases)
+        width, self.d = read.query.weight.shape
+        self.width = width // read.heads
         self._certify = HeadsCertificate(self.projections)
         self.causal, self.base = self._found(read.base)
 

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,17 +20,16 @@ import torch
 from wordsway.core.checks import OneText, takes, validated
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import Word
 from wordsway.core.result import fields_of, versions
 from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.models.encoders import AnyModel, opened, with_vectors
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.black_boxes import words_by_vectors
 from wordsway.probing.ceiling import ceilings, residual_ceilings
-from wordsway.probing.curve import curves, reaches_up_to
-from wordsway.probing.local import Local, local, mean_local, sketch_of
+from wordsway.probing.local import TWICE, Local, local, mean_local, sketch_of
 from wordsway.probing.moves import (
     Blocks,
-    MemoryBudget,
     attained,
     noise_blocks,
     weight_of,
@@ -38,7 +37,8 @@ from wordsway.probing.moves import (
 from wordsway.probing.real_words import real_words
 from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Words, WordSway
-from wordsway.probing.swap import swaps_of
+from wordsway.probing.search import curves, reaches_up_to
+from wordsway.probing.swap import TRIED, swaps_of
 from wordsway.probing.targets import Target, target_of
 from wordsway.probing.tiers import TIERS, in_order
 from wordsway.text.clean import checked
@@ -51,8 +51,6 @@ SHORT = 1500
 #: Tokens, in the same units, that real words may take by default in a long text: its words with the
 #: largest mean local come first.
 REAL_TOKENS = 16_000
-#: Memory of a graph that is differentiated twice, relative to one differentiated once.
-TWICE = 3
 
 
 @takes(WordsRequest)
@@ -126,8 +124,7 @@ class _WordsRun:
             probe, self.target, len(self.chosen), encoded.n, request.colour
         )
         self.reach = request.reach or 1.0
-        self.budget = MemoryBudget.of(probe, encoded.n, self.target.layer, request.memory)
-        self.blocks = Blocks(encoded, self.chosen, 1.0)
+        self.blocks = Blocks(self.target, self.chosen, 1.0, request.memory)
         self.done: list[str] = []
 
     def steps(self) -> Iterator[Callable[[], None]]:
@@ -189,7 +186,7 @@ class _WordsRun:
     @cached_property
     def _sketch(self) -> torch.Tensor:
         how: dict[str, Any] = {"passes": self.request.passes, "seed": self.request.seed}
-        return sketch_of(self.target, self.encoded, **how, progress=self.progress)
+        return sketch_of(self.target, **how, progress=self.progress)
 
     def _mean_local(self) -> None:
         means = mean_local(self._sketch, self.encoded, self.chosen)
@@ -197,8 +194,7 @@ class _WordsRun:
 
     @cached_property
     def _small(self) -> list[Local]:
-        size = max(1, self.budget.count // TWICE)
-        return local(self.target, self.blocks, self._sketch, size=size, progress=self.progress)
+        return local(self.blocks, self._sketch, self.progress)
 
     def _local(self) -> None:
         self._add_all(
@@ -214,13 +210,11 @@ class _WordsRun:
 
     def _curve(self) -> None:
         lines = curves(
-            self.target,
             self.blocks,
             self._small,
             reaches=reaches_up_to(self.reach),
             effort=self.request.effort,
             seed=self.request.seed,
-            budget=self.budget,
             progress=self.progress,
         )
         self._add_all([{"curve": line.points} for line in lines])
@@ -231,15 +225,8 @@ class _WordsRun:
         noise where that does more.
         """
         here = self.blocks.at_reach(self.reach)
-        reached = attained(
-            self.target,
-            here,
-            candidates,
-            noise_blocks(here, self.request.seed),
-            noise_counts=noise_counts,
-            size=self.budget.count,
-            memory=self.request.memory,
-        )
+        noise = noise_blocks(here, self.request.seed)
+        reached = attained(here, candidates, noise, noise_counts=noise_counts)
         self._add_all([fields_of(one) for one in reached])
 
     def _real_words(self, places: Sequence[int]) -> None:
@@ -248,21 +235,14 @@ class _WordsRun:
             [self.chosen[place] for place in places],
             draws=self.request.draws,
             seed=self.request.seed,
-            size=self.budget.count,
+            size=self.blocks.at_once,
             progress=self.progress,
         )
         self._add(places, [{"real": one} for one in found])
 
     def _twin(self) -> None:
         """The profiles that the same tiers find in the model's twin with random weights."""
-        options = self.probe.options
-        other = Probe(
-            self.probe.source,
-            device=options.device,
-            dtype=options.dtype,
-            twin=self.request.seed,
-            trust_remote_code=options.remote_code,
-        )
+        other = self.probe.again(twin=self.request.seed)
         request = replace(
             self.request,
             tiers=("local", "curve") if "curve" in self.tiers else ("local",),
@@ -338,3 +318,94 @@ def with_swaps(
         with suppress(InputError):  # nothing else can stand there: a sign that touches a word
             found.append(swaps_of(result.text, word.index, probe, request, progress))
     return replace(result, swaps=tuple(found))
+
+
+#: Words that are measured next: `SOME` where the first took less than `MOMENT` seconds, else `FEW`.
+SOME, FEW, MOMENT = 6, 2, 2.0
+
+
+@dataclass(frozen=True)
+class WordsCost:
+    """The cost of a request: seconds, and bytes in addition to the model."""
+
+    words: int
+    tokens: int
+    seconds: float
+    bytes: float
+
+
+def forecast(
+    text: str,
+    probe: Probe,
+    request: WordsRequest,
+    *,
+    swaps: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> WordsCost:
+    """Time and memory of `words`, with swaps for ``swaps`` of them; ``clock`` counts seconds."""
+    checked(text)
+    encoded = probe.read(probe.cut(text) if request.cut else text, request.at)
+    target = target_of(probe, encoded, request.wanted, request.scaling)
+    chosen = request.words_of(encoded)
+    blocks = Blocks(target, chosen, 1.0, request.memory)
+    planned = request.planned or default_tiers(
+        probe, target, len(chosen), encoded.n, request.colour
+    )
+
+    def timed(tiers: Sequence[str], some: Sequence[Word]) -> float:
+        started = clock()
+        part = replace(
+            request,
+            tiers=tiers,
+            word=[word.index for word in some],
+            reach=request.reach if "curve" in tiers else None,
+            colour=None,
+            twin=False,
+        )
+        for _ in measure(encoded.text, probe, part):
+            pass
+        return clock() - started
+
+    timed(("mean-local",), chosen[:1])  # the first one warms up
+    seconds = _seconds(lambda some: timed(planned, some), chosen, planned)
+    seconds *= 2 if request.twin else 1
+    if request.planned is None and "real-words" not in planned:
+        places = chosen[: places_in_time(probe, target, encoded.n, request.draws)]
+        more = ("real-words",)
+        seconds += _seconds(lambda some: timed(more, some), places, more) if places else 0.0
+    if swaps:
+        seconds += swaps * TRIED * _forward_seconds(blocks, clock)
+    grown = TWICE if "local" in planned else 1
+    held = min(len(chosen) * grown, blocks.at_once) * blocks.text_bytes
+    return WordsCost(len(chosen), encoded.n, seconds, held)
+
+
+def _seconds(
+    timed: Callable[[Sequence[Word]], float], chosen: Sequence[Word], tiers: Sequence[str]
+) -> float:
+    """Seconds of all words: mean local takes the same for any number of them, the other tiers grow
+    in proportion to it.
+    """
+    if tuple(tiers) == ("mean-local",):
+        return timed(chosen[:1])
+    once = timed(_spread(chosen, 1))
+    count = SOME if once < MOMENT else FEW
+    if len(chosen) <= count:
+        return timed(chosen) if len(chosen) > 1 else once
+    some = timed(_spread(chosen, count))
+    return some + (len(chosen) - count) * max(0.0, some - once) / (count - 1)
+
+
+def _spread(chosen: Sequence[Word], count: int) -> list[Word]:
+    """``count`` words, from all parts of the text."""
+    return [chosen[(2 * at + 1) * len(chosen) // (2 * count)] for at in range(count)]
+
+
+def _forward_seconds(blocks: Blocks, clock: Callable[[], float]) -> float:
+    """Seconds of one pass forwards, of a batch of them."""
+    some = torch.arange(min(len(blocks), blocks.at_once))
+    delta = torch.zeros(len(some), blocks.size).to(blocks.encoded.embeds)
+    started = clock()
+    with torch.no_grad():
+        blocks.target.change2(blocks.moved(some, delta))
+    return (clock() - started) / len(some)

@@ -12,8 +12,8 @@ from typing import Any
 from wordsway import data
 from wordsway.core.checks import Count, Seed, validated
 from wordsway.core.errors import InputError
+from wordsway.core.progress import Progress, silent
 from wordsway.core.seeds import check_seed
-from wordsway.data.home import Progress
 from wordsway.text.clean import STRAY, Faults, clean
 from wordsway.text.files import Encoding, expanded, path_exists
 from wordsway.text.readers import Columns, Row, records, rows, signs, spelled
@@ -101,20 +101,6 @@ class Corpus:
                 pass
         return None if text.kind is None else self.signs[text.kind]
 
-    def balance(self) -> dict[int, int]:
-        """How many texts each label has (one pass).
-
-        >>> corpus([{"text": "good", "label": 1}, {"text": "bad", "label": 0}]).balance()
-        {-1: 1, 1: 1}
-        """
-        counts: dict[str | None, int] = {}
-        for text in self:
-            counts[text.kind] = counts.get(text.kind, 0) + 1
-        return {
-            self.signs[kind]: counts[kind]
-            for kind in sorted(filter(None, counts), key=lambda k: self.signs[k])
-        }
-
 
 @validated
 def corpus(
@@ -123,7 +109,7 @@ def corpus(
     text_column: str | None = None,
     label_column: str | None = None,
     encoding: Encoding | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Corpus:
     """A corpus of the catalogue ("imdb"), a file or folder, a Hugging Face `datasets` split, or any
     list of texts.
@@ -167,7 +153,7 @@ def corpus(
     return Corpus(name, lambda: records(source, columns, name))
 
 
-def _fetched(name: str, progress: Any) -> Corpus:
+def _fetched(name: str, progress: Progress) -> Corpus:
     entry = data.entry(name)
     if entry.kind != "corpus":
         remedy = f"write imdb:{name} to embed with it" if entry.kind == "model" else "name imdb"

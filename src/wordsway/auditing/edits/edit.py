@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from wordsway.auditing.background import place_of
+from wordsway.auditing.background import Place, place_of
 from wordsway.auditing.edits.lexicon import AUXILIARIES, PREPOSITIONS
 from wordsway.core.reading import word_spans
 from wordsway.text.forms import takes_an
@@ -95,14 +95,6 @@ def _spelled(text: str) -> list[str]:
     return [text[a:b].lower() for a, b in word_spans(text) if text[a].isalnum()]
 
 
-class Replacement(NamedTuple):
-    """``before``, at ``start`` of a text, becomes ``after``; an edit without its kind."""
-
-    start: int
-    before: str
-    after: str
-
-
 @dataclass(frozen=True)
 class SentenceWord:
     """A word of a sentence, ``text[start:end]``; ``lower`` has a plain apostrophe."""
@@ -162,11 +154,11 @@ class EnglishSentence:
         behind = self.word(index - 1) in PREPOSITIONS - {"as", "than", "like"}
         return behind or self.word(index + 2) in AUXILIARIES
 
-    def replaced(self, first: int, last: int, after: str) -> Replacement:
+    def replaced(self, first: int, last: int, after: str) -> Place:
         """Words ``first`` … ``last`` become ``after``: as a capital or not, with a or an before it.
 
         >>> EnglishSentence("It was an interesting film.").replaced(3, 3, "boring")
-        Replacement(start=7, before='an interesting', after='a boring')
+        Place(start=7, before='an interesting', after='a boring')
         """
         start, end = self.tokens[first].start, self.tokens[last].end
         before = self.text[start:end]
@@ -179,21 +171,21 @@ class EnglishSentence:
             spelled = wanted.capitalize() if token.capital else wanted
             after = spelled + self.text[token.end : start] + after
             start = token.start
-        return Replacement(start, self.text[start:end], after)
+        return Place(start, self.text[start:end], after)
 
-    def inserted(self, index: int, word: str) -> Replacement:
+    def inserted(self, index: int, word: str) -> Place:
         """``word`` and a space come before word ``index``."""
         start = self.tokens[index].start
-        return Replacement(start, "", f"{word} ")
+        return Place(start, "", f"{word} ")
 
-    def removed(self, first: int, last: int) -> Replacement:
+    def removed(self, first: int, last: int) -> Place:
         """Words ``first`` … ``last`` go, with the space behind them."""
         start, end = self.tokens[first].start, self.tokens[last].end
         if self.text[end : end + 1] == " ":
             end += 1
         elif self.text[start - 1 : start] == " ":
             start -= 1
-        return Replacement(start, self.text[start:end], "")
+        return Place(start, self.text[start:end], "")
 
 
 @dataclass(frozen=True)
@@ -203,7 +195,7 @@ class Rule:
     name: str
     role: Role
     about: str
-    apply: Callable[[EnglishSentence], Iterable[Replacement]]
+    apply: Callable[[EnglishSentence], Iterable[Place]]
     strength: Strength = "small"
 
     def edits(self, text: str | EnglishSentence) -> list[Edit]:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import FUNCTION, pairs, words
 from wordsway.text.forms import Form, inflected, plural, singular, verb_forms
 from wordsway.text.wordnet import PARTS, Pos, wordnet
@@ -140,9 +141,7 @@ def _usable(one: str, pos: Pos) -> bool:
     return plain and count >= max(USES, SHARE * every)
 
 
-def _replaced(
-    sentence: EnglishSentence, other: Callable[[str], str | None]
-) -> Iterator[Replacement]:
+def _replaced(sentence: EnglishSentence, other: Callable[[str], str | None]) -> Iterator[Place]:
     for at, word in enumerate(sentence.lower):
         new = other(word)
         if new is None or new in sentence.words or sentence.in_name(at):
@@ -167,7 +166,7 @@ ANTONYMS = Rule(
 )
 
 
-def _synonyms(sentence: EnglishSentence) -> list[Replacement]:
+def _synonyms(sentence: EnglishSentence) -> list[Place]:
     """All of them; those of very common words only if there are no others."""
     found = list(_replaced(sentence, same))
     return [change for change in found if change.before.lower() not in COMMON] or found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import BE, negated, pairs, words
 from wordsway.text.wordnet import wordnet
 
@@ -26,7 +27,7 @@ _UNSURE = words("hope hopes hoped hoping maybe perhaps probably wish wishes poss
 _NOT_VERBS = words("of in at on a the no you i we they he she it not")
 
 
-def _modals(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _modals(sentence: EnglishSentence) -> Iterator[Place]:
     for at in range(1, len(sentence.tokens)):
         word, before = sentence.word(at), sentence.word(at - 1)
         if word not in _MODALS or sentence.named(at) or "if" in sentence.words:
@@ -102,7 +103,7 @@ _NOT_COMPARED = words("had for no any or and i'd you'd you we know known knows k
 _DEGREE = {"more": "less", "less": "more", "most": "least", "least": "most"}
 
 
-def _comparatives(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _comparatives(sentence: EnglishSentence) -> Iterator[Place]:
     if any(negated(word) for word in sentence.lower):
         return
     for at, word in enumerate(sentence.lower):

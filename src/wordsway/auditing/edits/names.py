@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import words
 
 _CITIES = "London Paris Berlin Tokyo Chicago Boston Madrid Vienna Rome Moscow Toronto Dublin"
@@ -39,7 +40,7 @@ _OTHER = _next()
 _PLACES = words(f"{_CITIES} {_COUNTRIES} {_NATIONS}")
 
 
-def _names(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _names(sentence: EnglishSentence) -> Iterator[Place]:
     for at, token in enumerate(sentence.tokens):
         name = token.text.removesuffix("'s")
         if name not in _OTHER or sentence.text.count(name) > 1:

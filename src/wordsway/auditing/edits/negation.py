@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import (
     AUXILIARIES,
     BE,
@@ -49,7 +50,7 @@ _WONT = {"won't": "will", "can't": "can", "shan't": "shall", "cannot": "can"}
 _FIRST = DETERMINERS | words("i you he she it we they this that there")
 
 
-def _insertions(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _insertions(sentence: EnglishSentence) -> Iterator[Place]:
     words = sentence.lower
     if any(negated(word) for word in words) or words[0] not in _FIRST | _CONTRACTED:
         return
@@ -90,9 +91,6 @@ def _insertions(sentence: EnglishSentence) -> Iterator[Replacement]:
             return
 
 
-_FULL_VERBS = words("be have do been being")
-
-
 def _goes_on(word: str) -> bool:
     return word.isalpha() and word not in PREPOSITIONS | AUXILIARIES - words(
         "be have do been being"
@@ -109,7 +107,7 @@ def _base(word: str) -> bool:
     return word in ("be", "have", "do") or bool(wordnet().senses(word, "verb"))
 
 
-def _with_do(sentence: EnglishSentence, at: int) -> Iterator[Replacement]:
+def _with_do(sentence: EnglishSentence, at: int) -> Iterator[Place]:
     """I like → I do not like; he loved → he did not love."""
     if sentence.word(at + 1) in _SHUN - {"it", "this", "these", "those", "that"}:
         return
@@ -126,7 +124,7 @@ def _with_do(sentence: EnglishSentence, at: int) -> Iterator[Replacement]:
         return
 
 
-def _removals(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _removals(sentence: EnglishSentence) -> Iterator[Place]:
     words = sentence.lower
     if sum(negated(word) for word in words) != 1:
         return
@@ -154,9 +152,7 @@ def _removals(sentence: EnglishSentence) -> Iterator[Replacement]:
             yield sentence.replaced(at, at, verb)
 
 
-def _without_do(
-    sentence: EnglishSentence, first: int, not_at: int, verb: str
-) -> Iterator[Replacement]:
+def _without_do(sentence: EnglishSentence, first: int, not_at: int, verb: str) -> Iterator[Place]:
     """do not like → like, didn't like → liked; an order ("Don't watch it") → "Watch it"."""
     base = sentence.word(not_at + 1)
     if not base.isalpha() or not wordnet().senses(base, "verb") or base.endswith("ly"):
@@ -173,7 +169,7 @@ def _without_do(
     yield sentence.replaced(first, not_at + 1, inflected(base, form))  # type: ignore[arg-type]
 
 
-def _negation(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _negation(sentence: EnglishSentence) -> Iterator[Place]:
     yield from _insertions(sentence)
     yield from _removals(sentence)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import (
     AUXILIARIES,
     DETERMINERS,
@@ -30,7 +31,7 @@ _CHILDREN = words("kid kids child children boy boys girl girls baby babies teena
 _NOT_BESIDE = {"or", "to", "and", "something", "plus", "-"}
 
 
-def _numbers(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _numbers(sentence: EnglishSentence) -> Iterator[Place]:
     for at, token in enumerate(sentence.tokens):
         if token.lower in _WORDS:
             if (
@@ -124,7 +125,7 @@ def _unit(word: str) -> str | None:
     return base or (word if word in _SAME or word in _UNITS else singular(word))
 
 
-def _units(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _units(sentence: EnglishSentence) -> Iterator[Place]:
     for at in range(1, len(sentence.tokens)):
         number = sentence.word(at - 1)
         if number not in _COUNTS and not number.isdigit():
@@ -164,7 +165,7 @@ _EVERY = {"every", "each"}
 _TIMES = words("thing now time day once way night bit other one year week so")
 
 
-def _quantifiers(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _quantifiers(sentence: EnglishSentence) -> Iterator[Place]:
     words = sentence.lower
     negations = sum(negated(word) for word in words)
     for at, word in enumerate(words):

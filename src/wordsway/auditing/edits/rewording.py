@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import (
     AUXILIARIES,
     CONJUNCTIONS,
@@ -38,7 +39,7 @@ _BEFORE_LINKS = words(
 )
 
 
-def _clauses(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _clauses(sentence: EnglishSentence) -> Iterator[Place]:
     """ "If I win, we eat." ↔ "We eat if I win." """
     text, lower = sentence.text, sentence.lower
     links = [at for at, word in enumerate(lower) if word in _LINKS]
@@ -67,7 +68,7 @@ def _clauses(sentence: EnglishSentence) -> Iterator[Replacement]:
         made = f"{_capital(clause)}, {spelled}{main[len(first.text) :]}{end}"
     else:
         return
-    yield Replacement(0, text.rstrip(), made)
+    yield Place(0, text.rstrip(), made)
 
 
 def _starts_clause(sentence: EnglishSentence, at: int) -> bool:
@@ -91,7 +92,7 @@ _PASSIVE = re.compile(rf"((?i:{_NOUN})|{_NAME}) (?:was|were) (\w+) by ({_NOUN}|{
 _ACTIVE = re.compile(rf"((?i:{_NOUN})|{_NAME}) (\w+ed) ({_NOUN}){_REST}")
 
 
-def _voice(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _voice(sentence: EnglishSentence) -> Iterator[Place]:
     """ "The tenant signed the lease." ↔ "The lease was signed by the tenant." """
     text = sentence.text.rstrip()
     if found := _PASSIVE.fullmatch(text):
@@ -108,7 +109,7 @@ def _voice(sentence: EnglishSentence) -> Iterator[Replacement]:
     nouns = [*agent.split(), *patient.split()]
     if past is None or any(word.lower() in _NO_NOUN or word.endswith("ly") for word in nouns):
         return
-    yield Replacement(0, text, made)
+    yield Place(0, text, made)
 
 
 def _inside(phrase: str) -> str:
@@ -161,7 +162,7 @@ _COPULAS = words("is are was were it's he's she's they're we're i'm that's")
 _ASKED = words("how why whether if when as until unless")
 
 
-def _opposites(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _opposites(sentence: EnglishSentence) -> Iterator[Place]:
     """ "It is possible." → "It is not impossible."; "It is not legal." → "It is illegal." """
     lower = sentence.lower
     negations = sum(word in NEGATIONS or word.endswith("n't") for word in lower)
@@ -195,7 +196,7 @@ _SPELLED = {digits: word for word, digits in _DIGITS.items()}
 _MARKS = words("number part no page chapter season act version channel area room route level $ £ €")
 
 
-def _digits(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _digits(sentence: EnglishSentence) -> Iterator[Place]:
     """ "ten minutes" ↔ "10 minutes" """
     for at, word in enumerate(sentence.lower):
         other = _DIGITS.get(word) or _SPELLED.get(word)
@@ -216,7 +217,7 @@ def _digits(sentence: EnglishSentence) -> Iterator[Replacement]:
 _FRAMED = words("the this these my your his her our their i you he she we they it there")
 
 
-def _frame(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _frame(sentence: EnglishSentence) -> Iterator[Place]:
     """ "The shop is open." → "It is true that the shop is open." """
     first = sentence.tokens[0]
     if first.lower not in _FRAMED or sentence.text.rstrip()[-1:] != "." or "?" in sentence.words:
@@ -228,7 +229,7 @@ def _frame(sentence: EnglishSentence) -> Iterator[Replacement]:
     if not any(_finite(word) for word in sentence.lower[1:8]):
         return
     spelled = first.text if first.lower == "i" else first.lower
-    yield Replacement(first.start, first.text, f"It is true that {spelled}")
+    yield Place(first.start, first.text, f"It is true that {spelled}")
 
 
 def _finite(word: str) -> bool:

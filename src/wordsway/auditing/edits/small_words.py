@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import SUBJECTS, words
 from wordsway.text.wordnet import wordnet
 
@@ -18,7 +19,7 @@ _SAYING = words(
 _CLAUSE = (SUBJECTS - {"that", "this"}) | {"the"}
 
 
-def _articles(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _articles(sentence: EnglishSentence) -> Iterator[Place]:
     for at, word in enumerate(sentence.lower):
         before, after = sentence.word(at - 1), sentence.word(at + 1)
         if word == "this" and after in _ITSELF and not _more(sentence, at + 2):
@@ -55,7 +56,7 @@ _NO_ORDERS = {("don't", "you"), ("give", "me"), ("tell", "me"), ("call", "me"), 
 _EXAMPLES = words("scene scenes example instance case fact character characters plot story")
 
 
-def _politeness(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _politeness(sentence: EnglishSentence) -> Iterator[Place]:
     """An order with please: "Avoid this film." ↔ "Please avoid this film." """
     words = sentence.lower
     verb = sentence.word(1).removesuffix("n't")
@@ -63,7 +64,7 @@ def _politeness(sentence: EnglishSentence) -> Iterator[Replacement]:
         first = sentence.tokens[1].text
         start = sentence.tokens[0].start
         end = sentence.tokens[1].end
-        yield Replacement(start, sentence.text[start:end], first[:1].upper() + first[1:])
+        yield Place(start, sentence.text[start:end], first[:1].upper() + first[1:])
     elif words[0] in _ORDERS and sentence.word(1) in _SOFT and "please" not in sentence.words:
         if (
             "or don't" in sentence.text
@@ -72,7 +73,7 @@ def _politeness(sentence: EnglishSentence) -> Iterator[Replacement]:
         ):
             return  # "Give me a reason and …", "Take the last scene", "Call me old" order nothing
         first = sentence.tokens[0].text
-        yield Replacement(0, first, f"Please {first[:1].lower()}{first[1:]}")
+        yield Place(0, first, f"Please {first[:1].lower()}{first[1:]}")
 
 
 ARTICLES = Rule(

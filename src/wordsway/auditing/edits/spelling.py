@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordsway.auditing.edits.edit import EnglishSentence, Replacement, Rule
+from wordsway.auditing.background import Place
+from wordsway.auditing.edits.edit import EnglishSentence, Rule
 from wordsway.auditing.edits.lexicon import BE, HAVE, MODALS, pairs, words
 from wordsway.text.forms import verb_forms
 
@@ -47,7 +48,7 @@ _PLURAL = {
 _NOT_ADVERBS = {"while", "whilst"}
 
 
-def _spelling(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _spelling(sentence: EnglishSentence) -> Iterator[Place]:
     for at, word in enumerate(sentence.lower):
         other = _VARIANTS.get(word) or _PLURAL.get(word)
         if other is None or sentence.named(at):
@@ -70,7 +71,7 @@ _NOT = {"will": "won't", "can": "can't"}
 _NO_SHORT = {"am", "may", "might", "shall", "be", "been", "being"}
 
 
-def _contractions(sentence: EnglishSentence) -> Iterator[Replacement]:
+def _contractions(sentence: EnglishSentence) -> Iterator[Place]:
     for at, word in enumerate(sentence.lower):
         if sentence.named(at):
             continue
@@ -105,7 +106,7 @@ def _goes_on(sentence: EnglishSentence, at: int, verb: str) -> bool:
     return verb != "have" or participle
 
 
-def _long_not(sentence: EnglishSentence, at: int, word: str) -> Iterator[Replacement]:
+def _long_not(sentence: EnglishSentence, at: int, word: str) -> Iterator[Place]:
     verb = {"won't": "will", "can't": "can", "shan't": "shall"}.get(word, word[:-3])
     if sentence.word(at - 1) in (",", "why"):  # a tag question, or one
         return
@@ -116,7 +117,7 @@ def _long_not(sentence: EnglishSentence, at: int, word: str) -> Iterator[Replace
 _LONG = {"'re": "are", "'ve": "have", "'ll": "will", "'m": "am"}
 
 
-def _long(sentence: EnglishSentence, at: int, word: str, after: str) -> Iterator[Replacement]:
+def _long(sentence: EnglishSentence, at: int, word: str, after: str) -> Iterator[Place]:
     head, ending = word[: word.rindex("'")], word[word.rindex("'") :]
     spelled = sentence.tokens[at].text[: len(head)]
     if ending in _LONG and head in ("i", "you", "we", "they", "he", "she", "it"):
