@@ -275,7 +275,7 @@ def test_ctrl_c_keeps_finished_trials():
 @pytest.mark.parametrize("name", ["raf", "rf"])
 def test_forecast_says_time_and_memory(name):
     """Fresh processes at a paper's size: peak memory within a factor 2 of what was forecast. How
-    true the time is, docs/performance.md tells.
+    true the time is, docs/notes/performance.md tells.
     """
     line = ["measure", "--map", name, "--n", "100", "--d", "384", "--json"]
     forecast = json.loads(wordsway(*line, "--forecast").stdout)

@@ -34,6 +34,7 @@ def test_pairs_of_an_endpoint(capsys):
         assert run([*command, "--max-texts", "1"]) == 0  # both are stored
 
 
+@pytest.mark.slow
 def test_an_audit_says_first_what_it_would_send(tmp_path, capsys):
     with serving() as server:
         command = ["audit", "--data", "everyday", "--texts", "3", "--endpoint", server.url]

@@ -93,6 +93,17 @@ def test_progress_learns_how_long_families_take() -> None:
     assert shares[3:] == pytest.approx(truth[3:], rel=0.1) and shares[-1] == 1.0
 
 
+def test_progress_never_falls() -> None:
+    """The slow family comes to light late: what was reported stays."""
+    quick = [cell("raf", 20, 20, trial) for trial in range(5)]
+    slow = [cell("raf", 20, 20, trial, certificate=False) for trial in range(5)]
+    meter = Meter([*quick, *slow])
+    outcomes = [JobOutcome(job, {}, {"seconds": 1.0}) for job in quick]
+    outcomes += [JobOutcome(job, {}, {"seconds": 500.0}) for job in slow]
+    shares = [meter.share(outcome) for outcome in outcomes]
+    assert shares == sorted(shares) and shares[4] == shares[5] > 0.4 and shares[-1] == 1.0
+
+
 @pytest.mark.slow
 def test_errors_of_jobs_are_one_line() -> None:
     broken = work(cell("raf", 5, 400, data="imdb"), Provenance().for_job(cell("raf", 5, 4)))
@@ -309,6 +320,7 @@ def test_shards_are_all_cells_once_and_balanced() -> None:
             shard_of(every, wrong)
 
 
+@pytest.mark.slow
 def test_shards_of_separate_folders_are_merged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,7 +191,7 @@ def test_a_store_of_version_0_2_0_is_read_on_request(
     assert "6 results converted" in capsys.readouterr().out
     caplog.clear()
     store = Store(tmp_path / "store")
-    assert caplog.text == "" and {job.key for job in small_cells()} == store.keys
+    assert caplog.text == "" and {job.key for job in small_cells()} == dict(store.records()).keys()
     assert set(cells_frame(store, facts=True)["host"]) == {"old"}
     assert run(["data", "migrate", str(tmp_path / "store"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["migrated"] == 0

@@ -132,6 +132,7 @@ def test_connections_that_are_being_answered_are_kept(port):
         assert all(b"200" in raw.recv(100) for raw in held)
 
 
+@pytest.mark.slow
 def test_slow_headers_do_not_block_anybody(served):
     """540 connections whose headers never end, and somebody who wants the page."""
     with contextlib.ExitStack() as stack:

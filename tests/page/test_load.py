@@ -13,7 +13,7 @@ def test_mixed_load_ends_no_worker_and_blocks_nobody(small_model, tmp_path):
 
     model = str(small_model)
     load, watch, printed = run(
-        20, tmp_path / "memory.csv", models=(model,), options=("--model", model)
+        10, tmp_path / "memory.csv", models=(model,), options=("--model", model)
     )
     told = report(load, watch, printed)
     statuses = {status for client, status in load.counts if client != "slow"}

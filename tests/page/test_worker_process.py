@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from wordsway.engine.run import run_jobs
-from wordsway.engine.store import Store
+from wordsway.engine.provenance import Provenance
+from wordsway.engine.workers import work
 from wordsway.page.settings import Limits
-from wordsway.page.theory import Here
 from wordsway.page.worker import Cancelled
 from wordsway.page.worker_process import Refused, WorkerProcess
 from wordsway.studies.cells import Cell
@@ -161,10 +160,9 @@ def test_an_idle_worker_that_dies_is_replaced_by_the_next_request():
     with_worker(Limits(), use)
 
 
-def test_a_cancelled_cell_stops_inside_and_is_no_failure(tmp_path):
+def test_a_cancelled_cell_stops_inside_and_is_no_failure():
     """A cell takes up to minutes: its search reports progress, and can be left there."""
-    store, cell = Store(tmp_path), Cell(Request("raf", 24, 16))
-    calls: list[float] = []
+    cell, calls = Cell(Request("raf", 24, 16)), list[float]()
 
     def leave_after_three(stage: str, done: float, total: float, note: str = "") -> None:
         calls.append(done)
@@ -172,5 +170,4 @@ def test_a_cancelled_cell_stops_inside_and_is_no_failure(tmp_path):
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        run_jobs([cell], store, Here(workers=1), progress=leave_after_three)
-    assert cell.key not in store and store.failures() == {}
+        work(cell, Provenance(), run=lambda: cell.run(leave_after_three))

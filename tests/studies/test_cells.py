@@ -175,7 +175,7 @@ def test_a_wrong_request(change: dict, said: str) -> None:
 @pytest.mark.parametrize(
     ("learning", "said"),
     [
-        ({"train": 1}, "at least two"),
+        ({"train": 1}, "train ≥ 2"),
         ({"train": 5, "update": "never"}, "among fine-tune, retrain"),
         ({"train": 5, "loss": "none"}, "among align, direct, penalised"),
         ({"train": 5, "penalty": 1.0}, "a penalty > 0"),
@@ -253,7 +253,7 @@ def test_a_shortlist_finds_the_largest_of_all_rows(name: str) -> None:
 
 def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("wordsway.studies.measure.source_of", lambda *_: pytest.fail("drawn"))
-    monkeypatch.setattr("wordsway.studies.memory.available_memory", lambda: 64e9)
+    monkeypatch.setattr("wordsway.studies.request.available_memory", lambda: 64e9)
     large = Request("raf", 8000, 64)
     with pytest.raises(MemoryBudgetError, match="before the search begins; the budget is"):
         run_trials(replace(large, memory=2**30 // 10))
@@ -262,7 +262,7 @@ def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest
 
 
 def test_a_million_layers_are_refused() -> None:
-    with pytest.raises(InputError, match="depth ≤ "):
+    with pytest.raises(InputError, match="depth between 1 and 1000"):
         Request("drf", 6, 5, {"depth": 1_000_000})
 
 

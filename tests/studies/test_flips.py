@@ -18,8 +18,7 @@ from wordsway.studies import corpus_texts
 from wordsway.studies.cells import FlipJob
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.flips import learning_trials
-from wordsway.studies.memory import trial_bytes
-from wordsway.studies.request import LearningOptions, Request
+from wordsway.studies.request import LearningOptions, Request, trial_bytes
 from wordsway.studies.spec import parse_study
 from wordsway.studies.tables import cells_frame
 from wordsway.studies.texts import LabelledGaussianTexts, TextOptions
@@ -143,7 +142,7 @@ def test_lessons_on_gaussian_texts_and_reviews(capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--train", "1"], "at least two training texts"),
+        (["--train", "1"], "train ≥ 2"),
         (["--train", "10", "--update", "forget"], "fine-tune, retrain"),
         (["--train", "10", "--loss", "hinge"], "align, direct, penalised"),
         (["--train", "10", "--loss", "penalised"], "a penalty > 0"),
@@ -201,7 +200,7 @@ def test_grids_may_learn(tmp_path):
     head = "[[grid]]\nmap = 'raf'\nn = 6\nd = 8\n"
     for wrong, said in (
         ("train = 4\nloss = 'hinge'", "align, direct, penalised"),
-        ("train = 1", "at least two training texts"),
+        ("train = 1", "train ≥ 2"),
     ):
         with pytest.raises(InputError, match=said):
             parse_study(head + wrong)

@@ -16,7 +16,7 @@ from jobs import cell
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.core.laws import fit_slope
-from wordsway.engine.forecast import extrapolated_seconds, forecast_jobs
+from wordsway.engine.forecast import extrapolated_seconds, forecast_unfinished
 from wordsway.maps.registry import MAPS
 from wordsway.studies.cells import Cell, FlipJob, jobs_of, smaller
 from wordsway.studies.forecast import forecast
@@ -87,8 +87,8 @@ def test_time_is_extrapolated_by_a_power_law(
 @pytest.mark.slow
 def test_a_sweep_is_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells = [cell("raf", n, 32, trial) for n in (10, 20, 40) for trial in range(5)]
-    one = forecast_jobs(cells, workers=1, memory=2**33)
-    two = forecast_jobs(cells, workers=2, memory=2**33)
+    one = forecast_unfinished(cells, workers=1, memory=2**33)
+    two = forecast_unfinished(cells, workers=2, memory=2**33)
     assert one.left == 15 and one.seconds > 1.2 * two.seconds and two.bytes > 1.5 * one.bytes
     study = tmp_path / "s.toml"
     study.write_text("trials = 2\n[[grid]]\nmap = 'rf'\nn = [4, 5]\nd = 6")

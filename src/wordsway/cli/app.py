@@ -50,7 +50,7 @@ def run(arguments: list[str]) -> int:
     import typer
 
     from wordsway.cli.commands import app
-    from wordsway.cli.corpus import moved_arguments
+    from wordsway.cli.options import current_arguments
 
     debug = "--debug" in arguments
     if len(arguments) > 1 and arguments[0] in ("--install-completion", "--show-completion"):
@@ -59,8 +59,8 @@ def run(arguments: list[str]) -> int:
     _show_warnings()
     # --debug may stand anywhere on the command line.
     arguments = (["--debug"] if debug else []) + [word for word in arguments if word != "--debug"]
-    arguments = moved_arguments(arguments)
     try:
+        arguments = current_arguments(arguments)
         status = app(args=arguments or ["--help"], prog_name="wordsway", standalone_mode=False)
         if status == 130:  # how Typer passes Ctrl-C on
             return _fail("interrupted: no partial files remain", 1, debug)

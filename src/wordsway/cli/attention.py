@@ -1,4 +1,4 @@
-"""`wordsway attention` and `wordsway attract`: attention, and a Δ that changes it."""
+"""`wordsway attention`, `attract` and `compare`: attention, a Δ that draws it, and two prompts."""
 
 from __future__ import annotations
 
@@ -19,21 +19,10 @@ def attention_command(
     text_b: Annotated[
         str | None, typer.Argument(metavar="TEXT_B", help="A text that differs in a word.")
     ] = None,
-    model: opt.Model = "minilm",
-    layer: Annotated[str, typer.Option("--layer", help="Layer: 1 to L, or last.")] = "1",
-    head: Annotated[str, typer.Option("--head", help="Head, from 0, or mean.")] = "mean",
-    special: Annotated[
-        bool, opt.flag("--special/--no-special", help="Include special tokens such as [CLS].")
-    ] = False,
-    attract: Annotated[
-        str | None, opt.deprecated("--attract", "use wordsway attract TEXT --word WORD")
-    ] = None,
-    reach: Annotated[
-        float | None, opt.deprecated("--reach", "use wordsway attract TEXT --reach RHO")
-    ] = None,
-    seed: Annotated[
-        int | None, opt.deprecated("--seed", "use wordsway attract TEXT --seed SEED")
-    ] = None,
+    model: str = opt.MODEL,
+    layer: str = opt.option("1", "Layer: 1 to L, or last."),
+    head: str = opt.option("mean", "Head, from 0, or mean."),
+    special: bool = opt.flag("--special/--no-special", "Include special tokens such as [CLS]."),
 ) -> None:
     """Show how much every token attends to every other.
 
@@ -41,21 +30,6 @@ def attention_command(
 
     Example: wordsway attention "I love her much" "I love her smile" --out attention.png
     """
-    if attract is not None:
-        if text_b is not None or layer != "1":
-            expected, got = "one text and layer 1 with --attract", f"two texts, or layer {layer}"
-            raise InputError(expected, got, "leave them out")
-        attract_command(
-            text=text_a,
-            word=attract,
-            model=model,
-            head="all" if head == "mean" else head,
-            reach=1.0 if reach is None else reach,
-            seed=seed or 0,
-            **vars(loading),
-            **vars(output),
-        )
-        return
     text_a, text_b = opt.text_of(text_a), None if text_b is None else opt.text_of(text_b)
     from wordsway.probing.attention import attention
 
@@ -71,31 +45,14 @@ def attract_command(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
-    word: Annotated[
-        str | None,
-        typer.Option("--word", help="Word whose embedding to change, by spelling or number."),
-    ] = None,
-    index: opt.Index = None,
-    model: opt.Model = "minilm",
-    head: Annotated[
-        str,
-        typer.Option("--head", help="Head of the first layer to attract, from 0, or all."),
-    ] = "all",
-    show_layer: Annotated[
-        str, typer.Option("--show-layer", help="Layer to show: 1 to L, or last.")
-    ] = "1",
-    show_head: Annotated[
-        str | None,
-        typer.Option("--show-head", help="Head to show, or all; by default that of --head."),
-    ] = None,
-    reach: Annotated[
-        float, typer.Option("--reach", help="Length of Δ relative to the word's embedding.")
-    ] = 1.0,
-    draws: Annotated[
-        int,
-        typer.Option("--draws", help="Number of random Δ of the same length to compare with."),
-    ] = 8,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the noise.")] = 0,
+    word: str | None = opt.option(None, "Word whose embedding to change, by spelling or number."),
+    model: str = opt.MODEL,
+    head: str = opt.option("all", "Head of the first layer to attract, from 0, or all."),
+    show_layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
+    show_head: str | None = opt.option(None, "Head to show, or all; by default that of --head."),
+    reach: float = opt.option(1.0, "Length of Δ relative to the word's embedding."),
+    draws: int = opt.option(8, "Number of random Δ of the same length to compare with."),
+    seed: int = opt.option(0, "Seed of the noise."),
 ) -> None:
     """Change a word's embedding so that the first layer attends to it.
 
@@ -104,15 +61,14 @@ def attract_command(
     Example: wordsway attract "I love her much" --word her
     """
     sentence = opt.text_of(text)
-    chosen = opt.word_of(word, index)
-    if chosen is None:
+    if word is None:
         raise InputError("a word to move", "none", "name it with --word")
     from wordsway.probing.attract import attract
 
     with progress_line("loading the model") as say:
         result = attract(
             sentence,
-            chosen,
+            word,
             model,
             head=head,
             show_layer=show_layer,
@@ -123,4 +79,32 @@ def attract_command(
             progress=say,
             **vars(loading),
         )
+    output.deliver(result)
+
+
+@opt.grouped
+def compare_command(
+    a: Annotated[str, typer.Argument(metavar="PROMPT_A", help="The first prompt.")],
+    b: Annotated[str, typer.Argument(metavar="PROMPT_B", help="A prompt that differs in a word.")],
+    loading: opt.LoadingOptions,
+    output: opt.OutputOptions,
+    model: str = opt.option("smollm2", "A causal language model: smollm2, a folder, or a hub id."),
+    tokens: int = opt.option(48, "Maximum tokens per answer."),
+    chat: bool = opt.flag(
+        "--chat/--no-chat", "Use the model's chat template, if it has one.", default=True
+    ),
+) -> None:
+    """Compare the answers of a language model to two prompts that differ in a word.
+
+    Prints both answers, the change of every layer and the divergence of the next token.
+
+    Decoding is greedy: every run gives the same answers.
+
+    Example: wordsway compare "The capital of France is" "The capital of Italy is"
+    """
+    with progress_line("loading libraries") as say:
+        from wordsway.probing.compare import compare
+
+        how = vars(loading)
+        result = compare(a, b, model, tokens=tokens, chat=chat, **how, progress=say)
     output.deliver(result)

@@ -6,22 +6,15 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.attention import attention_command, attract_command
-from wordsway.cli.audit import audit_command
-from wordsway.cli.compare import compare_command
-from wordsway.cli.corpus import corpus_command
+from wordsway.cli.attention import attention_command, attract_command, compare_command
 from wordsway.cli.data import data_app
-from wordsway.cli.learn import learn_command
-from wordsway.cli.length import length_command
-from wordsway.cli.measure import measure_command
+from wordsway.cli.encoders import audit_command, length_command, pairs_command
+from wordsway.cli.maps import learn_command, measure_command, verify_command
 from wordsway.cli.options import MapCommand, flag
-from wordsway.cli.pairs import pairs_command
 from wordsway.cli.reproduce import reproduce_command
 from wordsway.cli.serve import playground_command, serve_command
-from wordsway.cli.swap import swap_command
 from wordsway.cli.sweep import sweep_command
-from wordsway.cli.verify import verify_command
-from wordsway.cli.words import words_command
+from wordsway.cli.words import corpus_command, swap_command, words_command
 from wordsway.version import __version__
 
 MODELS, RESEARCH = "Models", "Research"
@@ -58,7 +51,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def common(
-    debug: Annotated[bool, flag("--debug", help="Show a traceback when something fails.")] = False,
+    debug: bool = flag("--debug", "Show a traceback when something fails."),
     version: Annotated[
         bool,
         typer.Option(

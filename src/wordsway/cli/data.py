@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wordsway.cli.options import AsJson
+from wordsway.cli.options import AS_JSON, option
 from wordsway.cli.output import echo_json, print_result, progress_line
 from wordsway.data import entry, get, present
 from wordsway.data.fetch import catalogue
@@ -21,7 +20,7 @@ data_app = typer.Typer(
 
 
 def list_command(
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
 ) -> None:
     """List corpora and models with their sources and licences."""
     print_result(catalogue(), as_json)
@@ -32,11 +31,10 @@ def get_command(
         list[str],
         typer.Argument(help="Names that data list shows, such as imdb minilm.", metavar="NAME..."),
     ],
-    folder: Annotated[
-        Path | None,
-        typer.Option("--from", help="Copy the files from this folder instead of downloading."),
-    ] = None,
-    as_json: AsJson = False,
+    folder: Path | None = option(
+        None, "Copy the files from this folder instead of downloading.", "--from"
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Download and verify corpora and models; skip those already present."""
     found = []
@@ -45,7 +43,7 @@ def get_command(
     for name in names:
         before = present(name)
         with progress_line() as progress:
-            here = get(name, progress=partial(progress, f"fetching {name}"), folder=folder)
+            here = get(name, progress=progress, folder=folder)
         found.append(
             {
                 "name": name,
@@ -67,7 +65,7 @@ def migrate_command(
     folder: Annotated[
         Path, typer.Argument(help="A folder of results (--out), or its store subfolder.")
     ],
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Convert the results stored by version 0.2.0 to the current format."""
     count = migrate(folder)

@@ -34,9 +34,16 @@ GIB = 2**30
 TEXTS, MAPS, RUNNING, OUTPUT = "Texts", "Options of maps", "Running", "Output"
 
 
-def flag(*names: str, help: str, group: str | None = None) -> Any:
+def option(default: Any, help: str, *names: str, group: str | None = None) -> Any:
+    """An option with a value, ``...`` if it is required; without ``names`` it is named after its
+    parameter.
+    """
+    return typer.Option(default, *names, help=help, rich_help_panel=group)
+
+
+def flag(name: str, help: str, group: str | None = None, *, default: bool = False) -> Any:
     """An option without a value."""
-    return typer.Option(*names, help=help, metavar="", rich_help_panel=group)
+    return typer.Option(default, name, help=help, metavar="", rich_help_panel=group)
 
 
 def deprecated(name: str, instead: str) -> Any:
@@ -47,7 +54,7 @@ def deprecated(name: str, instead: str) -> Any:
             typer.echo(f"wordsway: {name} is deprecated: {instead}", err=True)
         return value
 
-    return typer.Option(name, hidden=True, callback=warn, help=f"Deprecated: {instead}.")
+    return typer.Option(None, name, hidden=True, callback=warn, help=f"Deprecated: {instead}.")
 
 
 def with_options(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Any:
@@ -71,7 +78,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             inspect.Parameter(
                 option,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if default is MISSING else default,
+                default=own.empty if default is MISSING else default,
                 annotation=annotation,
             )
             for option, annotation, default in found
@@ -87,78 +94,54 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(run, parameters)
 
 
+def given(options: Any) -> dict[str, Any]:
+    """The fields of a group of options that have a value."""
+    return {name: value for name, value in vars(options).items() if value not in (None, [])}
+
+
 # Texts and maps
-Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding", help="Encoding of the file; UTF-8 by default.", rich_help_panel=TEXTS
-    ),
-]
+SEED = option(0, "Random seed.")
+ENCODING = option(None, "Encoding of the file; UTF-8 by default.", group=TEXTS)
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
     """How a file of texts is read."""
 
-    text_column: Annotated[
-        str | None, typer.Option("--text-column", help="Column of texts.", rich_help_panel=TEXTS)
-    ] = None
-    label_column: Annotated[
-        str | None,
-        typer.Option(
-            "--label-column", help="Column of labels; empty for none.", rich_help_panel=TEXTS
-        ),
-    ] = None
-    encoding: Encoding = None
+    text_column: str | None = option(None, "Column of texts.", group=TEXTS)
+    label_column: str | None = option(None, "Column of labels; empty for none.", group=TEXTS)
+    encoding: str | None = ENCODING
 
 
 @dataclass(frozen=True)
 class TrialOptions:
     """A random map, and the texts of its trials."""
 
-    map: Annotated[str, typer.Option("--map", help="The name of the map.")]
-    n: Annotated[int, typer.Option("--n", help="Tokens per text.")]
-    d: Annotated[int, typer.Option("--d", help="Embedding dimension.")]
-    positions: Annotated[
-        str | None,
-        typer.Option(
-            "--positions",
-            help="Rows that may change: all; words (all but special tokens and padding); row "
-            "numbers (0,3); or words of the text (word:3). Default: row 0, or the first word if "
-            "measure reads real text.",
-        ),
-    ] = None
-    trials: Annotated[
-        int, typer.Option("--trials", help="Number of independent draws of text and weights.")
-    ] = 1
-    seed: Seed = 0
-    data: Annotated[
-        str,
-        typer.Option(
-            "--data",
-            help="gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or text file or "
-            "folder.",
-            rich_help_panel=TEXTS,
-        ),
-    ] = "gaussian"
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            help="Model whose embeddings are used: minilm (default), mpnet, or a folder.",
-            rich_help_panel=TEXTS,
-        ),
-    ] = None
-    padding: Annotated[
-        str | None,
-        typer.Option(
-            "--padding",
-            help="none: use only texts of at least n tokens; pad: pad shorter texts; paper: use "
-            "texts of under 240 tokens, padded, with balanced labels.",
-            rich_help_panel=TEXTS,
-        ),
-    ] = None
+    map: str = option(..., "The name of the map.")
+    n: int = option(..., "Tokens per text.", "--n")
+    d: int = option(..., "Embedding dimension.", "--d")
+    positions: str | None = option(
+        None,
+        "Rows that may change: all; words (all but special tokens and padding); row numbers "
+        "(0,3); or words of the text (word:3). Default: row 0, or the first word if measure "
+        "reads real text.",
+    )
+    trials: int = option(1, "Number of independent draws of text and weights.")
+    seed: int = SEED
+    data: str = option(
+        "gaussian",
+        "gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or text file or folder.",
+        group=TEXTS,
+    )
+    model: str | None = option(
+        None, "Model whose embeddings are used: minilm (default), mpnet, or a folder.", group=TEXTS
+    )
+    padding: str | None = option(
+        None,
+        "none: use only texts of at least n tokens; pad: pad shorter texts; paper: use "
+        "texts of under 240 tokens, padded, with balanced labels.",
+        group=TEXTS,
+    )
 
     def request(
         self, ctx: typer.Context, columns: ColumnOptions, *, layer: str = "input", **more: Any
@@ -166,161 +149,96 @@ class TrialOptions:
         """The request with these options. With ``learning``, positions and padding default to
         row 0 and the paper's padding.
         """
-        from wordsway.studies.request import Request, first_row
-        from wordsway.studies.texts import TextOptions
+        from wordsway.studies.request import first_row, request_of
 
         learns = "learning" in more
-        usual = "paper" if learns and self.data != "gaussian" else "none"
-        positions = (0,) if learns else first_row(self.data)
-        return Request(
-            map=self.map,
-            n=self.n,
-            d=self.d,
-            options=map_options(ctx),
-            positions=positions if self.positions is None else parse_positions(self.positions),
-            trials=self.trials,
-            seed=self.seed,
-            data=self.data,
-            texts=TextOptions(self.model, layer, self.padding or usual, **vars(columns)),
-            **more,
-        )
+        chosen: dict[str, Any] = vars(self) | {"layer": layer}
+        if self.padding is None:
+            chosen["padding"] = "paper" if learns and self.data != "gaussian" else "none"
+        if self.positions is not None:
+            chosen["positions"] = parse_positions(self.positions)
+        else:
+            chosen["positions"] = 0 if learns else first_row(self.data)
+        return request_of(**chosen, **vars(columns), **map_options(ctx), **more)
 
 
 # Pretrained models
-Text = Annotated[
-    str | None, typer.Argument(help="A text, or - for standard input.", metavar="TEXT")
-]
+TEXT = typer.Argument(None, help="A text, or - for standard input.", metavar="TEXT")
 _MODEL = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id, a folder"
-Model = Annotated[str, typer.Option("--model", help=f"{_MODEL}, or python:module:function.")]
-Cut = Annotated[bool, flag("--cut", help="Truncate a text that is too long for the model.")]
+MODEL = option("minilm", f"{_MODEL}, or python:module:function.")
+CUT = flag("--cut", "Truncate a text that is too long for the model.")
 
-# Running
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda or mps.", rich_help_panel=RUNNING)]
-Memory = Annotated[
-    float, typer.Option("--memory", help="Memory budget in GiB.", rich_help_panel=RUNNING)
-]
-
-# Output
-Folder = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        help="Folder for results; the same command resumes there.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Deltas = Annotated[
-    bool,
-    flag("--deltas", help="Include the change Δ of every word in the JSON.", group=OUTPUT),
-]
-Forecast = Annotated[
-    bool, flag("--forecast", help="Estimate time and memory, then exit.", group=OUTPUT)
-]
-AsJson = Annotated[
-    bool, flag("--json", help="Print one JSON document and nothing else.", group=OUTPUT)
-]
-
-# Deprecated
-Index = Annotated[int | None, deprecated("--index", "use --word NUMBER")]
+# Running and output
+DEVICE = option("cpu", "cpu, cuda or mps.", group=RUNNING)
+MEMORY = option(2.0, "Memory budget in GiB.", group=RUNNING)
+FORECAST = flag("--forecast", "Estimate time and memory, then exit.", OUTPUT)
+AS_JSON = flag("--json", "Print one JSON document and nothing else.", OUTPUT)
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
     """What is measured in a pretrained model; the last four are deprecated here."""
 
-    model: Model = "minilm"
-    layer: Annotated[
-        str, typer.Option("--layer", help="Layer to measure: 0 (the input) to L, or last.")
-    ] = "last"
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            help="Output to measure: layer (see --layer), all (all layers), pooled (the "
-            "text's embedding), cosine, logits or next-token.",
-        ),
-    ] = "layer"
-    tiers: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tier",
-            help="Measure to compute: mean-local (mean over small changes), local (worst small "
-            "change), real-words (replacement by real words) or curve (worst change by length); "
-            "may be repeated. Default: the first three for short texts, the first for long texts "
-            "and for a corpus.",
-        ),
-    ] = None
-    reach: Annotated[
-        float | None,
-        typer.Option(
-            "--reach", help="Maximum length ρ of the change Δ, relative to the word's embedding."
-        ),
-    ] = None
-    draws: Annotated[
-        int | None,
-        typer.Option("--draws", help="Real words to try in place of each word; 32 by default."),
-    ] = None
-    seed: Seed = 0
-    scaling: Annotated[str | None, deprecated("--scaling", "use scaling= in Python")] = None
-    passes: Annotated[int | None, deprecated("--passes", "use passes= in Python")] = None
-    at: Annotated[str | None, deprecated("--at", "use at= in Python")] = None
-    effort: Annotated[float | None, deprecated("--effort", "use effort= in Python")] = None
+    model: str = MODEL
+    layer: str = option("last", "Layer to measure: 0 (the input) to L, or last.")
+    target: str = option(
+        "layer",
+        "Output to measure: layer (see --layer), all (all layers), pooled (the text's "
+        "embedding), cosine, logits or next-token.",
+    )
+    tiers: list[str] | None = option(
+        None,
+        "Measure to compute: mean-local (mean over small changes), local (worst small "
+        "change), real-words (replacement by real words) or curve (worst change by length); "
+        "may be repeated. Default: the first three for short texts, the first for long texts "
+        "and for a corpus.",
+        "--tier",
+    )
+    reach: float | None = option(
+        None, "Maximum length ρ of the change Δ, relative to the word's embedding."
+    )
+    draws: int | None = option(None, "Real words to try in place of each word; 32 by default.")
+    seed: int = SEED
+    scaling: str | None = deprecated("--scaling", "use scaling= in Python")
+    passes: int | None = deprecated("--passes", "use passes= in Python")
+    at: str | None = deprecated("--at", "use at= in Python")
+    effort: float | None = deprecated("--effort", "use effort= in Python")
 
     @property
     def given(self) -> dict[str, Any]:
         """The fields of a request; those left out have its defaults."""
-        given = vars(self) | {"model": None, "tiers": self.tiers or None}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given(self).items() if name != "model"}
 
 
 @dataclass(frozen=True)
 class LoadingOptions:
     """How a pretrained model is loaded."""
 
-    device: Device = "cpu"
-    dtype: Annotated[
-        str,
-        typer.Option(
-            "--dtype", help="float32, bfloat16, float16 or float64.", rich_help_panel=RUNNING
-        ),
-    ] = "float32"
-    trust_remote_code: Annotated[
-        bool,
-        flag(
-            "--trust-remote-code", help="Run Python code that comes with the model.", group=RUNNING
-        ),
-    ] = False
+    device: str = DEVICE
+    dtype: str = option("float32", "float32, bfloat16, float16 or float64.", group=RUNNING)
+    trust_remote_code: bool = flag(
+        "--trust-remote-code", "Run Python code that comes with the model.", RUNNING
+    )
 
     def probe(self, model: str, say: Progress) -> Probe:
         """The model, downloaded if necessary."""
         from wordsway.models.probe import Probe
 
         how: dict[str, Any] = vars(self)
-        return Probe(
-            model, progress=lambda done, total: say(f"fetching {model}", done, total), **how
-        )
+        return Probe(model, progress=say, **how)
 
 
 @dataclass(frozen=True)
 class EndpointOptions:
     """A server whose models are used instead of local ones."""
 
-    endpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--endpoint",
-            help="URL of an OpenAI-compatible server, such as https://host/v1; --model then names "
-            "one of its models.",
-        ),
-    ] = None
-    key_env: Annotated[
-        str | None,
-        typer.Option("--key-env", help="Environment variable with the endpoint's API key."),
-    ] = None
-    max_texts: Annotated[
-        int | None,
-        typer.Option("--max-texts", help="Refuse to send more texts than this to the endpoint."),
-    ] = None
+    endpoint: str | None = option(
+        None,
+        "URL of an OpenAI-compatible server, such as https://host/v1; --model then names one "
+        "of its models.",
+    )
+    key_env: str | None = option(None, "Environment variable with the endpoint's API key.")
+    max_texts: int | None = option(None, "Refuse to send more texts than this to the endpoint.")
 
     def models_of(self, names: list[str]) -> list[Any]:
         """The names of models, or the models of these names at the endpoint."""
@@ -349,13 +267,9 @@ class EndpointOptions:
 class EncoderOptions(EndpointOptions):
     """One or several models that turn texts into vectors, here or at an endpoint."""
 
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            help=f"{_MODEL}, or python:module:function, which runs your code; may be repeated.",
-        ),
-    ] = None
+    model: list[str] | None = option(
+        None, f"{_MODEL}, or python:module:function, which runs your code; may be repeated."
+    )
 
     @property
     def models(self) -> list[Any]:
@@ -365,77 +279,62 @@ class EncoderOptions(EndpointOptions):
         return self.models_of(self.model or ["minilm"])
 
 
-@dataclass(frozen=True)
-class RunningOptions:
-    """Where the jobs of a long run are computed."""
+def folder(default: Any = ...) -> Any:
+    """The option that names the folder of a long run."""
+    return option(default, "Folder for results; the same command resumes there.", group=OUTPUT)
 
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            help="Number of processes; one per core by default.",
-            rich_help_panel=RUNNING,
-        ),
-    ] = None
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            help="A Dask scheduler (tcp://host:port), or local:COUNT or slurm:COUNT[,queue=…,…] to "
-            "start one.",
-            rich_help_panel=RUNNING,
-        ),
-    ] = None
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            "--memory",
-            help="Memory limit for all workers together, in GiB.",
-            rich_help_panel=RUNNING,
-        ),
-    ] = None
-    retry_failed: Annotated[
-        bool, flag("--retry-failed", help="Also run jobs that failed before.", group=RUNNING)
-    ] = False
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where the jobs of a long run are computed, and where its results are written."""
+
+    workers: int | None = option(
+        None, "Number of processes; one per core by default.", group=RUNNING
+    )
+    cluster: str | None = option(
+        None,
+        "A Dask scheduler (tcp://host:port), or local:COUNT or slurm:COUNT[,queue=…,…] to "
+        "start one.",
+        group=RUNNING,
+    )
+    memory: float | None = option(
+        None, "Memory limit for all workers together, in GiB.", group=RUNNING
+    )
+    retry_failed: bool = flag("--retry-failed", "Also run jobs that failed before.", RUNNING)
+    out: Path = folder()
+    forecast: bool = FORECAST
+    as_json: bool = AS_JSON
 
     @property
     def options(self) -> dict[str, Any]:
         """The arguments of a verb."""
-        return vars(self) | {"memory": None if self.memory is None else bytes_of(self.memory)}
+        names = ("workers", "cluster", "retry_failed", "out")
+        memory = None if self.memory is None else bytes_of(self.memory)
+        return {name: getattr(self, name) for name in names} | {"memory": memory}
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """How a result is written and printed. File extensions are checked before any work is done."""
 
-    html: Annotated[Path | None, deprecated("--html", "use --out FILE.html")] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Also write a file: .html .svg .png .pdf .json .csv .parquet.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
-    as_json: AsJson = False
+    out: list[Path] | None = option(
+        None, "Also write a file: .html .svg .png .pdf .json .csv .parquet.", group=OUTPUT
+    )
+    as_json: bool = AS_JSON
 
     def __post_init__(self) -> None:
         from wordsway.render.files import ending_of
 
-        for path in self.files:
+        for path in self.out or ():
             ending_of(path)
-
-    @property
-    def files(self) -> list[Path]:
-        """The requested files without duplicates."""
-        return list(dict.fromkeys(path for path in (self.html, self.out) if path is not None))
 
     def deliver(self, result: Result, **options: Any) -> None:
         """Write the files, then print ``to_dict(**options)`` as JSON, or show the result and the
         names of the files.
         """
-        made = {path.parent for path in self.files if not path.parent.exists()}
-        written = [result.save(path) for path in self.files]
+        paths = list(dict.fromkeys(self.out or ()))
+        made = {path.parent for path in paths if not path.parent.exists()}
+        written = [result.save(path) for path in paths]
         print_result(result, self.as_json, **options)
         for path in () if self.as_json else written:
             typer.echo(f"written: {path}" + (" (in a new folder)" if path.parent in made else ""))
@@ -548,8 +447,42 @@ def text_of(text: str | None) -> str:
     return text
 
 
-def word_of(word: str | None, index: int | None) -> str | int | None:
-    """A word by its spelling or its number, not by both."""
-    if word is not None and index is not None:
-        raise InputError("a word by --word or by --index", "both", "leave one out")
-    return word if index is None else index
+#: Options of version 0.2.0: the commands that had them, the command and the option that replace
+#: them, and what the warning says.
+FORMER = {
+    "--data": ({"words"}, "corpus", "", "use wordsway corpus FILE"),
+    "--attract": ({"attention"}, "attract", "--word", "use wordsway attract TEXT --word WORD"),
+    "--html": (
+        {"words", "swap", "pairs", "compare", "attention", "attract"},
+        "",
+        "--out",
+        "use --out FILE.html",
+    ),
+    "--index": ({"words", "swap", "attract"}, "", "--word", "use --word NUMBER"),
+}
+
+
+def current_arguments(arguments: list[str]) -> list[str]:
+    """The command line with options of version 0.2.0 written in the new way, each with a warning.
+
+    >>> current_arguments(["measure", "--data", "imdb"])
+    ['measure', '--data', 'imdb']
+    """
+    found: list[str] = []
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    for place, word in enumerate(arguments):
+        if word == "--":
+            return [*found, *arguments[place:]]
+        name, joined, value = word.partition("=")
+        commands, new, option, remedy = FORMER.get(name, ((), "", "", ""))
+        if command not in commands:
+            found.append(word)
+            continue
+        both = any(one.partition("=")[0] == option for one in arguments)
+        if name == "--index" and command != "words" and both:
+            raise InputError(f"one of {name} and {option}", "both", f"leave {name} away")
+        typer.echo(f"wordsway: {command} {name} is deprecated: {remedy}", err=True)
+        if new:
+            found[found.index(command)] = new
+        found += [option] * bool(option) + [value] * bool(joined)
+    return found

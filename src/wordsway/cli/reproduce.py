@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,26 +12,31 @@ from wordsway.cli import options as opt
 from wordsway.cli.output import command_line, finish, print_result, progress_line
 
 
+@dataclass(frozen=True)
+class ReproduceRun(opt.RunOptions):
+    out: Path = opt.folder(Path("out/reproduce"))
+
+
 @opt.grouped
 def reproduce_command(
-    running: opt.RunningOptions,
+    run: ReproduceRun,
     figures: Annotated[
         list[str] | None,
         typer.Argument(
             help="Figures to reproduce: a number (1 to 5), a panel (1-left, 2-right, 3.3, "
-            "4-minilm, …), all, or a study beyond the paper.",
+            "4-minilm, …), all, or a study beyond the paper: ingredients, phase, readout, length, "
+            "training.",
             metavar="[FIGURE...|all]",
         ),
     ] = None,
-    quick: Annotated[
-        bool, opt.flag("--quick", help="A subset: d = 192 (768 for depth), 3 trials.")
-    ] = False,
-    out: opt.Folder = Path("out/reproduce"),
-    seed: opt.Seed = 0,
-    forecast: opt.Forecast = False,
-    as_json: opt.AsJson = False,
+    quick: bool = opt.flag("--quick", "A subset: d = 192 (768 for depth), 3 trials."),
+    seed: int = opt.SEED,
+    text: Path | None = opt.option(None, "File with the text of Figure 3.3, such as an abstract."),
+    style: str = opt.option(
+        "screen", '"screen", or "icml": PNG and PDF in column or text width, serif.'
+    ),
 ) -> None:
-    """Reproduce the paper's figures, with error bars, theory curves and certificates.
+    """Reproduce the paper's figures, with bands of ± 1 sd, theory curves and certificates.
 
     An interrupted run resumes with the same command.
 
@@ -39,20 +45,15 @@ def reproduce_command(
     from wordsway.paper.reproduce import forecast_reproduction, reproduce
 
     names = figures or []
-    if forecast:
-        workers = running.workers
-        cost = forecast_reproduction(names, quick=quick, out=out, seed=seed, workers=workers)
-        print_result(cost, as_json)
+    how: dict[str, Any] = {"quick": quick, "seed": seed}
+    if run.forecast:
+        cost = forecast_reproduction(names, **how, out=run.out, workers=run.workers)
+        print_result(cost, run.as_json)
         return
-    command = ["reproduce", *names, *(["--quick"] if quick else []), "--out", str(out)]
+    command = ["reproduce", *names, *(["--quick"] if quick else []), "--out", str(run.out)]
+    command += ["--text", str(text)] if text else []
+    command += ["--style", style] if style != "screen" else []
+    how |= {"text": text, "style": style, "command": command_line(command)}
     with progress_line() as progress:
-        result = reproduce(
-            names,
-            quick=quick,
-            out=out,
-            seed=seed,
-            **running.options,
-            command=command_line(command),
-            progress=progress,
-        )
-    finish(result, as_json, command)
+        result = reproduce(names, **how, **run.options, progress=progress)
+    finish(result, run.as_json, command)

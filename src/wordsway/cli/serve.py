@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.options import flag
+from wordsway.cli.options import flag, option
 from wordsway.core.errors import needs
 
 
@@ -16,27 +16,17 @@ def serve_command(
         int | None,
         typer.Option("--port", min=0, max=65535, help="Default: 8421, or the next free port."),
     ] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host",
-            help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for other "
-            "machines too, which need the printed token.",
-        ),
-    ] = "127.0.0.1",
-    no_open: Annotated[bool, flag("--no-open", help="Do not open a browser.")] = False,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model", help="Additional model, a Hugging Face id or folder; may be repeated."
-        ),
-    ] = None,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Folder for results of the Theory page.")
-    ] = None,
-    audits: Annotated[
-        Path, typer.Option("--audits", help="Folder to read audits from and write them to.")
-    ] = Path("out"),
+    host: str = option(
+        "127.0.0.1",
+        "Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for other machines "
+        "too, which need the printed token.",
+    ),
+    no_open: bool = flag("--no-open", "Do not open a browser."),
+    model: list[str] | None = option(
+        None, "Additional model, a Hugging Face id or folder; may be repeated."
+    ),
+    store: Path | None = option(None, "Folder for results of the Theory page."),
+    audits: Path = option(Path("out"), "Folder to read audits from and write them to."),
 ) -> None:
     """Show words, attention, theory and audits in a browser; Ctrl-C stops the server.
 
@@ -55,9 +45,7 @@ def serve_command(
 
 
 def playground_command(
-    out: Annotated[Path, typer.Option("--out", help="A file that ends in .html.")] = Path(
-        "playground.html"
-    ),
+    out: Path = option(Path("playground.html"), "A file that ends in .html."),
 ) -> None:
     """Write an interactive page about random attention as one self-contained file."""
     from wordsway.core.format import format_bytes

@@ -14,26 +14,15 @@ from wordsway.cli.output import finish, print_result, progress_line
 @opt.grouped
 def sweep_command(
     file: Annotated[Path, typer.Argument(help="Description of the grid.", metavar="FILE.toml")],
-    out: opt.Folder,
-    running: opt.RunningOptions,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            "--shard",
-            help="Part of the grid to run, as INDEX/COUNT: 3/64.",
-            rich_help_panel=opt.RUNNING,
-        ),
-    ] = None,
-    merge: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--merge",
-            help="Results folder of another run whose cells to add first; may be repeated.",
-            rich_help_panel=opt.RUNNING,
-        ),
-    ] = None,
-    forecast: opt.Forecast = False,
-    as_json: opt.AsJson = False,
+    run: opt.RunOptions,
+    shard: str | None = opt.option(
+        None, "Part of the grid to run, as INDEX/COUNT: 3/64.", group=opt.RUNNING
+    ),
+    merge: list[Path] | None = opt.option(
+        None,
+        "Results folder of another run whose cells to add first; may be repeated.",
+        group=opt.RUNNING,
+    ),
 ) -> None:
     """Measure a grid of random maps that a TOML file describes.
 
@@ -43,12 +32,10 @@ def sweep_command(
     """
     from wordsway.studies.sweep import forecast_sweep, sweep
 
-    if forecast:
-        print_result(forecast_sweep(file, out, workers=running.workers), as_json)
+    if run.forecast:
+        print_result(forecast_sweep(file, run.out, workers=run.workers), run.as_json)
         return
     with progress_line() as progress:
-        result = sweep(
-            file, out, **running.options, shard=shard, merge=merge or [], progress=progress
-        )
+        result = sweep(file, **run.options, shard=shard, merge=merge or [], progress=progress)
     again = [] if shard is None else ["--shard", shard]
-    finish(result, as_json, ["sweep", str(file), "--out", str(out), *again])
+    finish(result, run.as_json, ["sweep", str(file), "--out", str(run.out), *again])

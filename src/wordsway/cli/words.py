@@ -1,13 +1,15 @@
-"""`wordsway words`: which word moves a pretrained model, and in which layer."""
+"""`wordsway words`, `swap` and `corpus`: which words move a pretrained model."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, progress_line
+from wordsway.cli.output import echo_json, finish, print_result, progress_line
 from wordsway.core.errors import InputError
 
 
@@ -17,38 +19,24 @@ def words_command(
     sent: opt.EndpointOptions,
     output: opt.OutputOptions,
     probed: opt.ProbeOptions,
-    text: opt.Text = None,
-    colour: Annotated[
-        str | None,
-        typer.Option(
-            "--colour",
-            "--color",
-            help="Tier by which words are ordered and coloured; mean-local by default.",
-        ),
-    ] = None,
-    word: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--word", help="Measure only this word, by spelling or number; may be repeated."
-        ),
-    ] = None,
-    index: Annotated[list[int] | None, opt.deprecated("--index", "use --word NUMBER")] = None,
-    cut: opt.Cut = False,
-    twin: Annotated[
-        bool,
-        opt.flag("--twin", help="Also measure the same architecture with random weights."),
-    ] = False,
-    swaps: Annotated[
-        int,
-        typer.Option(
-            "--swaps", help="Number of words for which to search the worst real replacements."
-        ),
-    ] = 0,
-    memory: Annotated[
-        float, typer.Option("--memory", help="Memory budget in addition to the model, in GiB.")
-    ] = 2.0,
-    deltas: opt.Deltas = False,
-    forecast: opt.Forecast = False,
+    text: str | None = opt.TEXT,
+    colour: str | None = opt.option(
+        None,
+        "Tier by which words are ordered and coloured; mean-local by default.",
+        "--colour",
+        "--color",
+    ),
+    word: list[str] | None = opt.option(
+        None, "Measure only this word, by spelling or number; may be repeated."
+    ),
+    cut: bool = opt.CUT,
+    twin: bool = opt.flag("--twin", "Also measure the same architecture with random weights."),
+    swaps: int = opt.option(0, "Number of words for which to search the worst real replacements."),
+    memory: float = opt.option(2.0, "Memory budget in addition to the model, in GiB."),
+    deltas: bool = opt.flag(
+        "--deltas", "Include the change Δ of every word in the JSON.", opt.OUTPUT
+    ),
+    forecast: bool = opt.FORECAST,
 ) -> None:
     """How far does changing each word of a text move a pretrained model?
 
@@ -56,15 +44,15 @@ def words_command(
     """
     from wordsway.core.format import format_bytes, format_seconds
     from wordsway.models.encoders import with_layers
-    from wordsway.probing.forecasting import forecast as forecast_words
     from wordsway.probing.request import WordsRequest
+    from wordsway.probing.words import forecast as forecast_words
     from wordsway.probing.words import measure, with_swaps
 
     sentence = opt.text_of(text)
     request = WordsRequest(
         **probed.given,
         colour=colour,
-        word=[*(word or ()), *(index or ())] or None,
+        word=word or None,
         twin=twin,
         cut=cut,
         memory=opt.bytes_of(memory),
@@ -88,3 +76,123 @@ def words_command(
             f"{cost.words} words, {cost.tokens} tokens: about {format_seconds(cost.seconds)}, "
             f"{format_bytes(cost.bytes)} in addition to the model"
         )
+
+
+@opt.grouped
+def swap_command(
+    loading: opt.LoadingOptions,
+    sent: opt.EndpointOptions,
+    output: opt.OutputOptions,
+    text: str | None = opt.TEXT,
+    word: str | None = opt.option(
+        None, "Word to replace, by spelling or number; the last word by default."
+    ),
+    model: str = opt.MODEL,
+    target: str = opt.option(
+        "last",
+        "Output to measure: a layer's number, last, all (all layers), pooled, cosine, logits "
+        "or next-token.",
+        "--target",
+        "--layer",
+    ),
+    top: int = opt.option(10, "Number of words to show."),
+    kind: str = opt.option(
+        "words", "Candidates: words (alphabetic) or all (every whole-word token)."
+    ),
+    any_case: bool | None = opt.deprecated("--any-case", "use keep_case=False in Python"),
+    among: Path | None = opt.option(None, "File of candidates to use instead, one per line."),
+    exhaustive: bool = opt.flag(
+        "--exhaustive", "Evaluate every candidate exactly, which takes minutes."
+    ),
+    flip: bool = opt.flag("--flip", "With --target logits: only words that flip the label."),
+    plausible: bool = opt.flag(
+        "--plausible",
+        "Only words that fit the context: likely under a language model (the model's own head, "
+        "or smollm2) or, without one, of the same part of speech.",
+    ),
+    cut: bool = opt.CUT,
+    seed: int = opt.SEED,
+    memory: float = opt.MEMORY,
+) -> None:
+    """Which real word, in place of another, moves the model most?
+
+    Example: wordsway swap "I love her much" --word much
+    """
+    sentence = opt.text_of(text)
+    budget = opt.bytes_of(memory)
+    mine = None if among is None else _lines(among)
+    from wordsway.probing.request import SwapRequest
+    from wordsway.probing.swap import swaps_of
+
+    request = SwapRequest(
+        target=target,
+        top=top,
+        kind=kind,
+        keep_case=not any_case,
+        among=mine,
+        exhaustive=exhaustive,
+        flip=flip,
+        plausible=plausible,
+        cut=cut,
+        seed=seed,
+        memory=budget,
+    )
+    with progress_line("loading the model") as line:
+        probe = sent.opened(model, loading, line)
+        result = swaps_of(sentence, word, probe, request, line)
+    output.deliver(result)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            "a text file with one word per line",
+            f"{path} ({error})",
+            "check the path and its encoding",
+        ) from None
+
+
+@dataclass(frozen=True)
+class CorpusRun(opt.RunOptions):
+    out: Path = opt.folder(Path("out/words"))
+
+
+@opt.grouped
+def corpus_command(
+    data: Annotated[
+        str, typer.Argument(help="imdb, or a file or folder of texts.", metavar="FILE")
+    ],
+    columns: opt.ColumnOptions,
+    run: CorpusRun,
+    probed: opt.ProbeOptions,
+    limit: int | None = opt.option(None, "Number of texts to sample; all by default."),
+    tokens: int = opt.option(64, "Maximum number of tokens per text."),
+    device: str = opt.DEVICE,
+) -> None:
+    """Which words of many texts move a pretrained model most?
+
+    An interrupted run resumes with the same command.
+
+    Example: wordsway corpus reviews.csv --limit 100 --out out/words
+    """
+    from wordsway.engine.run import Machines
+    from wordsway.probing.corpus import corpus_jobs, corpus_texts, forecast_corpus, probe_corpus
+
+    machines = Machines(run.workers, run.cluster, run.options["memory"])
+    how = vars(columns) | {"limit": limit, "seed": probed.seed}
+    with progress_line(f"reading {data}") as progress:
+        texts = corpus_texts(data, **how, progress=progress)
+        jobs = corpus_jobs(
+            texts, probed.model, tokens=tokens, device=device, progress=progress, **probed.given
+        )
+        if not run.forecast:
+            again = run.retry_failed
+            result = probe_corpus(
+                texts, jobs, run.out, machines=machines, retry_failed=again, progress=progress
+            )
+    if run.forecast:
+        print_result(forecast_corpus(jobs, run.out, workers=run.workers), run.as_json)
+    else:
+        finish(result, run.as_json, ["corpus", data])

@@ -79,37 +79,27 @@ class SweepForecast(Result):
 
 
 def forecast_unfinished(
-    jobs: Sequence[Job], store: Store | None, workers: int | None, what: str = "cells"
+    jobs: Sequence[Job],
+    store: Store | None = None,
+    workers: int | None = None,
+    what: str = "cells",
+    memory: int | None = None,
 ) -> SweepForecast:
-    """Time and memory on this machine of the jobs that the store does not have."""
+    """Time on this machine of the jobs that the store does not have, starting the workers included,
+    and their memory: admission by memory decides how many run at once.
+    """
     every = {job.key: job for job in jobs}
     left = [job for key, job in every.items() if store is None or key not in store]
-    here = Machines(workers)
-    total = len(every)
-    return forecast_jobs(left, workers=here.count, memory=here.limit, what=what, total=total)
-
-
-def forecast_jobs(
-    left: Sequence[Job],
-    *,
-    workers: int,
-    memory: int,
-    what: str = "cells",
-    total: int | None = None,
-) -> SweepForecast:
-    """Time of these jobs on this machine, starting the workers included, and their memory:
-    admission by memory decides how many run at once.
-    """
+    here = Machines(workers, memory=memory)
     families: dict[Hashable, list[Job]] = {}
     for job in left:
         families.setdefault(job.family, []).append(job)
     starting = max((jobs[0].startup() for jobs in families.values()), default=0.0)
     seconds = sum(map(_family_seconds, families.values()))
-    needs = sorted((job.peak_bytes() for job in left), reverse=True)[:workers]
-    peak = needs[0] if needs and sum(needs) > memory else sum(needs)
-    at_once = max(1, min(workers, len(left)))
-    count = len(left) if total is None else total
-    return SweepForecast(what, count, len(left), workers, starting + seconds / at_once, peak)
+    needs = sorted((job.peak_bytes() for job in left), reverse=True)[: here.count]
+    peak = needs[0] if needs and sum(needs) > here.limit else sum(needs)
+    seconds = starting + seconds / max(1, min(here.count, len(left)))
+    return SweepForecast(what, len(every), len(left), here.count, seconds, peak)
 
 
 def _family_seconds(jobs: Sequence[Job]) -> float:

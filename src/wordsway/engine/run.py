@@ -162,6 +162,7 @@ class Meter:
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.families: dict[Hashable, _Family] = {}
+        self.reached = 0.0
         for job in jobs:
             family = self.families.setdefault(job.family, _Family())
             family.left += 1
@@ -169,7 +170,7 @@ class Meter:
         self.order = _ordered(jobs)
 
     def share(self, outcome: JobOutcome) -> float:
-        """The share of the time that has passed, with this outcome."""
+        """The share of the time that has passed, with this outcome; it never falls."""
         family, size = self.families[outcome.job.family], outcome.job.size
         family.left -= 1
         family.left_size -= size
@@ -180,7 +181,8 @@ class Meter:
         spent = sum(one.seconds for one in every)
         typical = spent / sum(one.done for one in every)
         left = sum(one.to_come(typical) for one in every if one.left)
-        return spent / (spent + left) if left else 1.0
+        self.reached = max(self.reached, spent / (spent + left) if left else 1.0)
+        return self.reached
 
 
 def _ordered(jobs: Sequence[Job]) -> list[Job]:

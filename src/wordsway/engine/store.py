@@ -126,11 +126,6 @@ class Store:
     def __contains__(self, key: str) -> bool:
         return key in self._done
 
-    @property
-    def keys(self) -> set[str]:
-        """The keys of all finished jobs, as of the last refresh."""
-        return set(self._done)
-
     def __len__(self) -> int:
         return len(self._done)
 

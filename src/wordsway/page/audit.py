@@ -6,8 +6,6 @@ the root is read or written.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -25,8 +23,8 @@ from wordsway.page.commands import call, line
 from wordsway.page.worker import WorkerState
 from wordsway.render.views.audit import BLIND, LEVEL_MEANINGS, LEVEL_NAMES, WHAT
 
-#: Limits: the depth of folders below the root, bytes of a file, the depth of its JSON.
-DEPTH, MOST, NESTED = 3, 64 * 2**20, 16
+#: Limits: the depth of folders below the root, bytes of a file.
+DEPTH, MOST = 3, 64 * 2**20
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}(/[A-Za-z0-9][A-Za-z0-9._-]{0,60}){0,2}")
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -34,7 +32,7 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]
 
 
 class _Stored(BaseModel):
-    """The part of audit.json that the page shows; unknown fields are allowed."""
+    """The part of audit.json that the page shows; other fields are left out."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
@@ -237,19 +235,13 @@ def read(root: Path, name: str) -> dict[str, Any]:
     path = confined(root, name, "audit.json")
     if not path.is_file():
         raise InputError("a folder with an audit", repr(name), "start one, or choose another")
-    text = text_of(path, name)
     try:
-        plain = json.loads(text, parse_float=_finite, parse_constant=_finite)
-        _check_depth(plain)
-        StoredAudit.model_validate(plain)
+        stored = StoredAudit.model_validate_json(text_of(path, name))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the document"
         raise _unreadable(path, name, f"{where}: {first['msg']}") from None
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, name, first_line(error)) from None
-    result: dict[str, Any] = plain
-    return result
+    return stored.model_dump(exclude_unset=True)
 
 
 def audit_file(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
@@ -297,24 +289,3 @@ def _unreadable(path: Path, folder: str, reason: str) -> WordswayError:
     return WordswayError(
         f"{path.name} of {folder} cannot be used ({reason}): run this audit again, or remove it"
     )
-
-
-def _finite(spelling: str) -> float:
-    value = float(spelling)
-    if not math.isfinite(value):
-        raise ValueError(f"{spelling} is not a finite number")
-    return value
-
-
-def _check_depth(plain: Any) -> None:
-    level = [plain]
-    for _ in range(NESTED):
-        level = [
-            child
-            for one in level
-            for child in (
-                one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-            )
-        ]
-    if level:
-        raise ValueError(f"it is nested more than {NESTED} deep")

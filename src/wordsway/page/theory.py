@@ -6,8 +6,7 @@ Cells are those of `wordsway sweep`, kept in a store: a second request reads the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,14 @@ from typing import Any
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.laws import fit_slope
-from wordsway.core.progress import Progress, silent
-from wordsway.engine.job import Job
-from wordsway.engine.provenance import Provenance
-from wordsway.engine.run import Machines, run_jobs
-from wordsway.engine.store import Store
-from wordsway.engine.workers import Executor, JobOutcome, work
+from wordsway.core.progress import part_of
+from wordsway.engine.provenance import provenance_of
+from wordsway.engine.store import Record, Store
+from wordsway.engine.workers import work
 from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
 from wordsway.paper.figure import OPEN
 from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
-from wordsway.render.map_colours import map_colour
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 
@@ -33,32 +29,29 @@ from wordsway.studies.request import Request
 MOST_SIZE, MOST_BYTES = 3e6, 3 * 2**30
 #: Part of the label of a theoretical curve that does not fall.
 STAYS = "Ω(1)"
+#: Okabe and Ito's colours first: colour-blind readers can distinguish them.
+MAP_COLOURS = {
+    "rf": "#0072B2",
+    "drf": "#009E73",
+    "raf": "#D55E00",
+    "relu-raf": "#CC79A7",
+    "sigmoid": "#56B4E9",
+    "gpt-block": "#E69F00",
+    "bert-block": "#4D4D4D",
+    "attention": "#000000",
+    "sink": "#B8860B",
+    "multi-head": "#882255",
+    "linear-attention": "#999933",
+}
 
 
-@dataclass(frozen=True)
-class Here(Machines):
-    """Run jobs in this process, which is a worker already, one after the other."""
+def map_colour(name: str) -> str:
+    """The colour of a map; grey for a map without its own.
 
-    def executor(self, progress: Progress = silent) -> Executor:
-        return _Here(progress)
-
-
-@dataclass(frozen=True)
-class _Here:
-    """``progress`` is also called inside a cell, where a cancelled task stops."""
-
-    progress: Progress
-
-    def run(
-        self, jobs: Iterable[Job], provenance: Provenance, wanted: Callable[[Job], bool]
-    ) -> Iterator[JobOutcome]:
-        for job in jobs:
-            if wanted(job):
-                run = partial(job.run, self.progress) if isinstance(job, Cell) else None
-                yield work(job, provenance.for_job(job), run=run)
-
-    def close(self) -> None:
-        """No-op."""
+    >>> map_colour("raf"), map_colour("a new map")
+    ('#D55E00', '#999999')
+    """
+    return MAP_COLOURS.get(name, "#999999")
 
 
 def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
@@ -110,13 +103,17 @@ def theory_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str
         **_commands(asked),
         "series": series(requests, store, asked["trials"]),
     }
-    failures: dict[str, str] = {}
+    failures: set[str] = set()
+    provenance = provenance_of(cells, store)
     for done, cell in enumerate(left):
-        stage = f"cell {done + 1} of {len(left)}"
-        inside = partial(_of_cell, state.progress, stage, done, len(left))
+        # In this process, which is a worker already: a cancelled task stops inside a cell.
+        inside = part_of(state.progress, f"cell {done + 1} of {len(left)}", done, len(left))
         inside("", 0, 1)
-        tally = run_jobs([cell], store, Here(workers=1), retry_failed=True, progress=inside)
-        failures |= tally.failures
+        outcome = work(cell, provenance, run=partial(cell.run, inside))
+        if outcome.outputs is None:
+            failures.add(outcome.error or "unknown")
+        else:
+            store.add(Record(cell.content, outcome.outputs, outcome.facts))
         yield {
             "kind": "series",
             "done": done + 1,
@@ -126,23 +123,9 @@ def theory_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str
     yield {
         "kind": "claims",
         "claims": claims(requests, store, asked["trials"]),
-        "failures": sorted(set(failures.values())),
+        "failures": sorted(failures),
     }
     yield {"kind": "done"}
-
-
-def _of_cell(
-    progress: Progress,
-    stage: str,
-    before: int,
-    cells: int,
-    part: str,
-    done: float,
-    total: float,
-    note: str = "",
-) -> None:
-    """Report progress inside one cell as progress of all of them."""
-    progress(stage, before + (done / total if total else 0), cells, note)
 
 
 def requests_of(asked: dict[str, Any]) -> list[Request]:

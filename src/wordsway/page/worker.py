@@ -100,7 +100,7 @@ class WorkerState:
         self.checked(name)
         if name not in self.probes.values:
             self.progress("loading the model", 0, 0)
-        loaded = self.probes.get(name, lambda: Probe(name, progress=self._fetching(name)))
+        loaded = self.probes.get(name, lambda: Probe(name, progress=self.progress))
         self.eager.values = OrderedDict(
             (key, one) for key, one in self.eager.values.items() if key in self.probes.values
         )
@@ -116,9 +116,6 @@ class WorkerState:
                 f"start the page with it: wordsway serve --model {name}",
             )
         return name
-
-    def _fetching(self, name: str) -> Any:
-        return lambda done, total: self.progress(f"fetching {name}", done, total)
 
 
 def _sharing(loaded: Probe) -> Probe:

@@ -20,9 +20,8 @@ from wordsway.optimize.driver import MANY
 from wordsway.studies.corpus_texts import CorpusTexts, fingerprint, is_here, stamp
 from wordsway.studies.flips import Factors, run_flips
 from wordsway.studies.measure import run_trial
-from wordsway.studies.memory import trial_bytes
 from wordsway.studies.pairing import Draw, design, numbers_of, unpaired
-from wordsway.studies.request import LearningOptions, Request
+from wordsway.studies.request import LearningOptions, Request, trial_bytes
 from wordsway.studies.texts import (
     GaussianTexts,
     LabelledGaussianTexts,

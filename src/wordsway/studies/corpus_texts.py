@@ -165,10 +165,8 @@ def _drawn(
     key = (name, context, seed, n, options, stamp(name, options))
     if key not in _DRAWS:
         source, model = source_and_model(name, options)
-        texts = open_corpus(source, **options.columns, progress=_fetching(progress, source))
-        embedder = Embedder(
-            model, options.layer, context=context, progress=_fetching(progress, model)
-        )
+        texts = open_corpus(source, **options.columns, progress=progress)
+        embedder = Embedder(model, options.layer, context=context, progress=progress)
         _DRAWS[key] = _Draws(texts, embedder, seed, n, options.padding, [])
     return _DRAWS[key]
 
@@ -221,10 +219,6 @@ def _fingerprint(name: str, options: TextOptions, version: Hashable) -> dict[str
         pass
     found = {"corpus_sha256": texts.digest, "labels_sha256": texts.labelling}
     return found | {"model_sha256": locate(model).digest}
-
-
-def _fetching(progress: Progress, what: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress(f"fetching {what}", done, total)
 
 
 def context_for(n: int) -> int:

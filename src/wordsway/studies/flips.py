@@ -24,14 +24,14 @@ from wordsway.learning.problem import FlipProblem
 from wordsway.learning.results import FlipRow
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.measure import each_trial
-from wordsway.studies.memory import check_memory
-from wordsway.studies.request import LearningOptions, Request, as_rows
-from wordsway.studies.texts import (
-    Drawn,
-    LabelledGaussianTexts,
-    LabelledSource,
-    TextOptions,
+from wordsway.studies.request import (
+    LearningOptions,
+    Request,
+    check_memory,
+    request_of,
+    rows_together,
 )
+from wordsway.studies.texts import Drawn, LabelledGaussianTexts, LabelledSource
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +58,7 @@ class FlipTrials(SequenceResult[dict[str, Any]], items="trials", brief="request"
         return request.sizes | {
             "train": learning.train,
             **learning.setting._asdict(),
+            **request.moves,
             "seed": request.seed,
             "data": request.data,
             "source": self.source,
@@ -98,16 +99,7 @@ def learning_trials(
     d: int,
     train: int,
     *,
-    update: str = "fine-tune",
-    loss: str = "direct",
-    penalty: float = 0.0,
-    real_words: bool = False,
-    positions: str | int | Sequence[int | str] = 0,
-    trials: int = 1,
     seed: Seed = 0,
-    data: str = "gaussian",
-    texts: TextOptions | None = None,
-    certificate: bool = True,
     progress: Progress = silent,
     **options: Any,
 ) -> FlipTrials:
@@ -115,23 +107,17 @@ def learning_trials(
 
     Each trial draws a new text and new weights; `learn` runs one trial on texts of your own.
 
+    Parameters
+    ----------
+    map, n, d : as in `measure`; train : the number of training texts
+    options : the map's own; ``update``, ``loss``, ``penalty``, ``real_words`` (`LearningOptions`);
+        ``positions``, ``trials``, ``data``, ``texts`` and ``certificate`` as in `measure`
+
     >>> result = learning_trials("raf", n=5, d=8, train=6, trials=2)
     >>> len(result.trials), all(trial["error"] >= (trial["bound"] or 0) for trial in result.trials)
     (2, True)
     """
-    request = Request(
-        map=map,
-        n=n,
-        d=d,
-        options=options,
-        positions=as_rows(positions),
-        trials=trials,
-        seed=seed,
-        data=data,
-        texts=texts or TextOptions(),
-        certificate=certificate,
-        learning=LearningOptions(train, update, loss, penalty, real_words),
-    )
+    request = request_of(map, n, d, train=train, seed=seed, **options)
     return run_learning_trials(request, progress=progress)
 
 
@@ -180,13 +166,14 @@ def run_flips(
     for train in sorted({options.train for options in every}, reverse=True):
         new = train + trial
         drawn = source.draw(new)
-        rows = rows_of(request.named_rows, drawn.sample)
+        together = None if request.together is None else tuple(rows_together(request.together))
+        rows = list(together or rows_of(request.named_rows, drawn.sample))
         if features is None:
             factor = factors.setdefault(tuple(rows), TextGramFactor(rows))
             features = TrainingFeatures(phi, source.matrix, most, rows, factor=factor)
         features = features.for_rows(rows)
         labels = [source.label(number) for number in range(train)]
-        problem = FlipProblem(features, labels, drawn.sample, source.label(new))
+        problem = FlipProblem(features, labels, drawn.sample, source.label(new), together)
         same = [options for options in every if options.train == train]
         seed = derive(request.seed, "trial", index, "search")
         results = _search(request, problem, source, drawn, rows, same, seed, progress)
@@ -208,8 +195,8 @@ def _search(
     settings = [options.setting for options in every]
     results: list[list[FlipRow]] = [[] for _ in every]
     real: list[dict[str, Any]] = [{} for _ in every]
-    constraint, reach = reached(request.constraint, request.radius, drawn.sample, rows)
-    for number, row in enumerate(rows, 1):
+    constraint, reach = reached(request.constraint, request.radius, drawn.sample.X[list(rows)])
+    for number, row in enumerate(rows if problem.together is None else rows[:1], 1):
         found = problem.search(
             row,
             settings,

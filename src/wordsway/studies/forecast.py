@@ -9,8 +9,7 @@ from wordsway.core.checks import validated
 from wordsway.core.result import Result
 from wordsway.core.runtime import peak_bytes
 from wordsway.studies.cells import jobs_of
-from wordsway.studies.memory import trial_bytes, what_does_not_fit
-from wordsway.studies.request import Request
+from wordsway.studies.request import Request, trial_bytes, what_does_not_fit
 
 if TYPE_CHECKING:
     import pandas

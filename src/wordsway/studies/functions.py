@@ -30,7 +30,7 @@ VERSION = 1
 #: Arguments that the sweep itself passes to a function that has such parameters.
 PASSED = ("seed", "text_seed", "search_seed", "X")
 #: Parameters of a grid that `sensitivity` reads where the function makes a map.
-MEASURING = ("positions", "radius", "constraint", "objective", "effort", "certificate")
+MEASURING = ("positions", "radius", "constraint", "objective", "edit", "effort", "certificate")
 
 
 @final

@@ -19,15 +19,14 @@ from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.seeds import derive
 from wordsway.core.vectors import ball_radius
-from wordsway.intervals import MEMORY, WordSensitivity, sensitivity
+from wordsway.intervals import WordSensitivity, sensitivity
 from wordsway.maps.average import AverageChange
 from wordsway.maps.base import FeatureMap, search_view_of
 from wordsway.maps.proof import Proof
 from wordsway.optimize import maximise
 from wordsway.studies.corpus_texts import CorpusTexts
-from wordsway.studies.memory import check_memory
-from wordsway.studies.request import Request, as_rows, first_row, rows_together
-from wordsway.studies.texts import Drawn, GaussianTexts, Source, TextOptions
+from wordsway.studies.request import Request, check_memory, first_row, request_of, rows_together
+from wordsway.studies.texts import Drawn, GaussianTexts, Source
 
 if TYPE_CHECKING:
     import pandas
@@ -164,18 +163,8 @@ def measure(
     d: int,
     *,
     positions: str | int | Sequence[int | str] | None = None,
-    radius: float | None = None,
-    trials: int = 1,
-    seed: Seed = 0,
     data: str = "gaussian",
-    texts: TextOptions | None = None,
-    certificate: bool = True,
-    average: int | None = None,
-    constraint: str | None = None,
-    objective: str = "frobenius",
-    together: str | None = None,
-    effort: float = 1.0,
-    memory: int = MEMORY,
+    seed: Seed = 0,
     progress: Progress = silent,
     **options: Any,
 ) -> Measurement:
@@ -183,37 +172,22 @@ def measure(
 
     Parameters
     ----------
-    map : a name of the registry (rf, drf, raf …); ``options`` are its own (k, depth)
+    map : a name of the registry (rf, drf, raf …)
     n, d : tokens per text, embedding dimension
-    positions, radius, effort, certificate, memory : as in `sensitivity`; by default the first
-        row, of real text the first word
-    data : "gaussian", "imdb", "imdb:MODEL" or a file; ``texts`` says how it is read and embedded
-    average : number of random Δ to try at each row and, on real text, as many real words
-    constraint, objective : by name, as in `sensitivity`; together : rows, as "0,3" or "0-7"
+    positions : as in `sensitivity`; by default the first row, of real text the first word
+    data : "gaussian", "imdb", "imdb:MODEL" or a file
+    options : the map's own (k, depth …); ``trials``, and ``radius``, ``effort``, ``certificate``,
+        ``memory``, ``constraint``, ``objective`` and ``edit`` as in `sensitivity`, the last three
+        by name; ``together``, rows as "0,3" or "0-7"; ``average``, the number of random Δ to try at
+        each row and, on real text, of real words; ``texts`` (a `TextOptions`) or its fields, which
+        say how data is read and embedded
 
     >>> result = measure("raf", n=5, d=4, trials=2)
     >>> len(result.trials), result.interrupted, len(result.trials[0].delta)
     (2, False, 4)
     """
-    request = Request(
-        map=map,
-        n=n,
-        d=d,
-        options=options,
-        positions=first_row(data) if positions is None else as_rows(positions),
-        radius=radius,
-        trials=trials,
-        seed=seed,
-        data=data,
-        texts=texts or TextOptions(),
-        certificate=certificate,
-        effort=effort,
-        memory=memory,
-        average=average,
-        constraint=constraint,
-        objective=objective,
-        together=together,
-    )
+    rows = first_row(data) if positions is None else positions
+    request = request_of(map, n, d, positions=rows, data=data, seed=seed, **options)
     return run_trials(request, progress=progress)
 
 
@@ -286,6 +260,7 @@ def run_trial(
         constraint=request.constraint,
         together=None if request.together is None else rows_together(request.together),
         objective=request.objective,
+        edit=request.edit,
         seed=search_seed,
         effort=request.effort,
         certificate=request.certificate,
@@ -305,7 +280,7 @@ def run_trial(
         sample_seed=drawn.seed,
         map_seed=map_seed,
         search_seed=search_seed,
-        word=drawn.sample.word(result.position),
+        word=next(row.word for row in result.words if row.position == result.position),
         text=drawn.text,
         delta=result.delta,
         words=result.words,
@@ -316,15 +291,17 @@ def run_trial(
 
 
 def _positions(request: Request, phi: FeatureMap, sample: Sample, seed: int) -> Positions:
-    """The positions to search: all of the request, or its shortlist. Weights that are drawn where
-    they are queried would be drawn in another order for it.
+    """The positions to search: all of the request, or its shortlist, the most promising first.
+    Weights that are drawn where they are queried would be drawn in another order for it.
     """
     if request.together is not None:
         return "all"
-    rows = rows_of(request.named_rows, sample)
-    if request.shortlist is None or len(rows) <= request.shortlist + 1:
+    if request.shortlist is None:
         return request.named_rows
-    view = search_view_of(phi, sample, ranking=True)
+    rows = rows_of(request.named_rows, sample)
+    if len(rows) <= request.shortlist:
+        return request.named_rows
+    view = search_view_of(phi, sample)
     if view.bytes_retained_per_eval:
         return request.named_rows
     objective = view.within(ball_radius(request.radius, request.d))
@@ -333,7 +310,7 @@ def _positions(request: Request, phi: FeatureMap, sample: Sample, seed: int) -> 
         plan = view.plan.shortest()
         found = maximise(objective, problems, plan, seed=seed, memory=request.memory)
     chosen = found.value.topk(request.shortlist).indices.tolist()
-    return [rows[place] for place in sorted({0, *chosen})]
+    return [rows[place] for place in chosen]
 
 
 def _vocabulary(request: Request, source: Source, drawn: Drawn, seed: int) -> Any:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from wordsway.constraints import named
-from wordsway.core.checks import Bytes, Count, Effort, NonNegative, Radius, check_fields
-from wordsway.core.errors import InputError
+from wordsway.core.checks import Bytes, Count, Effort, NonNegative, Radius, Within, check_fields
+from wordsway.core.errors import InputError, MemoryBudgetError
+from wordsway.core.format import format_bytes
+from wordsway.core.runtime import available_memory
 from wordsway.intervals import MEMORY, Draws
 from wordsway.learning.losses import FlipSetting, check_setting
 from wordsway.maps import FeatureMap
-from wordsway.maps.objectives import OBJECTIVES
+from wordsway.maps.objectives import EDITS, OBJECTIVES
 from wordsway.maps.registry import MapKind, check_options, kind_of
 from wordsway.studies.texts import TextOptions
 
@@ -26,7 +28,7 @@ Rows = str | tuple[int | str, ...]
 class LearningOptions:
     """The learning part of a request: N training texts, an update, a loss for Δ."""
 
-    train: Count
+    train: Annotated[int, Within(2, remedy="pass 2 or more: both labels have to be there")]
     update: str = "fine-tune"
     loss: str = "direct"
     penalty: NonNegative = 0.0
@@ -34,12 +36,6 @@ class LearningOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.train < 2:
-            raise InputError(
-                "at least two training texts",
-                self.train,
-                "pass --train 2 or more: both labels have to be there",
-            )
         check_setting(*self.setting)
 
     @property
@@ -61,10 +57,11 @@ class Request:
     ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
     √d; ``memory`` is the search's budget in bytes; ``learning`` requests learning trials,
     ``average`` is the number of random Δ (and real words) to try next to the worst one. With a
-    ``shortlist``, a short search of all rows chooses that many of them (and the first) for the
-    search itself: enough where only the largest S of all rows is wanted.
+    ``shortlist``, a short search of all rows chooses that many of them for the search itself:
+    enough where only the largest S of all rows is wanted.
     ``constraint`` names a set with this radius, ``objective`` a norm, ``together`` rows ("0-3,7")
-    that all move, in place of ``positions``; see `sensitivity`.
+    that all move, in place of ``positions``, ``edit`` whether words are replaced, inserted or
+    deleted; see `sensitivity`.
 
     >>> request = Request("drf", n=6, d=5, options={"depth": 4})
     >>> request.features, request.settings
@@ -90,6 +87,7 @@ class Request:
     constraint: str | None = None
     objective: str = "frobenius"
     together: str | None = None
+    edit: str = "replace"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -103,6 +101,8 @@ class Request:
             raise InputError("frobenius for learning", self.objective, "leave the objective out")
         if self.together is not None:
             self._check_together()
+        if self.edit != "replace":
+            self._check_edit()
         if self.shortlist is not None and self.moves:
             raise InputError(
                 "a shortlist of rows in the ball, in the Frobenius norm",
@@ -131,9 +131,10 @@ class Request:
 
     def _check_together(self) -> None:
         special = isinstance(self.positions, str) or self.positions != (0,)
-        if special or self.learning is not None or self.average is not None:
+        real_words = self.learning is not None and self.learning.real_words
+        if special or real_words or self.average is not None:
             raise InputError(
-                "together without positions, averages and learning",
+                "together without positions, averages and real words",
                 f"together={self.together}",
                 "leave the others out",
             )
@@ -145,6 +146,17 @@ class Request:
                 "count rows from 0: 0,3 or 0-7",
             )
 
+    def _check_edit(self) -> None:
+        if self.edit not in EDITS:
+            raise InputError(f"an edit among {', '.join(EDITS)}", repr(self.edit), "choose one")
+        others = (self.together, self.learning, self.average)
+        if any(other is not None for other in others):
+            raise InputError(
+                "an edit without together, averages and learning", self.edit, "leave them out"
+            )
+        if self.edit == "delete" and (self.radius, self.constraint) != (None, None):
+            raise InputError("a deletion, which has no Δ", "a set of Δ", "leave it out")
+
     def _check_positions(self) -> None:
         if isinstance(self.positions, str):
             if self.positions not in ("all", "words"):
@@ -154,14 +166,15 @@ class Request:
                     "write them as 0,3,5 or word:3",
                 )
             return
+        places = self.n + (self.edit == "insert")
         outside = [
             row
             for row in self.positions
-            if not (re.fullmatch(r"word:\d+", row) if isinstance(row, str) else 0 <= row < self.n)
+            if not (re.fullmatch(r"word:\d+", row) if isinstance(row, str) else 0 <= row < places)
         ]
         if outside or not self.positions:
             raise InputError(
-                f"positions between 0 and {self.n - 1}", outside or "none", "count words from 0"
+                f"positions between 0 and {places - 1}", outside or "none", "count words from 0"
             )
         if len(set(self.positions)) < len(self.positions):
             raise InputError("distinct positions", f"{list(self.positions)}", "name each word once")
@@ -230,15 +243,18 @@ class Request:
 
     @property
     def reach(self) -> float:
-        """The radius of the ball or of the constraint."""
+        """The radius of the ball or of the constraint; 0 for deletions."""
+        if self.edit == "delete":
+            return 0.0
         return named(self.constraint or "l2", self.radius).size(self.d)
 
     @property
     def moves(self) -> dict[str, Any]:
-        """Constraint, objective and rows together, where they are not the paper's."""
-        given = {"constraint": self.constraint, "together": self.together}
-        found = {name: value for name, value in given.items() if value is not None}
-        return found | ({"objective": self.objective} if self.objective != "frobenius" else {})
+        """Constraint, objective, edit and rows together, where they are not the paper's."""
+        names = ("constraint", "together", "objective", "edit")
+        given = {name: getattr(self, name) for name in names}
+        usual = (None, "frobenius", "replace")
+        return {name: value for name, value in given.items() if value not in usual}
 
     @property
     def content(self) -> dict[str, Any]:
@@ -274,6 +290,39 @@ class Request:
         if self.data != "gaussian":
             plain["texts"] = self.texts.content
         return plain
+
+
+def request_of(
+    map: str,
+    n: int,
+    d: int,
+    *,
+    positions: str | int | Sequence[int | str] = 0,
+    texts: TextOptions | None = None,
+    **given: Any,
+) -> Request:
+    """A request from one list of names: its fields, those of its texts and of what it learns, and
+    the options of the map.
+
+    >>> request = request_of("drf", 6, 5, depth=4, trials=3, train=8)
+    >>> request.options, request.trials, request.learning.train
+    ({'depth': 4}, 3, 8)
+    """
+
+    def taken(kind: type) -> dict[str, Any]:
+        names = {one.name for one in fields(kind)} - {"options"}
+        return {name: given.pop(name) for name in names & given.keys()}
+
+    own, about, learning = (taken(kind) for kind in (Request, TextOptions, LearningOptions))
+    if learning and "train" not in learning:
+        raise InputError(
+            "train with update, loss and penalty",
+            "none",
+            "say how many training texts, or leave the others out",
+        )
+    own |= {"learning": LearningOptions(**learning)} if learning else {}
+    rows = as_rows(positions)
+    return Request(map, n, d, given, rows, texts=texts or TextOptions(**about), **own)
 
 
 def rows_together(text: str) -> list[int]:
@@ -313,3 +362,53 @@ def first_row(data: str) -> Rows:
     ((0,), ('word:0',))
     """
     return (0,) if data == "gaussian" else ("word:0",)
+
+
+def trial_bytes(request: Request) -> float:
+    """Bytes of one trial, beyond the process itself."""
+    learning = request.learning
+    if learning is None:
+        return request.kind.peak_bytes(
+            request.n,
+            request.d,
+            request.rows,
+            effort=request.effort,
+            certificate=request.certificate,
+            memory=request.memory,
+            **request.options,
+        )
+    texts, size = learning.train + 1, request.n * request.d
+    # Features of all texts, the texts in float32, Gram matrix and eigenvectors; a block of both.
+    held = 8.0 * texts * (1.2 * request.features + 0.5 * size + 3 * texts)
+    held += 8.0 * (60 * request.features + 64 * size)
+    # The columns of the row that moves, where weights are drawn for many texts.
+    return held + 8.0 * request.features * request.d * request.kind.joint
+
+
+def check_memory(request: Request) -> None:
+    """Refuse what cannot fit, before anything is drawn."""
+    why = what_does_not_fit(request)
+    if why is not None:
+        raise MemoryBudgetError(why)
+
+
+def what_does_not_fit(request: Request) -> str | None:
+    """Why a request is refused for its memory, with the remedy; None where it is not."""
+    needed = trial_bytes(request)
+    free = available_memory()
+    texts = "" if request.learning is None else f"{request.learning.train:,} training texts of "
+    what = f"{texts}n = {request.n:,}, d = {request.d:,}"
+    remedy = "take fewer texts or shorter ones, name fewer positions"
+    if needed > free:
+        return (
+            f"{what} needs about {format_bytes(needed)}; only {format_bytes(free)} is free: "
+            f"{remedy}, or use a larger machine"
+        )
+    if request.memory < MEMORY:
+        least = trial_bytes(replace(request, memory=1))
+        if least > request.memory:
+            return (
+                f"{what} needs {format_bytes(least)} before the search begins; the budget is "
+                f"{format_bytes(request.memory)}: {remedy}, or raise --memory"
+            )
+    return None

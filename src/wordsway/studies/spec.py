@@ -30,7 +30,7 @@ from wordsway.engine.job import Job
 from wordsway.maps.registry import all_options
 from wordsway.studies.cells import jobs_of
 from wordsway.studies.pairing import Draw, draws_of, paired_names
-from wordsway.studies.request import LearningOptions, Request, as_rows
+from wordsway.studies.request import LearningOptions, Request, request_of
 from wordsway.studies.texts import TextOptions
 
 #: More cells than this are taken for a mistake.
@@ -150,23 +150,9 @@ def _request(point: dict[str, Any]) -> Request:
     """The request of one point of a grid, which checks every value."""
     if "layer" in point:
         point["layer"] = str(point["layer"])
-    texts = {key: point.pop(key) for key in _TEXTS if key in point}
-    learning = {key: point.pop(key) for key in _LEARNING if key in point}
-    options = {key: point.pop(key) for key in all_options() if key in point}
-    positions = point.pop("positions", "first")
-    if learning and "train" not in learning:
-        raise InputError(
-            "train with update, loss and penalty",
-            "none",
-            "say how many training texts, or leave the others out",
-        )
-    return Request(
-        **point,
-        options=options,
-        positions=as_rows(0 if positions == "first" else positions),
-        texts=TextOptions(**texts),
-        learning=LearningOptions(**learning) if learning else None,
-    )
+    if point.get("positions") == "first":
+        point["positions"] = 0
+    return request_of(**point)
 
 
 def _values(key: str, value: Any) -> Sequence[Any]:

@@ -6,12 +6,12 @@ Drawing by seed gives every trial its own text; the first texts of many trials a
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import torch
 
 from wordsway import data
-from wordsway.core.checks import check_fields
+from wordsway.core.checks import OneOf, check_fields
 from wordsway.core.errors import InputError
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import derive, generator
@@ -19,6 +19,7 @@ from wordsway.text.files import Encoding, path_exists
 
 #: What to do with short texts: leave them out, pad them, or the paper's recipe.
 PADDING = ("none", "pad", "paper")
+Padding = Annotated[str, OneOf(PADDING, "none takes only texts of at least n tokens")]
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,13 @@ class TextOptions:
 
     model: str | None = None
     layer: str = "input"
-    padding: str = "none"
+    padding: Padding = "none"
     text_column: str | None = None
     label_column: str | None = None
     encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.padding not in PADDING:
-            raise InputError(
-                f"padding among {', '.join(PADDING)}",
-                repr(self.padding),
-                "none takes only texts of at least n tokens",
-            )
 
     @property
     def columns(self) -> dict[str, Any]:

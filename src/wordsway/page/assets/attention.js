@@ -1,10 +1,12 @@
 // Attention before and after a Δ along the attracting direction; a slider sets its length.
 import { asked, field, h, number, option, remember } from "./dom.js";
-import { ask, get } from "./stream.js";
+import { get } from "./stream.js";
 import { chart } from "./chart.js";
 import { Matrix } from "./matrix.js";
 import { Status } from "./status.js";
-import { Export } from "./export.js";
+import { Export, numbers } from "./export.js";
+
+const USUAL = { model: "minilm", layer: "1", head: "mean", reach: "1", seed: "0" };
 
 export async function open(main) {
   new Place(main, await get("/api/models"), asked()).measure(false);
@@ -12,7 +14,7 @@ export async function open(main) {
 
 class Place {
   constructor(main, known, given) {
-    this.state = { text: "I love her much", model: "minilm", word: "", layer: "1", head: "mean", reach: "1", seed: "0", ...given };
+    this.state = { text: "I love her much", word: "", ...USUAL, ...given };
     this.status = new Status(() => this.measure(false));
     this.after = new Map();
     this.build(main, known);
@@ -55,38 +57,24 @@ class Place {
     return { text: state.text, model: state.model, layer: state.layer, head: state.head, seed: Number(state.seed), reach: Math.max(0.25, Number(state.reach)), ...(state.word === "" ? {} : { word: Number(state.word) }) };
   }
 
-  save(push = false) {
-    const { model, layer, head, seed, reach, ...rest } = this.state;
-    remember({ ...rest, model: model === "minilm" ? "" : model, layer: layer === "1" ? "" : layer, head: head === "mean" ? "" : head, seed: seed === "0" ? "" : seed, reach: reach === "1" ? "" : reach }, push);
-  }
+  save(push = false) { remember(this.state, push, USUAL); }
 
   async measure(push = true) {
     if (!this.text.value.trim()) { this.status.failed(new Error("Enter a text first.")); return; }
-    this.leaving?.abort();
-    const mine = this.leaving = new AbortController();
     if (push) Object.assign(this.state, { text: this.text.value, model: this.model.value, word: this.word.value, layer: this.layer.value, head: this.head.value, reach: this.slider.value });
     this.save(push);
-    this.result.dataset.state = "working";
-    this.status.working("Waiting for the server…");
-    try {
-      await ask("/api/attention", this.body(), (event) => this.receive(event), mine.signal);
-      this.status.done("All slider positions are ready.");
-      this.result.dataset.state = "done";
-    } catch (error) {
-      if (mine === this.leaving) this.status.failed(error);
-    }
+    if (await this.status.follow("/api/attention", this.body(), (event) => this.receive(event), this.result)) this.status.done("All slider positions are ready.");
   }
 
   receive(event) {
-    if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "before") {
       this.first = event;
       this.after = new Map();
       this.exports.show(event.command, event.python);
       this.word.replaceChildren(...event.words.map((one) => option(String(one.index), `${one.text} (${one.index})`, String(event.word))));
-      const numbers = (count, first) => Array.from({ length: count }, (_, at) => String(at + first));
-      this.layer.replaceChildren(...numbers(event.layers, 1).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
-      this.head.replaceChildren(option("mean", "mean of all heads", this.state.head), ...numbers(event.heads, 0).map((one) => option(one, `head ${one}`, this.state.head)));
+      const range = (count, first) => Array.from({ length: count }, (_, at) => String(at + first));
+      this.layer.replaceChildren(...range(event.layers, 1).map((one) => option(one, `${one} of ${event.layers}`, String(event.layer))));
+      this.head.replaceChildren(option("mean", "mean of all heads", this.state.head), ...range(event.heads, 0).map((one) => option(one, `head ${one}`, this.state.head)));
       this.tokens = event.tokens.map((one) => one.piece);
       this.before.set(this.tokens, event.rows, event.matrix);
       this.status.working("Computing…");
@@ -128,7 +116,7 @@ class Place {
     if (!this.table.open || !this.first) return;
     const found = this.after.get(Number(this.slider.value));
     const to = (matrix, row) => this.first.rows.reduce((sum, column) => sum + matrix[row][column], 0);
-    this.table.lastElementChild.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "token"), h("th", { class: "num" }, "before"), h("th", { class: "num" }, "after"))),
-      h("tbody", {}, this.tokens.map((token, row) => h("tr", {}, h("td", {}, h("bdi", {}, token)), h("td", { class: "num" }, number(to(this.first.matrix, row))), h("td", { class: "num" }, found ? number(to(found.matrix, row)) : "–"))))));
+    this.table.lastElementChild.replaceChildren(numbers(["token", "before", "after"], this.tokens.map((token, row) =>
+      [h("bdi", {}, token), number(to(this.first.matrix, row)), found ? number(to(found.matrix, row)) : "–"])));
   }
 }

@@ -71,17 +71,7 @@ class Place {
 
   async listen(path, body) {
     this.asked = [path, body];
-    this.leaving?.abort();
-    const mine = this.leaving = new AbortController();
-    this.result.dataset.state = "working";
-    this.status.working("Waiting for the server…");
-    try {
-      await ask(path, body, (event) => this.receive(event), mine.signal);
-      this.status.done("");
-      this.result.dataset.state = "done";
-    } catch (error) {
-      if (mine === this.leaving) this.status.failed(error);
-    }
+    if (await this.status.follow(path, body, (event) => this.receive(event), this.result)) this.status.done("");
   }
 
   show() { return this.listen("/api/audit", { folder: this.state.folder }); }
@@ -100,7 +90,6 @@ class Place {
   }
 
   receive(event) {
-    if (event.kind === "progress") this.status.progress(event);
     if (event.command) this.exports.show(event.command, event.python);
     if (event.kind === "started") this.status.working("Running the audit. Closing the page stops it; starting it again resumes it.");
     if (event.kind === "audit") this.draw(event.result);

@@ -11,6 +11,12 @@ export function save(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+// A table: its first column is a name, the others are numbers.
+export function numbers(heads, rows) {
+  const line = (cells, tag) => h("tr", {}, cells.map((cell, at) => h(tag, { class: at ? "num" : "" }, cell)));
+  return h("table", {}, h("thead", {}, line(heads, "th")), h("tbody", {}, rows.map((row) => line(row, "td"))));
+}
+
 const TYPES = { json: "application/json", csv: "text/csv", svg: "image/svg+xml" };
 
 export class Export {

@@ -3,7 +3,7 @@ import { asked, field, h, number, option, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { chart } from "./chart.js";
 import { Status } from "./status.js";
-import { Export } from "./export.js";
+import { Export, numbers } from "./export.js";
 
 const FIRST = { models: "minilm", data: "imdb", edit: "negation", texts: "16", place: "own", level: "0.05", baselines: "", seed: "0" };
 const COLOURS = ["#0072B2", "#D55E00", "#009E73"];
@@ -68,22 +68,11 @@ class Place {
       if (!models.length) { this.status.failed(new Error("Select at least one model.")); return; }
       Object.assign(this.state, { models: models.join(), baselines: this.baselines.checked ? "yes" : "" }, Object.fromEntries(Object.entries(this.fields).map(([name, one]) => [name, one.value])));
     }
-    remember(Object.fromEntries(Object.entries(this.state).map(([name, value]) => [name, value === FIRST[name] ? "" : value])), push);
-    this.leaving?.abort();
-    const mine = this.leaving = new AbortController();
-    this.result.dataset.state = "working";
-    this.status.working("Waiting for the server…");
-    try {
-      await ask("/api/length", this.body(), (event) => this.receive(event), mine.signal);
-      this.result.dataset.state = "done";
-      this.status.done("Done.");
-    } catch (error) {
-      if (mine === this.leaving) this.status.failed(error);
-    }
+    remember(this.state, push, FIRST);
+    if (await this.status.follow("/api/length", this.body(), (event) => this.receive(event), this.result)) this.status.done("Done.");
   }
 
   receive(event) {
-    if (event.kind === "progress") this.status.working(`${event.stage}…`, event.total ? event.done / event.total : null);
     if (event.kind === "started") this.exports.show(event.command, event.python);
     if (event.kind === "length") this.draw(event);
   }
@@ -101,8 +90,8 @@ class Place {
       series: models.flatMap((one) => [{ name: `${one.name}: moved more by the change than by a rewording`, short: one.name, colour: colour(one), points: line(one, one.auc) }, { name: `${one.name}: cosine above ${Number((1 - found.level).toPrecision(6))}`, colour: colour(one), kind: "dashed", points: line(one, one.below) }]) }));
     this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^−a by layer (0 keeps the word, 1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "a",
       series: Object.entries(one.rates).map(([name, points], at) => ({ name, colour: ["#CC79A7", "#E69F00", "#56B4E9"][at], points })) })));
-    this.table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "model"), ["tokens", "word alone", "change", "median cosine", "moved more than by a rewording", "above the level"].map((name) => h("th", { class: "num" }, name)))),
-      h("tbody", {}, found.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(Math.round(n)), number(one.word[at]), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])].map((value) => h("td", { class: "num" }, value))))))));
+    this.table.replaceChildren(numbers(["model", "tokens", "word alone", "change", "median cosine", "moved more than by a rewording", "above the level"], found.series.flatMap((one) => one.n.map((n, at) =>
+      [one.name, String(Math.round(n)), number(one.word[at]), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])]))));
     this.result.hidden = false;
   }
 }

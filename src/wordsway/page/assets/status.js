@@ -1,6 +1,7 @@
 // Progress and errors in one line, which screen readers announce.
 // If the connection is lost, `again` is called once the server is back.
 import { h } from "./dom.js";
+import { ask } from "./stream.js";
 
 export class Status {
   constructor(again = null) {
@@ -21,6 +22,22 @@ export class Status {
     if (this.stage !== text) { this.line.textContent = text; this.stage = text; }
     this.bar.style.width = share === null ? "100%" : `${Math.round(100 * share)}%`;
     this.bar.classList.toggle("unknown", share === null);
+  }
+
+  // One request at a time: a new one cancels the one before it. Returns whether it was answered.
+  async follow(path, body, receive, result = null, failed = (error) => this.failed(error)) {
+    this.leaving?.abort();
+    const mine = this.leaving = new AbortController();
+    this.working("Waiting for the server…");
+    if (result) result.dataset.state = "working";
+    try {
+      await ask(path, body, (event) => { if (event.kind === "progress") this.progress(event); else receive(event); }, mine.signal);
+      if (result) result.dataset.state = "done";
+      return true;
+    } catch (error) {
+      if (mine === this.leaving) failed(error);
+      return false;
+    }
   }
 
   progress(event) {

@@ -3,7 +3,7 @@ import { asked, field, h, number, option, plural, remember } from "./dom.js";
 import { ask } from "./stream.js";
 import { chart } from "./chart.js";
 import { Status } from "./status.js";
-import { Export } from "./export.js";
+import { Export, numbers } from "./export.js";
 
 const FIRST = { n: "5,10,20,40", d: "32", data: "gaussian", trials: "3", seed: "0", axes: "log" };
 
@@ -86,28 +86,19 @@ class Place {
   }
 
   save(push = false) {
-    remember(Object.fromEntries(Object.entries(this.state).map(([name, value]) => [name, value === FIRST[name] ? "" : value])), push);
+    remember(this.state, push, FIRST);
   }
 
   async measure(push = true) {
     if (push) this.read();
     if (!this.chosen.length) { this.status.failed(new Error("Select at least one map.")); return; }
     this.save(push);
-    this.leaving?.abort();
-    const mine = this.leaving = new AbortController();
-    this.result.dataset.state = "working";
-    this.status.working("Waiting for the server…");
-    try {
-      await ask("/api/theory", this.body(), (event) => this.receive(event), mine.signal);
-      this.result.dataset.state = "done";
+    if (await this.status.follow("/api/theory", this.body(), (event) => this.receive(event), this.result)) {
       this.status.done(this.plan.total === this.plan.kept ? `${plural(this.plan.total, "result")}, all from earlier runs` : `${plural(this.plan.total, "result")}, ${this.plan.total - this.plan.kept} of them computed now`);
-    } catch (error) {
-      if (mine === this.leaving) this.status.failed(error);
     }
   }
 
   receive(event) {
-    if (event.kind === "progress") this.status.working(`${event.stage}…`, event.total ? event.done / event.total : null);
     if (event.kind === "plan") { this.plan = event; this.exports.show(event.command, event.python); }
     if (event.series) { this.series = event.series.map((one) => ({ ...one, colour: inked(one.colour) })); this.draw(); }
     if (event.kind === "series") this.status.working(`${event.done} of ${event.done + event.left} results…`, event.done / (event.done + event.left));
@@ -136,7 +127,7 @@ class Place {
 
   list() {
     if (!this.table.open || !this.series) return;
-    this.table.lastElementChild.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "map"), ["n", "S found", "± sd", "certified bound", "trials"].map((name) => h("th", { class: "num" }, name)))),
-      h("tbody", {}, this.series.flatMap((one) => one.n.map((n, at) => h("tr", {}, h("td", {}, one.name), [String(n), number(one.mean[at]), number(one.sd[at]), number(one.upper[at]), String(one.trials[at])].map((value) => h("td", { class: "num" }, value))))))));
+    this.table.lastElementChild.replaceChildren(numbers(["map", "n", "S found", "± sd", "certified bound", "trials"], this.series.flatMap((one) => one.n.map((n, at) =>
+      [one.name, String(n), number(one.mean[at]), number(one.sd[at]), number(one.upper[at]), String(one.trials[at])]))));
   }
 }

@@ -1,6 +1,5 @@
 // The card of a word on the page; its curve and real replacements are computed when it is opened.
 import { h } from "./dom.js";
-import { ask } from "./stream.js";
 import { WordCard } from "./card.js";
 import { Status } from "./status.js";
 
@@ -13,7 +12,7 @@ export class WordPanel extends WordCard {
   }
 
   clear() {
-    this.leaving?.abort();
+    this.status.leaving?.abort();
     this.index = null;
     this.body.hidden = true;
     this.empty.hidden = false;
@@ -36,8 +35,6 @@ export class WordPanel extends WordCard {
     const key = JSON.stringify(body);
     if (key === this.key) return;
     this.key = key;
-    this.leaving?.abort();
-    const mine = this.leaving = new AbortController();
     this.drawTitle(word);
     this.known = {};
     this.refresh();
@@ -45,18 +42,12 @@ export class WordPanel extends WordCard {
     if (word.profile) this.drawProfile(word, this.text.result.layer);
     else this.profile.replaceChildren(h("p", { class: "soft waiting" }, "Waiting for S(ρ)…"));
     this.real.replaceChildren(h("p", { class: "soft waiting" }, "Searching for real words…"));
-    this.status.working("Computing S(ρ)…");
     if (innerWidth < 960) this.element.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
-    try {
-      await ask("/api/word", body, (event) => this.receive(event), mine.signal);
-      this.status.done("");
-    } catch (error) {
-      if (mine === this.leaving) { this.key = null; this.status.failed(error); }
-    }
+    if (await this.status.follow("/api/word", body, (event) => this.receive(event))) this.status.done("");
+    else if (key === this.key) this.key = null;
   }
 
   receive(event) {
-    if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "curve") { this.known = event.numbers; this.refresh(); this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
     if (event.kind === "swaps") this.drawSwaps(event.swaps);
   }

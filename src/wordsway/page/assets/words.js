@@ -1,12 +1,13 @@
 // Words: how far each word moves the model; tiers appear as they are measured.
 import { asked, field, h, option, plural, remember } from "./dom.js";
 import { HeatMap } from "./heat.js";
-import { ask, get } from "./stream.js";
+import { get } from "./stream.js";
 import { Status } from "./status.js";
 import { Export } from "./export.js";
 import { WordPanel } from "./word.js";
 
 const EXAMPLE = "I love her much";
+const USUAL = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0" };
 const TARGETS = {
   layer: "hidden states of a layer", all: "average over all layers", pooled: "the text's embedding",
   cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "next-token probabilities",
@@ -19,7 +20,7 @@ const TIERS = {
 
 export async function open(main) {
   const known = await get("/api/models");
-  new Place(main, known, asked()).start();
+  new Place(main, known, asked()).measure(false);
 }
 
 class Place extends HeatMap {
@@ -28,7 +29,7 @@ class Place extends HeatMap {
     super(panel);
     panel.place = this;
     this.status = new Status(() => this.measure(false));
-    this.state = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0", ...given };
+    this.state = { ...USUAL, ...given };
     if (!ALL.split(",").includes(this.state.colour)) this.state.colour = "";
     this.chosenTier = this.state.colour;
     this.build(main, known);
@@ -84,10 +85,6 @@ class Place extends HeatMap {
     };
   }
 
-  start() {
-    this.measure(false);
-  }
-
   // Compares the text with one in which a word is replaced.
   compareWith(text) {
     this.other.value = text;
@@ -100,8 +97,6 @@ class Place extends HeatMap {
 
   async measure(push = true) {
     if (!this.text.value.trim()) { this.text.focus(); this.status.failed(new Error("Enter a text first.")); return; }
-    this.leaving?.abort();
-    const mine = this.leaving = new AbortController();
     const { word: chosen, cut } = this.state;
     const same = this.state.text === this.text.value;
     this.state = {
@@ -113,30 +108,25 @@ class Place extends HeatMap {
     this.between.hidden = true;
     this.fresh = true;
     this.card.clear();
-    this.status.working("Waiting for the server…");
-    this.result.dataset.state = "working";
-    try {
-      await ask("/api/words", this.body(), (event) => this.receive(event), mine.signal);
-      this.result.dataset.state = "done";
+    if (await this.status.follow("/api/words", this.body(), (event) => this.receive(event), this.result, (error) => this.failed(error))) {
       const seconds = this.texts[0].result.seconds;
       this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one measure" : `${this.texts[0].result.tiers.length} measures`}, ${seconds.toFixed(1)} s`);
       if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
-    } catch (error) {
-      if (mine !== this.leaving) return;
-      const long = error.reason?.remedy?.includes("--cut");
-      if (long) error.message = `This text is too long for the model: ${error.message.replace(/: [^:]*--cut.*$/, "")}.`;
-      this.status.failed(error);
-      if (long) this.status.offer("Measure the beginning", () => { this.state.cut = "1"; this.measure(); });
     }
   }
 
+  failed(error) {
+    const long = error.reason?.remedy?.includes("--cut");
+    if (long) error.message = `This text is too long for the model: ${error.message.replace(/: [^:]*--cut.*$/, "")}.`;
+    this.status.failed(error);
+    if (long) this.status.offer("Measure the beginning", () => { this.state.cut = "1"; this.measure(); });
+  }
+
   save(push = false) {
-    const { layer, target, seed, model, ...rest } = this.state;
-    remember({ ...rest, model: model === "minilm" ? "" : model, layer: layer === "last" ? "" : layer, target: target === "layer" ? "" : target, seed: seed === "0" ? "" : seed }, push);
+    remember(this.state, push, USUAL);
   }
 
   receive(event) {
-    if (event.kind === "progress") this.status.progress(event);
     if (event.kind === "command") { this.commands = event; this.export(); }
     if (event.kind === "edits") { this.edits = event.words; this.draw(); }
     if (event.kind === "pair") this.drawBetween(event);

@@ -11,8 +11,9 @@ from typing import Any
 from wordsway.core.atomic import atomic
 from wordsway.core.checks import FilePath, validated
 from wordsway.core.errors import InputError
-from wordsway.maps.attention.certificates import curves, dual, silence
+from wordsway.maps.attention.certificates import dual, problem
 from wordsway.maps.attention.certificates.bounds import RowBounds
+from wordsway.maps.attention.scores import relu
 from wordsway.maps.attention.scores.relu import ReluBounds
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
@@ -89,12 +90,12 @@ def constants() -> dict[str, Any]:
         "scores": list(SCORES),
         "coldest": COLDEST,
         "hottest": HOTTEST,
-        "nodes": curves.NODES,
-        "reach": curves.REACH,
+        "nodes": problem.NODES,
+        "reach": problem.REACH,
         "cells": dual.COARSE,
         "rounds": dual.SPLITS,
-        "silenceCells": silence.CELLS,
-        "silenceSteps": silence.STEPS,
+        "silenceCells": relu.CELLS,
+        "silenceSteps": relu.STEPS,
         "tilts": {name: list(bound.reweightings) for name, bound in BOUNDS.items()},
         "splits": {
             name: [one for one in bound.young_parameters if one] for name, bound in BOUNDS.items()

@@ -24,14 +24,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordsway.core.errors import InputError
+from wordsway.core.checks import OneOf, Within, validated
 from wordsway.core.sample import Sample
 from wordsway.maps import RAF, RF, ReluRAF
 from wordsway.maps.attention.certificates.bounds import RowBounds
@@ -54,6 +53,7 @@ from wordsway.maps.rigorous import SAFE
 LARGEST, COUNT = 64, 512
 #: Temperatures that the page offers.
 COLDEST, HOTTEST = 0.05, 20.0
+FURTHER = "the page goes no further"
 #: How far, and in how many steps, log λ and log κ of a ceiling are looked for in turn.
 SCHEDULE = ((4.5, 10), (1.5, 7))
 
@@ -144,8 +144,7 @@ def _ceiling(layer: Layer, bounds: RowBounds, radius: float) -> float:
     total = math.inf
     tuned: Multipliers | None = None
     for split in filter(None, bounds.young_parameters):
-        found = problem_of(layer, bounds, 0, radius, split, WrapperContext(layer.norm))
-        plain = replace(found, prices=replace(found.prices, gram=None))
+        plain = problem_of(layer, bounds, 0, radius, split, WrapperContext(layer.norm))
         for tilt in bounds.reweightings:
             problem = plain.reweighted(tilt) if tilt else plain
             lo, hi = cells(radius, problem.rows.p)
@@ -160,8 +159,14 @@ def _ceiling(layer: Layer, bounds: RowBounds, radius: float) -> float:
     return min(moved, bounds.at_most(layer, 0, radius)) / layer.norm
 
 
+@validated
 def instance(
-    n: int, d: int, seed: int = 0, *, scores: str = "softmax", temperature: float = 1.0
+    n: Annotated[int, Within(1, LARGEST, FURTHER)],
+    d: Annotated[int, Within(2, LARGEST, FURTHER)],
+    seed: Annotated[int, Within(0, 2**32 - 1, FURTHER)] = 0,
+    *,
+    scores: Annotated[str, OneOf(SCORES)] = "softmax",
+    temperature: Annotated[float, Within(COLDEST, HOTTEST, FURTHER)] = 1.0,
 ) -> Instance:
     """The map and the text that the playground computes with.
 
@@ -173,16 +178,6 @@ def instance(
     >>> float(torch_equal)  # a longer text begins with the shorter one
     0.0
     """
-    n, d = _whole("n", n, 1, LARGEST), _whole("d", d, 2, LARGEST)
-    seed = _whole("seed", seed, 0, 2**32 - 1)
-    if scores not in SCORES:
-        raise InputError(f"scores among {', '.join(SCORES)}", repr(scores), "take one of these")
-    if not COLDEST <= temperature <= HOTTEST:
-        raise InputError(
-            f"a temperature between {COLDEST} and {HOTTEST}",
-            temperature,
-            "take one that the page's slider reaches",
-        )
     table = np.arange(LARGEST * LARGEST).reshape(LARGEST, LARGEST)
     X = Sample(normals(seed, TEXT, table[:n, :d]))
     if scores in ATTENTION:
@@ -191,12 +186,3 @@ def instance(
     address = np.arange(LARGEST * COUNT * LARGEST).reshape(LARGEST, COUNT, LARGEST)
     V = normals(seed, FEATURES, address[:n, :, :d]) / math.sqrt(n * d)
     return Instance(RF(weight=V.transpose(1, 0, 2).reshape(COUNT, n * d), n=n), X)
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{name} as a whole number", repr(value), f"pass {least} … {most}")
-    number = int(value.__index__())
-    if not least <= number <= most:
-        raise InputError(f"{least} ≤ {name} ≤ {most}", number, "the page goes no further")
-    return number

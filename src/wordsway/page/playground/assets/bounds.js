@@ -137,7 +137,7 @@ export function keyRowsOf(layer, radius, split, e, how, rows, across) {
   }
 }
 
-/** How far row 0 of ReLU attention can turn to its own word: wordsway.maps.attention.certificates.silence. */
+/** How far row 0 of ReLU attention can turn to its own word: wordsway.maps.attention.scores.relu. */
 function* ownRowAbove(layer, r, how) {
   const { n, d, x, phi, queries, Wr } = layer;
   const length = norm(x);

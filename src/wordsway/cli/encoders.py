@@ -1,0 +1,231 @@
+"""`wordsway pairs`, `audit` and `length`: what encoders make of changed texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wordsway.cli import options as opt
+from wordsway.cli.output import echo_json, print_result, progress_line
+from wordsway.core.errors import InputError
+
+
+@opt.grouped
+def pairs_command(
+    first: Annotated[
+        str, typer.Argument(help="A text, or a file of pairs.", metavar="TEXT_A|FILE.csv")
+    ],
+    encoders: opt.EncoderOptions,
+    output: opt.OutputOptions,
+    second: Annotated[
+        str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
+    ] = None,
+    draws: int = opt.option(100, "Number of random real words to compare each pair with."),
+    seed: int = opt.SEED,
+    encoding: str | None = opt.ENCODING,
+    device: str = opt.DEVICE,
+    forecast: bool = opt.FORECAST,
+) -> None:
+    """How different are two similar texts to a model?
+
+    A file has the columns a,b or text,word,replacement, and optionally kind.
+
+    Example: wordsway pairs "The drug is safe." "The drug is unsafe." --model minilm --model mpnet
+    """
+    if second is None and not Path(first).suffix:
+        raise InputError(
+            "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
+        )
+    how: dict[str, Any] = {"draws": draws, "seed": seed, "encoding": encoding, "device": device}
+    with progress_line("loading the model") as progress:
+        from wordsway.auditing.pairs import forecast_pairs, pairs
+        from wordsway.core.result import fields_of
+
+        if forecast:
+            costs = forecast_pairs(first, second, encoders.models, **how)
+        else:
+            result = pairs(first, second, encoders.models, **how, progress=progress)
+    if not forecast:
+        output.deliver(result)
+    elif output.as_json:
+        echo_json({"models": [fields_of(one) for one in costs]})
+    else:
+        typer.echo("\n".join(map(str, costs)))
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """The fields of an `AuditRequest`."""
+
+    data: str = opt.option(
+        "gold",
+        "gold (triples that come with wordsway), one domain of gold (everyday, medical, legal, "
+        "finance, support), imdb, or a file of triples (columns text,rewording,change,kind), "
+        "pairs (a,b,kind), queries (query,document,query2,document2) or texts.",
+    )
+    kinds: list[str] | None = opt.option(
+        None, "A kind of meaning-changing edit; may be repeated.", "--kind"
+    )
+    texts: int | None = opt.option(None, "Texts per kind; default 200, or 40 with --quick.")
+    quick: bool = opt.flag("--quick", "At most 40 texts per kind instead of 200.")
+    target: str = opt.option(
+        "cosine",
+        "Output to measure: cosine, pooled, a layer's number, logits (of a classifier) or "
+        "next-token.",
+    )
+    draws: int = opt.option(2, "Number of random real words to compare each edit with.")
+    local: int | None = opt.deprecated("--local", "use local= in Python")
+    threshold: float | None = opt.option(None, "Also report the errors at this cosine threshold.")
+    flip: list[str] | None = opt.option(
+        None, "A kind of edit that should change a classifier's label.", "--should-flip"
+    )
+    stay: list[str] | None = opt.option(
+        None, "A kind of edit that should not change a classifier's label.", "--should-stay"
+    )
+    baselines: bool = opt.option(
+        True, "Also measure word overlap, mean word vectors and random weights."
+    )
+    seed: int = opt.SEED
+    encoding: str | None = opt.ENCODING
+    device: str = opt.DEVICE
+
+
+@dataclass(frozen=True)
+class AuditRun(opt.RunOptions):
+    out: Path = opt.folder(Path("out/audit"))
+
+
+@opt.grouped
+def audit_command(
+    encoders: opt.EncoderOptions,
+    run: AuditRun,
+    audited: AuditOptions,
+    documents: str | None = opt.option(
+        None, "File of documents; also report how edits of a text change their ranks."
+    ),
+    fail_under: list[str] | None = opt.option(
+        None, "LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if a score is below X."
+    ),
+) -> None:
+    """Is a rewording of a text closer to it than a small change of its meaning?
+
+    Also reports the effect of harmless edits and word overlap, cosine thresholds and blind spots.
+
+    An interrupted audit resumes with the same command.
+
+    Example: wordsway audit --model minilm --model mpnet
+    """
+    from wordsway.auditing.audit import AuditRequest, audit, forecast_audit, forecast_endpoint
+    from wordsway.core.result import fields_of
+
+    names, asked = encoders.models, opt.given(audited)
+    gate = fail_under or ()
+    with progress_line() as progress:
+        if run.forecast:
+            request = AuditRequest(names, **asked)
+            if encoders.endpoint is None:
+                cost = forecast_audit(request, out=run.out, workers=run.workers, progress=progress)
+            else:
+                sent = [(one, forecast_endpoint(request, one, progress)) for one in names]
+        else:
+            more = run.options | {"documents": documents, "fail_under": gate}
+            result = audit(names, **asked, **more, progress=progress)
+    if run.forecast and encoders.endpoint is None:
+        print_result(cost, run.as_json)
+    elif run.forecast:
+        for one, what in sent:
+            if run.as_json:
+                echo_json({"name": one.name, **fields_of(what)})
+            else:
+                typer.echo(f"{one.name}: {what}")
+    else:
+        failed = [f"{name}: {one.reason}" for name, one in result.failed]
+        _report(result, run.as_json, [*result.gate, *failed])
+
+
+def _report(result: Any, as_json: bool, failures: list[str]) -> None:
+    """Print the result and its files, then failures; exit with 1 if there are any."""
+    print_result(result, as_json)
+    if not as_json:
+        typer.echo(f"written: {', '.join(str(path) for path in result.files)}")
+    for line in failures:
+        typer.echo(line, err=True)
+    if failures or result.failed or result.interrupted:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class LengthOptions:
+    """The fields of a `LengthRequest`."""
+
+    data: str = opt.option(
+        "imdb",
+        "Where edited sentences come from: imdb (reviews), a file of documents, gold or one of "
+        "its domains, or a file of triples (text,rewording,change) or pairs (a,b,kind).",
+    )
+    kinds: list[str] | None = opt.option(
+        None, "A kind of meaning-changing edit; may be repeated; default negation.", "--kind"
+    )
+    windows: str = opt.option("1,2,4,8,16", "Sentences of the texts, separated by commas.")
+    texts: int | None = opt.option(None, "Number of texts; default 200, or 40 with --quick.")
+    quick: bool = opt.flag("--quick", "40 texts instead of 200.")
+    host: str | None = opt.option(
+        None,
+        "What surrounds the sentence: own (its document), filler (other texts of the data) or "
+        "a file of documents.",
+    )
+    place: str = opt.option("own", "Where it stands among them: own, beginning, middle or end.")
+    target: str = opt.option("pooled", "Output to measure: pooled, last-token or a layer's number.")
+    level: float = opt.option(0.05, "The cosine distance below which a change counts as invisible.")
+    baselines: bool = opt.option(
+        True, "Also measure random weights, mean word vectors and random maps."
+    )
+    seed: int = opt.SEED
+    encoding: str | None = opt.ENCODING
+    device: str = opt.DEVICE
+
+
+@dataclass(frozen=True)
+class LengthRun(opt.RunOptions):
+    out: Path = opt.folder(Path("out/length"))
+
+
+@opt.grouped
+def length_command(
+    encoders: opt.EncoderOptions,
+    run: LengthRun,
+    measured: LengthOptions,
+) -> None:
+    """How long may a text be before one word drowns?
+
+    Puts an edited sentence into longer and longer texts, and reports by which law its effect fades.
+
+    An interrupted run resumes with the same command.
+
+    Example: wordsway length --model minilm --quick
+    """
+    from wordsway.lengths.length import LengthRequest, forecast_length, length
+
+    asked = opt.given(measured) | {"windows": _sizes(measured.windows)}
+    with progress_line() as progress:
+        if run.forecast:
+            request = LengthRequest(encoders.models, **asked)
+            cost = forecast_length(request, out=run.out, workers=run.workers, progress=progress)
+        else:
+            found = length(encoders.models, **asked, **run.options, progress=progress)
+    if run.forecast:
+        print_result(cost, run.as_json)
+    else:
+        _report(found, run.as_json, [])
+
+
+def _sizes(windows: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(one) for one in windows.split(","))
+    except ValueError:
+        raise InputError(
+            "numbers of sentences such as 1,4,16", repr(windows), "use commas"
+        ) from None

@@ -1,0 +1,153 @@
+"""`wordsway measure`, `learn` and `verify`: random maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordsway.cli import options as opt
+from wordsway.cli.output import print_result, progress_line
+from wordsway.core.errors import InputError, WordswayError
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """The rows that move, and how far: fields of a `Request`."""
+
+    radius: float | None = opt.option(None, "Maximum norm of Δ; √d by default.")
+    constraint: str | None = opt.option(
+        None,
+        "Set of Δ of this radius: l2 (default), linf, l1 or shell. By default it is the "
+        "largest inside the ball of radius √d.",
+    )
+    together: str | None = opt.option(None, "Rows that all move at once: 0,3 or 0-7.")
+
+
+@dataclass(frozen=True)
+class MoveOptions:
+    """What happens to a row, and what is measured of it: fields of a `Request`."""
+
+    objective: str = opt.option(
+        "frobenius", "Norm of the change: frobenius, largest-row, operator, or row:J for row J."
+    )
+    edit: str = opt.option("replace", "What happens to a word: replace, insert, or delete.")
+    layer: str = opt.option(
+        "input",
+        "Embeddings to use: input (as in the paper), words (word vectors only), a layer's "
+        "number, or last.",
+        group=opt.TEXTS,
+    )
+    certificate: bool = opt.flag(
+        "--certificate/--no-certificate", "Also compute the upper bound.", default=True
+    )
+    average: int | None = opt.option(
+        None, "Also average over this number of random Δ (and real words) per row."
+    )
+
+
+@opt.grouped
+def measure_command(
+    ctx: typer.Context,
+    drawn: opt.TrialOptions,
+    columns: opt.ColumnOptions,
+    within: SetOptions,
+    moves: MoveOptions,
+    proof: Path | None = opt.option(
+        None, "Verify the upper bound and write its proof; for wordsway verify."
+    ),
+    memory: float = opt.MEMORY,
+    forecast: bool = opt.FORECAST,
+    as_json: bool = opt.AS_JSON,
+) -> None:
+    """Measure how far one word can move a random map.
+
+    Prints an interval for S: a lower bound attained by the best Δ found, and a certified upper
+    bound.
+
+    Example: wordsway measure --map raf --n 120 --d 768 --trials 10
+    """
+    from wordsway.studies.forecast import Forecast
+    from wordsway.studies.forecast import forecast as predict
+    from wordsway.studies.measure import Measurement, run_trials
+
+    request = drawn.request(
+        ctx, columns, memory=opt.bytes_of(memory), **vars(within), **vars(moves)
+    )
+    if proof is not None and request.trials != 1:
+        raise InputError(
+            "one trial with --proof", f"--trials {request.trials}", "leave --trials away"
+        )
+    with progress_line() as progress:
+        result: Forecast | Measurement
+        if forecast:
+            result = predict(request)
+        else:
+            result = run_trials(request, progress=progress, proof=proof is not None)
+    missing = False
+    if isinstance(result, Measurement) and proof is not None:
+        found = result.trials[0].proof if result.trials else None
+        missing = found is None
+        if found is not None:
+            found.save(proof)
+    print_result(result, as_json)
+    if missing:
+        raise WordswayError(
+            "no proof was written: the verifier does not cover this map or this question, so the "
+            "upper bound rests on float64"
+        )
+    if getattr(result, "interrupted", False):
+        raise typer.Exit(1)
+
+
+@opt.grouped
+def learn_command(
+    ctx: typer.Context,
+    drawn: opt.TrialOptions,
+    columns: opt.ColumnOptions,
+    within: SetOptions,
+    train: int = opt.option(..., "Number of training texts."),
+    update: str = opt.option("fine-tune", "fine-tune or retrain."),
+    loss: str = opt.option("direct", "Loss that Δ minimises: align, direct or penalised."),
+    penalty: float = opt.option(0.0, "Weight of the penalty, with --loss penalised."),
+    real_words: bool = opt.flag("--real-words", "Also try every word of the model's vocabulary."),
+    forecast: bool = opt.FORECAST,
+    as_json: bool = opt.AS_JSON,
+) -> None:
+    """Measure the error after one word of a text changes and its label flips.
+
+    A model that interpolates its training texts is fine-tuned or retrained on one more text, then
+    tested on that text with one word changed.
+
+    Gaussian texts are labelled by a linear teacher; a corpus is padded as in the paper.
+
+    Example: wordsway learn --map raf --n 40 --d 384 --train 100 --data imdb --trials 5
+    """
+    from wordsway.studies.flips import run_learning_trials
+    from wordsway.studies.forecast import forecast as predict
+    from wordsway.studies.request import LearningOptions
+
+    learning = LearningOptions(train, update, loss, penalty, real_words)
+    request = drawn.request(ctx, columns, learning=learning, **vars(within))
+    with progress_line() as progress:
+        result = predict(request) if forecast else run_learning_trials(request, progress=progress)
+    print_result(result, as_json)
+    if getattr(result, "interrupted", False):
+        raise typer.Exit(1)
+
+
+def verify_command(
+    file: Annotated[Path, typer.Argument(help="A proof, as measure --proof writes it.")],
+    as_json: bool = opt.AS_JSON,
+) -> None:
+    """Verify a proof in ball arithmetic, and print the bound that it proves.
+
+    Exit status 0: every inequality holds. 1: the first that fails is named.
+
+    Example: wordsway verify raf.proof
+    """
+    from wordsway.maps.proof import verify
+
+    print_result(verify(file), as_json)
