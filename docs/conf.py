@@ -101,7 +101,9 @@ def mathml(node: nodes.math | nodes.math_block) -> str:
     space = '<mspace width="0.17em"></mspace>'
     made = re.sub(r"(<mi[^>]*>\w+</mi>)\s*<mo>&ApplyFunction;</mo>", rf"{space}\1{space}", made)
     return re.sub(
-        r"<mo>([|‖⟨⟩])</mo>", r'<mo stretchy="false" lspace="0em" rspace="0em">\1</mo>', made
+        r'<mo(?: class="mathopen")?>([|‖⟨⟩])</mo>',
+        r'<mo stretchy="false" lspace="0em" rspace="0em">\1</mo>',
+        made,
     )
 
 

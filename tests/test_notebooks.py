@@ -12,8 +12,8 @@ from tools.pages import differences
 BOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-def test_there_are_three_and_their_outputs_are_kept():
-    assert len(BOOKS) == 3
+def test_there_are_four_and_their_outputs_are_kept():
+    assert len(BOOKS) == 4
     for path in BOOKS:
         cells = json.loads(path.read_text("utf-8"))["cells"]
         assert all(cell["outputs"] for cell in cells if cell["cell_type"] == "code"), path.name
