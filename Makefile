@@ -14,7 +14,8 @@ help:            ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 setup: $(STAMP)  ## the environment and the default model, nothing else
-	$(BIN)/wordsway data get minilm
+	@$(BIN)/wordsway data get minilm
+	@echo 'Ready. Now:  . $(BIN)/activate && wordsway pairs "The drug is safe." "The drug is not safe."'
 
 run: data        ## the paper's figures, a quick subset, into out/reproduce/index.html
 	$(BIN)/wordsway reproduce --quick --out out/reproduce
@@ -35,7 +36,7 @@ types: $(TOOLS)  ## types alone (mypy: source, benchmarks, tools and tests)
 fast: data $(TOOLS)  ## the tests that take less than two seconds each
 	$(PYTEST) -m "not slow"
 
-bench: data $(TOOLS)  ## every figure of docs/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
+bench: data $(TOOLS)  ## every figure of docs/notes/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
 	$(BIN)/wordsway data get mpnet smollm2
 	$(BIN)/python -m benchmarks
 
@@ -64,13 +65,15 @@ clean:           ## remove the virtual environment and generated output
 	rm -rf $(VENV) out build dist *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=python3.x")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
-	$(BIN)/python -m compileall -q src
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@$(PYTHON) -m venv $(VENV)
+	@echo 'Installing wordsway and about 95 packages into $(VENV): 360 MB to download, 1.3 GB on disk.'
+	@$(BIN)/python tools/install.py --constraint constraints.txt torch
+	@$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[all]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(TOOLS): $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@echo 'Installing the tools for tests, types and documentation.'
+	@$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[dev]'
 	@touch $@

@@ -1,5 +1,6 @@
 """The reference pages, from the code: every public name by its docstring, every command by its
-options. `docs/conf.py` writes them before each build.
+options, every number by the sentence that explains it in terminal, page and JSON. `docs/conf.py`
+writes them before each build.
 """
 
 from __future__ import annotations
@@ -92,10 +93,33 @@ def _plain(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
 
 
+def numbers_page() -> str:
+    """Every number of the verbs about models, with the sentence that results show for it."""
+    from wordsway.auditing.result import EXPLAINED
+    from wordsway.probing.tiers import TIERS
+    from wordsway.render.views import length, pairs
+
+    parts = {
+        "words": {tier.title: tier.sentence for tier in TIERS.values()},
+        "pairs": pairs.MEANINGS,
+        "audit": EXPLAINED,
+        "length": length.MEANINGS,
+    }
+    lines = []
+    for verb, meanings in parts.items():
+        lines += [f"### {verb}\n", "| number | meaning |", "|---|---|"]
+        lines += [f"| {_plain(name)} | {_plain(text)} |" for name, text in meanings.items()]
+        lines += [""]
+    return "\n".join(lines)
+
+
+PAGES = {"python.md": python_page, "commands.md": commands_page, "numbers.md": numbers_page}
+
+
 def write_reference(folder: Path) -> None:
-    """Both pages into ``folder``."""
+    """Every page into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("python.md", python_page()), ("commands.md", commands_page())):
-        path = folder / name
+    for name, page in PAGES.items():
+        path, text = folder / name, page()
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
