@@ -1,19 +1,19 @@
 """`make bench`: the naive procedure against ours, how tight the certificates are, how true
-forecasts are, learning, real models, the page: one run, one record, docs/performance.md.
+forecasts are, learning, real models, the page: one run, one record, docs/notes/performance.md.
 
-    python -m benchmarks                 all parts, into docs/performance.md (`make bench`)
+    python -m benchmarks                 all parts, into docs/notes/performance.md (`make bench`)
     python -m benchmarks --quick         a small share of them, into out/bench/quick.md
     python -m benchmarks tightness [10]  some parts, printed: no page changes; a number is how many
                                          draws or texts (parts, below, has their names)
-    python -m benchmarks cost FOLDER     reads docs/cost.md off a finished `wordsway reproduce`
-    python -m benchmarks studies FOLDER  the same for docs/explanation/ingredients.md
-    python -m benchmarks bounds          the table of docs/bounds.md
+    python -m benchmarks cost FOLDER     docs/notes/cost.md, off a finished `wordsway reproduce`
+    python -m benchmarks studies FOLDER  the same for docs/notes/ingredients.md
+    python -m benchmarks bounds          the table of docs/notes/bounds.md
     python -m benchmarks architectures [NAME …]  models of many architectures against transformers,
-                                         for docs/pretrained.md; with names printed only
-    python -m benchmarks effort [10]     the table of docs/maps.md: what more effort finds
-    python -m benchmarks external FILE…  published tables through `wordsway pairs` (docs/audit.md)
-    python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/data.md
-    python -m benchmarks attack [PART]   kills, fuzzes, feeds hostile files, into docs/hardening.md
+                                         for docs/notes/architectures.md; with names printed
+    python -m benchmarks effort [10]     docs/notes/search.md: what more effort finds
+    python -m benchmarks external FILE…  published tables through `pairs` (docs/notes/audit.md)
+    python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/notes/imdb.md
+    python -m benchmarks attack [PART]   kills, fuzzes, hostile files: docs/notes/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
                                          where a run was stopped (out/bench/certified.jsonl)
     python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on pairs of the user's own
@@ -62,7 +62,7 @@ from benchmarks import (
 from benchmarks.attack.report import attack
 from benchmarks.cases import CASES, run
 from benchmarks.certified import attack as certified
-from benchmarks.record import DOCS, UNFINISHED, Part
+from benchmarks.record import DOCS, NOTES, UNFINISHED, Part
 
 
 def parts(pictures: Path) -> dict[str, Part]:
@@ -137,15 +137,15 @@ def main() -> None:
     if sys.argv[1:2] == ["cost"]:
         cells = cost.cells(Path(sys.argv[2]))
         renew(
-            DOCS / "cost.md",
+            NOTES / "cost.md",
             "Measured",
             f"{cost.page(cells)}\n\n*torch {torch.__version__}, one thread per cell, two workers.*",
         )
-        renew(DOCS / "cost.md", "Each figure", cost.by_figure(cells))
+        renew(NOTES / "cost.md", "Each figure", cost.by_figure(cells))
         return
     if sys.argv[1:2] == ["studies"]:
         for heading, body in studies.tables(Path(sys.argv[2])).items():
-            renew(DOCS / "explanation" / "ingredients.md", heading, body)
+            renew(NOTES / "ingredients.md", heading, body)
         for name in studies.PICTURES:
             shutil.copy(Path(sys.argv[2]) / f"{name}.svg", DOCS / "explanation")
         return
@@ -155,21 +155,21 @@ def main() -> None:
     if sys.argv[1:2] == ["attack"]:
         chosen = [word for word in sys.argv[2:] if not word.isdecimal()]
         counts = [int(word) for word in sys.argv[2:] if word.isdecimal()]
-        faults = attack(chosen, DOCS / "hardening.md", *counts[:1])
+        faults = attack(chosen, NOTES / "hardening.md", *counts[:1])
         if faults:
             sys.exit("\n".join(faults))
         return
     if sys.argv[1:2] == ["bounds"]:
         table = f"`python -m benchmarks bounds`\n\n{bounds.page()}\n\n*torch {torch.__version__}.*"
-        renew(DOCS / "bounds.md", "Measured", table)
+        renew(NOTES / "bounds.md", "Measured", table)
         return
     if sys.argv[1:2] == ["proofs"]:
-        told = f"`python -m benchmarks proofs`; one row, one processor.\n\n{proofs.table()}"
+        told = f"`python -m benchmarks proofs`; {proofs.ABOUT}\n\n{proofs.table()}"
         renew(DOCS / "proofs.md", "Measured", told)
         renew(DOCS / "proofs.md", "Tampered proofs", proofs.tamper(*map(int, sys.argv[2:3])))
         return
     if sys.argv[1:2] == ["deep"]:
-        told = f"`python -m benchmarks deep`\n\n{deep.table()}"
+        told = f"`python -m benchmarks deep`: {deep.ABOUT}\n\n{deep.table()}"
         told += f"\n\n{deep.calibration(*map(int, sys.argv[2:3]))}"
         renew(DOCS / "proofs-drf.md", "Measured", told)
         return
@@ -181,14 +181,14 @@ def main() -> None:
         if sys.argv[2:]:
             print(table)
         else:
-            renew(DOCS / "pretrained.md", "Architectures", f"{architectures.ABOUT}\n\n{table}")
+            renew(NOTES / "architectures.md", "Architectures", f"{architectures.ABOUT}\n\n{table}")
         if faults:
             sys.exit("\n".join(faults))
         return
     if sys.argv[1:2] == ["effort"]:
         command = " ".join(["python -m benchmarks", *sys.argv[1:]])
         table = f"`{command}`\n\n{effort.page(*map(int, sys.argv[2:]))}"
-        renew(DOCS / "maps.md", effort.HEADING, table)
+        renew(NOTES / "search.md", effort.HEADING, table)
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

@@ -1,6 +1,6 @@
 """The bounds in circulation, for the same instances: how far can one word move softmax attention?
 
-`python -m benchmarks bounds` renews the table of docs/bounds.md; with auto_LiRPA on PYTHONPATH (see
+`python -m benchmarks bounds` renews docs/notes/bounds.md; with auto_LiRPA on PYTHONPATH (see
 `benchmarks.lirpa`) its two columns are filled.
 """
 

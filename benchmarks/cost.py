@@ -19,9 +19,7 @@ def cells(folder: Path) -> pandas.DataFrame:
 
 
 def page(frame: pandas.DataFrame) -> str:
-    """Tables for docs/cost.md: exponents fitted to median times, times and memory at the paper's
-    sizes.
-    """
+    """Tables of docs/notes/cost.md: exponents of median times, times at the paper's sizes."""
     frame = frame[frame["seconds"] > 0]
     frame = frame[frame["train"].isna()] if "train" in frame else frame
     lines = [

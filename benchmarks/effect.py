@@ -23,7 +23,7 @@ WIDTHS = ((192, "minilm"), (384, "minilm"), (768, "mpnet"))
 
 
 def run(folder: Path, trials: int = 10) -> list[Measurement]:
-    """Measure, draw, and print the table of docs/data.md."""
+    """Measure, draw, and print the table of docs/notes/imdb.md."""
     started = time.perf_counter()
     results = []
     for name, grid in GRIDS.items():

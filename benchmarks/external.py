@@ -2,7 +2,7 @@
 
     python -m benchmarks external sick.csv semantoneg.csv condaqa_sentences.csv [--model NAME …]
 
-Each file has the columns text_a,text_b,kind,label (docs/audit.md names their sources and
+Each file has the columns text_a,text_b,kind,label (docs/notes/audit.md names their sources and
 licences). What is computed follows from the labels:
 
     a number        human relatedness: Spearman's correlation with the cosine (SICK-R of MTEB)

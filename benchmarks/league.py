@@ -1,8 +1,8 @@
-"""The tables of docs/audit.md, read off a finished audit.
+"""The tables of docs/notes/audit.md, read off a finished audit.
 
 wordsway audit --model minilm --model mpnet --model smollm2 --out out/league
 python -m benchmarks.league out/league          # prints them
-python -m benchmarks.league out/league --write  # and puts them into docs/audit.md
+python -m benchmarks.league out/league --write  # and puts them into docs/notes/audit.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "audit.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "notes" / "audit.md"
 BEGIN, END = "<!-- league: python -m benchmarks.league -->", "<!-- end of league -->"
 LEVELS = ("small", "several", "light", "heavy", "rewording")
 #: Layers of a profile that are written at most.

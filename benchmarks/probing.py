@@ -1,7 +1,7 @@
 """Pretrained models: are the tiers determined, right, fast and fair; swaps; peers.
 
 `python -m benchmarks.probing CASE [TEXTS]` prints one case as JSON; `benchmarks.probing_page` makes
-sections of docs/performance.md of them. `benchmarks.peers` has the comparison with others,
+sections of docs/notes/performance.md of them. `benchmarks.peers` has the comparison with others,
 `benchmarks.fair` words of several tokens and sink rows.
 """
 

@@ -1,9 +1,9 @@
 """A page of figures that tells the truth about itself: all of it comes from one run.
 
-`make bench` measures part after part into a record, docs/performance.json, which names the version
-and the source it was measured with; docs/performance.md is written from the record and from nothing
-else. A run that was interrupted goes on where it stopped, as long as the source is the same, byte
-for byte; else it starts anew. A test compares page, pictures, record and version.
+`make bench` measures part after part into a record, docs/notes/performance.json, which names the
+version and the source it was measured with; docs/notes/performance.md is written from the record
+and from nothing else. A run that was interrupted goes on where it stopped, as long as the source is
+the same, byte for byte; else it starts again. A test compares page, pictures, record and version.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from wordsway.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+NOTES = DOCS / "notes"
 #: An unfinished run and its pictures, until all of its parts are there.
 UNFINISHED = ROOT / "out" / "bench" / "unfinished.json"
 PICTURES = ("performance.png",)
@@ -135,7 +136,7 @@ class Record:
         sections = [section.markdown() for section in self.sections.values()]
         return "\n".join([INTRODUCTION, f"{told}\n", *sections])
 
-    def publish(self, docs: Path = DOCS, pictures: Path = UNFINISHED.parent) -> None:
+    def publish(self, docs: Path = NOTES, pictures: Path = UNFINISHED.parent) -> None:
         """Record, page and pictures of a whole run into ``docs``."""
         for name in PICTURES:
             shutil.copyfile(pictures / name, docs / name)

@@ -1,4 +1,4 @@
-"""The tables of docs/explanation/ingredients.md, read off a finished `wordsway reproduce studies`:
+"""The tables of docs/notes/ingredients.md, read off a finished `wordsway reproduce studies`:
 `python -m benchmarks studies out/studies`.
 """
 
@@ -9,41 +9,12 @@ from pathlib import Path
 
 import pandas
 
-from wordsway.core.laws import Slope
 from wordsway.engine.store import Store
-from wordsway.paper.ingredients import BETWEEN, Ingredient, IngredientStudy
+from wordsway.paper.ingredients import Ingredient, IngredientStudy
 from wordsway.paper.phase import TRIALS
 from wordsway.paper.reproduce import FIGURES
 from wordsway.paper.sensitivity_curves import series_slope
 from wordsway.studies.tables import cells_frame
-
-#: Slopes of a first prototype, one or two draws each at d = 256 with a generic search.
-FIRST_ESTIMATES = {
-    "softmax (RAF)": -0.05,
-    "softmax with a sink": -0.05,
-    "scores × log n": -0.18,
-    "scores over d": -0.6,
-    "QK-norm": -0.3,
-    "L2 distances": -0.5,
-    "sigmoid": -0.1,
-    "differential": -0.1,
-    "sparsemax": -0.16,
-    "ReLU, normalised": -0.4,  # to −0.6
-    "linear attention": -0.48,
-    "ReLU / n": -1.0,
-    "linear / n": -1.0,
-    "8 heads, Q K V O": -0.03,
-    "… causal": -0.05,
-    "… RoPE": 0.0,
-    "… ALiBi": 0.0,
-    "… sinusoidal": 0.0,
-    "X + RAF": -0.41,
-    "LayerNorm(X + RAF)": -0.44,
-}
-#: A first estimate differs where it is further than this from the interval, and is called wrong
-#: where so many draws say so.
-TOLERANCE, ENOUGH = 0.05, 10
-
 
 #: The pictures of the page, and what they show.
 PICTURES = {
@@ -57,24 +28,24 @@ def tables(folder: Path) -> dict[str, str]:
     """The sections' headings and bodies."""
     frame = cells_frame(Store(folder / "store"), facts=True)
     found = {}
-    for heading, name in (("Keeps a word, loses a word", "ingredients"), ("Read-out", "readout")):
+    for heading, name in (("Ingredients", "ingredients"), ("Read-out", "readout")):
         figure = FIGURES[name]
         assert isinstance(figure, IngredientStudy)
         found[heading] = f"{_picture(name)}\n\n{comparison(figure, frame)}"
-    found["Measured"] = f"{_picture('phase')}\n\n{phase(frame)}"
+    found["More rows than dimensions"] = f"{_picture('phase')}\n\n{phase(frame)}"
     return found
 
 
 def _picture(name: str) -> str:
-    return f"![{PICTURES[name]}]({name}.svg)"
+    return f"![{PICTURES[name]}](../explanation/{name}.svg)"
 
 
 def comparison(figure: IngredientStudy, frame: pandas.DataFrame) -> str:
     """One row per ingredient and kind of text."""
     lines = [
         "| map | texts | draws | S at the shortest and the longest n | certified there | "
-        "slope, 95 % interval | answer | our first estimate |",
-        "|---|---|---|---|---|---|---|---|",
+        "slope, 95 % interval |",
+        "|---|---|---|---|---|---|",
     ]
     labels = [
         (question.title, one) for question in figure.questions for one in question.ingredients
@@ -95,10 +66,7 @@ def comparison(figure: IngredientStudy, frame: pandas.DataFrame) -> str:
             checked += len(both)
             violated += int((both["lower"] > both["upper"]).sum())
             name = one.label if not title.startswith("…") else f"{one.label}, of X + RAF"
-            lines.append(
-                f"| {name} | {data} | {_draws(rows)} | {_ends(rows)} | "
-                f"{_answer(one, rows, slope)} |"
-            )
+            lines.append(f"| {name} | {data} | {_draws(rows)} | {_ends(rows)} | {slope:.2f} |")
     told = f"{checked:,} certified cells, {violated} of them attained more than their certificate."
     return "\n".join([*lines, "", told])
 
@@ -119,21 +87,6 @@ def _ends(rows: pandas.DataFrame) -> str:
     if math.isnan(first["upper"]) or math.isnan(last["upper"]):
         return f"{attained} | –"
     return f"{attained} | ≤ {first['upper']:.3g}, ≤ {last['upper']:.3g}"
-
-
-def _answer(one: Ingredient, rows: pandas.DataFrame, slope: Slope) -> str:
-    """Slope, answer and first estimate, as three cells of a table."""
-    # The same rule as in the study: the interval has to lie on one side of −1/4.
-    answer = "keeps" if slope.low > BETWEEN else "loses" if slope.high < BETWEEN else "undecided"
-    gaussian = bool((rows["data"] == "gaussian").all())  # as the prototype's texts were
-    estimate = FIRST_ESTIMATES.get(one.label) if gaussian else None
-    if estimate is None or one.options.get("read_out"):
-        return f"{slope:.2f} | {answer} | –"
-    told = f"{estimate:.2f}".replace("-", "−")
-    if not slope.low - TOLERANCE <= estimate <= slope.high + TOLERANCE:
-        enough = int(rows.groupby("n")["trial"].nunique().min()) >= ENOUGH
-        told += ", **wrong**" if enough else ", differs so far"
-    return f"{slope:.2f} | {answer} | {told}"
 
 
 def phase(frame: pandas.DataFrame) -> str:

@@ -95,10 +95,10 @@ def told_apart(docs: Path) -> list[str]:
 
 def test_the_figures_of_the_page_are_those_of_one_run_of_this_version():
     """Else: make bench."""
-    found = Record.read(record.DOCS / "performance.json")
-    assert told_apart(record.DOCS) == [], "changed by hand"
+    found = Record.read(record.NOTES / "performance.json")
+    assert told_apart(record.NOTES) == [], "changed by hand"
     assert found.stamp.wordsway == __version__, "figures of another version"
-    asked = [part.command(name) for name, part in parts(record.DOCS).items()]
+    asked = [part.command(name) for name, part in parts(record.NOTES).items()]
     assert [section.command for section in found.sections.values()] == asked, "other parts"
 
 

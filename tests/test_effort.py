@@ -27,7 +27,7 @@ def lower(phi: ws.FeatureMap, X: ws.Sample, **how: object) -> float:
     return ws.sensitivity(phi, X, **how).lower  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("positions", [0, "all"])
+@pytest.mark.parametrize("positions", [0, pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MAPS)
 def test_a_larger_effort_never_finds_less(name: str, positions: object):
     """One word, and ten of which the first few are searched in full."""

@@ -168,3 +168,16 @@ def test_the_workflow_tries_every_target_on_every_version_that_is_promised():
     workflow = Path(ROOT / ".github" / "workflows" / "check.yml").read_text()
     quoted = ", ".join(f'"{version}"' for version in promised)
     assert f"python: [{quoted}]" in workflow and "target: [check, test, docs, dist]" in workflow
+
+
+def test_an_installation_names_what_is_large():
+    from tools.install import progress
+
+    wheel = "torch-2.13.0%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl"
+    told = progress(f"  Downloading https://download.example/whl/{wheel} (190.4 MB)\n")
+    assert told == "  torch 2.13.0+cpu, 190.4 MB"
+    assert progress("  Using cached numpy-2.4.6-cp311-cp311-linux.whl (16.7 MB)\n") == (
+        "  numpy 2.4.6, 16.7 MB, in pip's cache"
+    )
+    assert progress("  Downloading rich-14.0.0-py3-none-any.whl (243 kB)\n") is None
+    assert progress("Requirement already satisfied: torch in .venv (2.13.0)\n") is None

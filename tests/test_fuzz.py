@@ -77,8 +77,9 @@ ALLOWED: dict[str, set[str]] = {
     "audit.threshold": {"None", "-1", "0"},
     # Rows, words, layers and heads by number.
     "positions": {"0"},
+    "learn.together": {"None", "0"},
     "Attention.positions": set(),
-    "Sample.replaced.i": {"0"},
+    **{f"Sample.{edit}.i": {"0"} for edit in ("replaced", "inserted", "deleted")},
     "word": {"0"},
     "token": {"0"},
     "layer": {"0"},
@@ -187,6 +188,8 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
         "Sample": (ws.Sample, {"array": np.ones((4, 3))}),
         "Sample.gaussian": (ws.Sample.gaussian, sizes),
         "Sample.replaced": (X.replaced, {"i": 0, "delta": [1.0, 2.0, 3.0]}),
+        "Sample.inserted": (X.inserted, {"i": 0, "vector": [1.0, 2.0, 3.0]}),
+        "Sample.deleted": (X.deleted, {"i": 0}),
         "FeatureMap.of": (ws.FeatureMap.of, {"function": torch.tanh}),
         "RAF.__call__": (phi.__call__, {"X": X}),
         "Request": (ws.Request, {"map": "raf"} | sizes),
@@ -249,7 +252,8 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
 VERBS = sorted({*ws.__all__} - RETURNED)
 CONSTRAINTS = ("L2", "Linf", "Lp", "Shell", "Subspace", "Ellipsoid", "Choices")
 METHODS = (
-    *("Sample.gaussian", "Sample.replaced", "FeatureMap.of", "RAF.__call__"),
+    *("Sample.gaussian", "Sample.replaced", "Sample.inserted", "Sample.deleted"),
+    *("FeatureMap.of", "RAF.__call__"),
     *(f"constraints.{name}" for name in CONSTRAINTS),
 )
 

@@ -45,6 +45,7 @@ def test_the_beginning_of_the_floor_is_found():
     assert begins.high < 2 * begins.low
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_and_claims_are_rarely_false():
     """60 draws: 95 % intervals may miss in 8 (p < 0.01), and a law that is not there is claimed in
     at most 6 (2 % expected; p < 0.01).

@@ -1,5 +1,5 @@
 """`python -m benchmarks attack [PART …] [COUNT]`: attacks, and what they found as rows of tables
-in docs/hardening.md. A part is a row; `main` means every part whose name begins with it.
+in docs/notes/hardening.md. A part is a row; `main` means every part whose name begins with it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from mpmath import mp, mpf
 
-from wordsway.maps.attention.ingredients.encodings import learned
+from wordsway.maps.attention.ingredients import learned
 from wordsway.maps.wrappers.norm import NormedMap
 
 DIGITS = 50
