@@ -329,14 +329,18 @@ def value(
 
 def step(f: np.ndarray, now: Constants, following: float, angles: int, *, top: bool) -> np.ndarray:
     """From f after a layer to f before it, at the points of the grid."""
-    x = (GRID if top else GRID * now.d)[:, None]
     if top:
-        found = now.Q + x[:, 0]
+        found = now.Q + GRID
     else:
         angle = np.linspace(0, math.pi / 2, angles + 1)
-        rho = np.sqrt(now.Q**2 + 2 * now.Q * x * np.cos(angle[:-1]) + x * x)
-        s = following * (now.P * (1 + GRID[:, None] / now.Q) + now.N * x * np.sin(angle[1:]))
-        found = (rho * interpolated(f, s / rho)).max(1)
+        along, across = np.cos(angle[:-1]), np.sin(angle[1:])
+        found = np.empty_like(GRID)
+        for some in np.array_split(np.arange(len(GRID)), 16):  # a whole table would take 20 MB
+            at = GRID[some, None]
+            x = at * now.d
+            rho = np.sqrt(now.Q**2 + 2 * now.Q * x * along + x * x)
+            s = following * (now.P * (1 + at / now.Q) + now.N * x * across)
+            found[some] = (rho * interpolated(f, s / rho)).max(1)
     found = np.maximum.accumulate(found)
     # The value grows with ρ: f(x)/x does not grow with x.
     for k in range(len(GRID) - 2, 0, -1):
