@@ -1,9 +1,9 @@
-"""A page of figures that tells the truth about itself: all of it comes from one run.
+"""The performance note: a dated measurement, all of it from one run.
 
-`make bench` measures part after part into a record, docs/notes/performance.json, which names the
-version and the source it was measured with; docs/notes/performance.md is written from the record
-and from nothing else. A run that was interrupted goes on where it stopped, as long as the source is
-the same, byte for byte; else it starts again. A test compares page, pictures, record and version.
+`make bench` measures part after part into a record, docs/notes/performance.json, with the version,
+the source and the day of the run; docs/notes/performance.md is written from the record alone. An
+interrupted run resumes as long as the source is the same, byte for byte; otherwise it starts again.
+A test compares page, pictures and record.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 
 import torch
@@ -33,13 +34,12 @@ PICTURES = ("performance.png",)
 INTRODUCTION = """\
 # Performance
 
-Everything on this page was measured by one run of `make bench` and is written by it; each section
-names the command that measures it alone, prints it and changes no page. A number at the end of a
-command is how many draws or texts it takes: a larger one takes longer and says more.
-`make bench-quick` measures a small share of all this in five minutes, into out/bench/quick.md.
+One run of `make bench` measured everything on this page and wrote it, with the version and on the
+day given below. The line at the end of a section is the command that measures and prints that
+section alone; a number at its end is the number of draws or texts. `make bench-quick` measures a
+small part of it in five minutes, into out/bench/quick.md.
 
-`wordsway measure … --forecast` tells the time and memory of a request on your machine before it is
-run.
+`wordsway measure … --forecast` estimates the time and memory of a request on your machine.
 """
 
 
@@ -81,13 +81,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Stamp:
-    """With what a run was made."""
+    """The versions that a run measured, and the day it began (a resumed run may end later)."""
 
     wordsway: str
     source: str
     torch: str
     python: str
     threads: int
+    date: str = field(compare=False)
 
     @classmethod
     def now(cls) -> Stamp:
@@ -97,6 +98,7 @@ class Stamp:
             torch=str(torch.__version__),
             python=platform.python_version(),
             threads=torch.get_num_threads(),
+            date=date.today().isoformat(),
         )
 
 
@@ -130,7 +132,7 @@ class Record:
         seconds = sum(section.seconds for section in self.sections.values())
         told = (
             f"*wordsway {stamp.wordsway} (source {stamp.source}), torch {stamp.torch}, "
-            f"Python {stamp.python}, {stamp.threads} threads; measured in "
+            f"Python {stamp.python}, {stamp.threads} threads; measured on {stamp.date} in "
             f"{format_seconds(seconds)}.*"
         )
         sections = [section.markdown() for section in self.sections.values()]

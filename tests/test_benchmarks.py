@@ -1,9 +1,11 @@
-"""Pages of figures tell the truth about themselves: one run, one record, one version."""
+"""Pages of figures are what their record has: one run, one version, one day."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +56,15 @@ def test_a_run_of_another_source_starts_anew(tmp_path, monkeypatch):
 
 
 def test_a_page_shows_its_record_and_its_stamp():
-    stamp = replace(Stamp.now(), wordsway="9.8.7", source="0123456789ab")
+    stamp = replace(Stamp.now(), wordsway="9.8.7", source="0123456789ab", date="2026-11-17")
     part = Part("How fast", lambda count: f"{count} draws", 3)
     assert part.measure() == "3 draws" and part.measure(7) == "7 draws"
     section = Section(part.heading, "| a | 3 s |", part.command("speed"), 62.0)
     page = Record(stamp, {"speed": section}).page()
     assert page.startswith("# Performance\n")
     assert "## How fast\n\n| a | 3 s |\n\n*`python -m benchmarks speed 3`, 1 min 2 s*\n" in page
-    assert "wordsway 9.8.7 (source 0123456789ab)" in page and "measured in 1 min 2 s" in page
+    assert "wordsway 9.8.7 (source 0123456789ab)" in page
+    assert "measured on 2026-11-17 in 1 min 2 s" in page
 
 
 def test_the_remains_of_another_form_are_left_alone(tmp_path):
@@ -93,11 +96,19 @@ def told_apart(docs: Path) -> list[str]:
     return page + [name for name, digest in digests.items() if found.pictures[name] != digest]
 
 
-def test_the_figures_of_the_page_are_those_of_one_run_of_this_version():
-    """Else: make bench."""
+def test_the_figures_of_the_page_are_those_of_one_dated_run():
+    """A dated measurement: it names its version and its day, which need not be the current ones."""
     found = Record.read(record.NOTES / "performance.json")
     assert told_apart(record.NOTES) == [], "changed by hand"
-    assert found.stamp.wordsway == __version__, "figures of another version"
+    stamp, shown = found.stamp, (record.NOTES / "performance.md").read_text("utf-8")
+    assert date(2026, 11, 17) <= date.fromisoformat(stamp.date) <= date.today()
+    measured, current = (
+        [int(part) for part in version.split(".")] for version in (stamp.wordsway, __version__)
+    )
+    assert len(measured) == 3 and measured <= current
+    assert re.fullmatch("[0-9a-f]{12}", stamp.source)
+    assert f"wordsway {stamp.wordsway} (source {stamp.source})" in shown
+    assert f"measured on {stamp.date} in" in shown
     asked = [part.command(name) for name, part in parts(record.NOTES).items()]
     assert [section.command for section in found.sections.values()] == asked, "other parts"
 

@@ -145,7 +145,8 @@ def test_the_citation_has_the_version_of_the_code():
     from wordsway.version import __version__
 
     told = Path(ROOT / "CITATION.cff").read_text()
-    assert f"\nversion: {__version__}\n" in told
+    assert f"\nversion: {__version__}\n" in told, "of the software"
+    assert f"\n    version: {__version__}\n" in told.partition("type: report")[2], "of the report"
 
 
 def test_the_changelog_has_the_version_of_the_code_in_its_form():
@@ -161,6 +162,7 @@ def test_the_changelog_has_the_version_of_the_code_in_its_form():
         assert kinds == [kind for kind in order if kind in kinds], section.splitlines()[0]
     told = [line for line in lines if line and not line.startswith("#")]
     assert len(told) == len(set(told)), "a line stands there twice"
+    assert max(map(len, told)) <= 120, "one line per change"
 
 
 def test_the_workflow_tries_every_target_on_every_version_that_is_promised():
