@@ -39,6 +39,23 @@ def test_pairs_of_a_function_are_the_cosines_of_its_vectors():
     assert found.names == ["letters"] and "characters" in found.models[0]["random_words"]
 
 
+def test_one_number_per_text_has_no_cosine(tmp_path):
+    def margin(texts: list[str]) -> list[list[float]]:
+        return [[len(text) + 0.5] for text in texts]
+
+    table = tmp_path / "pairs.csv"
+    table.write_text(f"a,b,kind\n{A},{B},negation\n{A},That drug is safe.,keeping\n")
+    for verb in (
+        lambda: ws.pairs(A, B, margin, draws=0),
+        lambda: ws.words(A, margin, target="cosine"),
+        lambda: ws.audit(margin, table, out=tmp_path / "cosine", workers=1),
+    ):
+        with pytest.raises(InputError, match="return all columns"):
+            verb()
+    assert ws.words(A, margin, target="pooled").words
+    assert ws.audit(margin, table, target="pooled", out=tmp_path / "pooled", workers=1).models
+
+
 def test_a_model_and_a_function_that_calls_it_agree():
     probe = Probe("minilm")
     from sentence_transformers import SentenceTransformer

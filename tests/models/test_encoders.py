@@ -178,6 +178,11 @@ def test_what_is_no_encoder_is_refused(given):
         opened(given)
 
 
+def test_a_file_is_not_a_module():
+    with pytest.raises(InputError, match=r"write python:my\.encoders:probabilities"):
+        opened("python:my/encoders.py:probabilities")
+
+
 def test_scores_of_a_cross_encoder_are_its_own(tmp_path):
     from sentence_transformers import CrossEncoder
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

@@ -26,12 +26,10 @@ from wordsway.models.encoders import (
 )
 from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
-from wordsway.probing.black_boxes import checked_target
+from wordsway.probing.black_boxes import checked_target, distances_of
 from wordsway.probing.targets import (
     LogitsTarget,
     PooledTarget,
-    cosine_distance,
-    relative,
     same_width,
     target_in,
 )
@@ -149,8 +147,7 @@ class BlackBoxEncoder:
         self, tokens: Sequence[tuple[str]], vectors: Sequence[torch.Tensor]
     ) -> torch.Tensor:
         """How far each of the texts 1 … B is from text 0 by the target, (B,)."""
-        apart = relative if self.target == "pooled" else cosine_distance
-        return apart(vectors[0], torch.stack(list(vectors[1:])))
+        return distances_of(self.box, self.target, torch.stack(list(vectors)))
 
     def labels(self, vectors: Sequence[torch.Tensor]) -> None:
         """No labels: a black box only encodes."""

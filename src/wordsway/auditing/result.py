@@ -350,8 +350,9 @@ EXPLAINED = {
     "median_keeping": "The median change by meaning-preserving edits of the same texts.",
     "blind": "The share of meaning-changing edits that move the model less than the median "
     "meaning-preserving edit.",
-    "percentile": "The percentage of random real words in the same place that move the model less "
-    "than the meaning-changing edit.",
+    "percentile": "The percentage of random real words in the same place, of as many tokens, that "
+    "move the model less than the meaning-changing edit. Percentiles of insertions and of "
+    "replacements are not comparable.",
     "percentile_low": "The lower end of the 95 % interval of percentile.",
     "percentile_high": "The upper end of the 95 % interval of percentile.",
     "percentile_keeping": "The same percentage for the meaning-preserving edits of these texts.",

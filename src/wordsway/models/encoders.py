@@ -299,6 +299,9 @@ def _imported(spelling: str) -> Callable[[list[str]], Any]:
     module, _, function = spelling.removeprefix(PYTHON).partition(":")
     if not module or not function:
         raise InputError("python:module:function", repr(spelling), "name both, with colons")
+    if module.endswith(".py"):
+        right = f"{PYTHON}{module.removesuffix('.py').replace('/', '.')}:{function}"
+        raise InputError("a module, not a file", repr(spelling), f"write {right}")
     added = str(Path.cwd())
     sys.path.insert(0, added)
     try:

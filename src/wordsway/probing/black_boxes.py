@@ -155,6 +155,20 @@ def checked_target(box: TextEncoder, target: int | str) -> str:
     return name
 
 
+def distances_of(box: TextEncoder, target: str, vectors: torch.Tensor) -> torch.Tensor:
+    """How far the vectors 1 … B are from vector 0 by the target, (B,)."""
+    if target == "pooled":
+        return relative(vectors[:1], vectors[1:])
+    if vectors.shape[-1] == 1:
+        raise InputError(
+            f"two or more numbers per text from {box.name} for the cosine",
+            "one, whose cosine with another is 1 or −1",
+            "return all columns (predict_proba); or compare changes in words, swap and audit: "
+            "target pooled",
+        )
+    return cosine_distance(vectors[:1], vectors[1:])
+
+
 def _check_words(box: TextEncoder, request: WordsRequest) -> None:
     others = [tier for tier in request.planned or () if tier != TIER]
     if others:
@@ -195,8 +209,7 @@ def _changes(
         place.changed(name) for place, some in zip(places, names, strict=True) for name in some
     ]
     vectors = torch.from_numpy(box.encode([places[0].text, *texts], progress))
-    apart = relative if target == "pooled" else cosine_distance
-    values = iter(apart(vectors[:1], vectors[1:]).tolist())
+    values = iter(distances_of(box, target, vectors).tolist())
     return [[next(values) for _ in some] for some in names]
 
 

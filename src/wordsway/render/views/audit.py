@@ -78,7 +78,7 @@ TARGETS = {
 
 def audit_view(audit: Audit) -> ResultView:
     """The sentence about every model, scores by level and kind, thresholds, and blind spots."""
-    about = f"{audit.draws} random words beside each edit · seed {audit.seed}"
+    about = f"{audit.draws} random words per edit · seed {audit.seed}"
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
     layers: list[Block] = [soft(DOTTED if _local(audit) else LINE), chart]

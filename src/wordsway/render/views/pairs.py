@@ -17,8 +17,9 @@ SHOWN = 40
 MEANINGS = {
     "cosine": EXPLAINED["cosine"],
     "change": EXPLAINED["change"],
-    "above": "The share of random real words in the place of the change that move the embedding "
-    "less than it does.",
+    "above": "The share of random real words in the same place that move the embedding less. They "
+    "are inserted for an insertion, and replace as many tokens for a replacement: percentiles of "
+    "edits of different length are not comparable.",
     "parts in": EXPLAINED["parts"],
 }
 
