@@ -163,6 +163,15 @@ def test_numbers_are_never_cut(width: int) -> None:
     assert ("not shown" in drawn) == (width < 200)
 
 
+def test_texts_are_cut_before_numbers() -> None:
+    columns = [b.Column("map", "text"), b.Column("setting", "text"), *map(b.Column, "abcd")]
+    table = b.Table(columns, [["module:function", "all of it", *["0.12345"] * 4]])
+    for width in range(52, 63):
+        lines = printed(render([table]), width).splitlines()
+        assert lines[1].split()[-4:] == ["0.12345"] * 4
+    assert lines[1].startswith("module:function  all of it  ")
+
+
 @KINDS
 def test_markup_is_text(kind: type[Result]) -> None:
     """A word "[/b]" neither raises nor vanishes, in a terminal or in a page."""

@@ -213,8 +213,14 @@ def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(one_line(block.title))] if block.title else []
     if rows or kept:
         drawn = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
+        left = max(0, width + gap - sum(least[one] + gap for one in kept))
         for place in kept:
-            _add_column(drawn, heads[place], least[place])
+            widest = WIDE_TEXT if heads[place].kind == "text" else None
+            if widest is not None:  # Rich would cut the last column instead
+                wanted = max(_widths(heads[place], [row[place] for row in rows]))
+                widest = min(widest, wanted, least[place] + left)
+                left -= max(0, widest - least[place])
+            _add_column(drawn, heads[place], least[place], widest)
         for row in rows:
             drawn.add_row(*(row[place] for place in kept))
         parts.append(drawn)
@@ -231,13 +237,16 @@ def _least(head: b.Column, cells: Sequence[Text | BarCell]) -> int:
     """The minimum width in columns."""
     if head.kind == "bar":
         return max(NARROW_BAR, cell_len(head.name))
-    widest = max(
-        [cell_len(head.name), *(cell.cell_len for cell in cells if isinstance(cell, Text))]
-    )
+    widest = max(_widths(head, cells))
     return widest if head.kind == "number" else min(widest, NARROW_TEXT)
 
 
-def _add_column(table: Grid, head: b.Column, least: int) -> None:
+def _widths(head: b.Column, cells: Sequence[Text | BarCell]) -> list[int]:
+    """The widths of the name and of every text."""
+    return [cell_len(head.name), *(cell.cell_len for cell in cells if isinstance(cell, Text))]
+
+
+def _add_column(table: Grid, head: b.Column, least: int, widest: int | None) -> None:
     """If a table does not fit, bars are drawn shorter, prose is wrapped, then texts are cut;
     numbers never are.
     """
@@ -245,7 +254,7 @@ def _add_column(table: Grid, head: b.Column, least: int) -> None:
         Text(one_line(head.name)),
         justify="right" if head.kind == "number" else "left",
         min_width=least,
-        max_width=WIDE_TEXT if head.kind == "text" else None,
+        max_width=widest,
         no_wrap=head.kind in ("number", "text"),
         overflow="fold" if head.kind == "prose" else "ellipsis",
     )

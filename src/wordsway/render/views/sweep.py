@@ -46,13 +46,24 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
     if result.cells.empty:
         return
     if result.study.pair_by and not (found := result.differences()).empty:
-        paired = ", ".join(result.study.pair_by)
-        yield b.headline(f"differences from the first {paired}, paired")
-        yield frame_table(found, shown=30)
+        names = result.study.pair_by
+        firsts = [found[f"{name}_first"].unique() for name in names]
+        paired = ", ".join(
+            f"{name} {values[0]}" if len(values) == 1 else f"the first {name}"
+            for name, values in zip(names, firsts, strict=True)
+        )
+        yield b.headline(f"differences from {paired}, paired")
+        yield frame_table(_varying(found, *(f"{name}_first" for name in names)), shown=30)
     several = "n" in result.cells and result.cells["n"].nunique() > 1
     if several and not (found := result.slopes()).empty:
         yield b.headline("slopes of log S on log n")
-        yield frame_table(found, shown=30)
+        yield frame_table(_varying(found), shown=30)
+
+
+def _varying(table: pandas.DataFrame, *names: str) -> pandas.DataFrame:
+    """The table without the map, the quantity and these columns where all rows have one value."""
+    same = [name for name in ("measured", "map", *names) if table[name].nunique() == 1]
+    return table.drop(columns=same)
 
 
 def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
