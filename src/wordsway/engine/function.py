@@ -20,6 +20,7 @@ from typing import Any
 
 from wordsway.core.errors import InputError, first_line
 from wordsway.engine.provenance import ProvenanceMismatch
+from wordsway.version import __version__
 
 #: Whether this process is importing a user's module for a job, and the functions it has by name.
 _importing = False
@@ -107,7 +108,9 @@ variables through grid=
 @lru_cache(maxsize=64)
 def _source(module: str, name: str, folder: str) -> str:
     package = module.partition(".")[0]
-    if package == "wordsway" or "site-packages" in Path(folder).parts:
+    if package == "wordsway":  # the metadata of an editable installation may be of another version
+        return f"{package} {__version__}"
+    if "site-packages" in Path(folder).parts:
         with suppress(metadata.PackageNotFoundError):
             return f"{package} {metadata.version(package)}"
     texts = sorted(_sources(module, name, folder))
