@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wordsway.auditing.edits import KEEPING, RULES, SMALL, TURNING
 from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role, Strength
-from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SUBJECTS, words
+from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SHARED, words
 from wordsway.auditing.gold import FIELDS, gold_triples
 from wordsway.auditing.table import PairRow, PairTable, RefusedRow, TripleRow, read_table
 from wordsway.core.errors import InputError, positive
@@ -80,7 +80,7 @@ def readable(sentence: str) -> bool:
         return False
     if not any(word in AUXILIARIES or "'" in word for word in lower):
         return False
-    if lower[0] in _FRAGMENTS or (not SUBJECTS.intersection(lower) and "the" not in lower):
+    if lower[0] in _FRAGMENTS or (not SHARED.subjects.intersection(lower) and "the" not in lower):
         return False
     names = sum(word[0].isupper() for word in spelled[1:] if word != "I")
     return names <= 4 and all(

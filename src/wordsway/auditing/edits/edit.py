@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from wordsway.auditing.background import Place, place_of
-from wordsway.auditing.edits.lexicon import AUXILIARIES, PREPOSITIONS
+from wordsway.auditing.edits.lexicon import AUXILIARIES, SHARED
 from wordsway.core.reading import word_spans
 from wordsway.text.forms import takes_an
 
@@ -151,7 +151,7 @@ class EnglishSentence:
         """
         if self.word(index) != "it's":
             return False
-        behind = self.word(index - 1) in PREPOSITIONS - {"as", "than", "like"}
+        behind = self.word(index - 1) in SHARED.prepositions - {"as", "than", "like"}
         return behind or self.word(index + 2) in AUXILIARIES
 
     def replaced(self, first: int, last: int, after: str) -> Place:

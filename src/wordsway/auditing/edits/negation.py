@@ -11,63 +11,34 @@ from collections.abc import Iterator
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.edits.edit import EnglishSentence, Rule
-from wordsway.auditing.edits.lexicon import (
-    AUXILIARIES,
-    BE,
-    CONJUNCTIONS,
-    DETERMINERS,
-    HAVE,
-    MODALS,
-    PREPOSITIONS,
-    WITH_NEGATION,
-    negated,
-    words,
-)
+from wordsway.auditing.edits.lexicon import AUXILIARIES, SHARED, negated, word_lists, words
 from wordsway.text.forms import inflected, verb_forms
 from wordsway.text.wordnet import wordnet
 
-#: Behind an auxiliary these would have to come before "not", or change their own meaning.
-_SHUN = words(
-    "also both still already just even always often probably certainly definitely obviously "
-    "clearly actually simply truly so such too some pretty rather fairly quite either neither "
-    "perhaps maybe sometimes usually generally occasionally partly largely basically essentially "
-    "merely mostly as what how who where why when that if better supposed sure ever now then "
-    "almost nearly indeed sadly surely about well enough only however unfortunately many most "
-    "several few all i you he she we they it there this these those , . ; : !"
-)
-#: "I will admit that …" says that it is so.
-_SAID = words("admit say confess agree add note mention")
-_ASSERTING = {"some", "already", "too", "also", "both", "still", "so", "such"}
-_PRONOUNS = words("i you we they")
-_THIRD = words("he she it this that")
-#: Verbs that are negated with do, in the present and the past.
-_VERBS = words(
-    "like love enjoy recommend want need understand remember agree expect know believe care "
-    "appreciate buy watch see find feel laugh cry sleep work make have look seem"
-)
-_CONTRACTED = words("it's he's she's that's there's i'm we're they're you're this's")
+LISTS = word_lists("negation")
+
 _WONT = {"won't": "will", "can't": "can", "shan't": "shall", "cannot": "can"}
-_FIRST = DETERMINERS | words("i you he she it we they this that there")
+_FIRST = SHARED.determiners | words("i you he she it we they this that there")
 
 
 def _insertions(sentence: EnglishSentence) -> Iterator[Place]:
     words = sentence.lower
-    if any(negated(word) for word in words) or words[0] not in _FIRST | _CONTRACTED:
+    if any(negated(word) for word in words) or words[0] not in _FIRST | LISTS.contracted:
         return
-    if _ASSERTING & sentence.words or "as well" in sentence.text:
+    if LISTS.asserting & sentence.words or "as well" in sentence.text:
         return
     for at, word in enumerate(words[:8]):
-        if (word in CONJUNCTIONS and at > 0) or word in (",", ";", ":"):
+        if (word in SHARED.conjunctions and at > 0) or word in (",", ";", ":"):
             return
         following = sentence.word(at + 1)
-        if word in _CONTRACTED and at == 0:
+        if word in LISTS.contracted and at == 0:
             if sentence.misspelled_its(at):
                 return
-            if following not in _SHUN and _goes_on(following):
+            if following not in LISTS.shun and _goes_on(following):
                 yield sentence.inserted(at + 1, "not")
             return
-        if word in (BE | HAVE | MODALS) - {"be", "been", "being"} and at > 0:
-            if following in _SHUN or not _goes_on(following):
+        if word in (SHARED.be | SHARED.have | SHARED.modals) - {"be", "been", "being"} and at > 0:
+            if following in LISTS.shun or not _goes_on(following):
                 return
             if sentence.named(at - 1) and sentence.named(at + 1):  # a title: My Name is Modesty
                 return
@@ -75,24 +46,24 @@ def _insertions(sentence: EnglishSentence) -> Iterator[Place]:
                 return
             if sentence.word(at - 1) in ("guess", "opinion", "theory", "point"):
                 return  # My guess is he did it
-            if word in MODALS and following in _SAID:
+            if word in SHARED.modals and following in LISTS.said:
                 return
-            if word in HAVE and not _participle(following):
+            if word in SHARED.have and not _participle(following):
                 return
-            if word in MODALS and not _base(following):
+            if word in SHARED.modals and not _base(following):
                 return
             if word == "can":
                 yield sentence.replaced(at, at, "cannot")
             else:
                 yield sentence.inserted(at + 1, "not")
             return
-        if at == 1 and words[0] in _PRONOUNS | _THIRD:
+        if at == 1 and words[0] in LISTS.pronouns | LISTS.third:
             yield from _with_do(sentence, at)
             return
 
 
 def _goes_on(word: str) -> bool:
-    return word.isalpha() and word not in PREPOSITIONS | AUXILIARIES - words(
+    return word.isalpha() and word not in SHARED.prepositions | AUXILIARIES - words(
         "be have do been being"
     )
 
@@ -109,16 +80,16 @@ def _base(word: str) -> bool:
 
 def _with_do(sentence: EnglishSentence, at: int) -> Iterator[Place]:
     """I like → I do not like; he loved → he did not love."""
-    if sentence.word(at + 1) in _SHUN - {"it", "this", "these", "those", "that"}:
+    if sentence.word(at + 1) in LISTS.shun - {"it", "this", "these", "those", "that"}:
         return
     for base, form in verb_forms(sentence.word(at)):
-        if base not in _VERBS:
+        if base not in LISTS.verbs:
             continue
-        plain = sentence.word(0) in _PRONOUNS
+        plain = sentence.word(0) in LISTS.pronouns
         verb = {"": "do", "s": "does", "ed": "did"}.get(form)
         if verb is None or (form == "" and not plain) or (form == "s" and plain):
             continue
-        if base == "have" and sentence.word(at + 1) not in DETERMINERS:
+        if base == "have" and sentence.word(at + 1) not in SHARED.determiners:
             continue
         yield sentence.replaced(at, at, f"{verb} not {base}")
         return
@@ -130,7 +101,12 @@ def _removals(sentence: EnglishSentence) -> Iterator[Place]:
         return
     at = next(index for index, word in enumerate(words) if negated(word))
     before = sentence.word(at - 1)
-    if set(words[at + 1 :]) & WITH_NEGATION or sentence.word(at + 1) in (",", ".", "a", "have"):
+    if set(words[at + 1 :]) & SHARED.with_negation or sentence.word(at + 1) in (
+        ",",
+        ".",
+        "a",
+        "have",
+    ):
         return
     if sentence.word(at - 2) == "or":  # it may or may not
         return
@@ -138,7 +114,7 @@ def _removals(sentence: EnglishSentence) -> Iterator[Place]:
         return  # if it wasn't for the music
     word = words[at]
     if word == "not":
-        if before in BE | HAVE | MODALS and sentence.word(at + 1).isalpha():
+        if before in SHARED.be | SHARED.have | SHARED.modals and sentence.word(at + 1).isalpha():
             yield sentence.removed(at, at)
         elif before in ("do", "does", "did"):
             yield from _without_do(sentence, at - 1, at, before)
@@ -146,8 +122,12 @@ def _removals(sentence: EnglishSentence) -> Iterator[Place]:
         verb = _WONT.get(word, word.removesuffix("n't"))
         if verb in ("do", "does", "did"):
             yield from _without_do(sentence, at, at, verb)
-        elif verb in BE | HAVE | MODALS and at > 0 and before not in (",", "just"):
-            if verb in MODALS and not _base(sentence.word(at + 1)):  # he could but wouldn't.
+        elif (
+            verb in SHARED.be | SHARED.have | SHARED.modals
+            and at > 0
+            and before not in (",", "just")
+        ):
+            if verb in SHARED.modals and not _base(sentence.word(at + 1)):  # he could but wouldn't.
                 return
             yield sentence.replaced(at, at, verb)
 

@@ -7,44 +7,30 @@ from collections.abc import Iterator
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.edits.edit import EnglishSentence, Rule
-from wordsway.auditing.edits.lexicon import (
-    AUXILIARIES,
-    DETERMINERS,
-    SUBJECTS,
-    WITH_NEGATION,
-    negated,
-    pairs,
-    words,
-)
+from wordsway.auditing.edits.lexicon import AUXILIARIES, SHARED, negated, word_lists, words
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import wordnet
 
-_WORDS = pairs("""
-two seven|three nine|four ten|five twelve|six two|seven three|eight two|nine three|ten four
-eleven three|twelve five|fifteen forty|twenty sixty|thirty seventy|forty ninety|fifty twenty
-sixty thirty
-""")
+LISTS = word_lists("quantities")
+
 _DIGITS = re.compile(r"[2-9]|[1-9]\d{1,3}")
 _RATING = re.compile(r"\d|10")
-_CHILDREN = words("kid kids child children boy boys girl girls baby babies teenager teenagers")
-#: What is said of a number more than of what it counts, or of two numbers at once.
-_NOT_BESIDE = {"or", "to", "and", "something", "plus", "-"}
 
 
 def _numbers(sentence: EnglishSentence) -> Iterator[Place]:
     for at, token in enumerate(sentence.tokens):
-        if token.lower in _WORDS:
+        if token.lower in LISTS.words:
             if (
                 not sentence.in_name(at)
                 and not _beside_another(sentence, at)
                 and sentence.word(at - 2) != "out"
                 and _counted(sentence, at + 1)
             ):
-                yield sentence.replaced(at, at, _WORDS[token.lower])
+                yield sentence.replaced(at, at, LISTS.words[token.lower])
         elif _DIGITS.fullmatch(token.text) and not _glued(sentence, at):
             if _beside_another(sentence, at) or token.text in ("180", "360", "911"):
                 continue
-            if _CHILDREN & set(sentence.lower[at : at + 6]):  # 6 year old kids
+            if LISTS.children & set(sentence.lower[at : at + 6]):  # 6 year old kids
                 continue
             if sentence.word(at - 1) == "an" and token.text == "18":  # a certificate
                 continue
@@ -61,7 +47,7 @@ def _numbers(sentence: EnglishSentence) -> Iterator[Place]:
 
 
 def _beside_another(sentence: EnglishSentence, at: int) -> bool:
-    return bool({sentence.word(at - 1), sentence.word(at + 1)} & _NOT_BESIDE)
+    return bool({sentence.word(at - 1), sentence.word(at + 1)} & LISTS.not_beside)
 
 
 def _glued(sentence: EnglishSentence, at: int) -> bool:
@@ -73,11 +59,8 @@ def _glued(sentence: EnglishSentence, at: int) -> bool:
     title = sentence.named(at - 1) or sentence.named(at + 1) or sentence.word(at + 1) == "mile"
     title = title or (at == 1 and sentence.word(2) in AUXILIARIES)  # Zoey 101 is
     film = sentence.word(at - 1).endswith("'s") and not sentence.word(at + 1).isalpha()
-    sound = sentence.word(at + 1) in DETERMINERS | SUBJECTS  # 4 the win, 2 you
-    return beside or decimal or title or film or sound or sentence.word(at - 1) in _OF_NAMES
-
-
-_OF_NAMES = words("number part episode season volume chapter no act rated top version year")
+    sound = sentence.word(at + 1) in SHARED.determiners | SHARED.subjects  # 4 the win, 2 you
+    return beside or decimal or title or film or sound or sentence.word(at - 1) in LISTS.of_names
 
 
 def _other(number: int, year: bool = True) -> str:
@@ -93,36 +76,26 @@ def _other(number: int, year: bool = True) -> str:
     return str(number // 10 if number % 10 == 0 else number * 10)
 
 
-_BODY = words("hands eyes feet legs ears arms parents halves sides cents")
-
-
 def _counted(sentence: EnglishSentence, at: int) -> bool:
     """Is there a plural, one of the next two words?"""
     for index in (at, at + 1):
         word = sentence.word(index)
         base = singular(word)
         if base is not None and wordnet().senses(base, "noun"):
-            return not sentence.named(index) and word not in _BODY
+            return not sentence.named(index) and word not in LISTS.body
         if not wordnet().senses(word, "adj"):
             return False
     return False
 
 
-_UNITS = pairs("""
-second hour|minute hour|hour minute|day year|week year|month day|year week|decade month
-century decade|dollar cent|buck cent|cent dollar|mile foot|meter mile|metre mile|kilometer meter
-kilometre metre|inch foot|foot mile|ounce pound|gram kilogram|kilogram gram|mg g|ml l|g mg|kg g
-km m|cm m|liter milliliter|litre millilitre|million thousand|billion thousand
-""")
 _PLURALS = {"foot": "feet", "century": "centuries", "inch": "inches"}
-_SAME = {"mg", "ml", "g", "l", "kg", "km", "cm", "m", "million", "billion", "thousand"}
-_COUNTS = set(_WORDS) | words("few several many hundred thousand dozen couple")
+_COUNTS = set(LISTS.words) | words("few several many hundred thousand dozen couple")
 
 
 def _unit(word: str) -> str | None:
     """A unit in its singular, if the word is one."""
     base = next((one for one, many in _PLURALS.items() if many == word), None)
-    return base or (word if word in _SAME or word in _UNITS else singular(word))
+    return base or (word if word in LISTS.same or word in LISTS.units else singular(word))
 
 
 def _units(sentence: EnglishSentence) -> Iterator[Place]:
@@ -131,55 +104,43 @@ def _units(sentence: EnglishSentence) -> Iterator[Place]:
         if number not in _COUNTS and not number.isdigit():
             continue
         word = sentence.word(at)
-        base = None if word in _UNITS and word not in _SAME else _unit(word)
-        if base not in _UNITS or sentence.in_name(at) or sentence.named(at - 1):
+        base = None if word in LISTS.units and word not in LISTS.same else _unit(word)
+        if base not in LISTS.units or sentence.in_name(at) or sentence.named(at - 1):
             continue
-        if {_unit(sentence.word(at - 2)), _unit(sentence.word(at - 3))} & set(_UNITS):
+        if {_unit(sentence.word(at - 2)), _unit(sentence.word(at - 3))} & set(LISTS.units):
             continue  # an hour and fifty minutes
         if base == "cent" and number in ("two", "2"):  # one's opinion
             continue
         if sentence.word(at + 1) == "old" or re.fullmatch(r"(19|20)\d\d", number):
             continue
-        new = _UNITS[base]
-        one = new in _SAME and word in _SAME  # five million, but several millions
+        new = LISTS.units[base]
+        one = new in LISTS.same and word in LISTS.same  # five million, but several millions
         yield sentence.replaced(at, at, new if one else _PLURALS.get(new, f"{new}s"))
 
 
-#: One word that says of how many it is true, and the one that turns it.
-_SINGLE = pairs("""
-everyone nobody|everybody nobody|everything nothing|nobody everybody|nothing everything
-always never|never always|often rarely|rarely often|seldom often|frequently rarely|every no
-each no|many few
-""")
 _WITH_OF = {"all": "none", "most": "few", "many": "few", "some": "none"}
-_NOT_BEFORE = words(
-    "so too how as very that great good not a the this these those his her its their our my your "
-    "almost nearly any for and or of than about with after but from in on to at have has had get "
-    "like if just"
-)
-#: Behind a negation these would have to be anything, yet, …
-_ASSERTING = words(
-    "something someone somebody somewhere already still too pretty definitely soon certainly"
-)
 _EVERY = {"every", "each"}
-_TIMES = words("thing now time day once way night bit other one year week so")
 
 
 def _quantifiers(sentence: EnglishSentence) -> Iterator[Place]:
     words = sentence.lower
     negations = sum(negated(word) for word in words)
     for at, word in enumerate(words):
-        if word not in _SINGLE and word not in _WITH_OF:
+        if word not in LISTS.single and word not in _WITH_OF:
             continue
         if negations > negated(word) or sentence.in_name(at):
             continue
-        if not negated(word) and _ASSERTING & set(words[at + 1 :]):
+        if not negated(word) and LISTS.asserting & set(words[at + 1 :]):
             continue
         if word in _WITH_OF and sentence.word(at + 1) == "of":
             if _partitive(sentence, at):
                 yield sentence.replaced(at, at, _WITH_OF[word])
-        elif word in _SINGLE and sentence.word(at - 1) not in _NOT_BEFORE and _fits(sentence, at):
-            yield sentence.replaced(at, at, _SINGLE[word])
+        elif (
+            word in LISTS.single
+            and sentence.word(at - 1) not in LISTS.not_before
+            and _fits(sentence, at)
+        ):
+            yield sentence.replaced(at, at, LISTS.single[word])
 
 
 def _partitive(sentence: EnglishSentence, at: int) -> bool:
@@ -189,35 +150,34 @@ def _partitive(sentence: EnglishSentence, at: int) -> bool:
     if sentence.word(at) == "all":
         if sentence.lower.count("all") > 1:
             return False
-        return sentence.word(at + 2) in _PARTITIVE
-    return sentence.word(at + 2) in _PARTITIVE and _counted(sentence, at + 3)
+        return sentence.word(at + 2) in LISTS.partitive
+    return sentence.word(at + 2) in LISTS.partitive and _counted(sentence, at + 3)
 
 
 def _fits(sentence: EnglishSentence, at: int) -> bool:
     word, before, after = sentence.word(at), sentence.word(at - 1), sentence.word(at + 1)
     if word in _EVERY:
-        return at == 0 and after not in _TIMES and "noun" in wordnet().parts(after)
+        return at == 0 and after not in LISTS.times and "noun" in wordnet().parts(after)
     if word in ("always", "never", "often", "rarely", "frequently", "seldom"):
-        if before not in _SUBJECT_END and not before.endswith(("'s", "'ve", "'re", "'m")):
+        if before not in LISTS.subject_end and not before.endswith(("'s", "'ve", "'re", "'m")):
             return False
-        if negated(word) and (after in _NO_ALWAYS or set(sentence.lower) & WITH_NEGATION):
+        if negated(word) and (
+            after in LISTS.no_always or set(sentence.lower) & SHARED.with_negation
+        ):
             return False
         if word == "never" and _once(before, after):
             return False
         if "any" in sentence.words:
             return False
-        return after not in _NOT_BEHIND_ADVERB
+        return after not in LISTS.not_behind_adverb
     if at > 0 or after in ("else", "but", ",", "about", "that", "to", "of", "more"):
         return False
     if word == "nothing":
         verb = after in AUXILIARIES or any(form == "s" for _, form in verb_forms(after))
-        return verb and not set(sentence.lower) & WITH_NEGATION
+        return verb and not set(sentence.lower) & SHARED.with_negation
     if word != "many" or after == "people":
         return True
     return singular(after) is not None and after != "moons"
-
-
-_NOT_BEHIND_ADVERB = words("am is was are were a the been to do , times")
 
 
 def _once(before: str, after: str) -> bool:
@@ -225,10 +185,6 @@ def _once(before: str, after: str) -> bool:
     modal = before in ("will", "was", "were") or before.endswith("'ve")
     return modal or after in ("did", "made", "happened") or after.endswith("ed")
 
-
-_PARTITIVE = words("the these those my his her its our their")
-_SUBJECT_END = words("i you he she it we they was is are were has have had will would who")
-_NO_ALWAYS = words("met forget have seen been heard before again once in get gets got be")
 
 NUMBERS = Rule("numbers", "turning", "a number becomes another one", _numbers)
 UNITS = Rule("units", "turning", "a unit becomes a much larger or smaller one", _units)

@@ -6,32 +6,27 @@ from collections.abc import Iterator
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.edits.edit import EnglishSentence, Rule
-from wordsway.auditing.edits.lexicon import SUBJECTS, words
+from wordsway.auditing.edits.lexicon import SHARED, word_lists
 from wordsway.text.wordnet import wordnet
 
-#: In a text about it, "this film" and "the film" are one.
-_ITSELF = words("film movie picture show series book story episode documentary")
-_SAYING = words(
-    "think thinks thought believe believes say says said know knows knew hope hopes feel feels "
-    "felt "
-    "guess realize realized realise suppose admit admits wish swear bet assume"
-)
-_CLAUSE = (SUBJECTS - {"that", "this"}) | {"the"}
+LISTS = word_lists("small_words")
+
+_CLAUSE = (SHARED.subjects - {"that", "this"}) | {"the"}
 
 
 def _articles(sentence: EnglishSentence) -> Iterator[Place]:
     for at, word in enumerate(sentence.lower):
         before, after = sentence.word(at - 1), sentence.word(at + 1)
-        if word == "this" and after in _ITSELF and not _more(sentence, at + 2):
+        if word == "this" and after in LISTS.itself and not _more(sentence, at + 2):
             yield sentence.replaced(at, at, "the")
         elif word == "of" and before in ("all", "both") and after in ("the", "these", "his"):
             yield sentence.removed(at, at)
         elif word in ("all", "both") and after in ("the", "these", "those") and at > 0:
             if before in ("of", "with", "for", "in") and sentence.word(at - 2) != "first":
                 yield sentence.replaced(at, at, f"{word} of")
-        elif word == "that" and before in _SAYING and after in _CLAUSE:
+        elif word == "that" and before in LISTS.saying and after in _CLAUSE:
             yield sentence.removed(at, at)
-        elif before in _SAYING and word in ("it", "he", "she", "they") and _finite(after):
+        elif before in LISTS.saying and word in ("it", "he", "she", "they") and _finite(after):
             yield sentence.inserted(at, "that")
 
 
@@ -46,14 +41,7 @@ def _finite(word: str) -> bool:
     return word in ("is", "was", "are", "were", "has", "had", "will", "would", "can", "could")
 
 
-_ORDERS = words(
-    "avoid see watch do don't rent buy skip save give read take make call remember try keep send "
-    "open close check use leave bring tell ask wait"
-)
-_SOFT = words("you your this it the a his her me us yourself not waste that these at out")
-
 _NO_ORDERS = {("don't", "you"), ("give", "me"), ("tell", "me"), ("call", "me"), ("call", "it")}
-_EXAMPLES = words("scene scenes example instance case fact character characters plot story")
 
 
 def _politeness(sentence: EnglishSentence) -> Iterator[Place]:
@@ -65,11 +53,15 @@ def _politeness(sentence: EnglishSentence) -> Iterator[Place]:
         start = sentence.tokens[0].start
         end = sentence.tokens[1].end
         yield Place(start, sentence.text[start:end], first[:1].upper() + first[1:])
-    elif words[0] in _ORDERS and sentence.word(1) in _SOFT and "please" not in sentence.words:
+    elif (
+        words[0] in LISTS.orders
+        and sentence.word(1) in LISTS.soft
+        and "please" not in sentence.words
+    ):
         if (
             "or don't" in sentence.text
             or (words[0], sentence.word(1)) in _NO_ORDERS
-            or (words[0] == "take" and _EXAMPLES & sentence.words)
+            or (words[0] == "take" and LISTS.examples & sentence.words)
         ):
             return  # "Give me a reason and …", "Take the last scene", "Call me old" order nothing
         first = sentence.tokens[0].text

@@ -6,41 +6,14 @@ from collections.abc import Iterator
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.edits.edit import EnglishSentence, Rule
-from wordsway.auditing.edits.lexicon import BE, HAVE, MODALS, pairs, words
+from wordsway.auditing.edits.lexicon import AUXILIARIES, word_lists, words
 from wordsway.text.forms import verb_forms
 
-_PAIRS = pairs("""
-colour color|humour humor|honour honor|behaviour behavior|neighbour neighbor|favour favor
-flavour flavor|labour labor|rumour rumor|harbour harbor|armour armor|odour odor|vigour vigor
-favourite favorite|colourful colorful|honourable honorable|glamour glamor
-neighbourhood neighborhood|theatre theater|centre center|metre meter|litre liter|fibre fiber
-grey gray|programme program|dialogue dialog|catalogue catalog|defence defense
-offence offense|licence license|pretence pretense|travelled traveled|travelling traveling
-cancelled canceled|labelled labeled|modelled modeled|traveller traveler|jewellery jewelry
-realise realize|realised realized|realises realizes|realising realizing|recognise recognize
-recognised recognized|apologise apologize|apologised apologized|criticise criticize
-criticised criticized|organise organize|organised organized|emphasise emphasize
-analyse analyze|analysed analyzed|memorise memorize|sympathise sympathize|specialise specialize
-specialised specialized|fantasise fantasize|utilise utilize|utilised utilized
-summarise summarize|characterised characterized|mesmerising mesmerizing|mesmerised mesmerized
-paralysed paralyzed|authorised authorized|hospitalised hospitalized|stabilised stabilized
-sceptical skeptical|sceptic skeptic|mould mold|plough plow|moustache mustache|pyjamas pajamas
-ageing aging|judgement judgment|acknowledgement acknowledgment|fulfil fulfill|skilful skillful
-enrol enroll|instalment installment|manoeuvre maneuver|tumour tumor|anaemia anemia
-oesophagus esophagus|haemorrhage hemorrhage|paediatric pediatric|diarrhoea diarrhea
-aluminium aluminum|tyre tire|storey story|kerb curb|cheque check|draught draft|cosy cozy
-disc disk|whisky whiskey|yoghurt yogurt|omelette omelet|among amongst|while whilst|toward towards
-afterward afterwards|okay ok|e-mail email|web-site website|alright all~right|learnt learned
-dreamt dreamed|spoilt spoiled|burnt burned|leapt leaped|forever for~ever|anymore any~more
-""")
-#: Of these only the first spelling is sure to be this word.
-_ONE_WAY = words(
-    "metre storey kerb cheque draught tyre programme licence disc okay learnt burnt spoilt alright"
-)
+LISTS = word_lists("spelling")
 
 
-_VARIANTS = _PAIRS | {
-    two: one for one, two in _PAIRS.items() if one not in _ONE_WAY and " " not in two
+_VARIANTS = LISTS.pairs | {
+    two: one for one, two in LISTS.pairs.items() if one not in LISTS.one_way and " " not in two
 }
 _PLURAL = {
     f"{one}s": f"{two}s" for one, two in _VARIANTS.items() if one[-1] in "rel" if two[-1] in "rel"
@@ -68,7 +41,7 @@ _BEFORE = {
     "would": words("i you he she we they"),
 }
 _NOT = {"will": "won't", "can": "can't"}
-_NO_SHORT = {"am", "may", "might", "shall", "be", "been", "being"}
+_SHORT_WITH_NOT = AUXILIARIES - LISTS.no_short
 
 
 def _contractions(sentence: EnglishSentence) -> Iterator[Place]:
@@ -76,7 +49,7 @@ def _contractions(sentence: EnglishSentence) -> Iterator[Place]:
         if sentence.named(at):
             continue
         after = sentence.word(at + 1)
-        if after == "not" and word in (BE | HAVE | MODALS | {"do", "does", "did"}) - _NO_SHORT:
+        if after == "not" and word in _SHORT_WITH_NOT:
             if at > 0 and sentence.word(at + 2) not in ("only", "just"):
                 yield sentence.replaced(at, at + 1, _NOT.get(word, f"{word}n't"))
         elif word == "cannot":
